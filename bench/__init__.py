@@ -1,0 +1,1 @@
+"""retrieval-bench: pretraining methods for multilingual dense retrieval, compared under one protocol."""

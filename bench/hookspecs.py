@@ -1,0 +1,58 @@
+"""The whole promise to the outside world: six hooks.
+
+Implement them with `@bench.hookimpl` in a module that an entry point of the group `bench` names. None of them may
+import torch, read a disk or reach a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from bench.types import Measure, Method, Suite
+
+hookspec = pluggy.HookspecMarker("bench")
+hookimpl = pluggy.HookimplMarker("bench")
+
+
+@hookspec
+def bench_methods() -> Iterable[Method]:  # type: ignore[empty-body]
+    """Return the methods that this plugin brings."""
+
+
+@hookspec
+def bench_suites() -> Iterable[Suite]:  # type: ignore[empty-body]
+    """Return the suites that this plugin brings."""
+
+
+@hookspec
+def bench_measures() -> Iterable[Measure]:  # type: ignore[empty-body]
+    """Return the measures that this plugin brings."""
+
+
+@hookspec
+def bench_stage_started(stage: Mapping[str, Any]) -> None:
+    """Hear that a stage begins.
+
+    :param stage: `stage` (its verb), `title`, `key` and `identity` (all that can change its bytes).
+    """
+
+
+@hookspec
+def bench_stage_finished(stage: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
+    """Hear that a stage has ended.
+
+    :param stage: as in `bench_stage_started`.
+    :param outcome: `state` (`ran`, `cached` or `failed`), `seconds`, and `error` where it failed.
+    """
+
+
+@hookspec
+def bench_scored(result: Mapping[str, Any]) -> None:
+    """Hear of a finished result.
+
+    :param result: the result file's content (see README, "The result file").
+    """
