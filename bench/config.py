@@ -1,10 +1,28 @@
-"""Frozen typed configs in which every default names its source."""
+"""Frozen typed configs in which every default names its source, and the layers that fill them.
+
+Layers, each over the one before: defaults ← profile ← preset ← TOML file ← `--set`. A key is dotted: a section and a
+name, `search.k` or `method.k1`. `method` is the config of the method that runs; the other sections are `RunConfig`'s.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from bench.errors import ConfigError, DataError, UsageError
+from bench.fields import Given, build, finite, flat, leaves_of, source_of, values_of
+from bench.wording import canonical, close, expected, unknown
+
+if TYPE_CHECKING:
+    from bench.profiles import Profile
+    from bench.types import Method
 
 
 class Config(BaseModel):
@@ -26,3 +44,318 @@ def setting(default: Any, *, source: str, help: str, **limits: Any) -> Any:
         limits: pydantic's constraints: `ge`, `gt`, `le`, `lt`, `min_length`, `max_length`, `pattern`.
     """
     return Field(default=default, description=help, json_schema_extra={"source": source}, **limits)
+
+
+class SearchConfig(Config):
+    """How a corpus is searched."""
+
+    k: int | None = setting(
+        None,
+        ge=1,
+        source="ours: a protocol says how deep it looks",
+        help="documents retrieved per query; nothing: the task's depth",
+    )
+
+
+class DataConfig(Config):
+    """How input files are read."""
+
+    unknown_ids: Literal["refuse", "keep"] = setting(
+        "refuse",
+        source="ours: judgements of documents that are not there mostly mean that two files do not belong together",
+        help="judged documents missing from the corpus: refuse the data, or keep them as never found",
+    )
+
+
+class RunConfig(Config):
+    """The harness's own sections, whatever the method; a section is added by adding its line."""
+
+    search: SearchConfig = SearchConfig()
+    data: DataConfig = DataConfig()
+
+
+class Row(NamedTuple):
+    """One setting as `bench show` prints it and artefacts keep it.
+
+    Attributes:
+        key: dotted, e.g. `method.k1`.
+        value: what holds.
+        default: what would hold if nobody had said otherwise.
+        source: where the default comes from.
+        help: what it does, with its unit.
+        allowed: what it takes, in plain words.
+        origin: the layer that set it: `default`, `profile NAME`, `preset NAME`, a file's path or `--set`.
+    """
+
+    key: str
+    value: Any
+    default: Any
+    source: str
+    help: str
+    allowed: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The settings of one method in one run, all layers applied.
+
+    Args:
+        method: the method's config.
+        run: the harness's own sections.
+        origins: dotted key → the layer that set it, for the keys that some layer set.
+    """
+
+    method: Config
+    run: RunConfig
+    origins: Mapping[str, str]
+
+    def rows(self) -> list[Row]:
+        """Return every setting, the method's first."""
+        return describe(self.method, self.origins, "method.") + describe(self.run, self.origins)
+
+    def dump(self) -> dict[str, Any]:
+        """Return all values as nested JSON: `{"method": {…}, "search": {…}, …}`."""
+        return {"method": dump(self.method), **dump(self.run)}
+
+
+def resolve(
+    methods: Sequence[Method],
+    *,
+    profile: Profile | None = None,
+    preset: str | None = None,
+    file: Path | None = None,
+    sets: Sequence[str] = (),
+) -> dict[str, Resolved]:
+    """Apply the layers for every method of a run; all faulty keys are told at once.
+
+    A `method.KEY` holds for those methods that have it, and so does a preset; each must be known to one of them at
+    least. Where one layer gives a key twice, the last one holds. Only the value that holds is checked.
+
+    Args:
+        methods: the methods of the run, names unique; empty where a command has none (then see `resolve_run`).
+        profile: the lowest layer above the defaults.
+        preset: name of a preset of one of the methods at least.
+        file: a TOML file.
+        sets: `KEY=VALUE`, as given to `--set`.
+
+    Returns:
+        method name → its settings.
+
+    Raises:
+        ConfigError: an unknown key, a value of the wrong type or out of range, a `--set` that cannot be read.
+        UsageError: a preset that none of the methods has.
+        DataError: a file that cannot be read as TOML.
+    """
+    low, high = _profile_layer(profile), _file_layer(file) + _set_layer(sets)
+    if preset is not None and not any(_preset(method, preset) for method in methods):
+        raise UsageError(unknown("preset", preset, sorted({name for method in methods for name in method.presets})))
+    layers = {method.name: [*low, *_preset_layer(method, preset), *high] for method in methods}
+    run, faults = build(RunConfig, _own(low + high, RunConfig))
+    configs: dict[str, Config] = {}
+    for method in methods:
+        own = _own(layers[method.name], method.config, "method.")
+        configs[method.name], misfits = build(method.config, own, "method.")
+        faults += [f"{misfit} (method {method.name})" if len(methods) > 1 else misfit for misfit in misfits]
+    _refuse(low + high, methods, faults)
+    origins = _origins(low + high, RunConfig)
+    return {
+        method.name: Resolved(
+            configs[method.name], run, origins | _origins(layers[method.name], method.config, "method.")
+        )
+        for method in methods
+    }
+
+
+def resolve_run(
+    *, profile: Profile | None = None, file: Path | None = None, sets: Sequence[str] = ()
+) -> tuple[RunConfig, list[Row]]:
+    """Apply the layers where no method runs (e.g. `bench score`); keys of `method` are unknown here.
+
+    Returns:
+        the settings, and their rows for `bench show`.
+
+    Raises:
+        ConfigError, DataError: as `resolve` does.
+    """
+    given = _profile_layer(profile) + _file_layer(file) + _set_layer(sets)
+    run, faults = build(RunConfig, _own(given, RunConfig))
+    _refuse(given, (), faults)
+    return run, describe(run, _origins(given, RunConfig))
+
+
+def parse_set(text: str) -> tuple[tuple[str, ...], Any]:
+    """Read one `--set KEY=VALUE`.
+
+    The value is read as TOML; what is not TOML is plain text (`method.variant=rank_bm25` needs no quotes, and a date
+    stays text), and no value at all is nothing (`search.k=`).
+
+    Returns:
+        the parts of the key, and the value.
+
+    Raises:
+        ConfigError: without `=`, or with an empty part in the key.
+    """
+    key, equals, value = text.partition("=")
+    path = tuple(part.strip() for part in key.split("."))
+    if not equals or not all(path):
+        raise ConfigError(f"--set {text}: expected KEY=VALUE with a dotted key; type e.g. --set search.k=50")
+    return path, _toml_value(value.strip())
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file into nested mappings. Raises `DataError` naming file and line where it is not one."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        what, _, where = str(error).partition(" (at ")
+        line = re.match(r"line (\d+)", where)  # only Python 3.14 has it as a number
+        raise DataError(path, int(line[1]) if line else None, f"a fault: {what}", "TOML", "see toml.io") from None
+    except UnicodeDecodeError as error:
+        line_number = error.object[: error.start].count(b"\n") + 1
+        raise DataError(path, line_number, f"byte {error.object[error.start]:#04x}", "UTF-8 text") from None
+    except OSError as error:
+        raise DataError(path, None, error.strerror or str(error), "a TOML file that can be read") from None
+
+
+def describe(config: Config, origins: Mapping[str, str] | None = None, prefix: str = "") -> list[Row]:
+    """Return one row per setting, in the order of declaration.
+
+    Args:
+        config: a config whose every field has a default.
+        origins: dotted key → the layer that set it; a key that is not there has its default.
+        prefix: what stands before each key, e.g. `method.`.
+    """
+    values, defaults = values_of(config, prefix), values_of(type(config)(), prefix)
+    return [
+        Row(
+            key=key,
+            value=values[key],
+            default=defaults[key],
+            source=source_of(leaf),
+            help=leaf.description or "",
+            allowed=expected(leaf.annotation, leaf.metadata),
+            origin=(origins or {}).get(key, "default"),
+        )
+        for key, leaf in leaves_of(type(config), prefix).items()
+    ]
+
+
+def dump(config: Config) -> dict[str, Any]:
+    """Return a config as nested JSON, fit for hashing. Raises `ConfigError` on NaN or infinity, which JSON lacks."""
+    for key, value in values_of(config).items():
+        if not finite(value):
+            raise ConfigError(f"{key} is {value}, expected a finite number")
+    return config.model_dump(mode="json")
+
+
+def check_config(config: object) -> list[str]:
+    """Return what is wrong with a config class, as phrases; empty where it keeps every promise.
+
+    Promised are: frozen, strict and closed as `Config` is; every field declared with `setting`, with a source, a help
+    line and a default that its own limits allow; no type that can be changed in place.
+    """
+    if not (isinstance(config, type) and issubclass(config, Config)):
+        return [f"config is {config!r}, expected a subclass of bench.config.Config"]
+    loosened = [name for name, value in Config.model_config.items() if config.model_config.get(name) != value]
+    faults = [f"{config.__name__} changes {name}, which every config keeps" for name in loosened]
+    leaves = leaves_of(config)
+    required = [key for key, leaf in leaves.items() if leaf.is_required()]
+    faults += [f"{key} has no default" for key in required]
+    faults += [f"{key} names no source of its default" for key, leaf in leaves.items() if not source_of(leaf)]
+    faults += [f"{key} has no help line" for key, leaf in leaves.items() if not leaf.description]
+    faults += [
+        f"{key} is of a type that can change in place; use a tuple"
+        for key, leaf in leaves.items()
+        if re.search(r"\b(list|dict|set|List|Dict|Set)\b", str(leaf.annotation))
+    ]
+    return faults if required else faults + build(config, [])[1]
+
+
+def check_preset(config: type[Config], values: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with a preset's values for a config that passes `check_config`, as phrases."""
+    given = [Given(key, value, "preset") for key, value in flat(values)]
+    leaves = leaves_of(config)
+    strangers = [f"{one.key} is no setting of {config.__name__}" for one in given if one.key not in leaves]
+    return strangers + build(config, _own(given, config))[1]
+
+
+def _profile_layer(profile: Profile | None) -> list[Given]:
+    """Return what a profile sets."""
+    return [Given(*pair, f"profile {profile.name}") for pair in flat(profile.values)] if profile else []
+
+
+def _preset(method: Method, name: str) -> str | None:
+    """Return the method's own spelling of a preset's name, or None where it has none of that name."""
+    return next((own for own in method.presets if canonical(own) == canonical(name)), None)
+
+
+def _preset_layer(method: Method, name: str | None) -> list[Given]:
+    """Return what a method's preset of that name sets; nothing where the method has none."""
+    own = _preset(method, name) if name else None
+    if own is None:
+        return []
+    return [Given(*pair, f"preset {own}") for pair in flat(method.presets[own].values, "method.")]
+
+
+def _file_layer(file: Path | None) -> list[Given]:
+    """Return what a TOML file sets."""
+    return [Given(*pair, str(file)) for pair in flat(read_toml(file))] if file else []
+
+
+def _set_layer(sets: Iterable[str]) -> list[Given]:
+    """Return what `--set` sets; a table (`method={k1=1}`) sets each of its keys."""
+    parsed = [(".".join(path), value) for path, value in map(parse_set, sets)]
+    return [Given(*pair, "--set") for key, value in parsed for pair in flat({key: value})]
+
+
+def _own(given: Iterable[Given], config: type[Config], prefix: str = "") -> list[Given]:
+    """Return what is given to keys that the config has."""
+    leaves = leaves_of(config, prefix)
+    return [one for one in given if one.key in leaves]
+
+
+def _origins(given: Iterable[Given], config: type[Config], prefix: str = "") -> dict[str, str]:
+    """Return dotted key → the last layer that set it, for the keys that the config has."""
+    return {one.key: one.origin for one in _own(given, config, prefix)}
+
+
+def _refuse(given: Iterable[Given], methods: Sequence[Method], misfits: Sequence[str]) -> None:
+    """Raise `ConfigError` for keys that neither the harness nor any method has (then listing all) and for misfits."""
+    known = leaves_of(RunConfig)
+    for method in methods:
+        known |= leaves_of(method.config, "method.")
+    strangers = {one.key: one for one in given if one.key not in known}
+    faults = [_stranger(one, known) for one in strangers.values()] + [*misfits]
+    if strangers:
+        faults += ["There are:"] + [
+            f"  {key}: {expected(leaf.annotation, leaf.metadata)}" for key, leaf in known.items()
+        ]
+    if faults:
+        raise ConfigError("\n".join(faults))
+
+
+def _stranger(given: Given, known: Iterable[str]) -> str:
+    """Return the sentence about an unknown key: the nearest keys of all sections, those of the same name first."""
+    keys = list(known)
+    members = [key for key in keys if key.startswith(f"{given.key}.")]
+    if members:
+        return f"{given.key} ({given.origin}) is a section, expected one of its keys, e.g. {members[0]}"
+    name = given.key.rpartition(".")[2]
+    names = {key.rpartition(".")[2]: key for key in keys}
+    namesakes = [key for key in keys if key.rpartition(".")[2] == name]
+    near = namesakes or close(given.key, keys)[:1] or [names[other] for other in close(name, names)[:1]]
+    return f"{given.key} ({given.origin}) is no setting" + (f"; did you mean {' or '.join(near)}?" if near else "")
+
+
+def _toml_value(text: str) -> Any:
+    """Return the value that `text` is in TOML, the text itself where it is none, None where it is empty."""
+    if not text:
+        return None
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    # Dates are TOML but no setting's type, and a line break would smuggle in a second key: both are text.
+    value = document["value"]
+    return text if len(document) > 1 or isinstance(value, dt.date | dt.time) else value

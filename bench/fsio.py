@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,11 +52,11 @@ def fsync_folder(folder: Path) -> None:
 def atomic(path: Path) -> Iterator[IO[bytes]]:
     """Open `path` for writing so that it appears whole or not at all: temporary file, fsync, rename.
 
-    The temporary name is fixed, so a killed writer leaves at most one file, which the next writer replaces; two writers
-    of one path need a lock. Raises `OSError`; then the old file, if any, still stands.
+    Two writers do not disturb each other; the last one wins. A killed writer leaves a temporary file (`is_temporary`),
+    which nobody reads. Raises `OSError`; then the old file, if any, still stands.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(3)}.part")
     try:
         with temporary.open("wb") as stream:
             yield stream
@@ -67,15 +69,15 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def is_temporary(path: Path) -> bool:
+    """Tell whether a file is the leavings of a killed writer."""
+    return path.name.startswith(".") and path.suffix == ".part"
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Write `data` to `path` atomically."""
     with atomic(path) as stream:
         stream.write(data)
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write an object as readable JSON (two blanks, keys in the order given), atomically."""
-    write_bytes(path, (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -83,3 +85,48 @@ def copy_file(source: Path, target: Path) -> None:
     with source.open("rb") as reader, atomic(target) as writer:
         while block := reader.read(_BLOCK):
             writer.write(block)
+
+
+def _render(value: Mapping[str, Any]) -> bytes:
+    """JSON that a person can read; the same value always gives the same bytes."""
+    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
+    """Write an object as JSON with a last key `seal`, the sha256 of all the others, atomically."""
+    write_bytes(path, _render({**value, "seal": digest(value)}))
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read what `write_sealed` wrote, without the seal.
+
+    Raises:
+        ValueError: if a single byte is not as it was written.
+        OSError: as `open` does.
+    """
+    raw = path.read_bytes()
+    value = json.loads(raw)
+    if not isinstance(value, dict) or _render(value) != raw:
+        raise ValueError("not as it was written")
+    seal = value.pop("seal", None)
+    if seal != digest(value):
+        raise ValueError("its content does not match its seal")
+    return value
+
+
+_EXPLAINED = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission is denied",
+    errno.EPERM: "the operation is not permitted",
+    errno.EFBIG: "the file would be larger than is allowed",
+    errno.ENOTDIR: "a file stands where a folder is needed",
+    errno.EISDIR: "a folder stands where a file is needed",
+}
+
+
+def explain(error: OSError) -> str:
+    """Say in plain words what went wrong, and with which file where the system tells."""
+    what = _EXPLAINED.get(error.errno or 0, error.strerror or str(error) or type(error).__name__)
+    return what + (f" ({error.filename})" if error.filename else "")

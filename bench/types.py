@@ -281,6 +281,7 @@ class Method:
         trains: it has a backbone and is pretrained on a corpus (`--backbone`, `--corpus` and `--device` apply).
         settings: the settings that it can be tuned for.
         presets: named configs.
+        describe: → its card, Markdown, kept with every result; None for summary and citation alone.
     """
 
     name: str
@@ -295,6 +296,11 @@ class Method:
     trains: bool = True
     settings: tuple[str, ...] = SETTINGS
     presets: Mapping[str, Preset] = field(default_factory=dict)
+    describe: Callable[[], str] | None = None
+
+    def card(self) -> str:
+        """The method's card, Markdown."""
+        return self.describe() if self.describe else f"# {self.name}\n\n{self.summary}\n\n{self.citation}\n"
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Package."""
+"""Reads results and their bundles, nothing else: tables today, a static site later."""

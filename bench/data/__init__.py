@@ -1,1 +1,1 @@
-"""data."""
+"""Reading data: text files line by line, BEIR folders, TREC files, ir_datasets; every fault told with file and line."""

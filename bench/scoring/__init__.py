@@ -1,1 +1,1 @@
-"""scoring."""
+"""Measures under the task's tie rule, official scorers that do otherwise, and averages over tasks."""

@@ -1,1 +1,1 @@
-"""search."""
+"""Finding the best documents: the rule that orders them, and exact search over vectors and candidates."""

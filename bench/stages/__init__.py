@@ -1,1 +1,1 @@
-"""stages."""
+"""One module per verb, each a pure function from files to files that knows nothing of the command line."""

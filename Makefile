@@ -1,0 +1,69 @@
+# The commands of this repository; `make help` lists them. GNU make and Python 3.11 or newer are all that they need.
+
+PYTHON   ?= python3
+VENV     ?= .venv
+# The torch to install. Another build: make test TORCH='torch==2.13.0+cu126' PIP_ARGS='--extra-index-url URL'
+TORCH    ?= torch==2.13.0
+# The project's extras; cpu and gpu exclude each other.
+EXTRAS   ?= cpu,lang,dev
+PIP_ARGS ?=
+# More arguments for pytest, e.g. PYTEST_ARGS='-k order -x'
+PYTEST_ARGS ?=
+# Seconds for all slow tests together.
+SLOW_CAP ?= 2700
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
+PINS := $(VENV)/constraints.txt
+# One stamp per choice of torch and extras, so that another choice installs anew and the same one is instant.
+STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow lint types layers clean
+
+help: ## list the commands
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+
+install: $(STAMP) ## make the environment and install the project into it, editable
+
+# torch comes first and alone, so that nothing else can choose its build; then the pins, with the torch that came.
+$(STAMP): pyproject.toml constraints.txt
+	@command -v '$(PYTHON)' >/dev/null 2>&1 || { \
+	  echo "found no command '$(PYTHON)', expected Python 3.11 or newer; install it, or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
+	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "found $$('$(PYTHON)' --version 2>&1), expected Python 3.11 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
+	@rm -f $(VENV)/.installed-*
+	@echo "making the environment $(VENV)"
+	@'$(PYTHON)' -m venv $(VENV)
+	@grep -v '^torch==' constraints.txt > $(PINS)
+	@echo "installing $(TORCH)"
+	@$(PIP) -c $(PINS) '$(TORCH)'
+	@$(BIN)/python -c 'from importlib.metadata import version; print("torch==" + version("torch"))' >> $(PINS)
+	@echo "installing the project with the extras $(EXTRAS)"
+	@$(PIP) -c $(PINS) hatchling editables
+	@$(PIP) -c $(PINS) --no-build-isolation -e '.[$(EXTRAS)]'
+	@touch $@
+
+demo: $(STAMP) ## the main job: rank and score BM25 on a tiny BEIR folder
+	@$(BIN)/bench run --method bm25 --suite beir --task tests/fixtures/tiny-beir --store store --results results
+
+test: $(STAMP) ## the tests that take seconds
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-slow: $(STAMP) ## the tests that take minutes
+	@$(BIN)/python .ci/slow.py --cap $(SLOW_CAP) $(PYTEST_ARGS)
+
+lint: $(STAMP) ## style of the code
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: $(STAMP) ## types, strictly
+	@$(BIN)/mypy
+	@MYPYPATH=.ci $(BIN)/mypy -m capped -m slow
+
+layers: $(STAMP) ## who may import whom
+	@$(BIN)/lint-imports
+
+clean: ## remove the environment, builds and caches; results and store stay
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find bench methods suites leaderboard tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,11 @@
+"""`bench compare`: not in this release."""
+
+from __future__ import annotations
+
+from bench.cli.later import later
+
+command = later(
+    "compare",
+    "Will test with paired tests over queries and seeds which of several systems is better.",
+    "Today: `bench list results --json` prints every measure; per-query values lie in each result's per-query folder.",
+)

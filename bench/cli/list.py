@@ -1,0 +1,121 @@
+"""`bench list`: what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.cli.options import results_option
+from bench.cli.output import json_option, notice, percent, print_json, table
+from bench.plugins import Plugins, load
+from bench.profiles import PROFILES
+from bench.scoring.measures import BUILTIN
+
+Rows = list[dict[str, Any]]
+
+
+def _methods(plugins: Plugins) -> Rows:
+    return [
+        {"name": name, "summary": owned.value.summary, "presets": sorted(owned.value.presets), "owner": owned.owner}
+        for name, owned in sorted(plugins.methods.items())
+    ]
+
+
+def _suites(plugins: Plugins) -> Rows:
+    return [
+        {
+            "name": name,
+            "title": owned.value.title,
+            "summary": owned.value.summary,
+            "data": list(owned.value.data),
+            "settings": list(owned.value.settings),
+            "tasks": sum(len(owned.value.task_names(kind)) for kind in owned.value.data),
+            "owner": owned.owner,
+        }
+        for name, owned in sorted(plugins.suites.items())
+    ]
+
+
+def _tasks(plugins: Plugins) -> Rows:
+    return [
+        {"task": f"{suite}/{name}", "data": kind}
+        for suite, owned in sorted(plugins.suites.items())
+        for kind in owned.value.data
+        for name in owned.value.task_names(kind)
+    ]
+
+
+def _measures(plugins: Plugins) -> Rows:
+    ours = [
+        {"name": name, "also": list(measure.aliases), "summary": measure.summary, "owner": "bench"}
+        for name, measure in BUILTIN.items()
+    ]
+    theirs = [
+        {"name": name, "also": [], "summary": owned.value.summary, "owner": owned.owner}
+        for name, owned in sorted(plugins.measures.items())
+    ]
+    return ours + theirs
+
+
+def _profiles(_: Plugins) -> Rows:
+    return [
+        {"name": one.name, "data": one.data, "backbone": one.backbone, "hours": one.hours, "summary": one.summary}
+        for one in PROFILES.values()
+    ]
+
+
+def _plugins(plugins: Plugins) -> Rows:
+    sound = [{"name": name, "owner": owner, "state": "loaded", "reason": ""} for name, owner in plugins.loaded.items()]
+    broken = [
+        {"name": one.name, "owner": one.distribution, "state": "broken", "reason": one.reason} for one in plugins.broken
+    ]
+    return sound + broken
+
+
+KINDS: dict[str, Callable[[Plugins], Rows]] = {
+    "methods": _methods,
+    "suites": _suites,
+    "tasks": _tasks,
+    "measures": _measures,
+    "profiles": _profiles,
+    "plugins": _plugins,
+}
+
+
+def _results(folder: Path) -> Rows:
+    """One row a scored leg, and one an average."""
+    from leaderboard.read import legs
+
+    return legs(folder)
+
+
+@click.command(name="list")
+@click.argument("what", type=click.Choice([*KINDS, "results"]), required=False)
+@results_option
+@json_option
+def command(what: str | None, results: Path, as_json: bool) -> None:
+    """List methods, suites, tasks, measures, profiles, plugins or results; by default all but tasks and results."""
+    plugins = load()
+    kinds = [what] if what else [kind for kind in KINDS if kind != "tasks"]
+    found = {kind: _results(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
+    for one in plugins.broken:
+        notice(f"plugin {one.name} of {one.distribution} is broken: {one.reason}")
+    if as_json:
+        print_json(found)
+        return
+    for kind, rows in found.items():
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        table(kind, columns, [[_cell(row.get(name)) for name in columns] for row in rows])
+        click.echo()
+
+
+def _cell(value: Any) -> str:
+    """A value as a person reads it."""
+    if value is None:
+        return "—"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "—"
+    return percent(value) if isinstance(value, float) else str(value)

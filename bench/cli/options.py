@@ -1,0 +1,105 @@
+"""The options that `run` and `plan` share, and how they become a `Request`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.errors import UsageError
+from bench.request import Request
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+store_option: Decorator = click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=lambda: Path(os.environ.get("BENCH_STORE") or "store"),
+    show_default="$BENCH_STORE or ./store",
+    help="Folder of stage outputs, safe to share between runs.",
+)
+results_option: Decorator = click.option(
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("results"),
+    show_default=True,
+    help="Folder of results.",
+)
+data_dir_option: Decorator = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=lambda: Path(os.environ["BENCH_DATA"]) if os.environ.get("BENCH_DATA") else None,
+    show_default="$BENCH_DATA",
+    help="Folder of official data in their official layouts.",
+)
+
+_PLAN: tuple[Decorator, ...] = (
+    click.option("--method", "methods", metavar="NAMES", help="Methods, comma-separated: bm25."),
+    click.option("--suite", "suites", metavar="NAMES", help="Suites, comma-separated: beir."),
+    click.option(
+        "--task", "tasks", metavar="NAMES", help="Tasks, comma-separated, or folders; default: the whole suite."
+    ),
+    click.option(
+        "--setting", "settings", metavar="NAMES", help="unsupervised (default), english, multilingual, few-shot."
+    ),
+    click.option("--seed", "seeds", metavar="NUMBERS", help="Seeds, comma-separated: 0,1,2. Default 0."),
+    click.option("--data", metavar="NAME", help="official or mini; default: the profile's."),
+    click.option("--profile", metavar="NAME", help="mini (default), small or paper."),
+    click.option("--preset", metavar="NAME", help="Named configuration of the method: bm25/elasticsearch."),
+    click.option("--backbone", metavar="ID", help="Where dense methods start: Hugging Face id, folder or scratch:LxH."),
+    click.option("--corpus", metavar="ID", help="What dense methods are pretrained on."),
+    click.option("--rerank", metavar="MODEL", help="Cross-encoder for the top of the ranking."),
+    data_dir_option,
+    store_option,
+    results_option,
+    click.option("--config", "file", type=click.Path(path_type=Path), help="TOML file of settings."),
+    click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting: method.k1=1.2. Repeatable."),
+    click.option("--label", metavar="TEXT", help="Name of the system in tables."),
+    click.option("--executor", default="local", show_default=True, metavar="NAME", help="local or ray."),
+    click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
+    click.option("--offline", is_flag=True, help="Never download; say which file is missing."),
+)
+
+
+def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of `run`, and hand it a `Request` in their place."""
+
+    @wraps(command)
+    def wrapped(**given: Any) -> Any:
+        rest = {name: given.pop(name) for name in tuple(given) if name not in _REQUEST}
+        return command(request=_request(given), **rest)
+
+    decorated: Callable[..., Any] = wrapped
+    for option in reversed(_PLAN):
+        decorated = option(decorated)
+    return decorated
+
+
+_LISTS = ("methods", "suites", "tasks", "settings")
+_REQUEST = frozenset(Request.__dataclass_fields__)
+
+
+def _request(given: dict[str, Any]) -> Request:
+    """Split the comma lists; everything else is checked by the pipeline."""
+    lists: dict[str, Any] = {name: split(given.pop(name)) for name in _LISTS}
+    seeds = tuple(_seed(text) for text in split(given.pop("seeds"))) or (0,)
+    return Request(**lists, seeds=seeds, **given)
+
+
+def split(text: str | None) -> tuple[str, ...]:
+    """A comma list without blanks, empty entries and repeats."""
+    return tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
+
+
+def _seed(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise UsageError(f"found --seed {text!r}, expected whole numbers from 0 up, comma-separated: --seed 0,1,2")
+    return value

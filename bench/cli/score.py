@@ -1,0 +1,92 @@
+"""`bench score`: score a TREC run file, from here or from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.cli import examples
+from bench.cli.options import data_dir_option, store_option
+from bench.cli.output import json_option, notice, percent, print_json, table
+from bench.errors import UsageError
+from bench.external import External, score_against_files, score_against_task
+from bench.plugins import load
+from bench.store import Store
+
+
+@click.command(
+    name="score",
+    epilog=examples(
+        'bench score --qrels qrels.txt --run run.trec --measures "nDCG@10 R@100 RR@100"',
+        "bench score --suite beir --task scifact --data official --run run.trec",
+    ),
+)
+@click.option(
+    "--run", "run_file", type=click.Path(path_type=Path), required=True, help="TREC run file, plain or compressed."
+)
+@click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: TREC qrels or a BEIR .tsv.")
+@click.option("--measures", help='For instance "nDCG@10 R@100 RR@100"; with --suite the default is the task\'s own.')
+@click.option("--tie", type=click.Choice(["trec", "list"]), help="Order of equal scores with --qrels; default trec.")
+@click.option("--suite", metavar="NAME", help="Score against a task of a suite, under its protocol.")
+@click.option("--task", metavar="NAME", help="The task, or a folder.")
+@click.option("--leg", metavar="NAME", help="The leg, where the task has several.")
+@click.option("--data", metavar="NAME", help="official or mini; default: the default profile's.")
+@data_dir_option
+@store_option
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="data.unknown_ids=keep and the like.")
+@click.option("--per-query", is_flag=True, help="With --json: the values of every query too.")
+@json_option
+def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **given: Any) -> None:
+    """Score a run against a file of judgements, or against a task under its official protocol."""
+    plugins = load()
+    if given["qrels"] is not None:
+        clash = [f"--{name.replace('_', '-')}" for name in ("suite", "task", "leg", "data") if given[name]]
+        if clash or given["sets"]:
+            raise UsageError(f"found --qrels and {', '.join(clash or ['--set'])}; type one or the other")
+        found = score_against_files(given["qrels"], run_file, given["measures"], given["tie"] or "trec", plugins)
+    elif given["suite"] and given["task"]:
+        if given["tie"]:
+            raise UsageError("found --tie with --suite: the task decides the order of equal scores; leave --tie out")
+        found = score_against_task(
+            plugins,
+            Store(store, notice),
+            suite=given["suite"],
+            task=given["task"],
+            leg=given["leg"],
+            data=given["data"],
+            data_dir=given["data_dir"],
+            run_file=run_file,
+            measures=given["measures"],
+            sets=given["sets"],
+        )
+    else:
+        raise UsageError(
+            "found neither --qrels FILE nor --suite NAME --task NAME; type one of the two beside --run FILE"
+        )
+    for sentence in found.notices:
+        notice(sentence)
+    if as_json:
+        print_json(_json(found, per_query))
+        return
+    rows = [(name, percent(value), f"{value:.6f}") for name, value in found.means.items()]
+    rows += [(name, percent(value), f"{value:.6f}") for name, value in found.official.items()]
+    table(
+        f"{found.title} · {found.queries:,} judged queries",
+        ("measure", "percent", "fraction"),
+        rows,
+        ("percent", "fraction"),
+    )
+
+
+def _json(found: External, per_query: bool) -> dict[str, Any]:
+    """`measures` and `queries`, and what only some runs have."""
+    value: dict[str, Any] = {"measures": dict(found.means), "queries": found.queries}
+    if found.official:
+        value["official"] = dict(found.official)
+    if per_query:
+        value["per_query"] = {query: dict(row) for query, row in found.per_query.items()}
+    if found.notices:
+        value["notices"] = list(found.notices)
+    return value

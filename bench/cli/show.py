@@ -1,0 +1,136 @@
+"""`bench show`: one thing in full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.cli import examples
+from bench.cli.output import json_option, print_json, table
+from bench.config import describe
+from bench.errors import StoreError, UsageError
+from bench.fsio import read_sealed
+from bench.plugins import Plugins, load
+from bench.profiles import PROFILES
+from bench.types import Method, Suite
+from bench.wording import canonical, did_you_mean, shown
+
+
+@click.command(
+    name="show",
+    epilog=examples("bench show bm25", "bench show beir", "bench show results/official/beir/…/result.json"),
+)
+@click.argument("name")
+@json_option
+def command(name: str, as_json: bool) -> None:
+    """Show a method, suite, task, profile or result file in full."""
+    found, lines = _find(name, load())
+    if as_json:
+        print_json(found)
+    else:
+        lines()
+
+
+def _find(name: str, plugins: Plugins) -> tuple[dict[str, Any], Any]:
+    """The thing of a name as JSON, and how to print it."""
+    if name.endswith(".json"):
+        content = _result(Path(name))
+        return content, lambda: print_json(content)
+    wanted = canonical(name)
+    if wanted in plugins.methods:
+        method = plugins.method(wanted)
+        return _method_json(method), lambda: _print_method(method)
+    if wanted in plugins.suites:
+        suite = plugins.suite(wanted)
+        return _suite_json(suite), lambda: _print_suite(suite)
+    if wanted in PROFILES:
+        one = PROFILES[wanted]
+        content = {
+            field: getattr(one, field) for field in ("name", "data", "backbone", "device", "budget", "hours", "summary")
+        }
+        return content, lambda: table("", ("what", "value"), [(key, shown(value)) for key, value in content.items()])
+    suite_name, slash, task = name.removeprefix("mini/").partition("/")
+    if slash and canonical(suite_name) in plugins.suites:
+        suite = plugins.suite(suite_name)
+        kinds = [kind for kind in suite.data if task in suite.task_names(kind)]
+        if kinds:
+            content = {"task": f"{suite.name}/{task}", "suite": suite.name, "data": kinds}
+            return content, lambda: table("", ("task", "data"), [(content["task"], ", ".join(kinds))])
+        every = [f"{suite.name}/{each}" for kind in suite.data for each in suite.task_names(kind)]
+        raise UsageError(f"no task {name!r}{did_you_mean(name, every)} There are: {', '.join(every)}.")
+    every = [*plugins.methods, *plugins.suites, *PROFILES]
+    raise UsageError(
+        f"nothing is called {name!r}{did_you_mean(name, every)} "
+        f"There are the methods {', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))} and the profiles {', '.join(PROFILES)}; "
+        "a result file ends in .json."
+    )
+
+
+def _result(path: Path) -> dict[str, Any]:
+    try:
+        return read_sealed(path)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged: {error}; run the command that made it again") from error
+
+
+def _settings(method: Method) -> list[dict[str, Any]]:
+    rows = describe(method.config(), prefix="method.")
+    return [
+        {"key": row.key, "default": row.default, "allowed": row.allowed, "help": row.help, "source": row.source}
+        for row in rows
+    ]
+
+
+def _method_json(method: Method) -> dict[str, Any]:
+    presets = {
+        name: {"values": dict(one.values), "source": one.source, "summary": one.summary}
+        for name, one in method.presets.items()
+    }
+    return {
+        "name": method.name,
+        "version": method.version,
+        "summary": method.summary,
+        "citation": method.citation,
+        "deterministic": method.deterministic,
+        "settings": list(method.settings),
+        "config": _settings(method),
+        "presets": presets,
+    }
+
+
+def _print_method(method: Method) -> None:
+    click.echo(f"{method.name} {method.version}: {method.summary}\n{method.citation}\n")
+    rows = [
+        (row["key"], shown(row["default"]), row["allowed"], row["help"], row["source"]) for row in _settings(method)
+    ]
+    table("settings (--set KEY=VALUE)", ("key", "default", "allowed", "what it does", "source of the default"), rows)
+    presets = [(name, one.summary, one.source) for name, one in method.presets.items()]
+    click.echo()
+    table(f"presets (--preset {method.name}/NAME)", ("name", "what", "source"), presets)
+
+
+def _suite_json(suite: Suite) -> dict[str, Any]:
+    return {
+        "name": suite.name,
+        "version": suite.version,
+        "title": suite.title,
+        "summary": suite.summary,
+        "citation": suite.citation,
+        "licence": suite.licence,
+        "settings": list(suite.settings),
+        "data": list(suite.data),
+        "tasks": {kind: list(suite.task_names(kind)) for kind in suite.data},
+        "primary": suite.primary,
+        "macros": [{"name": one.name, "note": one.note} for one in suite.macros],
+        "card": suite.card(),
+    }
+
+
+def _print_suite(suite: Suite) -> None:
+    click.echo(suite.card())
+    for kind in suite.data:
+        click.echo(f"\ntasks ({kind} data): {', '.join(suite.task_names(kind))}")

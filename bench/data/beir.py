@@ -1,0 +1,197 @@
+"""Folders in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/{split}.tsv, each plain or compressed.
+
+Conventions: corpus rows are {"_id", "title", "text", "metadata"}, query rows {"_id", "text", "metadata"}, qrels rows
+`query-id corpus-id score` separated by tabs under a header line of these words. `metadata.lang`, where there is one, is
+the item's language; other keys are not read. A missing or null title is empty; a text may be empty, not missing.
+A grade is a whole number; `1.0` is taken for 1, since tables that pass through floating point write it so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from bench.data.faults import RecordError, shown
+from bench.data.source import FileSource, Format, check_id, file_source, once_asked, once_judged
+from bench.data.text import COMPRESSED
+from bench.errors import UsageError
+from bench.types import Item, Judgement
+
+LAYOUT = "corpus.jsonl, queries.jsonl and qrels/{split}.tsv, each plain or ending in .gz, .bz2 or .xz"
+"""What a folder must hold, for messages."""
+
+HEADER = ("query-id", "corpus-id", "score")
+"""The first line of a qrels file."""
+
+_GRADE = re.compile(r"[+-]?[0-9]+(\.0*)?", re.ASCII)
+_LARGEST_GRADE = 2**31 - 1
+
+
+def corpus(folder: Path, name: str = "") -> FileSource[Item]:
+    """Name the passages of a folder.
+
+    Duplicate ids are not looked for here, since the stream holds no ids (see `bench.data.ids.IdCollector`).
+
+    Args:
+        folder: a folder in BEIR's layout.
+        name: what messages call the data set; the folder's name where empty.
+
+    Raises:
+        UsageError: if the file is not there, or there twice (plain and compressed). What is wrong inside is raised when
+            it is read (see `bench.data.source.records`).
+    """
+    return file_source(f"{name or folder.name} corpus", "beir-corpus/1", find(folder, "corpus.jsonl"), _passages)
+
+
+def queries(folder: Path, name: str = "") -> FileSource[Item]:
+    """Name the queries of a folder; arguments and errors as in `corpus`."""
+    return file_source(f"{name or folder.name} queries", "beir-queries/1", find(folder, "queries.jsonl"), _queries)
+
+
+def qrels(folder: Path, split: str, name: str = "") -> FileSource[Judgement]:
+    """Name the judgements of one split; arguments and errors as in `corpus`."""
+    path = find(folder, f"qrels/{split}.tsv")
+    return file_source(f"{name or folder.name} qrels ({split})", "beir-qrels/1", path, judgements)
+
+
+def splits(folder: Path) -> tuple[str, ...]:
+    """List the splits that the folder has judgements for, sorted."""
+    pattern = re.compile(rf"(.+)\.tsv({'|'.join(re.escape(ending) for ending in COMPRESSED)})?")
+    names = (pattern.fullmatch(path.name) for path in (folder / "qrels").glob("*.tsv*"))
+    return tuple(sorted({match[1] for match in names if match}))
+
+
+def find(folder: Path, name: str) -> Path:
+    """Find a file, plain or compressed.
+
+    Raises:
+        UsageError: if it is not there, or in two variants, of which only one can be meant.
+    """
+    there = [path for ending in ("", *COMPRESSED) if (path := folder / f"{name}{ending}").is_file()]
+    if len(there) == 1:
+        return there[0]
+    if there:
+        names = " and ".join(path.name for path in there)
+        raise UsageError(f"{folder}: found {names}, expected one of them; remove or rename the others")
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: found no such folder, expected one that holds {LAYOUT}")
+    raise UsageError(f"{folder}: found no {name}, expected a folder that holds {LAYOUT}")
+
+
+def judgements(_first: str) -> Format[Judgement]:
+    """Return the format of BEIR's qrels."""
+    return Format("judgement", _judgement, once_judged, HEADER)
+
+
+def grade(text: str) -> int:
+    """Read a grade: a whole number, also where it is written `1.0`. Raises `RecordError`."""
+    if not _GRADE.fullmatch(text):
+        raise RecordError(f"grade {shown(text)}", "a whole number")
+    value = int(text.partition(".")[0])
+    if abs(value) > _LARGEST_GRADE:
+        raise RecordError(f"grade {shown(text)}", "a whole number of at most 31 bits")
+    return value
+
+
+def _passages(_first: str) -> Format[Item]:
+    """Return the format of corpus.jsonl."""
+    return Format("document", _passage)
+
+
+def _queries(_first: str) -> Format[Item]:
+    """Return the format of queries.jsonl."""
+    return Format("query", _query, once_asked)
+
+
+def _passage(text: str) -> Item:
+    """Read one row of corpus.jsonl. Raises `RecordError`."""
+    row = _object(text, '"_id", "title" and "text"')
+    title = row.get("title")
+    if title is not None and not isinstance(title, str):
+        raise RecordError(f'"title": {shown(title)}', "a string or null")
+    return Item(_id(row, "document id"), _text(row), title or "", _language(row))
+
+
+def _query(text: str) -> Item:
+    """Read one row of queries.jsonl. Raises `RecordError`."""
+    row = _object(text, '"_id" and "text"')
+    return Item(_id(row, "query id"), _text(row), language=_language(row))
+
+
+def _judgement(text: str) -> Judgement:
+    """Read one row of qrels. Raises `RecordError`."""
+    columns = text.split("\t")
+    if len(columns) != 3:
+        raise RecordError(
+            f"{len(columns)} column{'s' * (len(columns) != 1)} in {shown(text)}",
+            "3 columns separated by tabs: " + ", ".join(HEADER),
+        )
+    query, document, value = columns
+    return Judgement(check_id(query, "query id"), check_id(document, "document id"), grade(value.strip()))
+
+
+def _object(text: str, keys: str) -> dict[str, Any]:
+    """Parse a line as a JSON object whose strings can be written as UTF-8. Raises `RecordError`."""
+    expected = f"a JSON object with the keys {keys}"
+    try:
+        row = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise RecordError(f"no JSON ({error.msg} at place {error.pos + 1} of the line)", expected) from None
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"JSON that cannot be read ({error})", expected) from None
+    if not isinstance(row, dict):
+        raise RecordError(f"JSON that is no object: {shown(row)}", expected)
+    if "\\u" in text:
+        _check_surrogates(row)
+    return row
+
+
+def _check_surrogates(row: dict[str, Any]) -> None:
+    """Refuse half of a surrogate pair, which JSON can spell and UTF-8 cannot hold."""
+    for key in ("_id", "title", "text"):
+        value = row.get(key)
+        if isinstance(value, str):
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                half = f"\\u{ord(value[error.start]):04x}"
+                raise RecordError(f'half of a surrogate pair ({half}) in "{key}"', "whole characters") from None
+
+
+def _id(row: dict[str, Any], what: str) -> str:
+    """Take the id. Raises `RecordError`."""
+    if "_id" not in row:
+        raise RecordError(f'no "_id" (only {_keys(row)})', f"the {what}")
+    return check_id(row["_id"], what)
+
+
+def _text(row: dict[str, Any]) -> str:
+    """Take the text. Raises `RecordError`."""
+    if "text" not in row:
+        raise RecordError(f'no "text" (only {_keys(row)})', "a string under that key")
+    text = row["text"]
+    if not isinstance(text, str):
+        raise RecordError(f'"text": {shown(text)}', "a string")
+    return text
+
+
+def _keys(row: dict[str, Any]) -> str:
+    """List the keys that are there, for a message."""
+    return ", ".join(shown(key) for key in list(row)[:5]) or "nothing"
+
+
+def _language(row: dict[str, Any]) -> str:
+    """Take the language from the metadata, empty where it says none. Raises `RecordError`."""
+    metadata = row.get("metadata")
+    if metadata is None:
+        return ""
+    if not isinstance(metadata, dict):
+        raise RecordError(f'"metadata": {shown(metadata)}', "an object or null")
+    language = metadata.get("lang")
+    if language is None:
+        return ""
+    if not isinstance(language, str):
+        raise RecordError(f'"metadata": {{"lang": {shown(language)}}}', "a language code")
+    return language

@@ -1,0 +1,17 @@
+"""Stages one after the other in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.graph import Listener, Node, make
+from bench.store import Store
+
+
+class LocalExecutor:
+    """The default: one stage at a time, each free to use all cores."""
+
+    def run(self, items: Sequence[Node], store: Store, listener: Listener) -> None:
+        """Make every node in the order given; stop at the first failure, with all finished stages kept."""
+        for item in items:
+            make(item, store, listener)

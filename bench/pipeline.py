@@ -1,0 +1,240 @@
+"""The plan: a graph of stages for (methods × suites × settings × seeds), held against the store, then carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench import results
+from bench.config import resolve
+from bench.errors import StoreError, UsageError
+from bench.executors import executor
+from bench.fsio import explain
+from bench.graph import Listener, Step, steps
+from bench.plugins import Plugins
+from bench.profiles import DEFAULT, Profile, choose_data, profile
+from bench.recipes import LegNodes, Recipes
+from bench.request import Request
+from bench.selection import Cell, NotApplicable, Selection, select
+from bench.store import Store
+from bench.systems import systems
+from bench.types import Method
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would run, and for what.
+
+    Args:
+        profile: the size.
+        cells: the grid's applicable cells.
+        legs: for each cell, its legs with their nodes.
+        refused: the cells that do not apply, each with its reason.
+        steps: every stage in the order of work.
+        warnings: sentences for people.
+    """
+
+    profile: Profile
+    cells: tuple[Cell, ...]
+    legs: tuple[tuple[LegNodes, ...], ...]
+    refused: tuple[NotApplicable, ...]
+    steps: tuple[Step, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds of work left."""
+        return sum(step.seconds for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Args:
+        rows: one a scored leg, as `bench run --json` prints them.
+        macro: one an average of a whole suite.
+        published: the result files.
+        plan: what was planned.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    macro: tuple[dict[str, Any], ...]
+    published: tuple[results.Published, ...]
+    plan: Plan = field(repr=False)
+
+
+def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
+    """Resolve every name and setting, read nothing but files' checksums, and hold the graph against the store.
+
+    Raises:
+        UsageError: an unknown name, an incoherent mix, a file that is not there.
+        ConfigError: a setting that is unknown, of the wrong type or out of range.
+        PluginError: a plugin that is broken and needed.
+    """
+    size = profile(request.profile or DEFAULT)
+    methods, preset = _methods(request, plugins)
+    _applicable_options(request, methods)
+    resolved = resolve(methods, profile=size, preset=preset, file=request.file, sets=request.sets)
+    named = systems(methods, resolved, request.label)
+    data = choose_data(size, request.data)
+    chosen = select(request, named, plugins, data)
+    recipes = Recipes(store, plugins)
+    legs = tuple(tuple(recipes.legs(cell)) for cell in chosen.cells)
+    targets = [leg.score for cell in legs for leg in cell]
+    return Plan(size, chosen.cells, legs, chosen.refused, tuple(steps(targets, store)), _warnings(chosen, legs))
+
+
+def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | None]:
+    """The methods asked for, and the preset's bare name (`bm25/lucene` names its method too)."""
+    owner, slash, bare = (request.preset or "").partition("/")
+    names = request.methods or ((owner,) if slash else ())
+    if not names:
+        raise UsageError(f"no method was named; type --method NAME, there are: {', '.join(sorted(plugins.methods))}")
+    methods = list({found.name: found for found in map(plugins.method, names)}.values())
+    if slash and plugins.method(owner) not in methods:
+        raise UsageError(
+            f"preset {request.preset} belongs to {owner}, found --method {', '.join(names)}; name {owner} too"
+        )
+    return methods, bare if slash else request.preset
+
+
+def _applicable_options(request: Request, methods: Sequence[Method]) -> None:
+    """Refuse options that nothing in the run listens to."""
+    names = ", ".join(method.name for method in methods)
+    for option, value in (("--backbone", request.backbone), ("--corpus", request.corpus)):
+        if value is not None and not any(method.trains for method in methods):
+            raise UsageError(f"found {option} {value}, but {names} trains no encoder; leave {option} out")
+    if request.rerank is not None:
+        raise UsageError(f"found --rerank {request.rerank}: re-ranking is not in this release; leave --rerank out")
+    device, _, number = request.device.partition(":")
+    if device not in {"auto", "cpu", "cuda", "mps"} or (number and not (device == "cuda" and number.isdigit())):
+        raise UsageError(f"found --device {request.device!r}, expected auto, cpu, cuda, cuda:N or mps")
+
+
+def _warnings(chosen: Selection, legs: Sequence[Sequence[LegNodes]]) -> tuple[str, ...]:
+    """Tell what makes numbers mean something else than their names say."""
+    found = {
+        f"search.k={leg.k} is shallower than the deepest measure of {leg.task.id} (cut {leg.depth}): "
+        f"measures below that depth count only {leg.k} documents"
+        for cell in legs
+        for leg in cell
+        if leg.depth is not None and leg.k < leg.depth
+    }
+    return (*chosen.warnings, *sorted(found))
+
+
+def run(request: Request, plugins: Plugins, store: Store, listener: Listener, ready: Plan | None = None) -> Outcome:
+    """Carry out a plan: run what the store lacks, then merge every scored leg into its result file.
+
+    Args:
+        request: what was asked for.
+        plugins: who brings methods and suites; their trackers hear of results.
+        store: where stages are kept.
+        listener: hears of stages.
+        ready: the plan, if the caller has made it already.
+
+    Raises:
+        BenchError: see `plan`; and what a stage raises. All stages finished before are kept.
+    """
+    todo = ready or plan(request, plugins, store)
+    _writable(request.results)
+    executor(request.executor).run([step.node for step in todo.steps if step.runs], store, listener)
+    rows: list[dict[str, Any]] = []
+    averages: list[dict[str, Any]] = []
+    published = []
+    for cell, legs in zip(todo.cells, todo.legs, strict=True):
+        done = _publish(request.results, cell, legs, store, todo.profile)
+        published.append(done)
+        plugins.notify("bench_scored", result=done.content)
+        heading = _heading_row(cell, todo.profile)
+        rows += [_row(heading, leg, store, done) for leg in legs]
+        averages += [{**heading, **average} for average in done.content["macro"]]
+    return Outcome(tuple(rows), tuple(averages), tuple(published), todo)
+
+
+def _writable(folder: Path) -> None:
+    """Refuse before any work a results folder that cannot be written."""
+    probe = folder / ".writable"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise StoreError(
+            f"cannot write to the results folder {folder}: {explain(error)}; nothing was run and finished stages are "
+            "kept: mend that or choose another folder by --results"
+        ) from error
+
+
+def _publish(root: Path, cell: Cell, legs: Sequence[LegNodes], store: Store, size: Profile) -> results.Published:
+    """Merge a cell's legs into its result file."""
+    entries = [_entry(leg, store) for leg in legs]
+    suite = cell.suite
+    heading = results.Heading(
+        system=cell.system.about(),
+        suite={"name": suite.name, "version": suite.version, "title": suite.title},
+        setting=cell.setting,
+        data=cell.data,
+        profile=size.name,
+        seed=cell.seed,
+        cards={"method": cell.system.method.card(), "suite": suite.card()},
+    )
+    return results.publish(root, heading, entries, suite.macros)
+
+
+def _entry(leg: LegNodes, store: Store) -> results.Entry:
+    """What the artefacts say of a scored leg."""
+    from bench.stages import score
+
+    made = {item.recipe.stage: item for item in leg.nodes}
+    scored = store.open(leg.score.recipe)
+    if scored is None:
+        raise StoreError(
+            f"the scores of {leg.score.recipe.title} vanished from {store.root}; type the same command again"
+        )
+    known = {stage: store.open(item.recipe) for stage, item in made.items()}
+    content = {
+        "measures": scored.facts["measures"],
+        "official": scored.facts["official"],
+        "queries": scored.facts["queries"],
+        "protocol": {"tie": leg.task.tie, "k": leg.k, "drop_identical": leg.task.drop_identical},
+        "resolved": made["index"].recipe.identity["resolved"],
+        "libraries": made["index"].recipe.identity["libraries"],
+        "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},
+        "seconds": {stage: artefact.seconds for stage, artefact in known.items() if artefact},
+        "keys": {stage: item.key for stage, item in made.items()},
+    }
+    return results.Entry(leg.task.id, leg.leg.name, content, scored.folder / score.CUT, scored.folder / score.VALUES)
+
+
+def _heading_row(cell: Cell, size: Profile) -> dict[str, Any]:
+    return {
+        "system": cell.system.label,
+        "method": cell.system.method.name,
+        "suite": cell.suite.name,
+        "setting": cell.setting,
+        "data": cell.data,
+        "profile": size.name,
+        "seed": cell.seed,
+    }
+
+
+def _row(heading: Mapping[str, Any], leg: LegNodes, store: Store, done: results.Published) -> dict[str, Any]:
+    """One row of `bench run --json`."""
+    from bench.stages import search
+
+    entry = done.content["tasks"][leg.task.id][leg.leg.name]
+    run_file = store.folder(leg.search.recipe) / search.RUN
+    return {
+        **heading,
+        "task": leg.task.id,
+        "leg": leg.leg.name or None,
+        "measures": entry["measures"],
+        "official": entry["official"],
+        "queries": entry["queries"],
+        "run_file": str(run_file.resolve()) if run_file.exists() else None,
+        "result_file": str(done.path.resolve()),
+    }

@@ -1,0 +1,199 @@
+"""From a cell of the grid to its nodes: which stages a leg takes, and everything that enters their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench.graph import Cost, Node, node
+from bench.plugins import Plugins
+from bench.scoring.measures import parse
+from bench.selection import Cell
+from bench.stages import index, read, score, search, validate
+from bench.store import Store
+from bench.systems import System, row_json
+from bench.types import Corpus, Json, Leg, Source, Task
+from bench.workspace import Workspace
+
+# Orders of magnitude on one core of a server of 2023, for a store that has no experience yet.
+_DOCUMENTS_CHECKED, _JUDGEMENTS_READ, _DOCUMENTS_INDEXED, _QUERIES_SEARCHED, _QUERIES_SCORED = 1e5, 1e5, 5e3, 300.0, 1e4
+_BYTES_A_DOCUMENT, _BYTES_A_QUERY = 800, 100
+
+
+@dataclass(frozen=True)
+class LegNodes:
+    """The nodes of one leg for one system.
+
+    Args:
+        task: the task.
+        leg: its leg.
+        nodes: `validate`, `read`, `index`, `search`, `score`.
+        k: documents per query.
+        depth: the deepest cut of the measures, None where one has no cut.
+    """
+
+    task: Task
+    leg: Leg
+    nodes: tuple[Node, ...]
+    k: int
+    depth: int | None
+
+    @property
+    def search(self) -> Node:
+        """The node that writes the run."""
+        return self.nodes[-2]
+
+    @property
+    def score(self) -> Node:
+        """The node that writes the scores."""
+        return self.nodes[-1]
+
+
+class Recipes:
+    """Makes nodes; the same question gives an equal node, so that cells share what they have in common.
+
+    Args:
+        store: for checksums of input files and what is known of corpora.
+        plugins: for measures.
+    """
+
+    def __init__(self, store: Store, plugins: Plugins) -> None:
+        """Remember both."""
+        self._store, self._measures = store, plugins.measures_by_name
+        self._hashes: dict[Path, str] = {}
+
+    def legs(self, cell: Cell) -> Iterator[LegNodes]:
+        """Yield the nodes of every leg of a cell.
+
+        Raises:
+            UsageError: an input file that cannot be read; something that the method needs is not installed.
+        """
+        for task in cell.tasks:
+            for leg in task.legs:
+                yield self._leg(cell, task, leg)
+
+    def validate(self, corpus: Corpus) -> Node:
+        """Corpus → checked."""
+        identity: dict[str, Json] = {"code": validate.VERSION, "corpus": self._source(corpus.items), "documents": corpus.documents}
+        cost = Cost("validate", self._size(corpus.items, _BYTES_A_DOCUMENT, corpus.documents), _DOCUMENTS_CHECKED)
+        return node("validate", corpus.id, identity, lambda work, _: validate.run(work, corpus), cost)
+
+    def read(self, leg: Leg, title: str, unknown: str) -> Node:
+        """Leg → queries and judgements, checked against the corpus."""
+        corpus = self.validate(leg.corpus)
+        identity: dict[str, Json] = {
+            "code": read.VERSION,
+            "queries": self._source(leg.queries),
+            "qrels": self._source(leg.qrels),
+            "language": leg.language,
+            "counts": dict(leg.counts),
+            "unknown_ids": unknown,
+        }
+
+        def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+            return read.run(space, leg, folders["corpus"], unknown)
+
+        size = self._size(leg.qrels, _BYTES_A_QUERY, leg.counts.get("qrels"))
+        return node("read", title, identity, work, Cost("read", size, _JUDGEMENTS_READ), {"corpus": corpus})
+
+    def _leg(self, cell: Cell, task: Task, leg: Leg) -> LegNodes:
+        system, title = cell.system, f"{task.id}{' ' + leg.name if leg.name else ''}"
+        run = system.resolved.run
+        corpus, k = self.validate(leg.corpus), run.search.k or task.depth
+        reading = self.read(leg, title, run.data.unknown_ids)
+        indexing = self._index(system, leg.corpus, corpus)
+        rules = search.Rules(k, task.tie, task.drop_identical)
+        searching = self._search(system, title, rules, indexing, reading)
+        protocol = score.Protocol(
+            tuple(parse(name, self._measures) for name in task.measures),
+            task.tie,
+            task.drop_identical,
+            task.official,
+            self._measures,
+        )
+        scoring = self._score(cell, title, protocol, searching, reading)
+        return LegNodes(task, leg, (corpus, reading, indexing, searching, scoring), k, protocol.depth)
+
+    def _index(self, system: System, corpus: Corpus, checked: Node) -> Node:
+        method = system.method
+        identity = {"code": index.VERSION, **system.identity(corpus.language), "corpus": self._source(corpus.items)}
+
+        def work(space: Workspace, _: Mapping[str, Path]) -> Mapping[str, Json]:
+            return index.run(space, method.retriever(system.resolved.method), corpus)
+
+        cost = Cost(f"index {method.name}", checked.cost.units, _DOCUMENTS_INDEXED)
+        return node(
+            "index",
+            f"{method.name} {corpus.id}",
+            identity,
+            work,
+            cost,
+            {"corpus": checked},
+            provenance=_settings(system),
+        )
+
+    def _search(self, system: System, title: str, rules: search.Rules, indexing: Node, reading: Node) -> Node:
+        method = system.method
+        identity: dict[str, Json] = {
+            "code": search.VERSION,
+            "k": rules.k,
+            "tie": rules.tie,
+            "drop_identical": rules.drop_identical,
+            "tag": system.tag,
+        }
+
+        def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+            retriever = method.retriever(system.resolved.method)
+            return search.run(space, retriever, folders["index"], folders["leg"], rules, system.tag)
+
+        cost = Cost(f"search {method.name}", self._queries(reading), _QUERIES_SEARCHED)
+        inputs = {"index": indexing, "leg": reading}
+        return node("search", f"{method.name} {title}", identity, work, cost, inputs, provenance=_settings(system))
+
+    def _score(self, cell: Cell, title: str, protocol: score.Protocol, searching: Node, reading: Node) -> Node:
+        system, extra = cell.system, protocol.extra
+        identity: dict[str, Json] = {
+            "code": score.VERSION,
+            "suite": {"name": cell.suite.name, "version": cell.suite.version},
+            "measures": [str(measure) for measure in protocol.measures],
+            "extra": {name: measure.summary for name, measure in sorted(extra.items())},
+            "tie": protocol.tie,
+            "drop_identical": protocol.drop_identical,
+            "official": list(protocol.official),
+            "libraries": {"pytrec-eval-terrier": version("pytrec-eval-terrier")},
+        }
+
+        def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+            return score.run(space, folders["run"], folders["leg"], protocol, system.tag)
+
+        cost = Cost("score", searching.cost.units, _QUERIES_SCORED)
+        inputs = {"run": searching, "leg": reading}
+        return node(
+            "score", f"{system.method.name} {title}", identity, work, cost, inputs, provenance=_settings(system)
+        )
+
+    def _source(self, source: Source[Any]) -> dict[str, Json]:
+        """What decides the records of a source: who reads it, and the bytes that are read."""
+        for path in source.files:
+            if path not in self._hashes:
+                self._hashes[path] = self._store.hash_input(path)
+        return {"reader": source.reader, "files": [self._hashes[path] for path in source.files]}
+
+    def _size(self, source: Source[Any], bytes_each: int, known: int | None) -> float:
+        """How many records a source has, estimated from its files' size where nobody says."""
+        if known is not None:
+            return float(known)
+        return max(1.0, sum(path.stat().st_size for path in source.files) / bytes_each)
+
+    def _queries(self, reading: Node) -> float:
+        """How many queries are judged: exact once they were read."""
+        made = self._store.open(reading.recipe)
+        return float(made.facts["queries"]) if made else reading.cost.units
+
+
+def _settings(system: System) -> dict[str, Json]:
+    """The resolved settings with their origins and sources, kept beside every artefact."""
+    return {"system": system.label, "settings": [row_json(row) for row in system.resolved.rows()]}

@@ -1,0 +1,158 @@
+"""Which cells of the grid (systems × suites × settings × seeds) apply, and which tasks they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.errors import UsageError
+from bench.plugins import Plugins
+from bench.request import Request
+from bench.systems import System
+from bench.types import SETTINGS, DataRequest, Suite, Task
+from bench.wording import canonical, did_you_mean
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One result: a system on tasks of a suite, in a setting, on data of one kind, with a seed."""
+
+    system: System
+    suite: Suite
+    setting: str
+    data: str
+    seed: int
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class NotApplicable:
+    """A cell that has no answer, and why."""
+
+    system: str
+    suite: str
+    setting: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The grid, sorted into cells that apply and cells that do not.
+
+    Args:
+        cells: what can be run.
+        refused: what cannot, with reasons.
+        warnings: sentences for people.
+    """
+
+    cells: tuple[Cell, ...]
+    refused: tuple[NotApplicable, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def select(request: Request, systems: Sequence[System], plugins: Plugins, data: str) -> Selection:
+    """Resolve suites, tasks, settings and seeds into cells.
+
+    Raises:
+        UsageError: an unknown name, a folder that is not there, data that a suite does not have.
+    """
+    if not request.suites:
+        raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
+    suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
+    settings = [_setting(name) for name in request.settings or SETTINGS[:1]]
+    all_known(request.tasks, suites)
+    tasks = {suite.name: tasks_of(suite, request, data) for suite in suites}
+    cells, refused, warnings = [], [], []
+    for suite in suites:
+        for setting in settings:
+            for system in systems:
+                reason = _reason(system, suite, setting)
+                if reason:
+                    refused.append(NotApplicable(system.label, suite.name, setting, reason))
+                    continue
+                for seed in request.seeds[:1] if system.method.deterministic else request.seeds:
+                    chosen = 0 if system.method.deterministic else seed
+                    cells += [
+                        Cell(
+                            system,
+                            suite,
+                            setting,
+                            kind,
+                            chosen,
+                            tuple(task for task in tasks[suite.name] if task.data == kind),
+                        )
+                        for kind in dict.fromkeys(task.data for task in tasks[suite.name])
+                    ]
+    if len(request.seeds) > 1 and any(system.method.deterministic for system in systems):
+        names = ", ".join(system.label for system in systems if system.method.deterministic)
+        warnings.append(f"{names}: deterministic, so one seed stands against all {len(request.seeds)}")
+    return Selection(tuple(cells), tuple(refused), tuple(warnings))
+
+
+def _setting(name: str) -> str:
+    found = canonical(name)
+    if found not in SETTINGS:
+        raise UsageError(f"no setting {name!r}{did_you_mean(name, SETTINGS)} There are: {', '.join(SETTINGS)}.")
+    return found
+
+
+def _reason(system: System, suite: Suite, setting: str) -> str:
+    """Why a cell does not apply; empty where it does."""
+    if setting not in suite.settings:
+        return f"suite {suite.name} has no recipe for setting {setting} (it has: {', '.join(suite.settings)})"
+    if setting not in system.method.settings:
+        method = system.method
+        return f"method {method.name} has nothing to tune in setting {setting} (it has: {', '.join(method.settings)})"
+    return ""
+
+
+def _is_folder(name: str) -> bool:
+    """Tell a path from a task's name: it has a separator that no task name begins with, or a folder stands there."""
+    return name.startswith((".", "/", "~")) or Path(_path_part(name)).is_dir()
+
+
+def _path_part(name: str) -> str:
+    """The path of `path/to/folder` or `path/to/folder:split`."""
+    head, colon, _ = name.rpartition(":")
+    return head if colon and not Path(name).exists() else name
+
+
+def tasks_of(suite: Suite, request: Request, data: str) -> list[Task]:
+    """The tasks of a suite that were asked for, all of them if none was named.
+
+    Raises:
+        UsageError: data that the suite does not have; a folder that is not there or not in its layout.
+    """
+    folders = [name for name in request.tasks if not _names(name, suite) and _is_folder(name)]
+    own = [name for name in request.tasks if _names(name, suite)]
+    tasks = []
+    for name in folders:
+        if suite.folder is None:
+            raise UsageError(f"suite {suite.name} takes no folder of your own as --task; found {name}")
+        tasks.append(suite.folder(Path(name).expanduser()))
+    if own or not request.tasks:
+        if data not in suite.data:
+            offer = f"--data {suite.data[0]}" if suite.data else "another suite"
+            also = ", or a folder of your own by --task path/to/folder" if suite.folder else ""
+            raise UsageError(f"suite {suite.name} has no {data} data in this release; type {offer}{also}")
+        asked = DataRequest(data, request.data_dir, request.offline)
+        wanted = [part for name in own for part in _names(name, suite, data)] if own else suite.task_names(data)
+        tasks += [suite.load(name, asked) for name in wanted]
+    return list({(task.data, task.id): task for task in tasks}.values())
+
+
+def _names(name: str, suite: Suite, data: str | None = None) -> tuple[str, ...]:
+    """The suite's tasks that a name stands for: itself, or those below it (`cqadupstack` is twelve forums)."""
+    bare = name.removeprefix("mini/").removeprefix(f"{suite.name}/")
+    every = [task for kind in ((data,) if data else suite.data) for task in suite.task_names(kind)]
+    return tuple(dict.fromkeys(task for task in every if task == bare or task.startswith(f"{bare}/")))
+
+
+def all_known(names: Sequence[str], suites: Sequence[Suite]) -> None:
+    """Refuse a task name that no suite of the run has."""
+    every = [name for suite in suites for kind in suite.data for name in suite.task_names(kind)]
+    for name in names:
+        if not any(_names(name, suite) for suite in suites) and not _is_folder(name):
+            path = " There is no folder of that name either." if "/" in name else ""
+            raise UsageError(f"no task {name!r}{did_you_mean(name, every)}{path} There are: {', '.join(every)}.")

@@ -1,0 +1,93 @@
+"""search: index + queries → run, in blocks of queries that outlive a kill."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.data.trec import write_run
+from bench.errors import PluginError
+from bench.fsio import atomic
+from bench.stages import read
+from bench.types import Item, Json, Ranking, Retriever, Tie
+from bench.workspace import Workspace
+
+VERSION = 1
+RUN = "run.trec"
+_BLOCK = 1024  # queries a part: a second or a few of work, and never part of the bytes
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the task says about a run.
+
+    Args:
+        k: documents per query.
+        tie: order of equal scores.
+        drop_identical: leave out a document whose id equals the query id.
+    """
+
+    k: int
+    tie: Tie
+    drop_identical: bool
+
+
+def run(work: Workspace, retriever: Retriever, index: Path, leg: Path, rules: Rules, tag: str) -> Mapping[str, Json]:
+    """Write `run.trec`: six columns, queries in their file's order, at most `k` documents each, tag = the system.
+
+    Args:
+        work: where to.
+        retriever: who searches.
+        index: the artefact of `index`.
+        leg: the artefact of `read`.
+        rules: of the task.
+        tag: last column of the run.
+
+    Raises:
+        PluginError: the retriever broke its promise (order, unique ids, finite scores, one ranking per query).
+    """
+    queries = read.queries(leg)
+    parts = []
+    for start in range(0, len(queries), _BLOCK):
+        block = queries[start : start + _BLOCK]
+        parts.append(work.parts.get(f"{start:09d}.trec", partial(_search, retriever, index, block, rules, tag)))
+        work.advance(len(block))
+    rows = 0
+    with atomic(work.out / RUN) as stream:
+        for part in parts:
+            data = part.read_bytes()
+            rows += data.count(b"\n")
+            stream.write(data)
+    return {"queries": len(queries), "rows": rows, "k": rules.k}
+
+
+def _search(retriever: Retriever, index: Path, queries: Sequence[Item], rules: Rules, tag: str) -> bytes:
+    """Search one block; return its lines of the run file."""
+    stream = io.BytesIO()
+    found = retriever.search(index, queries, rules.k + rules.drop_identical, rules.tie)
+    write_run(stream, (_cut(ranking, rules) for ranking in _paired(found, queries)), tag)
+    return stream.getvalue()
+
+
+def _paired(rankings: Iterator[Ranking], queries: Sequence[Item]) -> Iterator[Ranking]:
+    """Hold the retriever to one ranking per query, in order."""
+    number = 0
+    for number, ranking in enumerate(rankings, 1):
+        if number > len(queries) or ranking.query != queries[number - 1].id:
+            expected = repr(queries[number - 1].id) if number <= len(queries) else "no further one"
+            raise PluginError(f"the retriever's ranking {number} is of query {ranking.query!r}, expected {expected}")
+        yield ranking
+    if number != len(queries):
+        raise PluginError(f"the retriever gave {number} rankings for {len(queries)} queries, expected one each")
+
+
+def _cut(ranking: Ranking, rules: Rules) -> Ranking:
+    """Leave out the query's own document where the task says so, and keep the best k."""
+    pairs = list(zip(ranking.documents, ranking.scores, strict=True))
+    if rules.drop_identical:
+        pairs = [pair for pair in pairs if pair[0] != ranking.query]
+    pairs = pairs[: rules.k]
+    return Ranking(ranking.query, [document for document, _ in pairs], [score for _, score in pairs])

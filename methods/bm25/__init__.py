@@ -1,0 +1,71 @@
+"""BM25: what every dense retriever has to beat. Importing this package imports neither numpy nor a stemmer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+
+from bench.hookspecs import hookimpl
+from bench.types import Json, Method, Preset, Retriever
+from methods.bm25.analyzers import choose, describe
+from methods.bm25.config import BM25Config
+
+
+def _retriever(config: BM25Config) -> Retriever:
+    """Make the retriever; numpy and the libraries of the formula are imported here."""
+    from methods.bm25.retriever import BM25Retriever
+
+    return BM25Retriever(config)
+
+
+def _resolve(config: BM25Config, language: str) -> Mapping[str, Json]:
+    """Return the analyzer that the corpus's language decides, with all versions that decide its tokens."""
+    return describe(choose(config.analyzer, language))
+
+
+def _card() -> str:
+    """Return the README of this package."""
+    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
+
+
+BM25 = Method(
+    name="bm25",
+    version="1",
+    summary="Words in common, weighted by rarity, saturation and length: Lucene's BM25, with analyzers by language.",
+    citation=(
+        "Stephen Robertson and Hugo Zaragoza. 2009. The Probabilistic Relevance Framework: BM25 and Beyond. "
+        "Foundations and Trends in Information Retrieval 3(4). Lucene's form: Chris Kamphuis, Arjen P. de Vries, "
+        "Leonid Boytsov and Jimmy Lin. 2020. Which BM25 Do You Mean? ECIR 2020."
+    ),
+    config=BM25Config,
+    retriever=_retriever,
+    resolve=_resolve,
+    libraries=("PyStemmer", "bm25s", "numba", "numpy", "rank-bm25"),
+    deterministic=True,
+    trains=False,
+    settings=("unsupervised",),
+    presets={
+        "lucene": Preset(
+            values={"variant": "lucene", "k1": 0.9, "b": 0.4},
+            source="Pyserini and Anserini, their default for BM25",
+            summary="what published BM25 rows of Mr. TyDi and of BEIR on Anserini use; the default",
+        ),
+        "elasticsearch": Preset(
+            values={"variant": "lucene", "k1": 1.2, "b": 0.75},
+            source="Elasticsearch's default similarity; the code that came with BEIR searches with it",
+            summary="the constants of Elasticsearch, and of Lucene where nobody sets them",
+        ),
+        "rank-bm25": Preset(
+            values={"variant": "rank_bm25", "k1": 1.5, "b": 0.75, "epsilon": 0.25},
+            source="rank_bm25 0.2.2, BM25Okapi's defaults",
+            summary="the Python library rank_bm25 as it comes",
+        ),
+    },
+    describe=_card,
+)
+
+
+@hookimpl
+def bench_methods() -> Iterable[Method]:
+    """Bring BM25."""
+    return [BM25]

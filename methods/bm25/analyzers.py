@@ -1,0 +1,222 @@
+"""Analyzers: named, versioned, pure functions from a text to its tokens, and which of them serves a language.
+
+Every analyzer does the same four steps, of which it may leave some out: normalise (NFKC, lower case), split into words,
+drop stop words, stem. Documents and queries of one index go through one analyzer, that of the corpus's language.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Literal
+
+from bench.errors import UsageError
+from bench.types import Json
+from bench.wording import unknown
+from methods.bm25 import words
+from methods.bm25.languages import SNOWBALL, UNSPACED, language_code
+
+AUTO = "auto"
+"""The name that leaves the choice to the corpus's language."""
+
+Tokenise = Callable[[str], list[str]]
+"""Text → tokens, in the order of the text, with repetitions."""
+
+Splitter = Literal["runs", "standard", "bigrams", "icu", "jieba"]
+
+_LUCENE_STOP_WORDS = """
+a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was
+will with
+"""
+"""The 33 words that Lucene's EnglishAnalyzer drops."""
+
+_DOTLESS = str.maketrans({"I": "ı", "İ": "i"})
+"""Turkish has two letters i; Python's `lower` knows only the dotted one."""
+
+
+@dataclass(frozen=True)
+class Analyzer:
+    """One analyzer as data; `build` makes the function.
+
+    Args:
+        name: as it is typed and recorded.
+        summary: one line.
+        splitter: how words are found: one of `methods.bm25.words`, or a segmenter of the extra `lang`.
+        stemmer: PyStemmer's algorithm, empty for none.
+        unstemmed: words of so few letters are not stemmed.
+        possessive: drop an English `'s` at the end of a word.
+        stop: words that are dropped, before stemming.
+        dotless: lower-case I to ı, as Turkish does.
+        version: changes whenever the same text would give other tokens though no library changed.
+    """
+
+    name: str
+    summary: str
+    splitter: Splitter = "runs"
+    stemmer: str = ""
+    unstemmed: int = 0
+    possessive: bool = False
+    stop: frozenset[str] = frozenset()
+    dotless: bool = False
+    version: str = "1"
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """The distributions that it needs, by name."""
+        return (("PyStemmer",) if self.stemmer else ()) + _SEGMENTERS.get(self.splitter, ())
+
+    def build(self) -> Tokenise:
+        """Make the function.
+
+        Raises:
+            UsageError: a library that it needs is not installed, or too old to have the stemmer.
+        """
+        self.check()
+        split = _splitter(self.splitter)
+        stem = _stemmer(self.stemmer, self.unstemmed) if self.stemmer else list
+
+        def tokenise(text: str) -> list[str]:
+            text = words.normalise(text)
+            tokens = split((text.translate(_DOTLESS) if self.dotless else text).lower())
+            if self.possessive:
+                tokens = [token[:-2] if token.endswith(("'s", "’s")) else token for token in tokens]
+            if self.stop:
+                tokens = [token for token in tokens if token not in self.stop]
+            return stem(tokens)
+
+        return tokenise
+
+    def check(self) -> None:
+        """Raise `UsageError` if a library that it needs is not installed, or too old to have the stemmer."""
+        missing = [name for name in _SEGMENTERS.get(self.splitter, ()) if find_spec(name) is None]
+        if missing:
+            raise UsageError(
+                f"the analyzer `{self.name}` needs {missing[0]}, which is not installed; "
+                "type: pip install 'retrieval-bench[lang]'"
+            )
+        if self.stemmer and self.stemmer not in _algorithms():
+            raise UsageError(
+                f"the analyzer `{self.name}` needs the stemmer {self.stemmer!r}, which PyStemmer "
+                f"{version('PyStemmer')} does not have; type: pip install --upgrade PyStemmer"
+            )
+
+
+_SEGMENTERS: Mapping[str, tuple[str, ...]] = {"icu": ("icu4py",), "jieba": ("rjieba",)}
+"""Splitter → the distributions it needs; their import names are the same."""
+
+
+def _snowball(language: str, algorithm: str) -> Analyzer:
+    """Return the analyzer of a language that has a Snowball stemmer."""
+    return Analyzer(
+        name=f"{language}-snowball",
+        summary=f"words, Snowball's stemmer for {algorithm.capitalize()}",
+        stemmer=algorithm,
+        dotless=language == "tr",
+    )
+
+
+_ALL = (
+    Analyzer("words", "runs of letters, marks and digits, for any language that parts its words"),
+    Analyzer("bigrams", "pairs of letters where words are not parted by blanks, words elsewhere", splitter="bigrams"),
+    Analyzer(
+        "en-porter",
+        "English as Lucene's EnglishAnalyzer: words of UAX #29, no possessive 's, 33 stop words, Porter's stemmer",
+        splitter="standard",
+        stemmer="porter",
+        unstemmed=2,
+        possessive=True,
+        stop=frozenset(_LUCENE_STOP_WORDS.split()),
+    ),
+    *(_snowball(language, algorithm) for language, algorithm in SNOWBALL.items()),
+    Analyzer("icu", "word boundaries of ICU, with its dictionaries (extra `lang`)", splitter="icu"),
+    Analyzer("jieba", "Chinese words of jieba, search mode (extra `lang`)", splitter="jieba"),
+)
+
+ANALYZERS: Mapping[str, Analyzer] = {analyzer.name: analyzer for analyzer in _ALL}
+"""Every analyzer by name."""
+
+NAMES = (AUTO, *ANALYZERS)
+"""What a config may say."""
+
+
+def for_language(language: str) -> Analyzer:
+    """Return the default analyzer of a language; it needs no extra.
+
+    English has `en-porter`, a language with a Snowball stemmer that stemmer, one without blanks between words
+    `bigrams`; all others, the empty and any unknown one have `words`.
+
+    Args:
+        language: ISO 639 code; may be empty.
+    """
+    code = language_code(language)
+    if code == "en":
+        return ANALYZERS["en-porter"]
+    if code in UNSPACED:
+        return ANALYZERS["bigrams"]
+    if code in SNOWBALL and SNOWBALL[code] in _algorithms():
+        return ANALYZERS[f"{code}-snowball"]
+    return ANALYZERS["words"]
+
+
+def choose(name: str, language: str) -> Analyzer:
+    """Return the analyzer called `name`, or the default of the language where the name is `auto`.
+
+    Raises:
+        UsageError: there is no analyzer of that name, or what it needs is not installed.
+    """
+    if name not in NAMES:
+        raise UsageError(unknown("analyzer", name, NAMES))
+    analyzer = for_language(language) if name == AUTO else ANALYZERS[name]
+    analyzer.check()
+    return analyzer
+
+
+def describe(analyzer: Analyzer) -> dict[str, Json]:
+    """Return all that decides an analyzer's tokens: name, version, versions of its libraries and of Unicode."""
+    return {
+        "analyzer": analyzer.name,
+        "version": analyzer.version,
+        "libraries": {name: version(name) for name in analyzer.libraries},
+        "unicode": unicodedata.unidata_version,
+    }
+
+
+@cache
+def _algorithms() -> frozenset[str]:
+    """Return the stemmers of the installed PyStemmer."""
+    import Stemmer
+
+    return frozenset(Stemmer.algorithms(aliases=False))
+
+
+def _stemmer(algorithm: str, unstemmed: int) -> Callable[[list[str]], list[str]]:
+    """Return the function that stems a list of words; a word that a stemmer would leave nothing of stays."""
+    import Stemmer
+
+    stem: Callable[[list[str]], list[str]] = Stemmer.Stemmer(algorithm).stemWords
+
+    def stem_all(tokens: list[str]) -> list[str]:
+        return [
+            stemmed if stemmed and len(token) > unstemmed else token
+            for token, stemmed in zip(tokens, stem(tokens), strict=True)
+        ]
+
+    return stem_all
+
+
+def _splitter(name: Splitter) -> Callable[[str], list[str]]:
+    """Return the function that finds words; what is no word in a segmenter's pieces is left out."""
+    if name == "icu":
+        from icu4py.breakers import WordBreaker
+
+        # The locale changes nothing but a few boundaries at colons: dictionaries are chosen by script.
+        return lambda text: [word for piece in WordBreaker(text, "root") for word in words.standard(piece)]
+    if name == "jieba":
+        from rjieba import cut_for_search
+
+        return lambda text: [word for piece in cut_for_search(text) for word in words.standard(piece)]
+    return {"runs": words.runs, "standard": words.standard, "bigrams": words.bigrams}[name]

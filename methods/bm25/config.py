@@ -1,0 +1,67 @@
+"""The settings of BM25."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import field_validator, model_validator
+
+from bench.config import Config, setting
+from bench.wording import did_you_mean
+from methods.bm25.analyzers import AUTO, NAMES
+
+_EPSILON = 0.25
+
+
+class BM25Config(Config):
+    """What decides BM25's scores."""
+
+    variant: Literal["lucene", "rank_bm25"] = setting(
+        "lucene",
+        source="Pyserini and Anserini score with Lucene's BM25Similarity; published BM25 rows are theirs",
+        help="the formula: Lucene's, on bm25s; or the library rank_bm25 (BM25Okapi), slow",
+    )
+    k1: float = setting(
+        0.9,
+        ge=0,
+        source="Pyserini and Anserini, their default for BM25",
+        help="how slowly repetitions of a term stop to count",
+    )
+    b: float = setting(
+        0.4,
+        ge=0,
+        le=1,
+        source="Pyserini and Anserini, their default for BM25",
+        help="how much documents longer than the mean are marked down",
+    )
+    epsilon: float = setting(
+        _EPSILON,
+        ge=0,
+        source="rank_bm25 0.2.2, BM25Okapi's default",
+        help="variant rank_bm25: weight of terms that more than half of the documents have, in mean idf",
+    )
+    analyzer: str = setting(
+        AUTO,
+        source="ours: the language decides, with Lucene's analyzer for English (methods/bm25/README.md)",
+        help="how texts become tokens: auto (by the corpus's language) or an analyzer's name",
+    )
+    title: bool = setting(
+        True,
+        source="Anserini's regressions on BEIR, condition `flat`: title and text in one field",
+        help="put the title before the text of a document",
+    )
+
+    @field_validator("analyzer")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        """Refuse an analyzer that there is not."""
+        if name not in NAMES:
+            raise ValueError(f"one of {', '.join(NAMES)}{did_you_mean(name, NAMES)}")
+        return name
+
+    @model_validator(mode="after")
+    def _applicable(self) -> Self:
+        """Refuse a setting that would change nothing."""
+        if self.variant == "lucene" and self.epsilon != _EPSILON:
+            raise ValueError(f"epsilon is {self.epsilon}, but only the variant rank_bm25 has one; set variant too")
+        return self

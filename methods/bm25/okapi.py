@@ -1,0 +1,60 @@
+"""BM25 as the library rank_bm25 scores it: its class BM25Okapi, fed with our tokens.
+
+    score(q, d) = Σ over t in q of idf(t) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · dl / avgdl))
+    idf(t) = ln(N − df + ½) − ln(df + ½), and where that is negative: epsilon · the mean of all terms' idf
+
+The library keeps no files, so tokens are saved, and its index is built again when a search begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from rank_bm25 import BM25Okapi
+
+from methods.bm25.tokens import Tokens
+
+_TOKENS, _LENGTHS = "tokens.npy", "lengths.npy"
+
+
+def save(tokens: Tokens, folder: Path) -> None:
+    """Write the tokens of all documents (int32) and the documents' lengths (int32)."""
+    lengths, numbers = zip(*tokens.blocks(), strict=True)
+    np.save(folder / _LENGTHS, np.concatenate(lengths), allow_pickle=False)
+    np.save(folder / _TOKENS, np.concatenate(numbers), allow_pickle=False)
+
+
+class Okapi:
+    """An index of the library that scores queries.
+
+    Args:
+        documents: the numbers of each document's tokens.
+        k1: how slowly repetitions of a term stop to count.
+        b: how much long documents are marked down, 0 to 1.
+        epsilon: weight of terms that more than half of the documents have, in parts of the mean idf.
+    """
+
+    def __init__(self, documents: Sequence[Sequence[int]], *, k1: float, b: float, epsilon: float) -> None:
+        self._library = BM25Okapi(documents, k1=k1, b=b, epsilon=epsilon)
+
+    @classmethod
+    def load(cls, folder: Path, *, k1: float, b: float, epsilon: float) -> Okapi:
+        """Build it from what `save` wrote."""
+        tokens = np.load(folder / _TOKENS, allow_pickle=False).tolist()
+        ends = np.cumsum(np.load(folder / _LENGTHS, allow_pickle=False)).tolist()
+        documents = [tokens[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        return cls(documents, k1=k1, b=b, epsilon=epsilon)
+
+    def matches(self, tokens: Sequence[int], k: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        """Return positions, ascending, and scores of all documents that hold a token.
+
+        Holding one decides, not the score: it is 0 where half of the documents have the term, and negative where the
+        mean idf is.
+        """
+        wanted = set(tokens)
+        held = [any(token in counts for token in wanted) for counts in self._library.doc_freqs]
+        found = np.flatnonzero(held)
+        return found, self._library.get_scores(tokens)[found]

@@ -1,0 +1,129 @@
+"""The retriever: a corpus to an index on disk, queries to rankings."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.fsio import canonical
+from bench.search.order import best
+from bench.types import Corpus, Item, Json, Ranking, Tie
+from bench.workspace import Workspace
+from methods.bm25.analyzers import ANALYZERS, Tokenise, choose, describe
+from methods.bm25.config import BM25Config
+from methods.bm25.strings import Picked, Strings, write_strings
+from methods.bm25.tokens import Tokens, tokenise_corpus
+
+_ABOUT, _IDS, _TERMS = "index.json", "ids", "terms"
+
+
+class Matcher(Protocol):
+    """What a variant of the formula does for a search."""
+
+    def matches(self, tokens: Sequence[int], k: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.floating[Any]]]:
+        """Return positions, ascending, and scores of documents that hold a token; at least all of the best k."""
+
+
+class BM25Retriever:
+    """BM25 behind the harness's door `Retriever`. An index says itself how it was made, so any config can search it.
+
+    Args:
+        config: how to index.
+    """
+
+    def __init__(self, config: BM25Config) -> None:
+        self._config = config
+        self._opened: tuple[Path, Index] | None = None
+
+    def index(self, corpus: Corpus, work: Workspace) -> Mapping[str, Json]:
+        """Write the index of a corpus; see `bench.types.Retriever`.
+
+        Raises:
+            UsageError: the analyzer needs something that is not installed.
+            DataError: the corpus has no document, or none has a word. And whatever its reader raises.
+        """
+        analyzer = choose(self._config.analyzer, corpus.language)
+        tokens = tokenise_corpus(corpus, analyzer.build(), work, title=self._config.title)
+        write_strings(work.out, _IDS, tokens.ids())
+        write_strings(work.out, _TERMS, tokens.terms)
+        _save(self._config, tokens, work.out)
+        facts: dict[str, Json] = {
+            "documents": tokens.documents,
+            "terms": len(tokens.terms),
+            "tokens": tokens.tokens,
+            "analyzer": analyzer.name,
+        }
+        about = {"config": self._config.model_dump(mode="json"), "analyzer": describe(analyzer), "facts": facts}
+        (work.out / _ABOUT).write_bytes(canonical(about))
+        return facts
+
+    def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
+        """Yield one ranking per query; see `bench.types.Retriever`.
+
+        A query without a known term has an empty ranking. The index last searched stays open, for queries come in
+        blocks.
+
+        Raises:
+            UsageError: the analyzer needs something that is not installed, or k is below 1.
+        """
+        if self._opened is None or self._opened[0] != index:
+            self._opened = index, Index(index)
+        opened = self._opened[1]
+        for query in queries:
+            yield opened.rank(query, k, tie)
+
+
+class Index:
+    """An index that was opened for searching.
+
+    Args:
+        folder: where `BM25Retriever.index` wrote it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        self._tokenise: Tokenise = ANALYZERS[about["analyzer"]["analyzer"]].build()
+        self._ids, self._terms = Strings(folder, _IDS), Strings(folder, _TERMS)
+        self._matcher = _load(BM25Config.model_validate(about["config"]), folder)
+
+    def rank(self, query: Item, k: int, tie: Tie) -> Ranking:
+        """Return the best k documents of one query, ties in the task's order."""
+        tokens = [number for token in self._tokenise(query.text) if (number := self._number(token)) is not None]
+        if not tokens:
+            return Ranking(query.id, (), ())
+        positions, scores = self._matcher.matches(tokens, k)
+        return best(query.id, Picked(self._ids, positions), scores, k, tie)
+
+    def _number(self, term: str) -> int | None:
+        """Return a term's number, None where no document has it; terms lie in code point order."""
+        place = bisect_left(self._terms, term)
+        return place if place < len(self._terms) and self._terms[place] == term else None
+
+
+def _save(config: BM25Config, tokens: Tokens, folder: Path) -> None:
+    """Write what the variant needs to score."""
+    if config.variant == "rank_bm25":
+        from methods.bm25 import okapi
+
+        okapi.save(tokens, folder)
+    else:
+        from methods.bm25 import lucene
+
+        lucene.build(tokens, len(tokens.terms), k1=config.k1, b=config.b).save(folder)
+
+
+def _load(config: BM25Config, folder: Path) -> Matcher:
+    """Open what `_save` wrote."""
+    if config.variant == "rank_bm25":
+        from methods.bm25.okapi import Okapi
+
+        return Okapi.load(folder, k1=config.k1, b=config.b, epsilon=config.epsilon)
+    from methods.bm25.lucene import Lucene
+
+    return Lucene.load(folder)

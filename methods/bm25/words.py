@@ -1,0 +1,133 @@
+r"""Where words begin and end, read from Unicode's character classes, without any extra library.
+
+A word is made of letters, marks, digits and underscores. Marks matter: Python's own `\w` leaves them out, and so would
+cut Hindi, Bengali, Telugu or Thai words at every vowel sign. What counts as a mark is asked of `unicodedata`, so the
+answer depends on Python's Unicode version (`unicodedata.unidata_version`), which every index records.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+_INVISIBLE = dict.fromkeys(
+    [
+        0x00AD,  # soft hyphen
+        0x061C,  # Arabic letter mark
+        0x200C,  # zero-width non-joiner
+        0x200D,  # zero-width joiner
+        0x200E,  # left-to-right mark
+        0x200F,  # right-to-left mark
+        *range(0x202A, 0x202F),  # directional embeddings
+        *range(0x2060, 0x2065),  # word joiner, invisible operators
+        *range(0x2066, 0x206A),  # directional isolates
+        0xFEFF,  # byte order mark
+    ]
+)
+"""Characters that stand inside words without being seen. The zero-width space (U+200B) is not among them: scripts
+without blanks use it to part words."""
+
+_UNSPACED = "".join(
+    f"{chr(first)}-{chr(last)}"
+    for first, last in (
+        (0x0E01, 0x0E3A),  # Thai, without the baht sign
+        (0x0E40, 0x0E4E),  # Thai, without digits
+        (0x0E80, 0x0ECF),  # Lao, without digits
+        (0x1000, 0x103F),  # Myanmar
+        (0x1050, 0x108F),  # Myanmar
+        (0x1780, 0x17D3),  # Khmer
+        (0x3005, 0x3007),  # iteration mark, closing mark and zero among the ideographs
+        (0x3041, 0x30FA),  # Hiragana, Katakana
+        (0x30FC, 0x30FF),  # the long vowel mark and others; U+30FB, a dot, parts words
+        (0x31F0, 0x31FF),  # Katakana for Ainu
+        (0x3400, 0x4DBF),  # Han, extension A
+        (0x4E00, 0x9FFF),  # Han
+        (0xAC00, 0xD7A3),  # Hangul
+        (0xF900, 0xFAFF),  # Han, compatibility
+        (0x20000, 0x323AF),  # Han, extensions B to H
+    )
+)
+"""Scripts whose runs are cut into bigrams, as the inside of a regular expression's class."""
+
+
+class _Patterns(NamedTuple):
+    runs: re.Pattern[str]
+    standard: re.Pattern[str]
+    scripts: re.Pattern[str]
+    units: re.Pattern[str]
+
+
+def normalise(text: str) -> str:
+    """Return the text in Unicode's form NFKC, without invisible characters.
+
+    NFKC makes one spelling of several: half-width and full-width letters, ligatures, composed and decomposed accents.
+    """
+    return unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
+
+
+def runs(text: str) -> list[str]:
+    """Return the maximal runs of letters, marks, digits and underscores."""
+    return _patterns().runs.findall(text)
+
+
+def standard(text: str) -> list[str]:
+    """Return the runs, joined where Unicode's word boundaries (UAX #29) see one word.
+
+    An apostrophe, full stop or middle dot between two letters joins them (`don't`, `e.g`, `U.S.A`), and so does an
+    apostrophe, full stop, comma or semicolon between two digits (`3.14`).
+    """
+    return _patterns().standard.findall(text)
+
+
+def bigrams(text: str) -> list[str]:
+    """Return overlapping pairs in runs of scripts that part no words by blanks, and `runs` elsewhere.
+
+    The scripts are Han, Hiragana, Katakana, Hangul (as Lucene's CJKBigramFilter), Thai, Lao, Khmer and Myanmar. A
+    letter and the marks on it make one unit of a pair. A unit that stands alone is a token of its own.
+    """
+    return [token for run in runs(text) for token in _pairs(run)]
+
+
+def _pairs(run: str) -> Iterator[str]:
+    """Yield the tokens of one run: pairs of units where its script asks for them, else the run itself."""
+    patterns = _patterns()
+    for match in patterns.scripts.finditer(run):
+        if match["unspaced"] is None:
+            yield match[0]
+            continue
+        units = patterns.units.findall(match[0])
+        if len(units) == 1:
+            yield units[0]
+        else:
+            yield from map("".join, pairwise(units))
+
+
+@cache
+def _patterns() -> _Patterns:
+    """Compile the patterns at first use: the marks are looked up in Unicode's table (20 ms)."""
+    marks = _marks()
+    word = rf"[\w{marks}]+"
+    letters = rf"(?<![\d_])[.'’·](?![\d_]){word}"
+    digits = rf"(?<=\d)[.,;'’](?=\d){word}"
+    return _Patterns(
+        runs=re.compile(word),
+        standard=re.compile(rf"{word}(?:{letters}|{digits})*"),
+        scripts=re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[^{_UNSPACED}]+"),
+        units=re.compile(rf".[{marks}]*", re.DOTALL),
+    )
+
+
+def _marks() -> str:
+    """Return all of Unicode's marks (Mn, Mc, Me) as the inside of a regular expression's class."""
+    ranges: list[list[int]] = []
+    for code in chain(range(0x20000), range(0xE0100, 0xE01F0)):  # no mark is assigned elsewhere
+        if unicodedata.category(chr(code)).startswith("M"):
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)

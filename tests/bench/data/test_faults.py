@@ -1,0 +1,71 @@
+"""Faults are gathered, counted and told in file order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from bench.data.faults import Faults, RecordError, shown
+from bench.errors import DataError, DataFaultsError
+
+
+def fault(line: int | None) -> DataError:
+    """Make a fault at a line."""
+    return DataError("file", line, "this", "that")
+
+
+def gather(lines: Iterable[int], then: Exception | None = None, limit: int = 20) -> None:
+    """Gather faults at these lines, then raise an error."""
+    with Faults(limit) as faults:
+        for line in lines:
+            faults.add(fault(line))
+        if then:
+            raise then
+
+
+def test_one_fault_is_raised_as_itself() -> None:
+    """A single fault needs no list."""
+    only = fault(3)
+    with pytest.raises(DataError) as caught, Faults() as faults:
+        faults.add(only)
+    assert caught.value is only
+
+
+def test_faults_beyond_the_limit_are_counted() -> None:
+    """Twenty are listed by line, the others are a number."""
+    with pytest.raises(DataFaultsError) as caught:
+        gather(range(25, 0, -1))
+    assert [one.line for one in caught.value.faults] == list(range(6, 26))
+    assert caught.value.more == 5
+    assert str(caught.value).endswith("… and 5 more faults like these")
+
+
+def test_a_fatal_fault_is_told_even_beyond_the_limit() -> None:
+    """What ended the reading is never only counted."""
+    with pytest.raises(DataFaultsError) as caught:
+        gather([1, 2], then=fault(9), limit=1)
+    assert [one.line for one in caught.value.faults] == [1, 9]
+    assert caught.value.more == 1
+
+
+def test_other_errors_pass_through() -> None:
+    """A bug is no fault of the data, even after one."""
+    with pytest.raises(ZeroDivisionError):
+        gather([1], then=ZeroDivisionError())
+    with pytest.raises(DataError) as caught:
+        gather([], then=fault(4))
+    assert caught.value.line == 4
+
+
+def test_record_error_gets_its_place() -> None:
+    """The sentence is composed where file and line are known."""
+    sentence = str(RecordError("x", "y", "do z").at("f.tsv", 7))
+    assert sentence == "f.tsv:7: found x, expected y; do z"
+
+
+def test_shown_is_short_and_on_one_line() -> None:
+    """Long or strange values do not flood a message."""
+    assert shown("a\nb") == r"'a\nb'"
+    assert len(shown("x" * 10_000)) == 60
+    assert len(shown(["y"] * 10_000)) == 60

@@ -1,0 +1,107 @@
+"""Ids kept as hashes: repeated ones are found and placed, chance agreements raise no alarm."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.data import beir, ids
+from bench.data.ids import IdCollector, Ids, locate
+from bench.data.source import FileSource
+from bench.errors import DataError, DataFaultsError
+from bench.types import Item, Source
+
+Put = Callable[[str, str | bytes], Path]
+
+
+def corpus(put: Put, names: list[str]) -> FileSource[Item]:
+    """Write a corpus with these ids."""
+    rows = "\n".join(json.dumps({"_id": name, "text": ""}) for name in names)
+    return beir.corpus(put("set/corpus.jsonl", rows).parent)
+
+
+def collect(source: Source[Item]) -> Ids:
+    """Collect and check the ids of a source."""
+    collector = IdCollector()
+    for item in source.read():
+        collector.add(item.id)
+    return collector.close(source)
+
+
+def test_contains(put: Put, tmp_path: Path) -> None:
+    """What was added is there, also after a way through a file; other ids are not."""
+    names = [f"d{number}" for number in range(1_000)]
+    found = collect(corpus(put, names))
+    found.save(tmp_path / "ids.npy")
+    for known in (found, Ids.load(tmp_path / "ids.npy")):
+        assert len(known) == 1_000
+        assert known.contains(["d999", "d1000", "", "d0", "D0"]) == [True, False, False, True, False]
+        assert known.contains([]) == []
+    assert Ids(found.hashes[:0]).contains(["d1"]) == [False]
+
+
+def test_saved_bytes_do_not_depend_on_the_order(put: Put, tmp_path: Path) -> None:
+    """Sorted hashes: the same ids give the same file."""
+    for place, names in enumerate((["a", "b", "c"], ["c", "a", "b"])):
+        collect(corpus(put, names)).save(tmp_path / f"{place}.npy")
+    assert (tmp_path / "0.npy").read_bytes() == (tmp_path / "1.npy").read_bytes()
+
+
+def test_repeated_ids_are_placed(put: Put) -> None:
+    """Each repetition is told at its line, with the line of the first."""
+    source = corpus(put, ["a", "b", "a", "c", "b", "a"])
+    with pytest.raises(DataFaultsError) as caught:
+        collect(source)
+    where = source.files[0]
+    sentence = "{}:{}: found document id '{}' a second time, expected it once (first at line {}); remove one of the two"
+    expected = [sentence.format(where, *rest) for rest in ((3, "a", 1), (5, "b", 2), (6, "a", 1))]
+    assert str(caught.value) == "\n".join(expected)
+
+
+def test_repeated_id_of_a_source_without_file() -> None:
+    """Where there is no file, the record's number is told."""
+    source = Source("somewhere", "test/1", (), lambda: iter([Item("a", ""), Item("b", ""), Item("b", "")]))
+    with pytest.raises(DataError, match=r"^somewhere:3: found document id 'b' a second time, .*first at line 2"):
+        collect(source)
+
+
+def test_a_corpus_twice_over_is_counted_in_full(put: Put) -> None:
+    """Damage beyond what is looked up is counted exactly, and twenty lines are listed."""
+    names = [f"d{number}" for number in range(3_000)]
+    with pytest.raises(DataFaultsError) as caught:
+        collect(corpus(put, names + names))
+    assert len(caught.value.faults) + caught.value.more == 3_000
+    assert len(caught.value.faults) == 20
+    for fault in caught.value.faults:
+        assert fault.line is not None
+        assert f"(first at line {fault.line - 3_000})" in fault.expected
+
+
+def test_agreeing_hashes_are_no_repetition(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two different ids share a hash, the second pass clears them."""
+    monkeypatch.setattr(ids, "_hash", lambda name: name[0].encode() * 8)
+    assert len(collect(corpus(put, ["a1", "a2", "b1"]))) == 3
+    with pytest.raises(DataError, match="document id 'a2' a second time"):
+        collect(corpus(put, ["a1", "a2", "b1", "a2"]))
+
+
+def test_locate(put: Put) -> None:
+    """The places of some ids; those that are nowhere have none."""
+    assert locate(corpus(put, ["a", "b", "a"]), ["a", "x"]) == {"a": [1, 3]}
+
+
+def test_memory_per_id() -> None:
+    """A million ids take some 8 bytes each, not the hundred of a set of strings."""
+    empty: Source[Item] = Source("none", "test/1", (), lambda: iter(()))
+    tracemalloc.start()
+    collector = IdCollector()
+    for number in range(300_000):
+        collector.add(f"document-{number}")
+    collector.close(empty)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300_000 * 20

@@ -1,0 +1,201 @@
+"""Data sets of ir_datasets as sources: made locally here; what cannot be fetched is told in a sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ir_datasets
+import pytest
+from ir_datasets.datasets.base import Dataset
+from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, TrecQrel
+from ir_datasets.util import Download, RequestsDownload
+
+from bench.data.irds import Sources, sources
+from bench.types import Item, Judgement
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+Register = Callable[[str, Any], Sources]
+
+
+class Titled(NamedTuple):
+    """A document with a title, as BEIR's."""
+
+    doc_id: str
+    text: str
+    title: str
+
+
+class Parsed(NamedTuple):
+    """A document whose words stand in fields of other names."""
+
+    doc_id: str
+    title: str
+    abstract: str
+    url: str
+    body: str
+    year: int
+    marked_up_doc: bytes
+
+
+class Topic(NamedTuple):
+    """A query without a field `text`, as TREC's topics."""
+
+    query_id: str
+    title: str
+    narrative: str
+
+    def default_text(self) -> str:
+        """Say which field is asked, as the library's own topics do."""
+        return self.title
+
+
+class Docs(BaseDocs):  # type: ignore[misc]  # the library has no types
+    """Documents out of a list."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def docs_iter(self) -> Iterator[Any]:
+        """Stream the rows."""
+        return iter(self.rows)
+
+    def docs_lang(self) -> str:
+        """All of them are Swahili."""
+        return "sw"
+
+
+class Queries(BaseQueries):  # type: ignore[misc]  # the library has no types
+    """Queries out of a list."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def queries_iter(self) -> Iterator[Any]:
+        """Stream the rows."""
+        return iter(self.rows)
+
+
+class Qrels(BaseQrels):  # type: ignore[misc]  # the library has no types
+    """Judgements out of a list."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def qrels_iter(self) -> Iterator[Any]:
+        """Stream the rows."""
+        return iter(self.rows)
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Register:
+    """Register a data set with the library for the time of a test, and name its sources."""
+
+    def enter(name: str, dataset: Any) -> Sources:
+        monkeypatch.setitem(ir_datasets.registry._registered, name, dataset)
+        return sources(name)
+
+    return enter
+
+
+def test_a_data_set_of_files(put: Put, register: Register) -> None:
+    """The library's own readers, over local files, give items and judgements."""
+    docs = put("docs.tsv", "d1\tfirst text\nd2\tsecond text\n")
+    queries = put("queries.tsv", "q1\twhat?\nq2\twho?\n")
+    qrels = put("qrels", "q1 0 d1 2\nq2 0 d2 0\n")
+    made = register("bench-test/files", ir_datasets.create_dataset(str(docs), str(queries), str(qrels)))
+    assert list(made.corpus.read()) == [Item("d1", "first text"), Item("d2", "second text")]
+    assert list(made.queries.read()) == [Item("q1", "what?"), Item("q2", "who?")]
+    assert list(made.qrels.read()) == [Judgement("q1", "d1", 2), Judgement("q2", "d2", 0)]
+    assert list(made.corpus.read()) == list(made.corpus.read())
+
+
+def test_sources_name_the_library_and_its_version(register: Register) -> None:
+    """Without files of its own, a source is keyed by the library's version, the id and the part."""
+    made = register("bench-test/empty", Dataset(Docs([])))
+    assert made.corpus.files == ()
+    assert made.corpus.reader == f"ir_datasets/{version('ir-datasets')}:bench-test/empty:docs/1"
+    assert len({made.corpus.reader, made.queries.reader, made.qrels.reader}) == 3
+
+
+def test_titles_texts_and_languages(register: Register) -> None:
+    """Title and text stay apart; without `text` the other fields of words are joined; a topic is its title."""
+    rows = [
+        Titled("d1", "the text", "the title"),
+        Parsed("d2", "the title", "an abstract", "https://example.org", "a body", 1999, b"<doc>"),
+    ]
+    made = register("bench-test/forms", Dataset(Docs(rows), Queries([Topic("q1", "asked", "told")])))
+    assert list(made.corpus.read()) == [
+        Item("d1", "the text", "the title", "sw"),
+        Item("d2", "an abstract\na body", "the title", "sw"),
+    ]
+    assert list(made.queries.read()) == [Item("q1", "asked")]
+
+
+def test_malformed_records(register: Register, told: Told) -> None:
+    """Faults are gathered as for files, with the number of the record."""
+    docs = Docs([Titled("d1", "t", ""), Titled("d 2", "t", ""), Titled("d3", None, "")])  # type: ignore[arg-type]
+    rows = [TrecQrel("q1", "d1", 1, "0"), TrecQrel("q1", "d1", 0, "0"), TrecQrel("q1", "d2", 0.5, "0")]
+    made = register("bench-test/bad", Dataset(docs, Qrels(rows)))
+    assert told(made.corpus.read()) == [
+        (
+            "bench-test/bad docs (ir_datasets):2: found document id 'd 2', expected an id without white space; "
+            "run and qrels files are separated by it"
+        ),
+        "bench-test/bad docs (ir_datasets):3: found no text (only doc_id, text, title), expected a field of words",
+    ]
+    assert told(made.qrels.read()) == [
+        (
+            "bench-test/bad qrels (ir_datasets):2: found document 'd1' of query 'q1' a second time, "
+            "expected it once (first at line 1); remove one of the two"
+        ),
+        "bench-test/bad qrels (ir_datasets):3: found grade 0.5, expected a whole number",
+    ]
+
+
+def test_missing_parts_and_unknown_ids(register: Register, told: Told) -> None:
+    """An id that the library does not know, or that lacks a part, is told when it is read."""
+    made = register("bench-test/docs-only", Dataset(Docs([Titled("d1", "t", "")])))
+    assert told(made.qrels.read()) == [
+        (
+            "bench-test/docs-only qrels (ir_datasets): found no qrels in the data set 'bench-test/docs-only', "
+            "expected an id that has them"
+        )
+    ]
+    (sentence,) = told(sources("bench-test/none").corpus.read())
+    assert f"found no data set 'bench-test/none' in ir_datasets {version('ir-datasets')}" in sentence
+    (sentence,) = told(register("bench-test/empty", Dataset(Docs([]))).corpus.read())
+    assert sentence == "bench-test/empty docs (ir_datasets): found no document, expected at least one document"
+
+
+def test_no_network(
+    tmp_path: Path, register: Register, told: Told, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A download that fails names the data set and where a local copy may be put."""
+
+    def refuse(_self: object) -> None:
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setattr(RequestsDownload, "stream", refuse)
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
+    remote = Download([RequestsDownload("https://example.org/docs.tsv")], cache_path=str(tmp_path / "docs.tsv"))
+    made = register("bench-test/remote", Dataset(ir_datasets.formats.TsvDocs(remote)))
+    (sentence,) = told(made.corpus.read())
+    assert sentence.startswith(
+        "bench-test/remote docs (ir_datasets): found that ir_datasets cannot give it "
+        "(ConnectionError: no route to host), expected the data set 'bench-test/remote', downloaded or at hand; "
+    )
+    assert f"put the file that it names above at {tmp_path}/home/downloads/<md5>, or a folder" in sentence
+    assert "no route to host" in capsys.readouterr().err
+
+
+def test_nothing_is_imported_before_reading() -> None:
+    """Naming the sources of a data set does not load the library."""
+    code = "import sys, bench.data.irds as irds; irds.sources('beir/nq'); print('ir_datasets' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "False"

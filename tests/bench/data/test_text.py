@@ -1,0 +1,204 @@
+"""Lines of plain and compressed files, and what is said of files that are no such thing."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data.faults import Faults
+from bench.data.text import lines
+from bench.errors import DataError, DataFaultsError
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+AGAIN = "expected at least one line; fetch it again"
+UNPACK = "expected plain text or one of .gz, .bz2, .xz; unpack it first"
+RENAME = "as its name says; rename it to what it is, or fetch it again"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"one\ntwo\n", ["one", "two"]),
+        (b"one\ntwo", ["one", "two"]),
+        (b"one\r\ntwo\r\n", ["one", "two"]),
+        (b"one\r\r\n", ["one\r"]),
+        (b"one\rtwo\n", ["one\rtwo"]),
+        (b"\n\n", ["", ""]),
+        (b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", ["one", "\ufefftwo"]),
+        ("a\u2028b\u0085c\x0bd\n\u00e4\n".encode(), ["a\u2028b\u0085c\x0bd", "ä"]),
+    ],
+)
+def test_lines_end_at_line_feeds_only(put: Put, content: bytes, expected: list[str]) -> None:
+    """Nothing but a line feed ends a line; one carriage return before it and a leading mark are dropped."""
+    assert list(lines(put("text.txt", content))) == list(enumerate(expected, start=1))
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".xz"])
+def test_lines_that_cross_blocks(put: Put, ending: str) -> None:
+    """Lines longer and shorter than a block come back whole, compressed or not."""
+    expected = ["x" * size + "é" for size in (0, 1, 130_999, 131_071, 131_072, 400_000, 3)] + [
+        str(n) for n in range(50_000)
+    ]
+    content = "\n".join(expected).encode()
+    path = put(f"text.txt{ending}", PACK[ending](content) if ending else content)
+    assert [text for _, text in lines(path)] == expected
+
+
+def test_memory_does_not_grow_with_the_file(put: Put) -> None:
+    """Fifty times the lines need no more memory."""
+    peaks = []
+    for size in (20_000, 1_000_000):
+        path = put(f"{size}.txt", b"twenty bytes a line\n" * size)
+        tracemalloc.start()
+        count = sum(1 for _ in lines(path))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert count == size
+    assert peaks[1] < peaks[0] * 1.5
+
+
+@pytest.mark.parametrize("kind", [("gzip", ".gz"), ("bzip2", ".bz2"), ("xz", ".xz")], ids=lambda kind: kind[0])
+def test_truncated_stream(put: Put, kind: tuple[str, str]) -> None:
+    """A stream that ends too early is told with the line it reached, after the lines that it gave."""
+    name, ending = kind
+    whole = PACK[ending](b"".join(b"%d %s\n" % (number, os.urandom(20).hex().encode()) for number in range(30_000)))
+    path = put(f"text{ending}", whole[: len(whole) * 2 // 3])
+    reached: list[tuple[int, str]] = []
+    with pytest.raises(DataError) as caught:
+        reached.extend(lines(path))  # keeps what came before the error
+    assert [text.split()[0] for _, text in reached] == [str(number) for number in range(len(reached))]
+    sentence = f"found a truncated {name} stream, expected a whole {name} stream; fetch it again"
+    assert str(caught.value) == f"{path}:{len(reached) + 1}: {sentence}"
+    if ending == ".gz":  # the others decompress in large blocks
+        assert 19_000 < len(reached) < 21_000
+
+
+def test_truncated_stream_is_told_after_the_faults_before_it(put: Put) -> None:
+    """Faults gathered before the stream breaks are not lost."""
+    path = put("text.gz", gzip.compress(b"good\n\xff\n" + os.urandom(300_000).hex().encode())[:-9])
+    with pytest.raises(DataFaultsError) as caught, Faults() as faults:
+        list(lines(path, faults))
+    assert [(fault.line, fault.found.split(" (")[0]) for fault in caught.value.faults] == [
+        (2, "byte 0xff at place 1 of the line, which is not UTF-8"),
+        (3, "a truncated gzip stream"),
+    ]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
+def test_flipped_byte_in_a_stream(put: Put, told: Told, ending: str) -> None:
+    """A corrupt stream is told as such, never read as other text."""
+    whole = bytearray(PACK[ending](b"".join(b"%d\n" % number for number in range(50_000))))
+    whole[len(whole) // 2] ^= 0xFF
+    (sentence,) = told(lines(put(f"text{ending}", bytes(whole))))
+    assert "found a corrupt " in sentence
+    assert sentence.endswith("fetch it again")
+
+
+def test_garbage_behind_a_gzip_stream(put: Put, told: Told) -> None:
+    """What follows the stream is told too."""
+    (sentence,) = told(lines(put("text.gz", gzip.compress(b"one\ntwo\n") + b"garbage")))
+    assert ":3: found a corrupt gzip stream" in sentence
+
+
+def test_invalid_utf8_says_which_byte(put: Put, told: Told) -> None:
+    """The wrong byte is named with its line and its place in the line."""
+    path = put("text.txt", b"fine\nfine\nK\xc3\xb6ln caf\xe9 noir\nfine\n")
+    found = "byte 0xe9 at place 10 of the line, which is not UTF-8"
+    sentence = f"{path}:3: found {found}, expected UTF-8 text; convert the file, e.g. with iconv"
+    assert told(lines(path)) == [sentence]
+
+
+def test_lines_that_are_not_utf8_can_be_gathered(put: Put) -> None:
+    """With a collector reading goes on behind a wrong line."""
+    faults = Faults()
+    path = put("text.txt", b"1\n\xe9\n3\n\x80\n5")
+    assert list(lines(path, faults)) == [(1, "1"), (3, "3"), (5, "5")]
+    assert [fault.line for fault in faults.listed] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.txt", b"", f"found an empty file, {AGAIN}"),
+        ("a.gz", b"", f"found an empty file, {AGAIN}"),
+        ("a.txt.gz", gzip.compress(b""), f"found an empty file, {AGAIN}"),
+        (
+            "a.gz",
+            b"plain text",
+            f"found bytes 70 6c 61 69 6e 20 74 65 at its start, expected a gzip stream, {RENAME}",
+        ),
+        (
+            "a.xz",
+            gzip.compress(b"x"),
+            f"found a gzip stream, expected a xz stream, {RENAME}",
+        ),
+        (
+            "a.txt",
+            bz2.compress(b"x"),
+            "found a bzip2 stream, expected plain text, as its name says; rename it to end in .bz2",
+        ),
+        (
+            "a.txt",
+            b"PK\x03\x04...",
+            f"found a zip archive, {UNPACK}",
+        ),
+        ("a.zip", b"any", f"found an archive, {UNPACK}"),
+        ("a.zst", b"any", f"found an archive, {UNPACK}"),
+        (
+            "a.tar.gz",
+            gzip.compress(b"x"),
+            f"found an archive, {UNPACK}",
+        ),
+        ("a.tgz", b"any", f"found an archive, {UNPACK}"),
+    ],
+)
+def test_not_what_it_should_be(put: Put, told: Told, name: str, content: bytes, sentence: str) -> None:
+    """Empty files, archives and wrong endings are told before anything is read."""
+    path = put(name, content)
+    assert told(lines(path)) == [f"{path}: {sentence}"]
+
+
+def test_utf16(put: Put, told: Told) -> None:
+    """Text of another encoding is named at once instead of line by line."""
+    path = put("a.txt", "text\n".encode("utf-16"))
+    assert told(lines(path)) == [f"{path}:1: found UTF-16 text, expected UTF-8 text; convert the file, e.g. with iconv"]
+
+
+def test_missing_file_names_its_neighbours(put: Put, told: Told) -> None:
+    """A mistyped name is answered with the near ones, another with what there is."""
+    folder = put("corpus.jsonl", "x").parent
+    put("other.txt", "x")
+    start = "found no such file, expected a file; "
+    assert told(lines(folder / "corpus.json")) == [f"{folder / 'corpus.json'}: {start}near it lie corpus.jsonl"]
+    assert told(lines(folder / "zzz")) == [f"{folder / 'zzz'}: {start}the folder holds corpus.jsonl, other.txt"]
+    nowhere = folder / "no" / "file"
+    assert told(lines(nowhere)) == [f"{nowhere}: {start}there is no folder {folder / 'no'} either"]
+    assert told(lines(folder)) == [f"{folder}: found a folder, expected a file"]
+
+
+def test_a_line_without_end(put: Put, told: Told) -> None:
+    """A file of one endless line is refused before it fills the memory."""
+    path = put("a.txt", b"x\n" + b"y" * (1 << 27))
+    assert told(lines(path)) == [f"{path}:2: found a line longer than 64 MiB, expected one record a line"]
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """A pipe is taken as it comes, its first bytes included."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write('one\\ntwo\\n')", str(pipe)]
+    with subprocess.Popen(command) as writer:
+        assert list(lines(pipe)) == [(1, "one"), (2, "two")]
+    assert writer.returncode == 0

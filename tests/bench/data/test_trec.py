@@ -1,0 +1,209 @@
+"""TREC qrels, topics and runs: read, written, and told where malformed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.data.trec import qrels_source, read_qrels, read_run, read_topics, topics_source, write_run
+from bench.errors import DataError, PluginError
+from bench.types import Item, Judgement, Ranking, Tie
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+RUN = "6 columns separated by white space: query, Q0, document, rank, score, tag"
+QRELS = (
+    "4 columns separated by white space: query, iteration, document, grade (or BEIR's 3 columns under the header line "
+    "query-id, corpus-id, score)"
+)
+ONCE = "expected it once (first at line {}); remove one of the two"
+
+
+def written(*rankings: Ranking, tag: str = "tag") -> str:
+    """Write a run into memory."""
+    stream = io.BytesIO()
+    write_run(stream, rankings, tag)
+    return stream.getvalue().decode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["q1 0 d1 1\nq2\tQ0\td1\t0\nq1 0   d2 -1\n", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td1\t0\nq1\td2\t-1\n"],
+    ids=["trec", "beir"],
+)
+def test_qrels_of_either_form(put: Put, content: str) -> None:
+    """TREC's columns and BEIR's, told by the header, give the same judgements."""
+    path = put("qrels", content)
+    assert read_qrels(path) == {"q1": {"d1": 1, "d2": -1}, "q2": {"d1": 0}}
+    source = qrels_source(path)
+    assert list(source.read()) == [Judgement("q1", "d1", 1), Judgement("q2", "d1", 0), Judgement("q1", "d2", -1)]
+    assert source.files == (path,)
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("q1 0 d2", f"found 3 columns in 'q1 0 d2', expected {QRELS}"),
+        ("q1 0 d2 1 1", f"found 5 columns in 'q1 0 d2 1 1', expected {QRELS}"),
+        ("q1 0 d2 high", "found grade 'high', expected a whole number"),
+        ("q1 1 d1 2", f"found document 'd1' of query 'q1' a second time, {ONCE.format(1)}"),
+    ],
+)
+def test_malformed_qrels(put: Put, told: Told, row: str, sentence: str) -> None:
+    """Each kind of malformed row is told with file, line, found and expected."""
+    path = put("qrels", f"q1 0 d1 1\n{row}\n")
+    assert told(qrels_source(path).read()) == [f"{path}:2: {sentence}"]
+
+
+def test_topics(put: Put) -> None:
+    """The text is all behind the first tab."""
+    path = put("topics.tsv", "1\twhat is\tthis\n2\tund das?\n")
+    expected = [Item("1", "what is\tthis"), Item("2", "und das?")]
+    assert read_topics(path) == expected
+    assert list(topics_source(path).read()) == expected
+
+
+def test_malformed_topics(put: Put, told: Told) -> None:
+    """Rows without tab or text, and repeated ids."""
+    path = put("topics.tsv", "1\ta\n2 b\n3\t \n1\tc\n")
+    expected = "expected a query id, a tab and the query's text"
+    assert told(topics_source(path).read()) == [
+        f"{path}:2: found '2 b', {expected}",
+        f"{path}:3: found '3\\t ', {expected}",
+        f"{path}:4: found query id '1' a second time, {ONCE.format(1)}",
+    ]
+
+
+def test_run_in_score_order(put: Put) -> None:
+    """Under `trec` the score decides in 32 bits, then the id, descending; ranks and adjacency count for nothing."""
+    path = put("run", "q1 Q0 a 1 0.5 t\nq2 Q0 z 1 7 t\nq1 Q0 d10 2 2.00000001 t\nq1 Q0 d2 3 2 t\nq1 Q0 b 9 -1e-3 t\n")
+    assert read_run(path, "trec") == {
+        "q1": Ranking("q1", ("d2", "d10", "a", "b"), (2.0, 2.0, 0.5, float(np.float32(-1e-3)))),
+        "q2": Ranking("q2", ("z",), (7.0,)),
+    }
+
+
+def test_run_in_rank_order(put: Put) -> None:
+    """Under `list` the rank decides; gaps and any first rank are fine, scores keep their precision."""
+    path = put("run.gz", gzip.compress(b"q1 Q0 a 7 0.1 t\nq1 Q0 b 0 0.30000000000000004 t\nq1 Q0 c 3 0.1 t\n"))
+    assert read_run(path, "list") == {"q1": Ranking("q1", ("b", "c", "a"), (0.30000000000000004, 0.1, 0.1))}
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("q1 Q0 b 2 1.0", f"found 5 columns in 'q1 Q0 b 2 1.0', expected {RUN}"),
+        ("q1 Q0 b 2 1.0 my tag", f"found 7 columns in 'q1 Q0 b 2 1.0 my tag', expected {RUN}"),
+        ("q1 Q0 b 2.0 1.0 t", "found rank '2.0', expected a whole number"),
+        ("q1 Q0 b 1_0 1.0 t", "found rank '1_0', expected a whole number"),
+        (f"q1 Q0 b {'9' * 5000} 1 t", f"found rank '{'9' * 58}…, expected a whole number"),
+        ("q1 Q0 b 2 high t", "found score 'high', expected a finite number that 32 bits can hold"),
+        ("q1 Q0 b 2 NaN t", "found score 'NaN', expected a finite number that 32 bits can hold"),
+        ("q1 Q0 b 2 -inf t", "found score '-inf', expected a finite number that 32 bits can hold"),
+        ("q1 Q0 b 2 1e39 t", "found score '1e39', expected a finite number that 32 bits can hold"),
+        ("q1 Q0 b 2 1_0 t", "found score '1_0', expected a finite number that 32 bits can hold"),
+        ("q1 Q0 a 2 0.5 t", f"found document 'a' of query 'q1' a second time, {ONCE.format(1)}"),
+    ],
+)
+@pytest.mark.parametrize("tie", ["trec", "list"])
+def test_malformed_runs(put: Put, row: str, sentence: str, tie: Tie) -> None:
+    """Each kind of malformed line is told with file, line, found and expected, whatever the tie rule."""
+    path = put("run", f"q1 Q0 a 1 1.0 t\nq2 Q0 a 1 1 t\n\n{row}\n")
+    with pytest.raises(DataError) as caught:
+        read_run(path, tie)
+    assert str(caught.value) == f"{path}:4: {sentence}"
+
+
+def test_ranks_that_contradict(put: Put, told: Told) -> None:
+    """Under `list` a rank stands once, and the score may not rise where the rank falls."""
+    path = put("run", "q1 Q0 a 1 1 t\nq1 Q0 b 1 1 t\nq2 Q0 a 2 3.5 t\nq2 Q0 b 1 2 t\n")
+    assert told(read_run(path, "list") for _ in range(1)) == [
+        f"{path}:2: found rank 1 of query 'q1' a second time, {ONCE.format(1)}",
+        (
+            f"{path}:3: found score 3.5 at rank 2 of query 'q2', expected at most the 2.0 of the rank before (line 4); "
+            "write scores that fall as the rank grows"
+        ),
+    ]
+    assert list(read_run(path, "trec")["q2"].documents) == ["a", "b"]
+
+
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_empty_run(put: Put, content: str) -> None:
+    """An empty file is a mistake, unless it is ours and known to be a run without hits."""
+    path = put("run", content)
+    with pytest.raises(DataError, match=r"run: found (an empty file|no line of a run), expected at least one line"):
+        read_run(path, "trec")
+    if not content:
+        assert read_run(path, "trec", may_be_empty=True) == {}
+
+
+def test_written_lines() -> None:
+    """Ranks count from 1 per query; scores have the fewest digits that name their 32-bit value."""
+    scores = (16777216.0, 1 / 3, 0.1, 0.0, -1e-10)
+    assert written(Ranking("q1", ("a", "b", "c", "d", "é"), scores), Ranking("q2", (), ()), tag="x") == (
+        "q1 Q0 a 1 16777216.0 x\nq1 Q0 b 2 0.33333334 x\nq1 Q0 c 3 0.1 x\nq1 Q0 d 4 0.0 x\nq1 Q0 é 5 -1e-10 x\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranking", "sentence"),
+    [
+        (Ranking("q", ("a", "b", "a"), (3, 2, 1)), "found document 'a' twice in the ranking of query 'q'"),
+        (Ranking("q", ("a", "b"), (1, math.nan)), "found score nan at rank 2 in the ranking of query 'q'"),
+        (Ranking("q", ("a", "b"), (math.inf, 1)), "found score inf at rank 1 in the ranking of query 'q'"),
+        (Ranking("q", ("a",), (1e39,)), "found score 1e+39 at rank 1 in the ranking of query 'q'"),
+        (Ranking("q", ("a", "b"), (1.0, 1.5)), "found score 1.5 at rank 2 after 1.0 in the ranking of query 'q'"),
+        (Ranking("q", ("a", "b"), (1.0,)), "found 1 scores for 2 documents in the ranking of query 'q'"),
+        (Ranking("q", ("a b",), (1.0,)), "found document id 'a b' in the ranking of query 'q', expected an id without"),
+        (Ranking("q 1", ("a",), (1.0,)), "found query id 'q 1' in a run, expected an id without white space"),
+        (Ranking("q", ("",), (1.0,)), "found an empty document id in the ranking of query 'q', expected at least"),
+    ],
+)
+def test_a_retriever_that_breaks_its_promise(ranking: Ranking, sentence: str) -> None:
+    """What could not be read back, or would be scored wrongly, is not written."""
+    with pytest.raises(PluginError) as caught:
+        written(ranking)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_query_twice_or_a_tag_of_two_words() -> None:
+    """One ranking a query, one word for the tag."""
+    one = Ranking("q", ("a",), (1.0,))
+    with pytest.raises(PluginError, match="found two rankings of query 'q'"):
+        written(one, one)
+    with pytest.raises(PluginError, match="found tag 'my tag' in a run, expected an id without white space"):
+        written(one, tag="my tag")
+
+
+ids = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8).filter(
+    lambda text: text.split() == [text]
+)
+scores = st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=12)
+
+
+def ranked(query: str, documents: Sequence[str], values: list[float]) -> Ranking:
+    """Make a ranking that stands in trec order, sorted by another way than ours: byte order, then a stable sort."""
+    pairs = sorted(zip(documents, values, strict=False), key=lambda pair: pair[0].encode(), reverse=True)
+    pairs.sort(key=lambda pair: pair[1], reverse=True)
+    return Ranking(query, tuple(document for document, _ in pairs), tuple(value for _, value in pairs))
+
+
+@given(st.dictionaries(ids, st.tuples(st.lists(ids, min_size=12, max_size=12, unique=True), scores), max_size=4))
+@pytest.mark.parametrize("tie", ["trec", "list"])
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, tie: Tie, given: dict[str, Any]) -> None:
+    """What is written is read back: the same queries, documents, order and 32-bit scores."""
+    rankings = {query: ranked(query, documents, values) for query, (documents, values) in given.items()}
+    path = tmp_path_factory.mktemp("run") / "run"
+    path.write_bytes(written(*rankings.values()).encode())
+    expected = {query: ranking for query, ranking in rankings.items() if ranking.documents}
+    assert read_run(path, tie, may_be_empty=True) == expected

@@ -1,0 +1,477 @@
+"""Plugins: one by one, each with its own fault; names that lead to one owner; imports that are really ours."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from importlib.metadata import EntryPoint, distributions
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from bench.config import Config, setting
+from bench.errors import PluginError, UsageError
+from bench.hookspecs import hookimpl
+from bench.plugins import Plugins, load, own_package
+from bench.types import Corpus, Item, Measure, Method, Preset, Source, Suite
+from bench.workspace import Parts, Workspace
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "tests" / "example_plugin"
+
+
+class Good(Config):
+    """A config that keeps every promise."""
+
+    tau: float = setting(0.1, source="ours: a test", help="a number", gt=0)
+
+
+class Sourceless(Config):
+    """A config with a default that comes from nowhere."""
+
+    tau: float = 0.1
+
+
+class Outside(Config):
+    """A config whose default breaks its own limit."""
+
+    tau: float = setting(-1.0, source="ours: a test", help="a number", gt=0)
+
+
+def nothing(*_: Any, **__: Any) -> Any:
+    """Stand in for a function that these tests never call."""
+    raise AssertionError("called")
+
+
+METHOD = Method("some", "1", "A method.", "none", Good, nothing)
+SUITE = Suite(
+    "some", "1", "Some", "A suite.", "none", "none", ("english",), ("mini",), nothing, nothing, None, (), "", nothing
+)
+MEASURE = Measure("Foo", nothing, "none")
+
+
+def plugin(name: str, **hooks: Any) -> ModuleType:
+    """Return a module with marked hooks: a function as it is, a list as what the hook returns."""
+    module = ModuleType(name)
+    for hook, content in hooks.items():
+        setattr(module, hook, hookimpl(content if callable(content) else lambda content=content: content))
+    return module
+
+
+def only(*plugins: object) -> Plugins:
+    """Load these objects and no entry point."""
+    return load({}, extra=plugins, entries=())
+
+
+def reason(module: object) -> str:
+    """Return why the only plugin is broken; nothing else may have come in."""
+    found = only(module)
+    (broken,) = found.broken
+    assert (found.methods, found.suites, found.measures, found.loaded) == ({}, {}, {}, {})
+    assert "Traceback" in broken.traceback
+    return broken.reason
+
+
+Install = Callable[[str, Mapping[str, str]], list[EntryPoint]]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Install distributions: name, then entry point → its module's source, which knows `hookimpl` and `method`."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    preamble = (
+        "from dataclasses import replace\nfrom bench.hookspecs import hookimpl\nfrom bench.types import Method\n"
+        "from bench.config import Config\n"
+        "def method(name): return Method(name, '1', 'A method.', 'none', Config, print)\n"
+    )
+
+    def make(name: str, modules: Mapping[str, str]) -> list[EntryPoint]:
+        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        lines = [f"{module} = {module}_module" for module in modules]
+        (info / "entry_points.txt").write_text("\n".join(["[bench]", *lines]))
+        for module, source in modules.items():
+            (tmp_path / f"{module}_module.py").write_text(preamble + source)
+            monkeypatch.delitem(sys.modules, f"{module}_module", raising=False)
+        return [
+            point
+            for found in distributions(path=[str(tmp_path)])
+            for point in found.entry_points
+            if point.group == "bench"
+        ]
+
+    return make
+
+
+BRINGS = "@hookimpl\ndef bench_methods(): return [method({!r})]\n"
+
+
+def test_a_sound_plugin_brings_what_it_brings() -> None:
+    """Methods, suites and measures stand under their names, with their owner."""
+    found = only(plugin("mine", bench_methods=[METHOD], bench_suites=[SUITE], bench_measures=[MEASURE]))
+    assert found.broken == ()
+    assert found.method("some") is METHOD
+    assert found.suite("some") is SUITE
+    assert found.measures_by_name == {"Foo": MEASURE}
+    assert found.methods["some"].owner == "given directly (mine)"
+    assert found.loaded == {"mine": "given directly (mine)"}
+
+
+def test_an_object_may_be_a_plugin() -> None:
+    """Hooks may be methods of an instance, and what they return may be a generator."""
+
+    class Mine:
+        @hookimpl
+        def bench_methods(self) -> Iterable[Method]:
+            yield METHOD
+
+    assert only(Mine()).method("some") is METHOD
+
+
+def test_names_are_forgiving_on_input_only() -> None:
+    """Underscores and capitals find the canonical name; the name itself stays."""
+    found = only(plugin("mine", bench_methods=[replace(METHOD, name="auto-mlm")]))
+    assert {found.method(name).name for name in ("auto-mlm", "auto_mlm", "Auto-MLM")} == {"auto-mlm"}
+    assert list(found.methods) == ["auto-mlm"]
+
+
+def test_an_unknown_name_is_told_with_near_ones_and_all() -> None:
+    """The message holds the word, the near name, then what exists."""
+    found = only(plugin("mine", bench_methods=[replace(METHOD, name=name) for name in ("bm25", "crop")]))
+    with pytest.raises(UsageError, match=r"no method 'bm52'; did you mean bm25\? There are: bm25, crop\.$"):
+        found.method("bm52")
+    with pytest.raises(UsageError, match=r"no suite 'zzz'\. There are none\.$"):
+        found.suite("zzz")
+
+
+def test_an_entry_point_is_loaded_and_owned(install: Install) -> None:
+    """The owner is the distribution and the module."""
+    found = load({}, entries=install("some-dist", {"alpha": BRINGS.format("alpha")}))
+    assert found.broken == ()
+    assert found.methods["alpha"].owner == "some-dist (alpha_module)"
+
+
+BREAKS = {
+    "raise ImportError('no such library')": "ImportError: no such library",
+    "import no_such_module": "ModuleNotFoundError: No module named 'no_such_module'",
+    "import sys; sys.exit(3)": "it called sys.exit(3)",
+    "def": "SyntaxError: invalid syntax",
+    "1 / 0": "ZeroDivisionError: division by zero",
+}
+
+
+@pytest.mark.parametrize(("source", "told"), BREAKS.items())
+def test_a_plugin_that_does_not_load_fails_only_itself(install: Install, source: str, told: str) -> None:
+    """Its neighbour works; its own name raises the reason; another unknown name mentions it."""
+    install("bad-dist", {"bad": source})
+    found = load({}, entries=install("good-dist", {"good": BRINGS.format("good")}))
+    (broken,) = found.broken
+    assert (broken.name, broken.distribution) == ("bad", "bad-dist")
+    assert broken.reason.startswith(told)
+    assert "bad_module" in broken.traceback
+    assert found.method("good").name == "good"
+    with pytest.raises(PluginError) as needed:
+        found.method("bad")
+    assert str(needed.value).startswith(f"plugin bad of bad-dist is broken: {told}")
+    with pytest.raises(UsageError) as unknown:
+        found.method("other")
+    assert f"It may belong to a plugin that is broken (bad of bad-dist: {told}" in str(unknown.value)
+
+
+def test_a_malformed_entry_point_is_broken() -> None:
+    """A stranger's metadata cannot stop the command."""
+    found = load({}, entries=[EntryPoint("odd", "not a module!", "bench")])
+    assert [one.name for one in found.broken] == ["odd"]
+
+
+def test_a_keyboard_interrupt_is_the_users() -> None:
+    """Ctrl-C while a plugin loads ends the command."""
+
+    def bench_methods() -> list[Method]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        only(plugin("mine", bench_methods=bench_methods))
+
+
+def test_a_hook_with_other_arguments_is_broken() -> None:
+    """Pluggy's sentence names the argument that the hook does not have."""
+
+    def bench_scored(results: object) -> None:
+        """Hear of nothing."""
+
+    told = reason(plugin("mine", bench_scored=bench_scored))
+    assert "bench_scored" in told
+    assert "'results'" in told
+    assert "\n" not in told
+
+
+def test_a_misspelt_hook_is_broken() -> None:
+    """A marked hook that nobody would call is named with the near one."""
+    told = reason(plugin("mine", bench_metods=[METHOD]))
+    assert told.startswith("bench_metods is no hook; did you mean bench_methods")
+
+
+def test_an_unmarked_hook_is_broken() -> None:
+    """A function that begins with `bench_` and lacks the marker would be silently passed over."""
+    module = plugin("mine", bench_suites=[SUITE])
+    module.bench_methods = lambda: [METHOD]  # type: ignore[attr-defined]  # a module made by hand
+    assert reason(module) == "bench_methods lacks @bench.hookimpl"
+
+
+def test_a_plugin_without_hooks_is_broken() -> None:
+    """A module that brings nothing is more likely a slip than a wish."""
+    assert reason(ModuleType("mine")).startswith("it has no hook, expected at least one of bench_methods")
+
+
+def test_a_hook_that_raises_is_broken() -> None:
+    """What the hook raised is the reason."""
+
+    def bench_methods() -> list[Method]:
+        raise RuntimeError("out of order")
+
+    assert reason(plugin("mine", bench_methods=bench_methods)) == "RuntimeError: out of order"
+
+
+def variant(**changes: Any) -> list[Method]:
+    """Return the good method with a change."""
+    return [replace(METHOD, **changes)]
+
+
+FAULTS: list[tuple[str, object, str]] = [
+    ("bench_methods", METHOD, "bench_methods returned Method("),
+    ("bench_methods", "bm25", "bench_methods returned 'bm25', expected a list of Method"),
+    ("bench_methods", [SUITE], "bench_methods returned Suite("),
+    ("bench_methods", [METHOD, METHOD], "bench_methods returned some more than once"),
+    ("bench_methods", variant(name="Auto_MLM"), "Method Auto_MLM: is called 'Auto_MLM', expected lower-case letters"),
+    ("bench_methods", variant(name="-x"), "Method -x: is called '-x'"),
+    ("bench_methods", variant(version=" "), "Method some: has the version ' ', expected text"),
+    (
+        "bench_methods",
+        variant(settings=("zero-shot",)),
+        "Method some: names the setting 'zero-shot', expected one of uns",
+    ),
+    ("bench_methods", variant(retriever=None), "Method some: retriever is None, expected a function"),
+    (
+        "bench_methods",
+        variant(config=dict),
+        "Method some: config is <class 'dict'>, expected a subclass of bench.config",
+    ),
+    (
+        "bench_methods",
+        variant(config=Sourceless),
+        "Method some: tau names no source of its default; tau has no help line",
+    ),
+    ("bench_methods", variant(config=Outside), "Method some: tau is -1.0, expected a number > 0"),
+    (
+        "bench_methods",
+        variant(presets={"p": Preset({"tow": 1.0}, "", "")}),
+        "Method some: preset p: tow is no setting of Good",
+    ),
+    (
+        "bench_methods",
+        variant(presets={"p": Preset({"tau": 0}, "", "")}),
+        "Method some: preset p: tau is 0 (preset), expected a number > 0",
+    ),
+    ("bench_suites", [replace(SUITE, name="a b")], "Suite a b: is called 'a b'"),
+    ("bench_suites", [replace(SUITE, data=())], "Suite some: serves no data"),
+    ("bench_measures", [replace(MEASURE, name="Foo@10")], "Measure Foo@10: is called 'Foo@10', expected letters only"),
+]
+
+
+@pytest.mark.parametrize(("hook", "returned", "told"), FAULTS, ids=[told for _, _, told in FAULTS])
+def test_a_broken_promise_is_told(hook: str, returned: object, told: str) -> None:
+    """A thing that the house cannot carry sets its plugin aside, with the reason."""
+    assert reason(plugin("mine", **{hook: lambda: returned})).startswith(told)
+
+
+def test_two_owners_of_a_name_are_both_named(install: Install) -> None:
+    """Nobody gets the name; the rest of both plugins works."""
+    install("first-dist", {"one": "@hookimpl\ndef bench_methods(): return [method('twin'), method('single')]\n"})
+    found = load({}, entries=install("second-dist", {"two": BRINGS.format("twin")}))
+    assert list(found.methods) == ["single"]
+    (twice,) = found.duplicates
+    assert (twice.kind, twice.name) == ("method", "twin")
+    with pytest.raises(PluginError) as error:
+        found.method("twin")
+    assert "first-dist (one_module) and by second-dist (two_module)" in str(error.value)
+    assert "BENCH_PLUGINS" in str(error.value)
+    with pytest.raises(UsageError, match="There are: single, twin"):
+        found.method("other")
+
+
+def test_restricting_resolves_a_duplicate(install: Install) -> None:
+    """Only the plugin that `BENCH_PLUGINS` names is imported: the other one would fail."""
+    install("first-dist", {"one": "raise RuntimeError\n"})
+    entries = install("second-dist", {"two": BRINGS.format("twin")})
+    found = load({"BENCH_PLUGINS": "two"}, entries=entries)
+    assert (list(found.methods), found.broken) == (["twin"], ())
+    assert "one_module" not in sys.modules
+
+
+def test_a_distribution_name_restricts_too(install: Install) -> None:
+    """All plugins of that distribution are loaded; spelling is forgiving."""
+    install("first-dist", {"one": BRINGS.format("one"), "also": BRINGS.format("also")})
+    entries = install("second-dist", {"two": BRINGS.format("two")})
+    assert sorted(load({"BENCH_PLUGINS": "First_Dist"}, entries=entries).methods) == ["also", "one"]
+    assert sorted(load({"BENCH_PLUGINS": "also, two"}, entries=entries).methods) == ["also", "two"]
+
+
+def test_an_empty_restriction_means_none(install: Install) -> None:
+    """And the message about a missing name says so."""
+    found = load({"BENCH_PLUGINS": ""}, entries=install("first-dist", {"one": BRINGS.format("one")}))
+    assert found.loaded == {}
+    with pytest.raises(UsageError, match="BENCH_PLUGINS restricts plugins to: none"):
+        found.method("one")
+
+
+def test_an_unknown_restriction_is_an_error(install: Install) -> None:
+    """A typing error in the variable must not silently leave a plugin out."""
+    entries = install("first-dist", {"one-long-name": BRINGS.format("one")})
+    with pytest.raises(
+        UsageError, match="BENCH_PLUGINS=one-lung-name: no plugin 'one-lung-name'; did you mean one-long-n"
+    ):
+        load({"BENCH_PLUGINS": "one-lung-name"}, entries=entries)
+
+
+def test_two_entry_points_of_one_module_are_one_plugin(install: Install) -> None:
+    """The same object twice is no duplicate."""
+    (entry,) = install("first-dist", {"one": BRINGS.format("one")})
+    found = load({}, entries=[entry, EntryPoint("again", entry.value, "bench")])
+    assert (found.duplicates, found.broken, list(found.methods)) == ((), (), ["one"])
+
+
+def test_plugins_of_one_name_are_told_apart() -> None:
+    """Listings show both."""
+    found = only(plugin("mine", bench_methods=[METHOD]), plugin("mine", bench_measures=[MEASURE]))
+    assert list(found.loaded) == ["mine", "mine of given directly"]
+
+
+def test_a_tracker_that_raises_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    """The others hear, and one warning names the plugin and the hook."""
+    heard: list[object] = []
+
+    def raises(result: Mapping[str, Any]) -> None:
+        raise RuntimeError(f"no network for {result['n']}")
+
+    def hears(result: Mapping[str, Any]) -> None:
+        heard.append(result)
+
+    found = only(
+        plugin("before", bench_scored=hears), plugin("bad", bench_scored=raises), plugin("after", bench_scored=hears)
+    )
+    with caplog.at_level(logging.WARNING):
+        found.notify("bench_scored", result={"n": 1})
+    assert heard == [{"n": 1}, {"n": 1}]
+    assert [record.getMessage() for record in caplog.records] == [
+        "plugin bad failed in bench_scored and is passed over: RuntimeError: no network for 1"
+    ]
+    with pytest.raises(RuntimeError, match="no network for 2"):
+        found.hook.bench_scored(result={"n": 2})
+    with pytest.raises(AttributeError, match="bench_skored"):
+        found.notify("bench_skored", result={})
+
+
+def python(code: str, folder: Path, **environment: str) -> str:
+    """Run code in a fresh interpreter in a folder and return what it prints."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+SHADOW = (
+    "import json; from bench.plugins import load; p = load(); print(json.dumps({b.name: b.reason for b in p.broken}))"
+)
+
+
+@pytest.mark.parametrize("place", ["methods/__init__.py", "methods.py"])
+def test_a_shadowed_import_is_a_sentence(tmp_path: Path, place: str) -> None:
+    """A user's own `methods` in the way is named and never imported; our suites, which it does not hide, load."""
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).write_text("raise SystemExit('a stranger was imported')")
+    told = json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path)))
+    stranger = tmp_path / place.removesuffix("/__init__.py")
+    assert told["bm25"] == (
+        f"the import name 'methods' is taken by {stranger.resolve()}, which hides retrieval-bench's own; "
+        "run from another folder or rename it"
+    )
+    assert "beir" not in told
+
+
+def test_a_folder_without_init_hides_nothing(tmp_path: Path) -> None:
+    """A plain folder called `methods` is no package that wins, so nobody is bothered."""
+    (tmp_path / "methods").mkdir()
+    assert json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path))) == {}
+
+
+def test_own_package_is_ours() -> None:
+    """The package beside `bench`."""
+    for name in ("methods", "suites", "leaderboard"):
+        assert own_package(name).__file__ == str(ROOT / name / "__init__.py")
+    with pytest.raises(PluginError, match="the import name 'json' is taken by"):
+        own_package("json")
+    with pytest.raises(PluginError, match="found no package 'no_such_package'"):
+        own_package("no_such_package")
+
+
+def test_our_own_plugins_are_sound() -> None:
+    """Those that are packaged come in by the door that strangers use."""
+    found = load({})
+    assert [one for one in found.broken if one.distribution == "retrieval-bench"] == []
+    assert found.methods["bm25"].owner == "retrieval-bench (methods.bm25)"
+    assert found.suites["beir"].owner == "retrieval-bench (suites.beir)"
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The example plugin, imported as it lies."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    import bench_example  # type: ignore[import-not-found]  # found on the path set above
+
+    assert isinstance(bench_example, ModuleType)
+    return bench_example
+
+
+def test_the_example_plugin_retrieves(example: ModuleType, tmp_path: Path) -> None:
+    """Loaded directly, it ranks by Σ ln(1 + N/df), worked out by hand."""
+    method = only(example).method("overlap")
+    texts = {"d1": "red fox", "d2": "red hen", "d3": "blue sea"}
+    items = Source("made", "test/1", (), lambda: iter([Item(name, text) for name, text in texts.items()]))
+    retriever = method.retriever(method.config())
+    facts = retriever.index(Corpus("made", items), Workspace(tmp_path, Parts(tmp_path)))
+    found, missed = retriever.search(tmp_path, [Item("q1", "a red fox"), Item("q2", "x")], 10, "list")
+    assert facts == {"documents": 3}
+    assert found.documents == ("d1", "d2")
+    # ln(1 + 3/2) + ln(1 + 3/1) = ln 10 for both words, ln 2.5 for `red` alone.
+    assert found.scores == pytest.approx([2.302585093, 0.916290732])
+    assert missed.documents == ()
+
+
+@pytest.mark.slow
+def test_the_example_plugin_installs(tmp_path: Path) -> None:
+    """A real wheel in a folder on the path is found through its entry point, with its distribution."""
+    install = "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"
+    source = tmp_path / "source"
+    for file in ("pyproject.toml", "bench_example/__init__.py"):
+        (source / file).parent.mkdir(parents=True, exist_ok=True)
+        (source / file).write_bytes((EXAMPLE / file).read_bytes())
+    target = tmp_path / "target"
+    subprocess.run([sys.executable, "-m", *install, "--target", str(target), str(source)], check=True, cwd=tmp_path)
+    code = "from bench.plugins import load; p = load(); print(p.methods['overlap'].owner, p.method('overlap').version)"
+    assert python(code, tmp_path, PYTHONPATH=str(target)) == "bench-example (bench_example) 1\n"

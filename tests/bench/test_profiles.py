@@ -1,0 +1,62 @@
+"""Profiles: named sizes, and mixes that make no sense."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.errors import UsageError
+from bench.profiles import DATA, DEFAULT, PROFILES, choose_data, profile
+
+
+def test_the_default_is_mini() -> None:
+    """The design's smallest size: embedded data, random weights, a processor."""
+    mini = profile()
+    assert (mini.name, mini.data, mini.backbone, mini.device) == ("mini", "mini", "scratch:2x128", "cpu")
+    assert DEFAULT == "mini"
+
+
+def test_every_profile_says_all() -> None:
+    """Each stands under its name, reads data that exists, and says how long it takes."""
+    assert list(PROFILES) == ["mini", "small", "paper"]
+    for name, one in PROFILES.items():
+        assert one.name == name
+        assert one.data in DATA
+        assert one.hours
+        assert one.summary.endswith(".")
+
+
+def test_an_unknown_profile_is_told() -> None:
+    """With the near name, and all."""
+    with pytest.raises(UsageError, match=r"no profile 'papper'; did you mean paper\? There are: mini, small, paper\."):
+        profile("papper")
+    assert profile("Paper") is PROFILES["paper"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "chosen"),
+    [
+        ("mini", None, "mini"),
+        ("mini", "official", "official"),
+        ("small", None, "official"),
+        ("paper", "Official", "official"),
+        ("mini", "mini", "mini"),
+    ],
+)
+def test_data_is_the_profiles_unless_it_is_asked_for(name: str, data: str | None, chosen: str) -> None:
+    """The default profile gives way to `--data official`."""
+    assert choose_data(profile(name), data) == chosen
+
+
+@pytest.mark.parametrize("name", ["small", "paper"])
+def test_a_large_profile_refuses_mini_data(name: str) -> None:
+    """And names the remedy."""
+    with pytest.raises(
+        UsageError, match=rf"profile {name} .* found --data mini; type --profile mini, or leave out --data"
+    ):
+        choose_data(profile(name), "mini")
+
+
+def test_unknown_data_is_told() -> None:
+    """With the near name."""
+    with pytest.raises(UsageError, match=r"no data 'offical'; did you mean official\? There are: mini, official\."):
+        choose_data(profile(), "offical")

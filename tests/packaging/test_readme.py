@@ -1,0 +1,137 @@
+"""What the README says is so: its commands exist, its examples print what it shows, its tables are complete."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from bench.cli import COMMANDS, bench
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def typed() -> Iterator[str]:
+    """Every `bench` command in a block of shell, without comments."""
+    for kind, text in BLOCKS:
+        if kind in ("sh", "console"):
+            for line in text.splitlines():
+                command = line.removeprefix("$ ")
+                if command.startswith("bench "):
+                    yield command
+
+
+def shown() -> list[tuple[str, str]]:
+    """Commands with the output that the README shows for them."""
+    sessions = "".join(text for kind, text in BLOCKS if kind == "console")
+    return [
+        (one.partition("\n")[0], one.partition("\n")[2]) for one in re.split(r"^\$ ", sessions, flags=re.MULTILINE)[1:]
+    ]
+
+
+@pytest.mark.parametrize("command", sorted(set(typed())))
+def test_every_command_can_be_parsed(command: str) -> None:
+    """Commands and options are those of the command line."""
+    _, name, *rest = shlex.split(command, comments=True)
+    assert name in COMMANDS
+    found = bench.get_command(click.Context(bench), name)
+    assert found is not None
+    found.make_context(name, rest, resilient_parsing=True)
+
+
+def test_there_are_commands_and_examples() -> None:
+    """The README was read as it is written."""
+    assert len(set(typed())) >= 10
+    assert len(shown()) >= 3
+
+
+@pytest.mark.slow
+def test_examples_print_what_the_readme_shows(tmp_path: Path) -> None:
+    """Run in the README's order in one folder; `…` stands for anything on a line."""
+    shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-beir", tmp_path / "tests" / "fixtures" / "tiny-beir")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
+    for command, expected in shown():
+        arguments = [sys.executable, "-m", *shlex.split(command)]
+        done = subprocess.run(arguments, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        printed = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]
+        wanted = [re.escape(line.rstrip()).replace("…", ".+") for line in expected.splitlines()]
+        assert len(printed) == len(wanted), (command, printed)
+        for line, pattern in zip(printed, wanted, strict=True):
+            assert re.fullmatch(pattern, line), (command, line)
+
+
+def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of the API prints the number of the first table."""
+    (example,) = [text for kind, text in BLOCKS if kind == "python" and "bench.run(" in text]
+    monkeypatch.chdir(tmp_path)
+    text = example.replace("tests/fixtures/tiny-beir", str(ROOT / "tests" / "fixtures" / "tiny-beir"))
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    table = re.search(r"^bm25 +beir/tiny-beir +12 +([\d.]+)", README, flags=re.MULTILINE)
+    assert table is not None
+    assert f"{100 * float(done.stdout):.1f}" == table[1]
+
+
+def test_the_extras_are_all_told() -> None:
+    """The table of extras is that of pyproject.toml."""
+    told = re.findall(r"^\| `(\w+)` \| ", README.partition("| extra |")[2].partition("\n\n")[0], flags=re.MULTILINE)
+    assert told == list(PROJECT["optional-dependencies"])
+
+
+def test_make_targets_exist() -> None:
+    """Each `make WORD` of README and CONTRIBUTING is a target."""
+    papers = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    called = re.findall(r"^make ([a-z -]+?)(?: *#.*)?$|`make ([a-z-]+)[ `]", papers, flags=re.MULTILINE)
+    names = {name for pair in called for name in " ".join(pair).split()}
+    assert {"demo", "test", "lint", "types", "layers", "test-slow"} <= names
+    assert names <= targets
+
+
+def test_every_environment_variable_is_told() -> None:
+    """Whatever BENCH_ variable the harness reads stands in the table."""
+    read = set()
+    for path in (ROOT / "bench").rglob("*.py"):
+        read |= set(re.findall(r"[\"'](BENCH_[A-Z]+)[\"']", path.read_text(encoding="utf-8")))
+    told = set(re.findall(r"^\| `(BENCH_[A-Z]+)`", README, flags=re.MULTILINE))
+    assert told == read
+
+
+def test_links_lead_somewhere() -> None:
+    """Relative links name files of the repository, and nothing is left to be filled in."""
+    links = re.findall(r"\]\(([^)#:]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+    assert "TODO" not in README
+
+
+def test_the_changelog_has_the_version() -> None:
+    """The version of pyproject.toml has its paragraph."""
+    assert f"\n## [{PROJECT['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_constraints_pin_what_we_ask_for() -> None:
+    """Every requirement of the base and of the extras cpu, lang and dev has one exact version that satisfies it."""
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"==[^*+]+", str(pin.specifier)) for pin in pins)
+    versions = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
+    assert len(versions) == len(pins)
+    extras = PROJECT["optional-dependencies"]
+    asked = [Requirement(text) for text in [*PROJECT["dependencies"], *extras["cpu"], *extras["lang"], *extras["dev"]]]
+    unmet = [str(one) for one in asked if not one.specifier.contains(versions.get(canonicalize_name(one.name), "0"))]
+    assert unmet == []

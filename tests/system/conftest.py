@@ -1,0 +1,88 @@
+"""What the tests of the whole command share: BEIR folders, and the command as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Bench = Callable[..., "subprocess.CompletedProcess[str]"]
+TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The environment of a user who has set nothing."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
+    return {**kept, "COLUMNS": "200", "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+
+
+@pytest.fixture
+def bench(tmp_path: Path, environment: dict[str, str]) -> Bench:
+    """Run `bench …` in a folder of its own and return what it printed."""
+
+    def call(*arguments: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "bench", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**environment, **extra},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture
+def run_json(bench: Bench) -> Callable[..., dict[str, Any]]:
+    """Run `bench … --json`, expect success and one object on stdout."""
+
+    def call(*arguments: str | Path, **extra: str) -> dict[str, Any]:
+        done = bench(*arguments, "--json", **extra)
+        assert done.returncode == 0, done.stderr
+        value: dict[str, Any] = json.loads(done.stdout)
+        return value
+
+    return call
+
+
+@pytest.fixture
+def tiny() -> Path:
+    """The small BEIR folder of the repository."""
+    return TINY
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A BEIR folder of 3,000 generated documents and 300 queries, enough for a run of some seconds."""
+    return write_folder(tmp_path / "made", documents=3000, queries=300)
+
+
+def write_folder(place: Path, documents: int, queries: int, seed: int = 0) -> Path:
+    """Generate a BEIR folder: words drawn by Zipf's law; a query is five words of a document, which answers it."""
+    draw = random.Random(seed)
+    words = [f"w{number}" for number in range(5000)]
+    weights = [1 / (rank + 1) for rank in range(len(words))]
+    (place / "qrels").mkdir(parents=True)
+    texts = [" ".join(draw.choices(words, weights, k=draw.randint(20, 60))) for _ in range(documents)]
+    with (place / "corpus.jsonl").open("w") as corpus:
+        for number, text in enumerate(texts):
+            corpus.write(json.dumps({"_id": f"d{number}", "title": "", "text": text}) + "\n")
+    with (place / "queries.jsonl").open("w") as asked, (place / "qrels" / "test.tsv").open("w") as qrels:
+        qrels.write("query-id\tcorpus-id\tscore\n")
+        for number in range(queries):
+            answer = draw.randrange(documents)
+            asked.write(
+                json.dumps({"_id": f"q{number}", "text": " ".join(draw.sample(texts[answer].split(), 5))}) + "\n"
+            )
+            qrels.write(f"q{number}\td{answer}\t1\n")
+    return place

@@ -1,0 +1,135 @@
+"""Killed at any instant and typed again: the same bytes, and nothing finished is done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RunJson = Callable[..., dict[str, Any]]
+
+
+def _command(folder: Path, store: Path, results: Path) -> list[str]:
+    options = [
+        "--method",
+        "bm25",
+        "--suite",
+        "beir",
+        "--task",
+        str(folder),
+        "--store",
+        str(store),
+        "--results",
+        str(results),
+    ]
+    return ["run", *options, "--json"]
+
+
+def _run_hash(outcome: dict[str, Any]) -> str:
+    return hashlib.sha256(Path(outcome["results"][0]["run_file"]).read_bytes()).hexdigest()
+
+
+def _artefacts(store: Path) -> dict[str, float]:
+    """Every finished artefact and when it was committed."""
+    return {str(path.parent): path.stat().st_mtime_ns for path in store.glob("artefacts/*/*/manifest.json")}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_killed_at_twenty_moments(tmp_path: Path, folder: Path, environment: dict[str, str], run_json: RunJson) -> None:
+    """SIGKILL at twenty random moments, then a run: byte-identical run files, no finished stage repeated."""
+    start = time.monotonic()
+    whole = run_json(*_command(folder, tmp_path / "whole", tmp_path / "results")[:-1])
+    length = time.monotonic() - start
+    expected, draw = _run_hash(whole), random.Random(20)
+    interrupted = 0
+    for number in range(20):
+        store, results = tmp_path / f"store-{number}", tmp_path / f"results-{number}"
+        command = _command(folder, store, results)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bench", *command], cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL
+        )
+        time.sleep(draw.uniform(0.1, 0.95) * length)
+        process.send_signal(signal.SIGKILL)
+        interrupted += process.wait() == -signal.SIGKILL
+        finished = _artefacts(store)
+        again = run_json(*command[:-1])
+        assert _run_hash(again) == expected
+        after = _artefacts(store)
+        assert {path: after[path] for path in finished} == finished, "a finished stage was made again"
+        made = {stage["key"] for stage in again["stages"] if stage["state"] == "ran"}
+        assert not made & {Path(path).name for path in finished}
+        assert again["results"][0]["measures"] == whole["results"][0]["measures"]
+        assert not list((store / "work").iterdir())
+    assert interrupted >= 15, "most runs should have been hit while at work"
+
+
+def test_two_identical_runs_at_once_do_the_work_once(tmp_path: Path, folder: Path, environment: dict[str, str]) -> None:
+    """Both succeed, on one store; every stage was run by exactly one of them."""
+    command = [sys.executable, "-m", "bench", *_command(folder, tmp_path / "store", tmp_path / "results")]
+    both = [
+        subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    answers = []
+    for process in both:
+        out, err = process.communicate(timeout=240)
+        assert process.returncode == 0, err
+        answers.append(json.loads(out))
+    assert answers[0]["results"] == answers[1]["results"]
+    for key in {stage["key"] for stage in answers[0]["stages"]}:
+        states = [stage["state"] for answer in answers for stage in answer["stages"] if stage["key"] == key]
+        assert states.count("ran") == 1, states
+
+
+def test_a_flipped_byte_anywhere_is_found_and_rebuilt(
+    tmp_path: Path, tiny: Path, bench: Any, run_json: RunJson
+) -> None:
+    """`verify` names the file; the next run makes the artefact again, to the same bytes, and verify is content."""
+    command = _command(tiny, tmp_path / "store", tmp_path / "results")[:-1]
+    run_json(*command)
+    places = ("--store", tmp_path / "store", "--results", tmp_path / "results")
+    files = sorted(path for path in tmp_path.glob("store/artefacts/**/*") if path.is_file())
+    stages = {path.relative_to(tmp_path / "store" / "artefacts").parts[0] for path in files}
+    assert stages == {"validate", "read", "index", "search", "score"}
+    draw = random.Random(1)
+    payload = {path: path.read_bytes() for path in files if path.name != "manifest.json"}
+    for path in [draw.choice([path for path in payload if stage in path.parts]) for stage in sorted(stages)]:
+        good = path.read_bytes()
+        damaged = bytearray(good)
+        damaged[draw.randrange(len(good))] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        done = bench("verify", *places, "--json")
+        assert done.returncode == 1
+        assert str(path) in {fault["path"] for fault in json.loads(done.stdout)["corrupt"]}
+        again = run_json(*command)
+        rebuilt = [stage["stage"] for stage in again["stages"] if stage["state"] == "ran"]
+        assert rebuilt == [path.relative_to(tmp_path / "store" / "artefacts").parts[0]]
+        assert path.read_bytes() == good
+        assert bench("verify", *places).returncode == 0
+
+
+def test_a_damaged_result_is_named_and_written_again(tmp_path: Path, tiny: Path, bench: Any, run_json: RunJson) -> None:
+    """A flipped byte in the result file or its bundle is found; the next run mends it without running a stage."""
+    command = _command(tiny, tmp_path / "store", tmp_path / "results")[:-1]
+    first = run_json(*command)
+    result = Path(first["results"][0]["result_file"])
+    for path in sorted(path for path in result.parent.rglob("*") if path.is_file()):
+        good = path.read_bytes()
+        path.write_bytes(good[:-2] + bytes([good[-2] ^ 1]) + good[-1:])
+        done = bench("verify", "--store", tmp_path / "store", "--results", tmp_path / "results", "--json")
+        assert str(path) in {fault["path"] for fault in json.loads(done.stdout)["corrupt"]}
+        again = run_json(*command)
+        assert not [stage for stage in again["stages"] if stage["state"] == "ran"]
+        assert path.read_bytes() == good
