@@ -65,6 +65,12 @@ class DataConfig(Config):
         source="ours: judgements of documents that are not there mostly mean that two files do not belong together",
         help="judged documents missing from the corpus: refuse the data, or keep them as never found",
     )
+    language: str | None = setting(
+        None,
+        pattern="^[a-z]{2,3}$",
+        source="ours: the records say it best, and a suite knows what it is mostly about",
+        help="ISO 639 code of the texts of a folder of your own; nothing: what its records say, else the suite's",
+    )
 
 
 class RunConfig(Config):

@@ -123,8 +123,8 @@ def score_against_task(
         raise UsageError(f"found --task {task}, which stands for {names}; name one of them")
     chosen = tasks[0]
     part = _leg(chosen, leg)
-    settings, _ = resolve_run(profile=size, sets=sets)
-    node = Recipes(store, plugins).read(part, chosen.id, settings.data.unknown_ids)
+    settings, own = resolve_run(profile=size, sets=sets)
+    node = Recipes(store, plugins, own).read(part, chosen.id, settings.data.unknown_ids)
     for item in closure([node]):
         make(item, store, Quiet())
     folder = store.folder(node.recipe)

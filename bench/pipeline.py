@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from bench import results
-from bench.config import resolve
+from bench.config import describe, resolve
 from bench.errors import StoreError, UsageError
 from bench.executors import executor
 from bench.fsio import explain
-from bench.graph import Listener, Step, steps
+from bench.graph import Listener, Node, Step, steps
 from bench.plugins import Plugins
 from bench.profiles import DEFAULT, Profile, choose_data, profile
 from bench.recipes import LegNodes, Recipes
@@ -80,8 +80,9 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     resolved = resolve(methods, profile=size, preset=preset, file=request.file, sets=request.sets)
     named = systems(methods, resolved, request.label)
     data = choose_data(size, request.data)
-    chosen = select(request, named, plugins, data)
-    recipes = Recipes(store, plugins)
+    own = named[0].resolved  # the harness's own settings are the same for all systems
+    chosen = select(request, named, plugins, data, own.run.data.language)
+    recipes = Recipes(store, plugins, describe(own.run, own.origins))
     legs = tuple(tuple(recipes.legs(cell)) for cell in chosen.cells)
     targets = [leg.score for cell in legs for leg in cell]
     return Plan(size, chosen.cells, legs, chosen.refused, tuple(steps(targets, store)), _warnings(chosen, legs))
@@ -141,7 +142,8 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
     """
     todo = ready or plan(request, plugins, store)
     _writable(request.results)
-    executor(request.executor).run([step.node for step in todo.steps if step.runs], store, listener)
+    heard = _Told(listener, plugins)
+    executor(request.executor).run([step.node for step in todo.steps if step.runs], store, heard)
     rows: list[dict[str, Any]] = []
     averages: list[dict[str, Any]] = []
     published = []
@@ -153,6 +155,26 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
         rows += [_row(heading, leg, store, done) for leg in legs]
         averages += [{**heading, **average} for average in done.content["macro"]]
     return Outcome(tuple(rows), tuple(averages), tuple(published), todo)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A listener that passes everything on, and tells the plugins' trackers of beginnings and ends."""
+
+    listener: Listener
+    plugins: Plugins
+
+    def started(self, item: Node) -> None:
+        self.listener.started(item)
+        self.plugins.notify("bench_stage_started", stage=item.about())
+
+    def advanced(self, item: Node, units: float) -> None:
+        self.listener.advanced(item, units)
+
+    def finished(self, item: Node, state: str, seconds: float, error: BaseException | None = None) -> None:
+        self.listener.finished(item, state, seconds, error)
+        outcome = {"state": state, "seconds": seconds, **({"error": str(error)} if error else {})}
+        self.plugins.notify("bench_stage_finished", stage=item.about(), outcome=outcome)
 
 
 def _writable(folder: Path) -> None:

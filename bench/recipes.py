@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench.config import Row
 from bench.graph import Cost, Node, node
 from bench.plugins import Plugins
 from bench.scoring.measures import parse
@@ -58,10 +59,12 @@ class Recipes:
     Args:
         store: for checksums of input files and what is known of corpora.
         plugins: for measures.
+        own: the harness's own settings, kept beside the artefacts that no system has made.
     """
 
-    def __init__(self, store: Store, plugins: Plugins) -> None:
-        """Remember both."""
+    def __init__(self, store: Store, plugins: Plugins, own: Sequence[Row]) -> None:
+        """Remember them."""
+        self._own: dict[str, Json] = {"settings": [row_json(row) for row in own]}
         self._store, self._measures = store, plugins.measures_by_name
         self._hashes: dict[Path, str] = {}
 
@@ -77,9 +80,15 @@ class Recipes:
 
     def validate(self, corpus: Corpus) -> Node:
         """Corpus → checked."""
-        identity: dict[str, Json] = {"code": validate.VERSION, "corpus": self._source(corpus.items), "documents": corpus.documents}
+        identity: dict[str, Json] = {
+            "code": validate.VERSION,
+            "corpus": self._source(corpus.items),
+            "documents": corpus.documents,
+        }
         cost = Cost("validate", self._size(corpus.items, _BYTES_A_DOCUMENT, corpus.documents), _DOCUMENTS_CHECKED)
-        return node("validate", corpus.id, identity, lambda work, _: validate.run(work, corpus), cost)
+        return node(
+            "validate", corpus.id, identity, lambda work, _: validate.run(work, corpus), cost, provenance=self._own
+        )
 
     def read(self, leg: Leg, title: str, unknown: str) -> Node:
         """Leg → queries and judgements, checked against the corpus."""
@@ -97,7 +106,8 @@ class Recipes:
             return read.run(space, leg, folders["corpus"], unknown)
 
         size = self._size(leg.qrels, _BYTES_A_QUERY, leg.counts.get("qrels"))
-        return node("read", title, identity, work, Cost("read", size, _JUDGEMENTS_READ), {"corpus": corpus})
+        cost = Cost("read", size, _JUDGEMENTS_READ)
+        return node("read", title, identity, work, cost, {"corpus": corpus}, provenance=self._own)
 
     def _leg(self, cell: Cell, task: Task, leg: Leg) -> LegNodes:
         system, title = cell.system, f"{task.id}{' ' + leg.name if leg.name else ''}"

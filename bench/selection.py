@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.errors import UsageError
@@ -51,8 +51,15 @@ class Selection:
     warnings: tuple[str, ...] = ()
 
 
-def select(request: Request, systems: Sequence[System], plugins: Plugins, data: str) -> Selection:
+def select(request: Request, systems: Sequence[System], plugins: Plugins, data: str, language: str | None) -> Selection:
     """Resolve suites, tasks, settings and seeds into cells.
+
+    Args:
+        request: what was asked for.
+        systems: the systems.
+        plugins: who brings the suites.
+        data: `official` or `mini`.
+        language: of folders of the user's, where their records do not say it or say it wrongly.
 
     Raises:
         UsageError: an unknown name, a folder that is not there, data that a suite does not have.
@@ -62,8 +69,11 @@ def select(request: Request, systems: Sequence[System], plugins: Plugins, data: 
     suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
     settings = [_setting(name) for name in request.settings or SETTINGS[:1]]
     all_known(request.tasks, suites)
-    tasks = {suite.name: tasks_of(suite, request, data) for suite in suites}
-    cells, refused, warnings = [], [], []
+    tasks = {suite.name: [_spoken(task, language) for task in tasks_of(suite, request, data)] for suite in suites}
+    local = [task for own in tasks.values() for task in own if task.data == "local"]
+    if language and not local:
+        raise UsageError(f"found data.language={language}, which holds for folders of your own (--task FOLDER) only")
+    cells, refused, warnings = [], [], [sentence for task in local for sentence in _doubtful(task, language)]
     for suite in suites:
         for setting in settings:
             for system in systems:
@@ -88,6 +98,24 @@ def select(request: Request, systems: Sequence[System], plugins: Plugins, data: 
         names = ", ".join(system.label for system in systems if system.method.deterministic)
         warnings.append(f"{names}: deterministic, so one seed stands against all {len(request.seeds)}")
     return Selection(tuple(cells), tuple(refused), tuple(warnings))
+
+
+def _spoken(task: Task, language: str | None) -> Task:
+    """A folder of the user's in the language that the user says."""
+    if language is None or task.data != "local":
+        return task
+    legs = (replace(leg, language=language, corpus=replace(leg.corpus, language=language)) for leg in task.legs)
+    return replace(task, legs=tuple(legs))
+
+
+def _doubtful(task: Task, language: str | None) -> Iterator[str]:
+    """Tell where the language of a corpus may not be what it is taken for."""
+    for leg in task.legs:
+        if language is None and leg.language != leg.corpus.language:
+            yield (
+                f"the queries of {task.id} are in {leg.language}, its corpus is taken for {leg.corpus.language}; "
+                f"if that is wrong, type --set data.language={leg.language}"
+            )
 
 
 def _setting(name: str) -> str:

@@ -14,6 +14,8 @@ from bench import results
 from bench.fsio import is_temporary, read_sealed
 from bench.store import MANIFEST, Fault, Store
 
+REMOVED = "removed"
+"""Begins the name of what `remove` has moved aside."""
 _DAY = 86_400
 
 
@@ -93,8 +95,11 @@ def garbage(store: Store, results_folder: Path, older_than_days: float) -> Itera
             yield Garbage(folder, f"no result in {results_folder} rests on it, made {age:.1f} days ago", _size(folder))
     for scratch in sorted((store.root / "work").glob("*")):
         age = (time.time() - scratch.stat().st_mtime) / _DAY
-        if age >= older_than_days and _idle(store, scratch.name.rpartition("-")[2]):
-            yield Garbage(scratch, f"an unfinished stage, begun {age:.1f} days ago", _size(scratch))
+        stage, _, key = scratch.name.rpartition("-")
+        finished = stage == REMOVED or (store.root / "artefacts" / stage / key).exists()
+        if (finished or age >= older_than_days) and _idle(store, key):
+            reason = "leavings of a stage that is finished" if finished else f"an unfinished stage, {age:.1f} days old"
+            yield Garbage(scratch, reason, _size(scratch))
     for litter in sorted(filter(is_temporary, store.root.rglob("*"))):
         if litter.exists() and (time.time() - litter.stat().st_mtime) / _DAY >= min(older_than_days, 1):
             yield Garbage(litter, "a temporary file of a killed run", litter.stat().st_size)
@@ -105,7 +110,7 @@ def remove(store: Store, item: Garbage) -> None:
     if not item.path.is_dir():
         item.path.unlink(missing_ok=True)
         return
-    trash = store.root / "work" / f"removed-{item.path.name}"
+    trash = store.root / "work" / f"{REMOVED}-{item.path.name}"
     trash.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(trash, ignore_errors=True)
     item.path.rename(trash)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.data import beir
@@ -18,6 +18,10 @@ from bench.types import Corpus, DataRequest, Item, Judgement, Leg, Macro, Source
 
 MEASURES = ("nDCG@10", "R@100", "Rcap@100", "RR@10")
 DEPTH = 1000
+CAPPED = "trec-covid"
+"""The set whose recall the papers print capped (R_cap)."""
+LANGUAGE = "en"
+"""Of the public sets, and of a folder whose records do not say."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +131,11 @@ def load(name: str, request: DataRequest) -> Task:
 def folder(path: Path) -> Task:
     """Make a task of a folder in BEIR's layout, with the split named behind a colon where there are several.
 
+    The first record of corpus and queries is read for its language (`metadata.lang`).
+
     Raises:
         UsageError: if the folder or a file of it is missing, or the split is open.
+        DataError, DataFaultsError: if no record of the corpus or the queries can be read.
     """
     root, split = _root_and_split(path)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().name).strip("-") or "folder"
@@ -138,10 +145,11 @@ def folder(path: Path) -> Task:
             f"name one of them, e.g. --task {root / below[0]}"
         )
     identity = f"beir/{name}"
-    corpus = Corpus(identity, beir.corpus(root, identity))
-    queries = beir.queries(root, identity)
+    items, queries = beir.corpus(root, identity), beir.queries(root, identity)
     qrels = beir.qrels(root, split or _only_split(root), identity)
-    return _task(identity, "local", Leg("", queries, qrels, corpus))
+    language = _language(items) or LANGUAGE
+    corpus = Corpus(identity, items, language)
+    return _task(identity, "local", Leg("", queries, qrels, corpus, _language(queries) or language))
 
 
 def card() -> str:
@@ -158,6 +166,12 @@ def card() -> str:
     return text.replace("<!-- public sets -->", "\n".join((head, "|---|---|---|---|---:|---:|---:|---|", *rows)))
 
 
+def _language(source: Source[Item]) -> str:
+    """The language that the first record says, empty where it says none."""
+    first = next(source.read(), None)
+    return first.language if first else ""
+
+
 def _task(identity: str, data: str, leg: Leg) -> Task:
     """Put a leg under BEIR's rules."""
     return Task(identity, data, (leg,), MEASURES, "trec", DEPTH, drop_identical=True, official=("beir",))
@@ -165,9 +179,10 @@ def _task(identity: str, data: str, leg: Leg) -> Task:
 
 def _public(one: PublicSet, items: Source[Item], queries: Source[Item], qrels: Source[Judgement]) -> Task:
     """Make the task of a public set; its published counts are asserted when it is read."""
-    corpus = Corpus(one.id, items, "en", one.documents)
+    corpus = Corpus(one.id, items, LANGUAGE, one.documents)
     counts = {"queries": one.queries, "qrels": one.judgements}
-    return _task(one.id, "official", Leg("", queries, qrels, corpus, "en", counts))
+    task = _task(one.id, "official", Leg("", queries, qrels, corpus, LANGUAGE, counts))
+    return replace(task, official=(*task.official, "beir-capped")) if one.name == CAPPED else task
 
 
 def _folders(one: PublicSet, data_dir: Path | None) -> tuple[Path, ...]:

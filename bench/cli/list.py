@@ -10,7 +10,7 @@ import click
 
 from bench.cli.options import results_option
 from bench.cli.output import json_option, notice, percent, print_json, table
-from bench.plugins import Plugins, load
+from bench.plugins import Plugins, load, own_package
 from bench.profiles import PROFILES
 from bench.scoring.measures import BUILTIN
 
@@ -87,6 +87,7 @@ KINDS: dict[str, Callable[[Plugins], Rows]] = {
 
 def _results(folder: Path) -> Rows:
     """One row a scored leg, and one an average."""
+    own_package("leaderboard")  # refuses a stranger's package of that name with a sentence
     from leaderboard.read import legs
 
     return legs(folder)
@@ -101,6 +102,8 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
     plugins = load()
     kinds = [what] if what else [kind for kind in KINDS if kind != "tasks"]
     found = {kind: _results(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
+    for twice in plugins.duplicates:
+        notice(twice.reason)
     for one in plugins.broken:
         notice(f"plugin {one.name} of {one.distribution} is broken: {one.reason}")
     if as_json:

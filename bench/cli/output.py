@@ -36,9 +36,9 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], num
     Where stdout is not a terminal nothing is cut or wrapped: the table is as wide as its content.
     """
     right = set(numbers)
-    sheet = Table(
-        title=Text(title) if title else None, title_justify="left", box=None, pad_edge=False, header_style="bold"
-    )
+    if title:
+        click.echo(title)
+    sheet = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
         sheet.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:

@@ -30,7 +30,7 @@ def command(request: Request, as_json: bool) -> None:
                 "key": step.node.key,
                 "state": step.state,
                 "runs": step.runs,
-                "seconds": round(step.seconds, 2),
+                "seconds": round(step.seconds, 4),
             }
             for step in found.steps
         ]
@@ -43,7 +43,7 @@ def command(request: Request, as_json: bool) -> None:
             {
                 "profile": {**profile, "device": size.device, "hours": size.hours},
                 "steps": steps,
-                "seconds": round(found.seconds, 2),
+                "seconds": round(found.seconds, 4),
                 "not_applicable": refused,
                 "warnings": list(found.warnings),
             }

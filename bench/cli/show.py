@@ -62,9 +62,9 @@ def _find(name: str, plugins: Plugins) -> tuple[dict[str, Any], Any]:
         raise UsageError(f"no task {name!r}{did_you_mean(name, every)} There are: {', '.join(every)}.")
     every = [*plugins.methods, *plugins.suites, *PROFILES]
     raise UsageError(
-        f"nothing is called {name!r}{did_you_mean(name, every)} "
-        f"There are the methods {', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))} and the profiles {', '.join(PROFILES)}; "
-        "a result file ends in .json."
+        f"nothing is called {name!r}{did_you_mean(name, every)} There are the methods "
+        f"{', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))} and the profiles "
+        f"{', '.join(PROFILES)}; a result file ends in .json."
     )
 
 

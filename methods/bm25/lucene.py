@@ -88,8 +88,8 @@ def contenders(scores: Scores, k: int) -> Positions:
 
     Args:
         scores: not negative, `[n]`.
-        k: at least 1.
+        k: at least 1 (below, everything is returned, and refused where it is ranked).
     """
     maxima = scores[: len(scores) // _BLOCK * _BLOCK].reshape(-1, _BLOCK).max(axis=1)
-    floor = np.partition(maxima, -k)[-k] if k <= len(maxima) else 0
+    floor = np.partition(maxima, -k)[-k] if 0 < k <= len(maxima) else 0
     return np.flatnonzero(scores >= floor if floor > 0 else scores > 0)

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.fsio import canonical
-from bench.search.order import best
+from bench.search.order import best, comparable, cut
 from bench.types import Corpus, Item, Json, Ranking, Tie
 from bench.workspace import Workspace
 from methods.bm25.analyzers import ANALYZERS, Tokenise, choose, describe
 from methods.bm25.config import BM25Config
-from methods.bm25.strings import Picked, Strings, write_strings
+from methods.bm25.strings import Strings, write_strings
 from methods.bm25.tokens import Tokens, tokenise_corpus
 
 _ABOUT, _IDS, _TERMS = "index.json", "ids", "terms"
@@ -90,6 +90,7 @@ class Index:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         self._tokenise: Tokenise = ANALYZERS[about["analyzer"]["analyzer"]].build()
         self._ids, self._terms = Strings(folder, _IDS), Strings(folder, _TERMS)
+        self._numbers: dict[str, int | None] = {}
         self._matcher = _load(BM25Config.model_validate(about["config"]), folder)
 
     def rank(self, query: Item, k: int, tie: Tie) -> Ranking:
@@ -98,12 +99,16 @@ class Index:
         if not tokens:
             return Ranking(query.id, (), ())
         positions, scores = self._matcher.matches(tokens, k)
-        return best(query.id, Picked(self._ids, positions), scores, k, tie)
+        kept = cut(comparable(scores, tie), k)  # here too, so that each id is read from the disk once
+        return best(query.id, [self._ids[at] for at in positions[kept].tolist()], scores[kept], k, tie)
 
     def _number(self, term: str) -> int | None:
-        """Return a term's number, None where no document has it; terms lie in code point order."""
-        place = bisect_left(self._terms, term)
-        return place if place < len(self._terms) and self._terms[place] == term else None
+        """Return a term's number, None where no document has it; looked up on disk once, in code point order."""
+        if term not in self._numbers:
+            place = bisect_left(self._terms, term)
+            found = place < len(self._terms) and self._terms[place] == term
+            self._numbers[term] = place if found else None
+        return self._numbers[term]
 
 
 def _save(config: BM25Config, tokens: Tokens, folder: Path) -> None:

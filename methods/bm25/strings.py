@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import overload
 
 import numpy as np
-import numpy.typing as npt
 
 
 def write_strings(folder: Path, name: str, strings: Iterable[str]) -> None:
@@ -34,13 +33,15 @@ class Strings(Sequence[str]):
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._offsets = np.asarray(np.load(folder / f"{name}.offsets.npy", mmap_mode="r", allow_pickle=False))
+        # Views, since indexing numpy's own arrays one number at a time takes several times longer.
+        self._offsets = np.load(folder / f"{name}.offsets.npy", mmap_mode="r", allow_pickle=False).data
+        self._length = len(self._offsets) - 1
         path = folder / f"{name}.txt"
         self._bytes = np.memmap(path, np.uint8, "r").data if path.stat().st_size else memoryview(b"")
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self._offsets) - 1
+        return self._length
 
     @overload
     def __getitem__(self, at: int) -> str: ...
@@ -50,35 +51,8 @@ class Strings(Sequence[str]):
         """Decode one string, or a slice of them. Raises `IndexError` as a list does."""
         if isinstance(at, slice):
             return [self[one] for one in range(*at.indices(len(self)))]
-        place = range(len(self))[at]
-        return str(self._bytes[self._offsets[place] : self._offsets[place + 1]], "utf-8")
-
-
-class Picked(Sequence[str]):
-    """Some of a sequence's strings, looked up when asked for.
-
-    Args:
-        strings: all of them.
-        positions: which, `[n]`.
-    """
-
-    def __init__(self, strings: Sequence[str], positions: npt.NDArray[np.integer]) -> None:
-        self._strings, self._positions = strings, positions
-
-    def __len__(self) -> int:
-        """Return how many were picked."""
-        return len(self._positions)
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> Picked: ...
-    def __getitem__(self, at: int | slice) -> str | Picked:
-        """Look up one string, or narrow the choice."""
-        if isinstance(at, slice):
-            return Picked(self._strings, self._positions[at])
-        return self._strings[int(self._positions[at])]
-
-    def __iter__(self) -> Iterator[str]:
-        """Look up one after the other."""
-        return (self._strings[at] for at in self._positions.tolist())
+        if at < 0:
+            at += self._length
+        if not 0 <= at < self._length:
+            raise IndexError(at)
+        return str(self._bytes[self._offsets[at] : self._offsets[at + 1]], "utf-8")

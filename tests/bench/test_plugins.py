@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -19,9 +16,8 @@ import pytest
 from bench.config import Config, setting
 from bench.errors import PluginError, UsageError
 from bench.hookspecs import hookimpl
-from bench.plugins import Plugins, load, own_package
-from bench.types import Corpus, Item, Measure, Method, Preset, Source, Suite
-from bench.workspace import Parts, Workspace
+from bench.plugins import Plugins, load
+from bench.types import Measure, Method, Preset, Suite
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tests" / "example_plugin"
@@ -380,98 +376,9 @@ def test_a_tracker_that_raises_does_not_stop_the_others(caplog: pytest.LogCaptur
         found.notify("bench_skored", result={})
 
 
-def python(code: str, folder: Path, **environment: str) -> str:
-    """Run code in a fresh interpreter in a folder and return what it prints."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-SHADOW = (
-    "import json; from bench.plugins import load; p = load(); print(json.dumps({b.name: b.reason for b in p.broken}))"
-)
-
-
-@pytest.mark.parametrize("place", ["methods/__init__.py", "methods.py"])
-def test_a_shadowed_import_is_a_sentence(tmp_path: Path, place: str) -> None:
-    """A user's own `methods` in the way is named and never imported; our suites, which it does not hide, load."""
-    (tmp_path / place).parent.mkdir(exist_ok=True)
-    (tmp_path / place).write_text("raise SystemExit('a stranger was imported')")
-    told = json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path)))
-    stranger = tmp_path / place.removesuffix("/__init__.py")
-    assert told["bm25"] == (
-        f"the import name 'methods' is taken by {stranger.resolve()}, which hides retrieval-bench's own; "
-        "run from another folder or rename it"
-    )
-    assert "beir" not in told
-
-
-def test_a_folder_without_init_hides_nothing(tmp_path: Path) -> None:
-    """A plain folder called `methods` is no package that wins, so nobody is bothered."""
-    (tmp_path / "methods").mkdir()
-    assert json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path))) == {}
-
-
-def test_own_package_is_ours() -> None:
-    """The package beside `bench`."""
-    for name in ("methods", "suites", "leaderboard"):
-        assert own_package(name).__file__ == str(ROOT / name / "__init__.py")
-    with pytest.raises(PluginError, match="the import name 'json' is taken by"):
-        own_package("json")
-    with pytest.raises(PluginError, match="found no package 'no_such_package'"):
-        own_package("no_such_package")
-
-
 def test_our_own_plugins_are_sound() -> None:
     """Those that are packaged come in by the door that strangers use."""
     found = load({})
     assert [one for one in found.broken if one.distribution == "retrieval-bench"] == []
     assert found.methods["bm25"].owner == "retrieval-bench (methods.bm25)"
     assert found.suites["beir"].owner == "retrieval-bench (suites.beir)"
-
-
-@pytest.fixture
-def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The example plugin, imported as it lies."""
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    import bench_example  # type: ignore[import-not-found]  # found on the path set above
-
-    assert isinstance(bench_example, ModuleType)
-    return bench_example
-
-
-def test_the_example_plugin_retrieves(example: ModuleType, tmp_path: Path) -> None:
-    """Loaded directly, it ranks by Σ ln(1 + N/df), worked out by hand."""
-    method = only(example).method("overlap")
-    texts = {"d1": "red fox", "d2": "red hen", "d3": "blue sea"}
-    items = Source("made", "test/1", (), lambda: iter([Item(name, text) for name, text in texts.items()]))
-    retriever = method.retriever(method.config())
-    facts = retriever.index(Corpus("made", items), Workspace(tmp_path, Parts(tmp_path)))
-    found, missed = retriever.search(tmp_path, [Item("q1", "a red fox"), Item("q2", "x")], 10, "list")
-    assert facts == {"documents": 3}
-    assert found.documents == ("d1", "d2")
-    # ln(1 + 3/2) + ln(1 + 3/1) = ln 10 for both words, ln 2.5 for `red` alone.
-    assert found.scores == pytest.approx([2.302585093, 0.916290732])
-    assert missed.documents == ()
-
-
-@pytest.mark.slow
-def test_the_example_plugin_installs(tmp_path: Path) -> None:
-    """A real wheel in a folder on the path is found through its entry point, with its distribution."""
-    install = "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"
-    source = tmp_path / "source"
-    for file in ("pyproject.toml", "bench_example/__init__.py"):
-        (source / file).parent.mkdir(parents=True, exist_ok=True)
-        (source / file).write_bytes((EXAMPLE / file).read_bytes())
-    target = tmp_path / "target"
-    subprocess.run([sys.executable, "-m", *install, "--target", str(target), str(source)], check=True, cwd=tmp_path)
-    code = "from bench.plugins import load; p = load(); print(p.methods['overlap'].owner, p.method('overlap').version)"
-    assert python(code, tmp_path, PYTHONPATH=str(target)) == "bench-example (bench_example) 1\n"

@@ -111,12 +111,10 @@ def test_saved_and_loaded_scores_are_the_same_bits(tmp_path: Path) -> None:
     assert [np.load(path, allow_pickle=False).size > 0 for path in tmp_path.glob("*.npy")] == [True] * 3
 
 
-@given(
-    st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0]), max_size=400).map(lambda s: np.array(s, np.float32)),
-    st.integers(1, 20),
-)
-def test_contenders_miss_nobody(scores: np.ndarray[Any, np.dtype[np.float32]], k: int) -> None:
-    """Every positive score that is at least the k-th best is among them, and they lie in corpus order."""
+@given(st.integers(0, 1500), st.integers(1, 40), st.integers(1, 20), st.integers(0, 2**32 - 1))
+def test_contenders_miss_nobody(length: int, levels: int, k: int, seed: int) -> None:
+    """Every positive score that is at least the k-th best is among them, also with ties; they lie in corpus order."""
+    scores = np.random.default_rng(seed).integers(0, levels, length).astype(np.float32)
     found = contenders(scores, k)
     needed = {int(at) for at in cut(scores, k) if scores[at] > 0}
     assert needed <= set(found.tolist())

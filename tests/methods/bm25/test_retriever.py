@@ -3,19 +3,232 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi
 
 from bench.errors import DataError, UsageError
-from bench.types import Corpus, Item, Source
+from bench.search.order import best
+from bench.types import Corpus, Item, Source, Tie
 from bench.workspace import Parts, Workspace
 from methods.bm25 import BM25, tokens
+from methods.bm25.analyzers import ANALYZERS
 from methods.bm25.config import BM25Config
 
-IndexOf = Callable[..., "Indexed"]  # noqa: F821 (the fixture's type lives in conftest, which cannot be imported)
+IndexOf = Callable[..., Any]
+CorpusOf = Callable[..., Corpus]
+
+VARIANTS = ("lucene", "rank_bm25")
+TEXTS = [f"{'red ' * (at % 3)}{'green ' * (at % 5)}blue word{at} the{at % 7}" for at in range(40)]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of all files of an index by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def index(corpus: Corpus, folder: Path, **config: Any) -> dict[str, bytes]:
+    """Index into `folder/out` with parts in `folder/parts`; return the files."""
+    out = folder / "out"
+    out.mkdir(parents=True)
+    BM25.retriever(BM25Config(**config)).index(corpus, Workspace(out, Parts(folder.parent / f"{folder.name}-parts")))
+    return files(out)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_finds_what_shares_words_and_nothing_else(index_of: IndexOf, variant: str) -> None:
+    """The document with both words first, documents with neither left out, unknown words without effect."""
+    made = index_of(["red green", "red blue", "black", "grey", "white", ""], variant=variant)
+    assert [name for name, _ in made.search("green red unknown")] == ["d0", "d1"]
+    assert made.search("green red unknown") == made.search("green red")
+    assert made.search("unknown") == made.search("") == made.search("!") == []
+    assert made.facts == {"documents": 6, "terms": 6, "tokens": 7, "analyzer": "words"}
+
+
+def test_query_words_count_as_often_as_they_come(index_of: IndexOf) -> None:
+    """A word that comes twice in the query weighs twice."""
+    made = index_of(["red red", "green"])
+    ((_, once),), ((_, twice),) = made.search("red"), made.search("red red")
+    assert twice == pytest.approx(2 * once)
+
+
+def test_titles_are_searched_unless_left_out(index_of: IndexOf) -> None:
+    """Title and text are one text; without titles only the text."""
+    items = [Item("a", "text", title="heading"), Item("b", "other")]
+    assert [name for name, _ in index_of(items).search("heading text")] == ["a"]
+    assert index_of(items, title=False).search("heading") == []
+
+
+@pytest.mark.parametrize(
+    ("tie", "expected"), [("trec", ["d99", "d98", "d97", "d96"]), ("list", ["d0", "d1", "d10", "d100"])]
+)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_ties_at_the_cut_follow_the_task(index_of: IndexOf, variant: str, tie: Tie, expected: list[str]) -> None:
+    """Of 200 equal documents after one better one, the tie rule says which are kept."""
+    ids = ["best", *sorted(f"d{at}" for at in range(200))]
+    items = [Item(name, "red" if name != "best" else "red red red") for name in ids]
+    made = index_of([*items, *(Item(f"x{at}", "blue") for at in range(250))], variant=variant)
+    assert [name for name, _ in made.search("red", k=5, tie=tie)] == ["best", *expected]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=9).filter(any), st.data())
+def test_rank_bm25_ranks_as_the_library(texts: list[list[str]], data: st.DataObject) -> None:
+    """The first k by the library's own scores, among the documents that hold a word of the query."""
+    query = data.draw(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=4))
+    scores = BM25Okapi(texts).get_scores(query)
+    held = [at for at, text in enumerate(texts) if set(text) & set(query)]
+    expected = best("q", [f"d{at}" for at in held], scores[held], 3, "trec") if held else None
+    items = [Item(f"d{at}", " ".join(text)) for at, text in enumerate(texts)]
+    corpus = Corpus("test", Source("test", "test/1", (), lambda: iter(items)))
+    with tempfile.TemporaryDirectory() as folder:
+        index(corpus, Path(folder) / "x", **BM25.presets["rank-bm25"].values)
+        retriever = BM25.retriever(BM25Config())  # an index says itself what it is
+        (found,) = retriever.search(Path(folder) / "x" / "out", [Item("q", " ".join(query))], 3, "trec")
+    assert found.documents == (expected.documents if expected else ())
+    assert found.scores == (expected.scores if expected else ())
+
+
+def test_rankings_come_in_the_order_of_queries(index_of: IndexOf) -> None:
+    """One ranking a query, also for those without hits, at most k documents each, best first."""
+    made = index_of(TEXTS)
+    queries = [Item("z", "red"), Item("a", "nothing"), Item("m", "blue green"), Item("b", "word7")]
+    found = list(made.retriever.search(made.folder, queries, 3, "trec"))
+    assert [(ranking.query, len(ranking.documents)) for ranking in found] == [("z", 3), ("a", 0), ("m", 3), ("b", 1)]
+    assert all(list(ranking.scores) == sorted(ranking.scores, reverse=True) for ranking in found)
+
+
+def test_one_retriever_searches_several_indexes(index_of: IndexOf) -> None:
+    """The index that stays open is left when another is asked for."""
+    first, second = index_of(["red"]), index_of(["green", "red red"])
+    found = [first.search("red"), next(first.retriever.search(second.folder, [Item("q", "red")], 5, "trec"))]
+    assert [name for name, _ in found[0]] == ["d0"]
+    assert list(found[1].documents) == ["d1"]
+
+
+def test_k_below_one_is_refused(index_of: IndexOf) -> None:
+    """Nobody can want the best 0 documents."""
+    with pytest.raises(UsageError, match="expected a number of at least 1"):
+        index_of(["red"]).search("red", k=0)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("part", [1, 7, 40, 1000])
+def test_bytes_do_not_depend_on_parts(
+    tmp_path: Path, corpus_of: CorpusOf, monkeypatch: pytest.MonkeyPatch, variant: str, part: int
+) -> None:
+    """However the documents are cut into parts, the index is the same."""
+    whole = index(corpus_of(TEXTS), tmp_path / "whole", variant=variant)
+    monkeypatch.setattr(tokens, "PART", part)
+    assert index(corpus_of(TEXTS), tmp_path / "cut", variant=variant) == whole
+
+
+@pytest.mark.parametrize("where", ["stream", "progress"])
+def test_interrupted_and_run_again_gives_the_same_bytes(
+    tmp_path: Path, corpus_of: CorpusOf, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Killed in the stream or between parts: the second attempt tokenises what was not finished, and no more."""
+    monkeypatch.setattr(tokens, "PART", 6)
+    seen: list[str] = []
+    words = ANALYZERS["words"].build()
+    monkeypatch.setattr("methods.bm25.retriever.choose", lambda *_: _Spy(words, seen))
+    corpus = corpus_of(TEXTS)
+    expected = index(corpus, tmp_path / "undisturbed")
+    seen.clear()
+
+    def broken() -> Iterator[Item]:
+        for at, item in enumerate(corpus.items.read()):
+            if at == 20:
+                raise KeyboardInterrupt
+            yield item
+
+    steps: list[float] = []
+
+    def advance(units: float) -> None:
+        steps.append(units)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+
+    parts, outs = Parts(tmp_path / "parts"), [tmp_path / "out1", tmp_path / "out2"]
+    for out in outs:
+        out.mkdir()
+    retriever = BM25.retriever(BM25Config())
+    first = replace(corpus, items=replace(corpus.items, read=broken)) if where == "stream" else corpus
+    with pytest.raises(KeyboardInterrupt):
+        retriever.index(first, Workspace(outs[0], parts, advance if where == "progress" else steps.append))
+    assert seen == TEXTS[:18]  # three parts of six
+    seen.clear()
+    steps.clear()
+    again: list[float] = []
+    retriever.index(corpus, Workspace(outs[1], parts, again.append))
+    assert seen == TEXTS[18:]
+    assert again == [6, 6, 6, 6, 6, 6, 4]
+    assert files(outs[1]) == expected
+
+
+class _Spy:
+    """The analyzer `words`, which notes what it is asked."""
+
+    def __init__(self, words: Callable[[str], list[str]], seen: list[str]) -> None:
+        self._words, self._seen = words, seen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(ANALYZERS["words"], name)
+
+    def build(self) -> Callable[[str], list[str]]:
+        """Return a function that notes every text."""
+
+        def tokenise(text: str) -> list[str]:
+            self._seen.append(text)
+            return self._words(text)
+
+        return tokenise
+
+
+def test_a_damaged_part_is_made_again(tmp_path: Path, corpus_of: CorpusOf) -> None:
+    """A part whose bytes do not match its checksum is not trusted."""
+    expected = index(corpus_of(TEXTS), tmp_path / "first")
+    part = tmp_path / "first-parts" / "tokens-000000"
+    part.write_bytes(part.read_bytes()[:-9])
+    (tmp_path / "first" / "out").rename(tmp_path / "first" / "old")
+    assert index(corpus_of(TEXTS), tmp_path / "first") == expected
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_an_index_says_how_it_was_made_and_needs_no_pickle(tmp_path: Path, corpus_of: CorpusOf, variant: str) -> None:
+    """Settings and analyzer are recorded, every array loads without pickle, and no path is in it."""
+    made = index(corpus_of(TEXTS, "en"), tmp_path / "x", variant=variant, k1=1.1)
+    about = json.loads(made["index.json"])
+    assert about["config"] == BM25Config.model_validate({"variant": variant, "k1": 1.1}).model_dump()
+    assert about["analyzer"]["analyzer"] == "en-porter"
+    arrays = [np.load(path, allow_pickle=False) for path in (tmp_path / "x" / "out").glob("*.npy")]
+    assert len(arrays) >= 4
+    assert not any(str(tmp_path).encode() in data for data in made.values())
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([], "test corpus: found no document, expected at least one document to index"),
+        (["", "…"], "test corpus: found 2 documents without a single word, expected words to index; .*method.analyzer"),
+    ],
+)
+def test_nothing_to_index_is_a_sentence(index_of: IndexOf, texts: list[str], message: str) -> None:
+    """An empty corpus, and one without words, name the source and the remedy."""
+    with pytest.raises(DataError, match=message):
+        index_of(texts)
+
+
+def test_the_corpus_s_language_decides(index_of: IndexOf) -> None:
+    """Queries go through the analyzer of the corpus: English forms meet in an English corpus only."""
+    assert index_of(["The dogs were hopping"], "en").search("dog hop") != []
+    assert index_of(["The dogs were hopping"], "").search("dog hop") == []
+    assert index_of(["東京タワーへ行く"], "ja").search("タワー") != []

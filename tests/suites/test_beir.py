@@ -1,0 +1,242 @@
+"""The BEIR suite: its sets, where it looks for them, folders of the user's, averages and card."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import ir_datasets
+import pytest
+
+from bench.errors import UsageError
+from bench.types import DataRequest, Macro
+from suites import beir
+
+HEAD = "query-id\tcorpus-id\tscore\n"
+
+
+def make(folder: Path, splits: tuple[str, ...] = ("test",), *, queries: bool = True, corpus: bool = True) -> Path:
+    """Write a folder in BEIR's layout."""
+    folder.mkdir(parents=True)
+    if corpus:
+        (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "t"}\n')
+    if queries:
+        (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "t"}\n')
+    for split in splits:
+        (folder / "qrels").mkdir(exist_ok=True)
+        (folder / "qrels" / f"{split}.tsv").write_text(f"{HEAD}q1\td1\t1\n")
+    return folder
+
+
+def test_the_sets() -> None:
+    """Fourteen single sets and twelve forums, whose counts add up to CQADupStack's published ones."""
+    names = beir.task_names("official")
+    assert len(names) == len(set(names)) == 26
+    assert beir.task_names("mini") == ()
+    forums = [one for one in beir.SETS if one.name.startswith("cqadupstack/")]
+    assert len(forums) == 12
+    assert sum(one.queries for one in forums) == 13_145
+    assert sum(one.documents for one in forums) == 457_199
+    assert sum(one.judgements for one in forums) == 23_703
+
+
+@pytest.mark.parametrize("one", beir.SETS, ids=lambda one: one.name)
+def test_counts_and_ids_agree_with_ir_datasets(one: beir.PublicSet) -> None:
+    """Every id exists in the library, whose own catalogue has the same counts."""
+    listed = ir_datasets.load(one.irds)
+    assert one.irds.startswith(one.id)
+    assert listed.metadata()["queries"]["count"] == one.queries
+    assert listed.metadata()["qrels"]["count"] == one.judgements
+    assert ir_datasets.load(one.id).metadata()["docs"]["count"] == one.documents
+    grades = {int(grade) for grade in listed.metadata()["qrels"]["fields"]["relevance"]["counts_by_value"]}
+    printed = one.grades.replace("−", "-")
+    if " to " in printed:
+        low, high = map(int, printed.split(" to "))
+        assert (min(grades), max(grades)) == (low, high)
+    else:
+        assert grades == set(map(int, printed.split(", ")))
+
+
+@pytest.mark.parametrize("name", ["scifact", "cqadupstack/android", "msmarco"])
+@pytest.mark.parametrize("prefix", ["beir", ""])
+def test_a_set_under_the_data_folder(tmp_path: Path, name: str, prefix: str) -> None:
+    """A set is found as `beir/NAME` or as `NAME`, and carries BEIR's rules and its published counts."""
+    split = "dev" if name == "msmarco" else "test"
+    folder = make(tmp_path / prefix / name, ("dev", "test"))
+    task = beir.load(name, DataRequest("official", tmp_path, offline=True))
+    (leg,) = task.legs
+    assert task.id == leg.corpus.id == f"beir/{name}"
+    assert leg.corpus.items.files == (folder / "corpus.jsonl",)
+    assert leg.queries.files == (folder / "queries.jsonl",)
+    assert leg.qrels.files == (folder / "qrels" / f"{split}.tsv",)
+    assert (task.data, task.tie, task.depth, task.drop_identical) == ("official", "trec", 1000, True)
+    assert (task.measures, task.official) == (("nDCG@10", "R@100", "Rcap@100", "RR@10"), ("beir",))
+    assert leg.language == leg.corpus.language == "en"
+    published = {
+        "scifact": (5_183, 300, 339),
+        "cqadupstack/android": (22_998, 699, 1_696),
+        "msmarco": (8_841_823, 6_980, 7_437),
+    }
+    assert (leg.corpus.documents, leg.counts["queries"], leg.counts["qrels"]) == published[name]
+
+
+def test_the_folder_named_beir_comes_first(tmp_path: Path) -> None:
+    """With both, the one under `beir/` is meant."""
+    make(tmp_path / "scifact")
+    first = make(tmp_path / "beir" / "scifact")
+    task = beir.load("scifact", DataRequest("official", tmp_path))
+    assert task.legs[0].corpus.items.files == (first / "corpus.jsonl",)
+
+
+@pytest.mark.parametrize("data_dir", [True, False])
+def test_a_set_through_ir_datasets(tmp_path: Path, data_dir: bool) -> None:
+    """What lies nowhere is named by its id in the library; nothing is fetched."""
+    task = beir.load("nfcorpus", DataRequest("official", tmp_path if data_dir else None))
+    (leg,) = task.legs
+    assert leg.corpus.items.files == leg.queries.files == leg.qrels.files == ()
+    assert ":beir/nfcorpus/test:docs/" in leg.corpus.items.reader
+    assert ":beir/nfcorpus/test:qrels/" in leg.qrels.reader
+    assert leg.corpus.documents == 3_633
+
+
+def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing may be downloaded, the places looked in are named; what was fetched before still serves."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("IR_DATASETS_HOME", str(home))
+    data = tmp_path / "data"
+    data.mkdir()
+    with pytest.raises(UsageError) as caught:
+        beir.load("scifact", DataRequest("official", data, offline=True))
+    assert str(caught.value).startswith(
+        "beir/scifact is not at hand and nothing may be downloaded; looked in "
+        f"{data}/beir/scifact, {data}/scifact, {home}/beir/scifact; expected a folder that holds corpus.jsonl, "
+    )
+    assert not home.exists()
+    cached = home / "beir" / "scifact"
+    cached.mkdir(parents=True)
+    for name in ("docs.pklz4", "queries.json", "test.qrels"):
+        (cached / name).touch()
+    assert beir.load("scifact", DataRequest("official", data, offline=True)).legs[0].corpus.items.files == ()
+
+
+def test_a_set_that_cannot_be_meant(tmp_path: Path) -> None:
+    """Unknown names are answered with near ones, CQADupStack with its forums, a folder that lacks a file with it."""
+    with pytest.raises(UsageError, match=r"no task of beir 'sci-fact'; did you mean scifact"):
+        beir.load("sci-fact", DataRequest("official"))
+    with pytest.raises(UsageError, match=r"cqadupstack is 12 tasks; name them: cqadupstack/android,cqa"):
+        beir.load("cqadupstack", DataRequest("official"))
+    with pytest.raises(UsageError, match=r"beir has no 'mini' data; expected --data official"):
+        beir.load("scifact", DataRequest("mini"))
+    with pytest.raises(UsageError, match=r"nowhere: found no such folder"):
+        beir.load("scifact", DataRequest("official", tmp_path / "nowhere"))
+    make(tmp_path / "beir" / "scifact", corpus=False)
+    with pytest.raises(UsageError, match=r"beir/scifact: found no corpus.jsonl, expected a folder that holds"):
+        beir.load("scifact", DataRequest("official", tmp_path))
+
+
+def test_a_folder_of_the_users(tmp_path: Path) -> None:
+    """A folder is a task under its own name; nothing is asserted of its counts or language."""
+    folder = make(tmp_path / "my data: v2")
+    task = beir.folder(folder)
+    (leg,) = task.legs
+    assert (task.id, task.data, leg.corpus.id) == ("beir/my-data-v2", "local", "beir/my-data-v2")
+    assert (leg.corpus.documents, leg.counts, leg.language, leg.corpus.language) == (None, {}, "", "")
+    assert (task.tie, task.depth, task.drop_identical) == ("trec", 1000, True)
+    assert [item.id for item in leg.queries.read()] == ["q1"]
+
+
+@pytest.mark.parametrize(
+    ("splits", "suffix", "expected"),
+    [(("dev", "test"), "", "test"), (("dev",), "", "dev"), (("dev", "test"), ":dev", "dev")],
+)
+def test_the_split_of_a_folder(tmp_path: Path, splits: tuple[str, ...], suffix: str, expected: str) -> None:
+    """`test` where there is one, else the only one; a colon chooses."""
+    make(tmp_path / "set", splits)
+    task = beir.folder(Path(f"{tmp_path / 'set'}{suffix}"))
+    assert task.id == "beir/set"
+    assert task.legs[0].qrels.files == (tmp_path / "set" / "qrels" / f"{expected}.tsv",)
+
+
+def test_a_folder_that_is_no_task(tmp_path: Path) -> None:
+    """What is missing is named, with what a folder must hold."""
+    layout = "expected a folder that holds corpus.jsonl, queries.jsonl and qrels/"
+    for missing, folder in (
+        ("judgements (qrels/*.tsv)", make(tmp_path / "a", ())),
+        ("queries.jsonl", make(tmp_path / "b", queries=False)),
+        ("corpus.jsonl", make(tmp_path / "c", corpus=False)),
+    ):
+        with pytest.raises(UsageError) as caught:
+            beir.folder(folder)
+        assert str(caught.value).startswith(f"{folder}: found no {missing}, {layout}")
+    with pytest.raises(UsageError, match=r"d: found judgements for dev, train and none for test; .* --task .*/d:dev$"):
+        beir.folder(make(tmp_path / "d", ("train", "dev")))
+    with pytest.raises(UsageError, match=r"d: found no qrels/old.tsv, expected"):
+        beir.folder(tmp_path / "d:old")
+    with pytest.raises(UsageError, match=r"nowhere: found no such folder, expected one that holds"):
+        beir.folder(tmp_path / "nowhere")
+    make(tmp_path / "many" / "y")
+    make(tmp_path / "many" / "x")
+    with pytest.raises(UsageError, match=r"but 2 folders that hold one \(x, y\); name one .* --task .*many/x$"):
+        beir.folder(tmp_path / "many")
+
+
+def leaves(macro: Macro) -> list[str]:
+    """List the task ids of an average, nested ones included."""
+    return [name for member in macro.members for name in (leaves(member) if isinstance(member, Macro) else [member])]
+
+
+def test_averages() -> None:
+    """Fourteen without MS MARCO, thirteen without CQADupStack too, fifteen with all; forums count as one."""
+    fourteen, thirteen, fifteen, forums = beir.SUITE.macros
+    everything = {f"beir/{name}" for name in beir.task_names("official")}
+    assert [len(macro.members) for macro in beir.SUITE.macros] == [14, 13, 15, 12]
+    assert set(leaves(fifteen)) == everything
+    assert set(leaves(fourteen)) == everything - {"beir/msmarco"}
+    assert set(leaves(thirteen)) == everything - {"beir/msmarco"} - set(leaves(forums))
+    assert forums in fourteen.members
+    assert forums not in thirteen.members
+    for macro in (fourteen, thirteen, fifteen):
+        assert "TREC-COVID enters with its capped recall" in macro.note
+
+
+def test_the_card() -> None:
+    """The card lists every set with its counts, and has no hole left."""
+    card = beir.SUITE.card()
+    assert "| nfcorpus | NFCorpus | beir/nfcorpus/test | test | 323 | 3,633 | 12,334 | 1, 2 |" in card
+    assert all(f"| {name} |" in card for name in beir.task_names("official"))
+    assert "<!--" not in card
+    for heading in ("What is official", "What is our choice", "What else bears the name", "Licences"):
+        assert f"\n## {heading}\n" in card
+
+
+def test_the_plugin_brings_one_suite() -> None:
+    """The hook is marked, and gives the suite that the name promises."""
+    (suite,) = beir.bench_suites()
+    assert (suite.name, suite.primary) == ("beir", "nDCG@10")
+    assert suite.macros[0].name == "Avg. (14)"
+    assert hasattr(beir.bench_suites, "bench_impl")
+
+
+def test_importing_is_light() -> None:
+    """Listing the suite loads no numeric library."""
+    code = "import sys, suites.beir; print({'numpy', 'torch', 'ir_datasets', 'pydantic'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("name", ["scifact", "nfcorpus"])
+def test_real_sets_have_their_published_counts(name: str) -> None:
+    """Real folders give what the suite asserts."""
+    if not os.environ.get("BENCH_DATA"):
+        pytest.skip("BENCH_DATA is not set: no real data")
+    (leg,) = beir.load(name, DataRequest("official", Path(os.environ["BENCH_DATA"]), offline=True)).legs
+    rows = list(leg.qrels.read())
+    assert len(rows) == leg.counts["qrels"]
+    judged = {row.query for row in rows}
+    assert len(judged) == leg.counts["queries"]
+    assert judged <= {item.id for item in leg.queries.read()}
+    documents = {item.id for item in leg.corpus.items.read()}
+    assert len(documents) == leg.corpus.documents
+    assert {row.document for row in rows} <= documents

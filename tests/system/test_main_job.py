@@ -1,0 +1,194 @@
+"""`bench run`: what it prints, what it reuses, what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RunJson = Callable[..., dict[str, Any]]
+BM25 = ("run", "--method", "bm25", "--suite", "beir")
+
+
+def _places(tmp_path: Path) -> tuple[str | Path, ...]:
+    return "--store", tmp_path / "store", "--results", tmp_path / "results"
+
+
+def _states(outcome: dict[str, Any]) -> dict[str, str]:
+    return {stage["stage"]: stage["state"] for stage in outcome["stages"]}
+
+
+def test_the_json_of_a_run(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """Every promised key, the promised types, and files that are there."""
+    outcome = run_json(*BM25, "--task", tiny, *_places(tmp_path))
+    assert outcome["macro"] == []
+    (row,) = outcome["results"]
+    about = {
+        key: row[key] for key in ("system", "method", "suite", "task", "leg", "setting", "data", "profile", "seed")
+    }
+    assert about == {
+        "system": "bm25",
+        "method": "bm25",
+        "suite": "beir",
+        "task": "beir/tiny-beir",
+        "leg": None,
+        "setting": "unsupervised",
+        "data": "local",
+        "profile": "mini",
+        "seed": 0,
+    }
+    assert row["queries"] == 12
+    assert set(row["measures"]) == {"nDCG@10", "R@100", "Rcap@100", "RR@10"}
+    assert all(0 <= value <= 1 for value in row["measures"].values())
+    lines = Path(row["run_file"]).read_text().splitlines()
+    assert {len(line.split()) for line in lines} == {6}
+    result = json.loads(Path(row["result_file"]).read_text())
+    assert result["schema"] == "retrieval-bench/result/1"
+    assert result["tasks"]["beir/tiny-beir"][""]["measures"] == row["measures"]
+
+
+def test_the_bundle_holds_every_judged_query_and_the_run(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """Means are the means of the per-query values; the run in the bundle is the run, cut at the deepest measure."""
+    (row,) = run_json(*BM25, "--task", tiny, *_places(tmp_path))["results"]
+    folder = Path(row["result_file"]).parent
+    values = json.loads(gzip.decompress((folder / "per-query" / "beir" / "tiny-beir.json.gz").read_bytes()))
+    assert len(values["queries"]) == 12
+    for name, mean in row["measures"].items():
+        assert sum(values["measures"][name]) / 12 == pytest.approx(mean, abs=1e-12)
+    run = gzip.decompress((folder / "runs" / "beir" / "tiny-beir.trec.gz").read_bytes())
+    assert run == Path(row["run_file"]).read_bytes()
+    cards = json.loads((folder / "cards.json").read_text())
+    assert "BEIR" in cards["suite"]
+    assert "BM25" in cards["method"]
+
+
+def test_a_second_run_runs_nothing_and_is_quick(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """Under two seconds, no stage, the same answer and the same result file, byte for byte."""
+    first = run_json(*BM25, "--task", tiny, *_places(tmp_path))
+    result = Path(first["results"][0]["result_file"])
+    before, start = result.read_bytes(), time.monotonic()
+    second = run_json(*BM25, "--task", tiny, *_places(tmp_path))
+    assert time.monotonic() - start < 2
+    assert set(_states(second).values()) == {"cached"}
+    assert second["results"] == first["results"]
+    assert result.read_bytes() == before
+
+
+def test_changing_k_searches_and_scores_only(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """The index stands; the shallow measures do not change."""
+    first = run_json(*BM25, "--task", tiny, *_places(tmp_path))
+    second = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--set", "search.k=10")
+    assert {stage for stage, state in _states(second).items() if state == "ran"} == {"search", "score"}
+    assert second["results"][0]["measures"]["RR@10"] == first["results"][0]["measures"]["RR@10"]
+    per_query: dict[str, int] = {}
+    for line in Path(second["results"][0]["run_file"]).read_text().splitlines():
+        per_query[line.split()[0]] = per_query.get(line.split()[0], 0) + 1
+    assert max(per_query.values()) == 10
+
+
+def test_a_label_runs_nothing_again_and_names_the_row(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """A name changes nothing that is computed."""
+    run_json(*BM25, "--task", tiny, *_places(tmp_path))
+    again = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--label", "my-bm25")
+    assert again["results"][0]["system"] == "my-bm25"
+    assert set(_states(again).values()) == {"cached"}
+
+
+def test_settings_presets_and_files_name_the_system(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """What is not as by default stands in the label; the layers go file below --set."""
+    changed = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--set", "method.k1=1.2")
+    assert changed["results"][0]["system"] == "bm25@k1=1.2"
+    preset = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--preset", "bm25/elasticsearch")
+    assert preset["results"][0]["system"] == "bm25@elasticsearch"
+    (tmp_path / "mine.toml").write_text("[method]\nk1 = 1.2\nb = 0.1\n")
+    layered = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--config", "mine.toml", "--set", "method.b=0.75")
+    assert layered["results"][0]["measures"] == preset["results"][0]["measures"]
+    saved = json.loads(Path(layered["results"][0]["result_file"]).read_text())["system"]["settings"]
+    origins = {row["key"]: row["origin"] for row in saved}
+    assert (origins["method.k1"], origins["method.b"], origins["method.variant"]) == ("file", "--set", "default")
+
+
+def test_one_seed_stands_for_all(tmp_path: Path, tiny: Path, bench: Any) -> None:
+    """A deterministic method is run once, and says so."""
+    done = bench(*BM25, "--task", tiny, *_places(tmp_path), "--seed", "3,4", "--json")
+    assert [row["seed"] for row in json.loads(done.stdout)["results"]] == [0]
+    assert "deterministic" in done.stderr
+
+
+def test_a_setting_without_a_recipe_is_an_answer(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """The cells that apply run, the others say why they do not; nothing fails."""
+    outcome = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--setting", "unsupervised,english")
+    assert [row["setting"] for row in outcome["results"]] == ["unsupervised"]
+    (refused,) = outcome["not_applicable"]
+    assert refused["setting"] == "english"
+    assert "no recipe" in refused["reason"]
+
+
+def test_tasks_merge_into_one_result_file(tmp_path: Path, tiny: Path, folder: Path, run_json: RunJson) -> None:
+    """Two runs of one task each make the same result file as one run of both."""
+    for task in (tiny, folder):
+        apart = run_json(*BM25, "--task", task, *_places(tmp_path))
+    both = run_json(*BM25, "--task", f"{tiny},{folder}", "--store", tmp_path / "store", "--results", tmp_path / "other")
+    apart_file, both_file = (Path(outcome["results"][0]["result_file"]) for outcome in (apart, both))
+    assert apart_file.read_bytes() == both_file.read_bytes()
+    assert len(both["results"]) == 2
+
+
+def test_plan_tells_what_run_would_do(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """Before: all five stages run, nothing is made. After: all are cached and cost nothing."""
+    options = ("--method", "bm25", "--suite", "beir", "--task", tiny, *_places(tmp_path))
+    before = run_json("plan", *options)
+    assert [step["stage"] for step in before["steps"]] == ["validate", "read", "index", "search", "score"]
+    assert all(step["runs"] and step["seconds"] > 0 for step in before["steps"])
+    assert not (tmp_path / "store" / "artefacts").exists()
+    run_json("run", *options)
+    after = run_json("plan", *options)
+    assert {step["state"] for step in after["steps"]} == {"cached"}
+    assert after["seconds"] == 0
+
+
+def test_gc_spares_what_results_rest_on(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """Artefacts of a superseded run go, those of the result stay, and the next run finds them all."""
+    run_json(*BM25, "--task", tiny, *_places(tmp_path))
+    run_json(*BM25, "--task", tiny, *_places(tmp_path), "--set", "method.k1=1.7", "--results", tmp_path / "thrown-away")
+    spared = run_json("gc", *_places(tmp_path))
+    assert spared["garbage"] == []
+    listed = run_json("gc", *_places(tmp_path), "--older-than", "0", "--dry-run")
+    assert {Path(item["path"]).parent.name for item in listed["garbage"]} == {"index", "search", "score"}
+    assert all(Path(item["path"]).exists() for item in listed["garbage"])
+    removed = run_json("gc", *_places(tmp_path), "--older-than", "0")
+    assert removed["removed"] == listed["garbage"]
+    assert not any(Path(item["path"]).exists() for item in listed["garbage"])
+    assert set(_states(run_json(*BM25, "--task", tiny, *_places(tmp_path))).values()) == {"cached"}
+
+
+def test_help_is_quick_and_light() -> None:
+    """Under 0.3 s (the best of five, since machines are shared), and no heavy library is imported."""
+    code = "import sys; from bench.cli import bench; bench(['--help'], standalone_mode=False); print(*sys.modules)"
+    times = []
+    for _ in range(5):
+        start = time.monotonic()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        times.append(time.monotonic() - start)
+    modules = set(done.stdout.splitlines()[-1].split())
+    assert "run" in done.stdout
+    assert min(times) < 0.3
+    assert not modules & {"torch", "transformers", "numpy", "numba", "pandas", "pydantic", "rich", "ir_datasets"}
+
+
+@pytest.mark.parametrize("task", ["scifact", "nfcorpus"])
+def test_the_real_sets(tmp_path: Path, beir_data: Path, run_json: RunJson, task: str) -> None:
+    """nDCG@10 within 0.01 of 0.679 and 0.322 (Anserini's BM25 with the English analyzer), counts as published."""
+    expected = {"scifact": (0.679, 300), "nfcorpus": (0.322, 323)}[task]
+    options = ("--task", task, "--data", "official", "--data-dir", beir_data)
+    (row,) = run_json(*BM25, *options, *_places(tmp_path))["results"]
+    assert row["measures"]["nDCG@10"] == pytest.approx(expected[0], abs=0.01)
+    assert row["queries"] == expected[1]
+    assert (row["task"], row["data"]) == (f"beir/{task}", "official")
