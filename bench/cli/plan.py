@@ -30,7 +30,7 @@ def command(request: Request, as_json: bool) -> None:
                 "key": step.node.key,
                 "state": step.state,
                 "runs": step.runs,
-                "seconds": round(step.seconds, 4),
+                "seconds": step.seconds,
             }
             for step in found.steps
         ]
@@ -43,7 +43,7 @@ def command(request: Request, as_json: bool) -> None:
             {
                 "profile": {**profile, "device": size.device, "hours": size.hours},
                 "steps": steps,
-                "seconds": round(found.seconds, 4),
+                "seconds": found.seconds,
                 "not_applicable": refused,
                 "warnings": list(found.warnings),
             }

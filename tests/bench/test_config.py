@@ -109,6 +109,7 @@ def test_layers_lie_in_order(tmp_path: Path) -> None:
         "method.head.bias": "preset tuned",
         "search.k": str(file),
         "data.unknown_ids": "default",
+        "data.language": "default",
     }
     assert bm25(profile=PROFILE).run.search.k == 7
     assert bm25(profile=PROFILE).origins == {"search.k": "profile mini"}
@@ -156,6 +157,7 @@ def test_an_unknown_key_is_told_with_the_nearest_and_all(text: str, told: str) -
         "There are:",
         "  search.k: a whole number ≥ 1, or nothing",
         "  data.unknown_ids: one of refuse, keep",
+        "  data.language: text matching ^[a-z]{2,3}$, or nothing",
         "  method.k1: a number ≥ 0",
         "  method.b: a number from 0 to 1",
         "  method.variant: one of lucene, rank_bm25",
@@ -251,7 +253,8 @@ def test_the_harness_alone_has_no_method() -> None:
     """Its own settings resolve without one; a method's key is unknown."""
     config, rows = resolve_run(profile=PROFILE, sets=["data.unknown_ids=keep"])
     assert (config.search.k, config.data.unknown_ids) == (7, "keep")
-    assert [(row.key, row.origin) for row in rows] == [("search.k", "profile mini"), ("data.unknown_ids", "--set")]
+    origins = [(row.key, row.origin) for row in rows]
+    assert origins == [("search.k", "profile mini"), ("data.unknown_ids", "--set"), ("data.language", "default")]
     with pytest.raises(ConfigError, match=r"method\.k1 \(--set\) is no setting"):
         resolve_run(sets=["method.k1=1"])
 
@@ -262,7 +265,7 @@ def test_a_dump_is_json_that_hashes_alike() -> None:
     assert canonical(one.dump()) == canonical(same.dump())
     assert json.loads(canonical(one.dump())) == one.dump() | {"method": dump(one.method) | {"layers": [1, 2]}}
     assert list(one.dump()) == ["method", "search", "data"]
-    assert dump(RunConfig()) == {"search": {"k": None}, "data": {"unknown_ids": "refuse"}}
+    assert dump(RunConfig()) == {"search": {"k": None}, "data": {"unknown_ids": "refuse", "language": None}}
     with pytest.raises(ConfigError, match=r"k1 is inf, expected a finite number"):
         dump(BM25Config(k1=math.inf))
 

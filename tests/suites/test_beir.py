@@ -137,14 +137,25 @@ def test_a_set_that_cannot_be_meant(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_the_users(tmp_path: Path) -> None:
-    """A folder is a task under its own name; nothing is asserted of its counts or language."""
+    """A folder is a task under its own name, in English where no record says otherwise; no count is asserted."""
     folder = make(tmp_path / "my data: v2")
     task = beir.folder(folder)
     (leg,) = task.legs
     assert (task.id, task.data, leg.corpus.id) == ("beir/my-data-v2", "local", "beir/my-data-v2")
-    assert (leg.corpus.documents, leg.counts, leg.language, leg.corpus.language) == (None, {}, "", "")
+    assert (leg.corpus.documents, leg.counts, leg.language, leg.corpus.language) == (None, {}, "en", "en")
     assert (task.tie, task.depth, task.drop_identical) == ("trec", 1000, True)
     assert [item.id for item in leg.queries.read()] == ["q1"]
+
+
+def test_the_language_that_a_folder_says(tmp_path: Path) -> None:
+    """The first record of the corpus, and that of the queries, say it."""
+    folder = make(tmp_path / "set")
+    (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "habari", "metadata": {"lang": "sw"}}\n')
+    (leg,) = beir.folder(folder).legs
+    assert (leg.corpus.language, leg.language) == ("sw", "sw")
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "nini", "metadata": {"lang": "yo"}}\n')
+    (leg,) = beir.folder(folder).legs
+    assert (leg.corpus.language, leg.language) == ("sw", "yo")
 
 
 @pytest.mark.parametrize(

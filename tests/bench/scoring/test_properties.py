@@ -153,7 +153,7 @@ def test_list_measures_are_the_functions_on_the_list(qrels: Qrels, run: Plain) -
 @given(qrels=qrels_of, run=runs, seed=st.integers(min_value=0, max_value=2**32))
 def test_no_order_of_dicts_or_ranks_matters_under_trec(qrels: Qrels, run: Plain, seed: int) -> None:
     """Shuffle queries, judgements and ranks: the same values and, to the last bit, the same means."""
-    shuffle = random.Random(seed).shuffle  # noqa: S311 (nothing secret)
+    shuffle = random.Random(seed).shuffle
 
     def shuffled(table: Mapping[str, Mapping[str, float]]) -> Plain:
         rows = [(query, list(row.items())) for query, row in table.items()]

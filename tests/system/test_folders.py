@@ -1,0 +1,69 @@
+"""Folders of the user's: their language, their name, the machine's other executors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RunJson = Callable[..., dict[str, Any]]
+BM25 = ("run", "--method", "bm25", "--suite", "beir")
+
+
+def _analyzer(row: dict[str, Any]) -> str:
+    result = json.loads(Path(row["result_file"]).read_text())
+    name: str = result["tasks"][row["task"]][""]["resolved"]["analyzer"]
+    return name
+
+
+def test_the_language_decides_the_analyzer_and_is_recorded(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """English by default, another by `data.language`; each has its own index."""
+    places = ("--store", tmp_path / "store")
+    english = run_json(*BM25, "--task", tiny, *places)["results"][0]
+    assert _analyzer(english) == "en-porter"
+    swahili = run_json(*BM25, "--task", tiny, *places, "--set", "data.language=sw")
+    assert _analyzer(swahili["results"][0]) == "words"
+    ran = {stage["stage"] for stage in swahili["stages"] if stage["state"] == "ran"}
+    assert {"index", "search", "score"} <= ran
+    assert "validate" not in ran
+
+
+def test_a_doubtful_language_is_told(tmp_path: Path, tiny: Path, bench: Any) -> None:
+    """Queries that say a language beside a corpus that says none: a notice with the remedy."""
+    folder = Path(shutil.copytree(tiny, tmp_path / "copy"))
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    text = "".join(json.dumps({**row, "metadata": {"lang": "sw"}}) + "\n" for row in rows)
+    (folder / "queries.jsonl").write_text(text)
+    done = bench(*BM25, "--task", folder, "--store", tmp_path / "store")
+    assert done.returncode == 0
+    assert "the queries of beir/copy are in sw, its corpus is taken for en" in done.stderr
+    assert "--set data.language=sw" in done.stderr
+
+
+def test_a_language_for_official_data_is_refused(bench: Any) -> None:
+    """Official sets know their language."""
+    done = bench(*BM25, "--task", "scifact", "--data", "official", "--set", "data.language=sw")
+    assert done.returncode == 2
+    assert "holds for folders of your own" in done.stderr
+
+
+@pytest.mark.slow
+def test_ray_gives_the_same_bytes(tmp_path: Path, tiny: Path, run_json: RunJson, bench: Any) -> None:
+    """The same stages as Ray tasks: equal artefacts, and a failure is the same sentence."""
+    pytest.importorskip("ray", reason="needs the extra 'ray'")
+    here = run_json(*BM25, "--task", tiny, "--store", tmp_path / "here")
+    there = run_json(*BM25, "--task", tiny, "--store", tmp_path / "there", "--executor", "ray")
+    assert [stage["state"] for stage in there["stages"]] == ["ran"] * 5
+    assert there["results"][0]["measures"] == here["results"][0]["measures"]
+    for one in (tmp_path / "here").glob("artefacts/*/*/*"):
+        if one.name != "manifest.json" and one.is_file():
+            assert (tmp_path / "there" / one.relative_to(tmp_path / "here")).read_bytes() == one.read_bytes()
+    folder = Path(shutil.copytree(tiny, tmp_path / "bad"))
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq-yeast\tnobody\t1\n")
+    done = bench(*BM25, "--task", folder, "--store", tmp_path / "there", "--executor", "ray")
+    assert done.returncode == 2
+    assert "found document id 'nobody'" in done.stderr
