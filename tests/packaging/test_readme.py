@@ -122,7 +122,7 @@ def test_the_changelog_has_the_version() -> None:
 
 
 def test_the_constraints_pin_what_we_ask_for() -> None:
-    """Every requirement of the base and of the extras cpu, lang, ray and dev has one exact version that satisfies it."""
+    """Every requirement of the base and of the extras cpu, lang, ray and dev has one exact version."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
