@@ -32,6 +32,9 @@ def run(command: Sequence[str], seconds: float, grace: float = GRACE, env: Mappi
         Its exit code (negative: the signal that ended it), `CAPPED` or `INTERRUPTED`. Nothing of its group is left
         alive in the last two cases.
     """
+    # A shell's background job ignores SIGINT, and a program passes that on; with a handler of its own the command gets
+    # the default back.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, env=env, start_new_session=True)
     try:
         return process.wait(timeout=max(seconds, 0.0))
