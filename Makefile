@@ -44,8 +44,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PIP) -c $(PINS) --no-build-isolation -e '.[$(EXTRAS)]'
 	@touch $@
 
-demo: $(STAMP) ## the main job: rank and score BM25 on a tiny BEIR folder
-	@$(BIN)/bench run --method bm25 --suite beir --task tests/fixtures/tiny-beir --store store --results results
+demo: $(STAMP) ## the main job: pretrain, encode, search, score and show, in the embedded world
+	@$(BIN)/bench run --method bm25,crop --suite mrtydi --store store --results results
+	@$(BIN)/bench leaderboard build --results results --out site
 
 test: $(STAMP) ## the tests that take seconds
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)

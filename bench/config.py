@@ -12,72 +12,36 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench.errors import ConfigError, DataError, UsageError
 from bench.fields import Given, build, finite, flat, leaves_of, source_of, values_of
+from bench.sections import Config, RunConfig, setting
 from bench.wording import canonical, close, expected, unknown
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from bench.profiles import Profile
     from bench.types import Method
 
 
-class Config(BaseModel):
-    """Base of every config: frozen, strict about types, closed to unknown keys.
-
-    Subclasses declare fields with `setting`, so that each default carries its source.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-def setting(default: Any, *, source: str, help: str, **limits: Any) -> Any:
-    """Declare a field of a config.
-
-    Args:
-        default: the value where nobody says otherwise.
-        source: where the default comes from: paper and section, reference code, or `ours: reason`.
-        help: one line: what it does, with its unit.
-        limits: pydantic's constraints: `ge`, `gt`, `le`, `lt`, `min_length`, `max_length`, `pattern`.
-    """
-    return Field(default=default, description=help, json_schema_extra={"source": source}, **limits)
-
-
-class SearchConfig(Config):
-    """How a corpus is searched."""
-
-    k: int | None = setting(
-        None,
-        ge=1,
-        source="ours: a protocol says how deep it looks",
-        help="documents retrieved per query; nothing: the task's depth",
-    )
-
-
-class DataConfig(Config):
-    """How input files are read."""
-
-    unknown_ids: Literal["refuse", "keep"] = setting(
-        "refuse",
-        source="ours: judgements of documents that are not there mostly mean that two files do not belong together",
-        help="judged documents missing from the corpus: refuse the data, or keep them as never found",
-    )
-    language: str | None = setting(
-        None,
-        pattern="^[a-z]{2,3}$",
-        source="ours: the records say it best, and a suite knows what it is mostly about",
-        help="ISO 639 code of the texts of a folder of your own; nothing: what its records say, else the suite's",
-    )
-
-
-class RunConfig(Config):
-    """The harness's own sections, whatever the method; a section is added by adding its line."""
-
-    search: SearchConfig = SearchConfig()
-    data: DataConfig = DataConfig()
+__all__ = [
+    "Config",
+    "Resolved",
+    "Row",
+    "RunConfig",
+    "check_config",
+    "check_preset",
+    "describe",
+    "dump",
+    "identity",
+    "parse_set",
+    "read_toml",
+    "resolve",
+    "resolve_run",
+    "setting",
+]
 
 
 class Row(NamedTuple):
@@ -253,6 +217,18 @@ def dump(config: Config) -> dict[str, Any]:
         if not finite(value):
             raise ConfigError(f"{key} is {value}, expected a finite number")
     return config.model_dump(mode="json")
+
+
+def identity(config: Config) -> dict[str, Any]:
+    """Return the part of `dump` that can change a result: all but the fields that are declared idle."""
+    fields = type(config).model_fields
+    return {key: value for key, value in dump(config).items() if not _idle(fields[key])}
+
+
+def _idle(field: FieldInfo) -> bool:
+    """Tell whether a field was declared to change no result."""
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("idle"))
 
 
 def check_config(config: object) -> list[str]:

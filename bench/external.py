@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,10 @@ from bench.scoring.measures import parse, parse_many
 from bench.selection import all_known, tasks_of
 from bench.stages import read, score, validate
 from bench.store import Store
-from bench.types import Leg, Run, Task, Tie
+from bench.types import Candidates, Leg, Ranking, Run, Source, Task, Tie
+
+OFFICIAL_ORDER = "candidates"
+"""What `--run` says for the order in which a release gives its candidates."""
 
 
 @dataclass(frozen=True)
@@ -124,22 +127,70 @@ def score_against_task(
     chosen = tasks[0]
     part = _leg(chosen, leg)
     settings, own = resolve_run(profile=size, sets=sets)
-    node = Recipes(store, plugins, own).read(part, chosen.id, settings.data.unknown_ids)
-    for item in closure([node]):
-        make(item, store, Quiet())
-    folder = store.folder(node.recipe)
-    rankings = read_run(run_file, chosen.tie)
-    _ids_known(run_file, rankings, part, store.folder(node.inputs["corpus"].recipe))
-    judgements = read.qrels(folder)
+    official = str(run_file) == OFFICIAL_ORDER and not run_file.exists()
+    if part.candidates is not None:
+        judgements, ids = _candidate_lists(part)
+        rankings = official_order(part.candidates) if official else read_run(run_file, chosen.tie)
+    elif official:
+        raise UsageError(f"found --run {OFFICIAL_ORDER}, but {chosen.id} searches a whole corpus; name a run file")
+    else:
+        node = Recipes(store, plugins, own).read(part, chosen.id, settings.data.unknown_ids)
+        for item in closure([node]):
+            make(item, store, Quiet())
+        judgements = read.qrels(store.folder(node.recipe))
+        ids = _whole_corpus(part, store.folder(node.inputs["corpus"].recipe))
+        rankings = read_run(run_file, chosen.tie)
+    if not official:
+        _ids_known(run_file, rankings, ids)
     known = plugins.measures_by_name
     specs = parse_many(measures, known) if measures else tuple(parse(name, known) for name in chosen.measures)
     protocol = score.Protocol(specs, chosen.tie, chosen.drop_identical, chosen.official, known)
-    seen = coverage(judgements, rankings)
-    return _external(
-        f"{run_file} against {chosen.id}",
-        score.score(judgements, rankings, protocol),
-        _missing(seen.missing, len(judgements)),
+    missing = _missing(coverage(judgements, rankings).missing, len(judgements))
+    name = f"the official order of the candidates of {chosen.id}" if official else f"{run_file} against {chosen.id}"
+    return _external(name, score.score(judgements, rankings, protocol), missing)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The ids that a task knows, and what messages call them."""
+
+    queries: frozenset[str]
+    queries_name: str
+    documents: Callable[[Sequence[str]], list[bool]]
+    documents_name: str
+
+
+def _candidate_lists(leg: Leg) -> tuple[dict[str, dict[str, int]], _Known]:
+    """Judgements and ids of a leg that gives candidates; no text is read, for scoring needs none."""
+    rows = list(leg.qrels.read())
+    read.published(leg, len({row.query for row in rows}), len(rows))
+    judgements: dict[str, dict[str, int]] = {}
+    for row in rows:
+        judgements.setdefault(row.query, {})[row.document] = row.grade
+    lists = list(leg.candidates.read()) if leg.candidates else []
+    documents = {name for row in lists for name in row.documents}
+    queries = frozenset(row.query for row in lists)
+    names = (
+        f"the {len(queries):,} queries of {leg.qrels.name}",
+        f"the {len(documents):,} candidates of {leg.qrels.name}",
     )
+    return judgements, _Known(queries, names[0], lambda asked: [name in documents for name in asked], names[1])
+
+
+def _whole_corpus(leg: Leg, corpus: Path) -> _Known:
+    """Ids of a leg that searches a corpus."""
+    queries, ids = frozenset(item.id for item in leg.queries.read()), Ids.load(corpus / validate.IDS)
+    names = f"the {len(queries):,} ids of {leg.queries.name}", f"the {len(ids):,} ids of {leg.corpus.items.name}"
+    return _Known(queries, names[0], ids.contains, names[1])
+
+
+def official_order(source: Source[Candidates]) -> Run:
+    """The candidates of every query as the release orders them; scores fall by one where it gives none."""
+    found = {}
+    for row in source.read():
+        scores = row.scores or tuple(float(-place) for place in range(len(row.documents)))
+        found[row.query] = Ranking(row.query, row.documents, scores)
+    return found
 
 
 def _leg(task: Task, name: str | None) -> Leg:
@@ -160,19 +211,15 @@ def _missing(queries: Sequence[str], total: int) -> list[str]:
     return [f"the run lacks {len(queries)} of {total} judged queries, e.g. {queries[0]!r}; each counts 0"]
 
 
-def _ids_known(run_file: Path, rankings: Run, leg: Leg, corpus: Path) -> None:
+def _ids_known(run_file: Path, rankings: Run, ids: _Known) -> None:
     """Refuse a run that names queries or documents which the task does not have."""
-    queries = {item.id for item in leg.queries.read()}
     documents = list(dict.fromkeys(name for ranking in rankings.values() for name in ranking.documents))
-    ids = Ids.load(corpus / validate.IDS)
     with Faults() as faults:
-        for query, line in first_lines(run_file, [name for name in rankings if name not in queries]).items():
-            expected = f"one of the {len(queries):,} ids of {leg.queries.name}"
-            faults.add(DataError(run_file, line, f"query id {query!r}", expected))
-        unknown = [name for name, known in zip(documents, ids.contains(documents), strict=True) if not known]
+        for query, line in first_lines(run_file, [name for name in rankings if name not in ids.queries]).items():
+            faults.add(DataError(run_file, line, f"query id {query!r}", f"one of {ids.queries_name}"))
+        unknown = [name for name, known in zip(documents, ids.documents(documents), strict=True) if not known]
         for document, line in first_lines(run_file, unknown, column=2).items():
-            expected = f"one of the {len(ids):,} ids of {leg.corpus.items.name}"
-            faults.add(DataError(run_file, line, f"document id {document!r}", expected))
+            faults.add(DataError(run_file, line, f"document id {document!r}", f"one of {ids.documents_name}"))
 
 
 def first_lines(run_file: Path, wanted: Collection[str], column: int = 0) -> dict[str, int]:

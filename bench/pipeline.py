@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ from bench.executors import executor
 from bench.fsio import explain
 from bench.graph import Listener, Node, Step, steps
 from bench.plugins import Plugins
+from bench.pretraining import compute, pretraining
 from bench.profiles import DEFAULT, Profile, choose_data, profile
 from bench.recipes import LegNodes, Recipes
 from bench.request import Request
 from bench.selection import Cell, NotApplicable, Selection, select
 from bench.store import Store
-from bench.systems import systems
+from bench.systems import System, systems
 from bench.types import Method
 
 
@@ -78,14 +79,30 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     methods, preset = _methods(request, plugins)
     _applicable_options(request, methods)
     resolved = resolve(methods, profile=size, preset=preset, file=request.file, sets=request.sets)
-    named = systems(methods, resolved, request.label)
     data = choose_data(size, request.data)
-    own = named[0].resolved  # the harness's own settings are the same for all systems
+    own = next(iter(resolved.values()))  # the harness's own settings are the same for all methods
+    named = [
+        ready
+        for system in systems(methods, resolved, request.label)
+        for ready in _with_encoder(system, request, size, store)
+    ]
     chosen = select(request, named, plugins, data, own.run.data.language)
     recipes = Recipes(store, plugins, describe(own.run, own.origins))
     legs = tuple(tuple(recipes.legs(cell)) for cell in chosen.cells)
     targets = [leg.score for cell in legs for leg in cell]
     return Plan(size, chosen.cells, legs, chosen.refused, tuple(steps(targets, store)), _warnings(chosen, legs))
+
+
+def _with_encoder(system: System, request: Request, size: Profile, store: Store) -> list[System]:
+    """Give a dense system its machine and what it is pretrained from; a trained one brings its start along."""
+    if system.method.contract is None:
+        return [system]
+    run = system.resolved.run
+    machine = compute(request, size, run)
+    if system.method.trainer is None:
+        return [replace(system, compute=machine)]
+    trained = replace(system, compute=machine, pretraining=pretraining(request, size, run, store))
+    return [trained, trained.start()]
 
 
 def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | None]:
@@ -197,7 +214,7 @@ def _publish(root: Path, cell: Cell, legs: Sequence[LegNodes], store: Store, siz
     suite = cell.suite
     heading = results.Heading(
         system=cell.system.about(),
-        suite={"name": suite.name, "version": suite.version, "title": suite.title},
+        suite={"name": suite.name, "version": suite.version, "title": suite.title, "primary": suite.primary},
         setting=cell.setting,
         data=cell.data,
         profile=size.name,
@@ -211,7 +228,7 @@ def _entry(leg: LegNodes, store: Store) -> results.Entry:
     """What the artefacts say of a scored leg."""
     from bench.stages import score
 
-    made = {item.recipe.stage: item for item in leg.nodes}
+    made = leg.by_stage
     scored = store.open(leg.score.recipe)
     if scored is None:
         raise StoreError(
@@ -223,8 +240,8 @@ def _entry(leg: LegNodes, store: Store) -> results.Entry:
         "official": scored.facts["official"],
         "queries": scored.facts["queries"],
         "protocol": {"tie": leg.task.tie, "k": leg.k, "drop_identical": leg.task.drop_identical},
-        "resolved": made["index"].recipe.identity["resolved"],
-        "libraries": made["index"].recipe.identity["libraries"],
+        "resolved": leg.resolved,
+        "libraries": leg.libraries,
         "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},
         "seconds": {stage: artefact.seconds for stage, artefact in known.items() if artefact},
         "keys": {stage: item.key for stage, item in made.items()},

@@ -48,7 +48,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 data="mini",
                 backbone="scratch:2x128",
                 device="cpu",
-                budget=None,
+                budget=1_000_000,
                 hours="about a minute",
                 summary="The embedded world on a laptop's processor: shows that everything works.",
             ),

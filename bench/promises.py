@@ -26,7 +26,12 @@ def method_faults(method: Method) -> list[str]:
         *_name_faults(method.name, _NAME, "lower-case letters, digits and hyphens"),
         *_version_faults(method.version),
         *_setting_faults(method.settings),
-        *_callable_faults(method, "retriever", "resolve"),
+        *_callable_faults(method, "resolve", *_doors(method)),
+        *(
+            []
+            if _doors(method)
+            else ["brings neither a retriever nor the contract of an encoder, expected one of them"]
+        ),
     ]
     config_faults = check_config(method.config)
     if config_faults:
@@ -39,6 +44,11 @@ def method_faults(method: Method) -> list[str]:
             *check_preset(method.config, preset.values),
         ]
     ]
+
+
+def _doors(method: Method) -> list[str]:
+    """Return the fields by which a method is entered: a retriever, or an encoder's contract and perhaps a trainer."""
+    return [name for name in ("retriever", "contract", "trainer") if getattr(method, name) is not None]
 
 
 def suite_faults(suite: Suite) -> list[str]:

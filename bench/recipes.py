@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from bench.config import Row
+from bench.dense_recipes import DenseRecipes
 from bench.graph import Cost, Node, node
 from bench.plugins import Plugins
 from bench.scoring.measures import parse
@@ -16,7 +17,7 @@ from bench.selection import Cell
 from bench.stages import index, read, score, search, validate
 from bench.store import Store
 from bench.systems import System, row_json
-from bench.types import Corpus, Json, Leg, Source, Task
+from bench.types import Corpus, Json, Leg, Retriever, Source, Task
 from bench.workspace import Workspace
 
 # Orders of magnitude on one core of a server of 2023, for a store that has no experience yet.
@@ -41,6 +42,31 @@ class LegNodes:
     nodes: tuple[Node, ...]
     k: int
     depth: int | None
+
+    @property
+    def by_stage(self) -> dict[str, Node]:
+        """Its nodes by verb; the second one of a verb (queries after passages) gets a number."""
+        found: dict[str, Node] = {}
+        for item in self.nodes:
+            verb = item.recipe.stage
+            found[verb if verb not in found else f"{verb}-2"] = item
+        return found
+
+    @property
+    def libraries(self) -> dict[str, Json]:
+        """Versions of every library that took part."""
+        found: dict[str, Json] = {}
+        for item in self.nodes:
+            part = item.recipe.identity.get("libraries")
+            found |= dict(part) if isinstance(part, Mapping) else {}
+        return found
+
+    @property
+    def resolved(self) -> Json:
+        """What the language or the task decided: an analyzer, or how texts became vectors."""
+        made = self.by_stage
+        part = made["index"].recipe.identity if "index" in made else made["encode"].recipe.identity
+        return part.get("resolved", part.get("contract"))
 
     @property
     def search(self) -> Node:
@@ -82,7 +108,7 @@ class Recipes:
         """Corpus → checked."""
         identity: dict[str, Json] = {
             "code": validate.VERSION,
-            "corpus": self._source(corpus.items),
+            "corpus": self.source(corpus.items),
             "documents": corpus.documents,
         }
         cost = Cost("validate", self._size(corpus.items, _BYTES_A_DOCUMENT, corpus.documents), _DOCUMENTS_CHECKED)
@@ -95,11 +121,12 @@ class Recipes:
         corpus = self.validate(leg.corpus)
         identity: dict[str, Json] = {
             "code": read.VERSION,
-            "queries": self._source(leg.queries),
-            "qrels": self._source(leg.qrels),
+            "queries": self.source(leg.queries),
+            "qrels": self.source(leg.qrels),
             "language": leg.language,
             "counts": dict(leg.counts),
             "unknown_ids": unknown,
+            "candidates": None if leg.candidates is None else self.source(leg.candidates),
         }
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
@@ -111,12 +138,12 @@ class Recipes:
 
     def _leg(self, cell: Cell, task: Task, leg: Leg) -> LegNodes:
         system, title = cell.system, f"{task.id}{' ' + leg.name if leg.name else ''}"
-        run = system.resolved.run
-        corpus, k = self.validate(leg.corpus), run.search.k or task.depth
-        reading = self.read(leg, title, run.data.unknown_ids)
-        indexing = self._index(system, leg.corpus, corpus)
-        rules = search.Rules(k, task.tie, task.drop_identical)
-        searching = self._search(system, title, rules, indexing, reading)
+        k = system.resolved.run.search.k or task.depth
+        if system.method.retriever is None:
+            before = DenseRecipes(self).search(system, cell.seed, task, leg, title, k)
+        else:
+            before = self._sparse(system, system.method.retriever, task, leg, title, k)
+        searching = before[-1]
         protocol = score.Protocol(
             tuple(parse(name, self._measures) for name in task.measures),
             task.tie,
@@ -124,15 +151,26 @@ class Recipes:
             task.official,
             self._measures,
         )
+        reading = self.read(leg, title, system.resolved.run.data.unknown_ids)
         scoring = self._score(cell, title, protocol, searching, reading)
-        return LegNodes(task, leg, (corpus, reading, indexing, searching, scoring), k, protocol.depth)
+        return LegNodes(task, leg, (*before, scoring), k, protocol.depth)
 
-    def _index(self, system: System, corpus: Corpus, checked: Node) -> Node:
+    def _sparse(
+        self, system: System, retriever: Callable[[Any], Retriever], task: Task, leg: Leg, title: str, k: int
+    ) -> tuple[Node, ...]:
+        """The nodes of a method that indexes and searches by itself, the run last."""
+        corpus = self.validate(leg.corpus)
+        reading = self.read(leg, title, system.resolved.run.data.unknown_ids)
+        indexing = self._index(system, retriever, leg.corpus, corpus)
+        rules = search.Rules(k, task.tie, task.drop_identical)
+        return corpus, reading, indexing, self._search(system, retriever, title, rules, indexing, reading)
+
+    def _index(self, system: System, retriever: Callable[[Any], Retriever], corpus: Corpus, checked: Node) -> Node:
         method = system.method
-        identity = {"code": index.VERSION, **system.identity(corpus.language), "corpus": self._source(corpus.items)}
+        identity = {"code": index.VERSION, **system.identity(corpus.language), "corpus": self.source(corpus.items)}
 
         def work(space: Workspace, _: Mapping[str, Path]) -> Mapping[str, Json]:
-            return index.run(space, method.retriever(system.resolved.method), corpus)
+            return index.run(space, retriever(system.resolved.method), corpus)
 
         cost = Cost(f"index {method.name}", checked.cost.units, _DOCUMENTS_INDEXED)
         return node(
@@ -145,7 +183,15 @@ class Recipes:
             provenance=_settings(system),
         )
 
-    def _search(self, system: System, title: str, rules: search.Rules, indexing: Node, reading: Node) -> Node:
+    def _search(
+        self,
+        system: System,
+        retriever: Callable[[Any], Retriever],
+        title: str,
+        rules: search.Rules,
+        indexing: Node,
+        reading: Node,
+    ) -> Node:
         method = system.method
         identity: dict[str, Json] = {
             "code": search.VERSION,
@@ -156,8 +202,9 @@ class Recipes:
         }
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            retriever = method.retriever(system.resolved.method)
-            return search.run(space, retriever, folders["index"], folders["leg"], rules, system.tag)
+            return search.run(
+                space, retriever(system.resolved.method), folders["index"], folders["leg"], rules, system.tag
+            )
 
         cost = Cost(f"search {method.name}", self._queries(reading), _QUERIES_SEARCHED)
         inputs = {"index": indexing, "leg": reading}
@@ -185,12 +232,17 @@ class Recipes:
             "score", f"{system.method.name} {title}", identity, work, cost, inputs, provenance=_settings(system)
         )
 
-    def _source(self, source: Source[Any]) -> dict[str, Json]:
+    def source(self, source: Source[Any]) -> dict[str, Json]:
         """What decides the records of a source: who reads it, and the bytes that are read."""
-        for path in source.files:
-            if path not in self._hashes:
-                self._hashes[path] = self._store.hash_input(path)
-        return {"reader": source.reader, "files": [self._hashes[path] for path in source.files]}
+        if not all(path.exists() for path in source.files):
+            next(iter(source.read()), None)  # its reader says best what is missing, and what to do about it
+        return {"reader": source.reader, "files": [self.hash(path) for path in source.files]}
+
+    def hash(self, path: Path) -> str:
+        """Sha256 of an input file; asked of the store once a run."""
+        if path not in self._hashes:
+            self._hashes[path] = self._store.hash_input(path)
+        return self._hashes[path]
 
     def _size(self, source: Source[Any], bytes_each: int, known: int | None) -> float:
         """How many records a source has, estimated from its files' size where nobody says."""

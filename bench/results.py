@@ -174,8 +174,19 @@ def _put(source: Path, target: Path) -> str:
 
 
 def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) -> list[dict[str, Any]]:
-    """Every macro average whose members are all there, by measure; a task's value is the mean of its legs."""
-    found = []
+    """Means of the legs of tasks that have several, then every macro average whose members are all there.
+
+    A task's value is the unweighted mean of its legs.
+    """
+    found = [
+        {
+            "name": task,
+            "note": "mean of its legs",
+            "measures": {name: task_value(legs, name) for name in next(iter(legs.values()))["measures"]},
+        }
+        for task, legs in sorted(tasks.items())
+        if len(legs) > 1
+    ]
     for average in macros:
         names = {name for legs in tasks.values() for leg in legs.values() for name in leg["measures"]}
         values = {}
@@ -186,8 +197,13 @@ def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) ->
             if value is not None:
                 values[name] = value
         if values:
-            found.append({"name": average.name, "note": average.note, "measures": values})
+            found.append({"name": average.name, "note": average.note, "members": _members(average), "measures": values})
     return found
+
+
+def _members(average: Macro) -> list[Any]:
+    """What an average is over: task ids, and lists for averages inside it."""
+    return [_members(member) if isinstance(member, Macro) else member for member in average.members]
 
 
 def _bare(task: str) -> str:

@@ -154,11 +154,16 @@ def tasks_of(suite: Suite, request: Request, data: str) -> list[Task]:
     """
     folders = [name for name in request.tasks if not _names(name, suite) and _is_folder(name)]
     own = [name for name in request.tasks if _names(name, suite)]
-    tasks = []
+    tasks: list[Task] = []
+    places: dict[str, str] = {}
     for name in folders:
         if suite.folder is None:
             raise UsageError(f"suite {suite.name} takes no folder of your own as --task; found {name}")
-        tasks.append(suite.folder(Path(name).expanduser()))
+        task = suite.folder(Path(name).expanduser())
+        if places.setdefault(task.id, name) != name:
+            both = f"{places[task.id]} and {name}"
+            raise UsageError(f"found {both}, which would both be called {task.id}; rename one, or run them apart")
+        tasks.append(task)
     if own or not request.tasks:
         if data not in suite.data:
             offer = f"--data {suite.data[0]}" if suite.data else "another suite"

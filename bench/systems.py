@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
-from bench.config import Resolved, Row, describe, dump
+from bench.config import Resolved, Row, describe
+from bench.config import identity as decisive
 from bench.errors import UsageError
 from bench.fsio import digest
+from bench.pretraining import Compute, Pretraining
 from bench.types import Json, Method
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+=,-]{0,79}")
@@ -24,20 +26,41 @@ class System:
         label: its name in tables, e.g. `bm25`, `bm25@k1=1.2`.
         method: the plugin's method.
         resolved: its config, all layers applied, and the harness's own settings.
+        compute: the machine; None for a method without an encoder.
+        pretraining: backbone, corpus and budget; None for a method that trains nothing.
+        untrained: it is the start of a training, before the first step.
     """
 
     label: str
     method: Method
     resolved: Resolved
+    compute: Compute | None = None
+    pretraining: Pretraining | None = None
+    untrained: bool = False
 
     @property
     def choices(self) -> dict[str, Any]:
         """What makes it this system and no other; hashed."""
-        return {
-            "method": self.method.name,
-            "version": self.method.version,
-            "config": dump(self.resolved.method),
-        }
+        choices: dict[str, Any] = {"method": self.method.name, "version": self.method.version}
+        if not self.untrained:
+            choices["config"] = decisive(self.resolved.method)
+        if self.method.contract is not None:
+            choices["contract"] = self.method.contract(self.resolved.method).dump()
+            choices["readout"] = self.readout
+        given = self.pretraining
+        if given is not None:
+            choices |= {"backbone": given.backbone, "corpus": {"name": given.corpus, "digest": given.digest}}
+            choices["budget"] = 0 if self.untrained else given.tokens
+        return choices
+
+    @property
+    def readout(self) -> dict[str, Any]:
+        """What the run's settings say over the encoder's contract."""
+        return {key: value for key, value in decisive(self.resolved.run.encode).items() if value is not None}
+
+    def start(self) -> System:
+        """The same before the first step of training: a system of its own, `METHOD@init`."""
+        return replace(self, label=f"{self.method.name}@init", untrained=True)
 
     @property
     def hash(self) -> str:
@@ -66,6 +89,7 @@ class System:
         return {
             "label": self.label,
             "hash": self.hash,
+            "deterministic": self.method.deterministic,
             **self.choices,
             "settings": [row_json(row) for row in describe(self.resolved.method, self.resolved.origins, "method.")],
         }

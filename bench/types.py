@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from bench.config import Config
+    from bench.dense import Contract, Trainer
     from bench.workspace import Workspace
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
@@ -52,6 +53,21 @@ class Judgement:
     query: str
     document: str
     grade: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The documents among which one query is answered, where a task gives them instead of a whole corpus.
+
+    Args:
+        query: query id.
+        documents: ids in the official order.
+        scores: of the official first stage, as many, never increasing; empty where the release has none.
+    """
+
+    query: str
+    documents: tuple[str, ...]
+    scores: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +139,7 @@ class Leg:
         corpus: what is searched.
         language: ISO 639 code of the queries, empty where each item says its own.
         counts: published counts that are asserted, keys among `queries` (judged ones) and `qrels`.
+        candidates: what each query is answered among; None where it is the whole corpus.
     """
 
     name: str
@@ -131,6 +148,7 @@ class Leg:
     corpus: Corpus
     language: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
+    candidates: Source[Candidates] | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +164,7 @@ class Task:
         depth: how many documents the protocol retrieves per query.
         drop_identical: leave out a document whose id equals the query id (BEIR's `ignore_identical_ids`).
         official: names of the official scorers in `bench.scoring.official` that are shown beside ours.
+        similarity: what the protocol fixes, `cos` or `dot`; None leaves it to the encoder's contract.
     """
 
     id: str
@@ -156,6 +175,7 @@ class Task:
     depth: int = 100
     drop_identical: bool = False
     official: tuple[str, ...] = ()
+    similarity: Literal["cos", "dot"] | None = None
 
 
 @dataclass(frozen=True)
@@ -273,7 +293,9 @@ class Method:
         summary: one sentence.
         citation: BibTeX or a reference line.
         config: the frozen config class; torch-free.
-        retriever: config → the second door; imports what it needs inside.
+        retriever: config → the second door; imports what it needs inside. None for a dense method.
+        contract: config → how its encoder reads texts (dense methods; torch-free).
+        trainer: config → how it pretrains; None for a method that trains nothing.
         resolve: (config, language of the corpus) → what the config leaves open and the language decides (e.g. the
             analyzer). Hashed and recorded. Raises `UsageError` if something it needs is not installed.
         libraries: distributions whose version can change the bytes.
@@ -289,7 +311,9 @@ class Method:
     summary: str
     citation: str
     config: type[Config]
-    retriever: Callable[[Any], Retriever]
+    retriever: Callable[[Any], Retriever] | None = None
+    contract: Callable[[Any], Contract] | None = None
+    trainer: Callable[[Any], Trainer] | None = None
     resolve: Callable[[Any, str], Mapping[str, Json]] = nothing_to_resolve
     libraries: tuple[str, ...] = ()
     deterministic: bool = False

@@ -16,7 +16,7 @@ COMMANDS = {
     "show": "Show a method, suite, task, profile or result file in full.",
     "score": "Score a TREC run file, from here or from elsewhere.",
     "compare": "Test which of several systems is better (not in this release).",
-    "leaderboard": "Build a static site from results (not in this release).",
+    "leaderboard": "Build a static site from results.",
     "data": "Fetch and check official data (not in this release).",
     "check": "Run the conformance kit on a plugin (not in this release).",
     "export": "Export an encoder (not in this release).",
@@ -78,6 +78,9 @@ def bench() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit: 0 done, 2 the user can mend it, 1 a failure of ours or of the machine."""
+    # Threads that wait by spinning take the cores from each other on a machine that is shared: training on two of two
+    # busy cores was ten times slower. Must be said before anything loads OpenMP.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(_status(given))
 

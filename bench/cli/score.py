@@ -24,7 +24,11 @@ from bench.store import Store
     ),
 )
 @click.option(
-    "--run", "run_file", type=click.Path(path_type=Path), required=True, help="TREC run file, plain or compressed."
+    "--run",
+    "run_file",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="TREC run file, plain or compressed; `candidates` for the official order of a task that gives them.",
 )
 @click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: TREC qrels or a BEIR .tsv.")
 @click.option("--measures", help='For instance "nDCG@10 R@100 RR@100"; with --suite the default is the task\'s own.')

@@ -8,12 +8,12 @@ A grade is a whole number; `1.0` is taken for 1, since tables that pass through 
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 from bench.data.faults import RecordError, shown
+from bench.data.jsonl import json_object, present, string
 from bench.data.source import FileSource, Format, check_id, file_source, once_asked, once_judged
 from bench.data.text import COMPRESSED
 from bench.errors import UsageError
@@ -107,17 +107,17 @@ def _queries(_first: str) -> Format[Item]:
 
 def _passage(text: str) -> Item:
     """Read one row of corpus.jsonl. Raises `RecordError`."""
-    row = _object(text, '"_id", "title" and "text"')
+    row = json_object(text, ("_id", "title", "text"))
     title = row.get("title")
     if title is not None and not isinstance(title, str):
         raise RecordError(f'"title": {shown(title)}', "a string or null")
-    return Item(_id(row, "document id"), _text(row), title or "", _language(row))
+    return Item(_id(row, "document id"), string(row, "text"), title or "", _language(row))
 
 
 def _query(text: str) -> Item:
     """Read one row of queries.jsonl. Raises `RecordError`."""
-    row = _object(text, '"_id" and "text"')
-    return Item(_id(row, "query id"), _text(row), language=_language(row))
+    row = json_object(text, ("_id", "text"))
+    return Item(_id(row, "query id"), string(row, "text"), language=_language(row))
 
 
 def _judgement(text: str) -> Judgement:
@@ -132,54 +132,9 @@ def _judgement(text: str) -> Judgement:
     return Judgement(check_id(query, "query id"), check_id(document, "document id"), grade(value.strip()))
 
 
-def _object(text: str, keys: str) -> dict[str, Any]:
-    """Parse a line as a JSON object whose strings can be written as UTF-8. Raises `RecordError`."""
-    expected = f"a JSON object with the keys {keys}"
-    try:
-        row = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise RecordError(f"no JSON ({error.msg} at place {error.pos + 1} of the line)", expected) from None
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"JSON that cannot be read ({error})", expected) from None
-    if not isinstance(row, dict):
-        raise RecordError(f"JSON that is no object: {shown(row)}", expected)
-    if "\\u" in text:
-        _check_surrogates(row)
-    return row
-
-
-def _check_surrogates(row: dict[str, Any]) -> None:
-    """Refuse half of a surrogate pair, which JSON can spell and UTF-8 cannot hold."""
-    for key in ("_id", "title", "text"):
-        value = row.get(key)
-        if isinstance(value, str):
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                half = f"\\u{ord(value[error.start]):04x}"
-                raise RecordError(f'half of a surrogate pair ({half}) in "{key}"', "whole characters") from None
-
-
 def _id(row: dict[str, Any], what: str) -> str:
     """Take the id. Raises `RecordError`."""
-    if "_id" not in row:
-        raise RecordError(f'no "_id" (only {_keys(row)})', f"the {what}")
-    return check_id(row["_id"], what)
-
-
-def _text(row: dict[str, Any]) -> str:
-    """Take the text. Raises `RecordError`."""
-    if "text" not in row:
-        raise RecordError(f'no "text" (only {_keys(row)})', "a string under that key")
-    text = row["text"]
-    if not isinstance(text, str):
-        raise RecordError(f'"text": {shown(text)}', "a string")
-    return text
-
-
-def _keys(row: dict[str, Any]) -> str:
-    """List the keys that are there, for a message."""
-    return ", ".join(shown(key) for key in list(row)[:5]) or "nothing"
+    return check_id(present(row, "_id", f"the {what}"), what)
 
 
 def _language(row: dict[str, Any]) -> str:

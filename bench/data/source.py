@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from bench.data.archive import File
 from bench.data.faults import Faults, RecordError, shown
 from bench.data.text import lines
 from bench.errors import DataError
@@ -51,7 +52,7 @@ class Format(Generic[T]):
     header: tuple[str, ...] | None = None
 
 
-def records(path: Path, choose: Callable[[str], Format[T]]) -> Iterator[tuple[int, T]]:
+def records(path: File, choose: Callable[[str], Format[T]]) -> Iterator[tuple[int, T]]:
     """Stream (line, record) of a file, and raise all its faults at the end; blank lines are passed over.
 
     Args:
@@ -69,18 +70,18 @@ def records(path: Path, choose: Callable[[str], Format[T]]) -> Iterator[tuple[in
         if head is None:
             if faults:
                 return
-            raise DataError(path, None, "no record", "at least one")
+            raise DataError(str(path), None, "no record", "at least one")
         form = choose(head[1])
         if form.header is None:
             rows = chain((head,), rows)
         elif tuple(head[1].split("\t")) != form.header:
             expected = f"the header line with the columns {', '.join(form.header)}, separated by tabs"
-            faults.add(DataError(path, head[0], shown(head[1]), expected))
+            faults.add(DataError(str(path), head[0], shown(head[1]), expected))
         yield from checked(path, rows, form, faults)
 
 
 def checked(
-    where: Path | str, rows: Iterable[tuple[int, Any]], form: Format[T], faults: Faults
+    where: File | str, rows: Iterable[tuple[int, Any]], form: Format[T], faults: Faults
 ) -> Iterator[tuple[int, T]]:
     """Stream (place, record) from what a file or a library gives, gathering what is malformed or stands twice.
 
@@ -109,7 +110,7 @@ def checked(
         if not faults:
             yield at, record
     if at is None and not faults:
-        raise DataError(where, None, f"no {form.what}", f"at least one {form.what}")
+        raise DataError(str(where), None, f"no {form.what}", f"at least one {form.what}")
 
 
 def once_asked(item: Item) -> str:
@@ -127,7 +128,7 @@ def again(words: str, first: int) -> RecordError:
     return RecordError(f"{words} a second time", f"it once (first at line {first})", "remove one of the two")
 
 
-def file_source(name: str, reader: str, path: Path, choose: Callable[[str], Format[T]]) -> FileSource[T]:
+def file_source(name: str, reader: str, path: File, choose: Callable[[str], Format[T]]) -> FileSource[T]:
     """Make the source of one file; nothing is opened.
 
     Args:
@@ -136,14 +137,27 @@ def file_source(name: str, reader: str, path: Path, choose: Callable[[str], Form
         path: the file.
         choose: its first line → its format; a function of a module, so that the source can be pickled.
     """
-    return FileSource(
-        name, reader, (path,), partial(_without_lines, path, choose), numbered=partial(records, path, choose)
-    )
+    return numbered_source(name, reader, path, partial(records, choose=choose))
 
 
-def _without_lines(path: Path, choose: Callable[[str], Format[T]]) -> Iterator[T]:
+def numbered_source(
+    name: str, reader: str, path: File, stream: Callable[[File], Iterator[tuple[int, T]]]
+) -> FileSource[T]:
+    """Make the source of one file that is read in a way of its own; nothing is opened.
+
+    Args:
+        name: what messages call it.
+        reader: name and version of the reading code (see `bench.types.Source`).
+        path: the file.
+        stream: the file → (line, record); a function of a module, so that the source can be pickled.
+    """
+    file, opened = path if isinstance(path, Path) else path.archive, partial(stream, path)
+    return FileSource(name, reader, (file,), partial(_without_lines, opened), numbered=opened)
+
+
+def _without_lines(stream: Callable[[], Iterator[tuple[int, T]]]) -> Iterator[T]:
     """Stream the records alone."""
-    for _, record in records(path, choose):
+    for _, record in stream():
         yield record
 
 

@@ -15,8 +15,10 @@ import io
 import lzma
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+from bench.data.archive import File, Member
 from bench.data.faults import Faults, RecordError
 from bench.errors import DataError
 
@@ -33,8 +35,8 @@ _FOREIGN = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "a zstd stream"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, str]]:
-    """Stream (number, text without the line end) of a plain, .gz, .bz2 or .xz file.
+def lines(path: File, faults: Faults | None = None) -> Iterator[tuple[int, str]]:
+    """Stream (number, text without the line end) of a plain, .gz, .bz2 or .xz file, or of a file in a tar archive.
 
     Args:
         path: the file; a pipe will do where it is read once.
@@ -44,7 +46,8 @@ def lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, str]]
         DataError: if the file is missing, empty, an archive, not what its ending says, truncated or corrupt (with the
             line reached), if a line is longer than 64 MiB, or (without `faults`) is not UTF-8.
     """
-    _look(path)
+    if isinstance(path, Path):
+        _look(path)
     first = 1
     try:
         for piece in _pieces(path):
@@ -62,23 +65,23 @@ def lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, str]]
     except RecordError as error:
         raise error.at(path, first) from None
     if first == 1:
-        raise DataError(path, None, "an empty file", "at least one line", _AGAIN)
+        raise DataError(str(path), None, "an empty file", "at least one line", _AGAIN)
 
 
-def _one_by_one(path: Path, first: int, piece: bytes, faults: Faults | None) -> Iterator[tuple[int, str]]:
+def _one_by_one(path: File, first: int, piece: bytes, faults: Faults | None) -> Iterator[tuple[int, str]]:
     """Decode line by line a piece that holds a wrong byte, so that the line can be named."""
     for number, raw in enumerate(piece.split(b"\n"), first):
         try:
             yield number, raw.decode().removesuffix("\r")
         except UnicodeDecodeError as error:
             found = f"byte 0x{raw[error.start]:02x} at place {error.start + 1} of the line, which is not UTF-8"
-            fault = DataError(path, number, found, "UTF-8 text", "convert the file, e.g. with iconv")
+            fault = DataError(str(path), number, found, "UTF-8 text", "convert the file, e.g. with iconv")
             if faults is None:
                 raise fault from None
             faults.add(fault)
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def _pieces(path: File) -> Iterator[bytes]:
     """Cut the stream into pieces of whole lines, each without its last line end."""
     begun: list[bytes] = []  # the blocks of a line whose end has not come yet
     size = 0
@@ -95,7 +98,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
         yield last
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def _blocks(path: File) -> Iterator[bytes]:
     """Stream the file's bytes, decompressed; raises `RecordError` for a stream that breaks."""
     kind = _NAMES.get(path.suffix.lower())
     try:
@@ -110,8 +113,10 @@ def _blocks(path: Path) -> Iterator[bytes]:
         raise RecordError(f"a corrupt {kind} stream ({error})", f"a sound {kind} stream", _AGAIN) from None
 
 
-def _open(path: Path, kind: str | None) -> io.BufferedIOBase:
+def _open(path: File, kind: str | None) -> AbstractContextManager[io.BufferedIOBase]:
     """Open for reading bytes; unlike `open` for text, `read1` hands out all that stands before a broken place."""
+    if isinstance(path, Member):
+        return path.open()
     if kind == "gzip":
         return gzip.GzipFile(path)
     if kind == "bzip2":

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from bench.data import beir
+from bench.data.archive import File
 from bench.data.faults import Faults, RecordError, shown
 from bench.data.source import FileSource, Format, again, check_id, file_source, once_asked, once_judged, records
 from bench.data.text import lines
@@ -33,7 +34,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
-def qrels_source(path: Path, name: str = "") -> FileSource[Judgement]:
+def qrels_source(path: File, name: str = "") -> FileSource[Judgement]:
     """Name the judgements of a file in TREC's form, or in BEIR's, which its header line tells.
 
     Args:
@@ -56,7 +57,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     return grades
 
 
-def topics_source(path: Path, name: str = "") -> FileSource[Item]:
+def topics_source(path: File, name: str = "") -> FileSource[Item]:
     """Name the queries of a topics file, one `query<tab>text` a line.
 
     Args:

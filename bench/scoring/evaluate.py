@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from bench.errors import PluginError, UsageError
 from bench.scoring.checks import judged
 from bench.scoring.list_type import LIST_TYPE, Value
-from bench.scoring.measures import BUILTIN, MeasureSpec
+from bench.scoring.measures import BUILTIN, MeasureSpec, check_cut
 from bench.scoring.trec_type import judge
 from bench.search.order import order
 from bench.types import Measure, Ranking, Run, Tie
@@ -71,7 +71,8 @@ def evaluate(
         extra: plugins' measures by name.
 
     Raises:
-        UsageError: as `bench.scoring.checks.judged` does; on a measure that does not exist or lacks its cut.
+        UsageError: as `bench.scoring.checks.judged` does; on a measure that does not exist, lacks its cut or
+            takes none.
         PluginError: if a plugin's measure fails or gives something else than a number in [0, 1].
     """
     _check_measures(measures, extra)
@@ -108,8 +109,7 @@ def _check_measures(measures: Sequence[MeasureSpec], extra: Mapping[str, Measure
     for measure in measures:
         if measure.name not in BUILTIN and measure.name not in extra:
             raise UsageError(f"unknown measure {measure}; there are {', '.join([*BUILTIN, *extra])}")
-        if measure.cut is None and measure.name in BUILTIN and BUILTIN[measure.name].needs_cut:
-            raise UsageError(f"measure {measure} has no cut; write how many documents it looks at, e.g. {measure}@100")
+        check_cut(measure, str(measure))
 
 
 def _in_order(ranking: Ranking, tie: Tie) -> Sequence[str]:

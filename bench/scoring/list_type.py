@@ -48,6 +48,11 @@ def success(documents: Sequence[str], grades: Mapping[str, int], cut: int | None
     return float(any(gains(documents, grades, cut)))
 
 
+def accuracy(documents: Sequence[str], grades: Mapping[str, int], cut: int | None) -> float:  # noqa: ARG001 (it has none)
+    """1 if the first document is relevant, else 0: `success` at 1."""
+    return success(documents, grades, 1)
+
+
 def recall(documents: Sequence[str], grades: Mapping[str, int], cut: int | None) -> float:
     """Relevant documents within the cut / all relevant ones."""
     return _ratio(_hits(documents, grades, cut), relevant(grades))
@@ -86,6 +91,7 @@ LIST_TYPE: Mapping[str, Value] = MappingProxyType(
         "P": precision,
         "Success": success,
         "Rcap": capped_recall,
+        "accuracy": accuracy,
     }
 )
 """The functions by canonical name, one for every measure of `bench.scoring.measures.BUILTIN`."""

@@ -45,12 +45,14 @@ class Builtin:
         aliases: other spellings that are understood, compared without case.
         needs_cut: it is not defined over the whole ranking.
         summary: the formula in one line; `rel` is the number of documents with a grade of at least 1.
+        takes_cut: it may be asked with a cut; a measure that looks at the first document only has none to choose.
     """
 
     name: str
     aliases: tuple[str, ...]
     needs_cut: bool
     summary: str
+    takes_cut: bool = True
 
 
 BUILTIN: Mapping[str, Builtin] = {
@@ -75,6 +77,13 @@ BUILTIN: Mapping[str, Builtin] = {
         Builtin("P", ("Precision",), needs_cut=True, summary="relevant among the first k / k"),
         Builtin("Success", ("Hit",), needs_cut=True, summary="1 if a relevant document is among the first k, else 0"),
         Builtin("Rcap", ("R_cap", "Recall_cap"), needs_cut=True, summary="relevant among the first k / min(rel, k)"),
+        Builtin(
+            "accuracy",
+            ("acc",),
+            needs_cut=False,
+            takes_cut=False,
+            summary="1 if the first document is relevant, else 0 (Success@1, as bitext retrieval calls it)",
+        ),
     )
 }
 """The harness's measures by canonical name."""
@@ -90,21 +99,39 @@ def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
         extra: plugins' measures by name; they may be asked with or without a cut.
 
     Raises:
-        UsageError: on an unknown name, on a cut that is not a number from 1 to `LARGEST_CUT`, and on a missing cut.
+        UsageError: on an unknown name, on a cut that is not a number from 1 to `LARGEST_CUT`, and on a missing cut or
+            one that is too much.
         PluginError: if a plugin's measure claims a name of ours.
     """
     spelling, at, cut_text = text.strip().partition("@")
     name = _name(spelling, text, extra)
     if not at:
-        if name in BUILTIN and BUILTIN[name].needs_cut:
-            raise UsageError(f"measure {text!r} has no cut; write how many documents it looks at, e.g. {name}@100")
-        return MeasureSpec(name)
+        return check_cut(MeasureSpec(name), repr(text))
+    check_cut(MeasureSpec(name, LARGEST_CUT), repr(text))
     if not re.fullmatch(r"[0-9]{1,10}", cut_text) or not 1 <= int(cut_text) <= LARGEST_CUT:
         raise UsageError(
             f"measure {text!r}: found the cut {cut_text!r}, "
             f"expected a whole number from 1 to {LARGEST_CUT}, e.g. {name}@10"
         )
     return MeasureSpec(name, int(cut_text))
+
+
+def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
+    """Return the measure if it has a cut where it needs one, and none where it takes none; plugins' may have either.
+
+    Args:
+        measure: the measure.
+        shown: how the message calls it.
+
+    Raises:
+        UsageError: otherwise.
+    """
+    builtin = BUILTIN.get(measure.name)
+    if builtin and builtin.needs_cut and measure.cut is None:
+        raise UsageError(f"measure {shown} has no cut; write how many documents it looks at, e.g. {measure.name}@100")
+    if builtin and not builtin.takes_cut and measure.cut is not None:
+        raise UsageError(f"measure {shown} has a cut, expected none ({builtin.summary}); write {measure.name}")
+    return measure
 
 
 def parse_many(text: str, extra: Mapping[str, Measure] = {}) -> tuple[MeasureSpec, ...]:
@@ -140,5 +167,6 @@ def _name(spelling: str, text: str, extra: Mapping[str, Measure]) -> str:
 
 def _what_exists(extra: Mapping[str, Measure]) -> str:
     """Say which measures can be asked for."""
-    ours = ", ".join(f"{m.name}@k" if m.needs_cut else f"{m.name}, {m.name}@k" for m in BUILTIN.values())
+    forms = ((m.name,) * (not m.needs_cut) + (f"{m.name}@k",) * m.takes_cut for m in BUILTIN.values())
+    ours = ", ".join(form for both in forms for form in both)
     return f"there are {ours}" + (f"; from plugins {', '.join(extra)}" if extra else "")

@@ -17,7 +17,7 @@ from bench.types import Ranking
 _QUERIES_A_CALL = 1000
 """Bounds the memory that the copies for the C code take."""
 
-_UNCUT = {"nDCG": "ndcg", "AP": "map", "RR": "recip_rank"}
+_UNCUT = {"nDCG": "ndcg", "AP": "map", "RR": "recip_rank", "accuracy": "success.1"}
 _CUT = {"nDCG": "ndcg_cut", "AP": "map_cut", "R": "recall", "P": "P", "Success": "success", "Rcap": "P"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from bench.data.ids import Ids
@@ -13,11 +13,11 @@ from bench.data.unknown import unknown_ids
 from bench.errors import DataError
 from bench.fsio import canonical, write_bytes
 from bench.stages.validate import IDS
-from bench.types import Item, Json, Leg
+from bench.types import Candidates, Item, Json, Leg, Source
 from bench.workspace import Workspace
 
 VERSION = 1
-QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
+QUERIES, QRELS, CANDIDATES = "queries.jsonl", "qrels.tsv", "candidates.jsonl"
 
 
 def run(work: Workspace, leg: Leg, corpus: Path, strangers: str) -> Mapping[str, Json]:
@@ -40,9 +40,12 @@ def run(work: Workspace, leg: Leg, corpus: Path, strangers: str) -> Mapping[str,
     lacking = unknown_ids(leg, judgements, queries, Ids.load(corpus / IDS), check_documents=refuse)
     judged = {row.query for row in judgements}
     kept = [item for item in queries if item.id in judged]
-    _published(leg, len(kept), len(judgements))
+    published(leg, len(kept), len(judgements))
     lines = (canonical({"id": item.id, "text": item.text, "language": item.language or leg.language}) for item in kept)
     write_bytes(work.out / QUERIES, b"".join(line + b"\n" for line in lines))
+    facts: dict[str, Json] = {}
+    if leg.candidates is not None:
+        facts["candidates"] = _candidates(work, leg.candidates, judged)
     rows = "".join(f"{row.query}\t{row.document}\t{row.grade}\n" for row in judgements)
     write_bytes(work.out / QRELS, rows.encode())
     grades = Counter(row.grade for row in judgements)
@@ -52,11 +55,16 @@ def run(work: Workspace, leg: Leg, corpus: Path, strangers: str) -> Mapping[str,
         "judgements": len(judgements),
         "unknown_documents": lacking,
         "grades": {str(grade): grades[grade] for grade in sorted(grades)},
+        **facts,
     }
 
 
-def _published(leg: Leg, queries: int, judgements: int) -> None:
-    """Hold what was read against the published counts."""
+def published(leg: Leg, queries: int, judgements: int) -> None:
+    """Hold what was read against the published counts.
+
+    Raises:
+        DataError: another number of judged queries or of judgements.
+    """
     for name, words, source, found in (
         ("queries", "judged queries", leg.queries, queries),
         ("qrels", "judgements", leg.qrels, judgements),
@@ -65,6 +73,31 @@ def _published(leg: Leg, queries: int, judgements: int) -> None:
         if expected is not None and found != expected:
             hint = "this is not the published release: fetch it again, or score the folder as your own by --task FOLDER"
             raise DataError(place(source), None, f"{found:,} {words}", f"{expected:,}", hint)
+
+
+def _candidates(work: Workspace, source: Source[Candidates], judged: Collection[str]) -> int:
+    """Write `candidates.jsonl` for the judged queries; return how many candidates there are in all.
+
+    Raises:
+        DataError: a judged query has none.
+    """
+    found = {row.query: row for row in source.read() if row.query in judged}
+    for query in judged:
+        if query not in found:
+            raise DataError(place(source), None, f"no candidates of query {query!r}", "some for every judged query")
+    lines = (canonical({"query": row.query, "documents": row.documents}) for row in found.values())
+    write_bytes(work.out / CANDIDATES, b"".join(line + b"\n" for line in lines))
+    return sum(len(row.documents) for row in found.values())
+
+
+def candidates(folder: Path) -> dict[str, Candidates] | None:
+    """The candidates of a `read` artefact by query, None where the task has none."""
+    path = folder / CANDIDATES
+    if not path.exists():
+        return None
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        rows = (json.loads(line) for line in lines)
+        return {row["query"]: Candidates(row["query"], tuple(row["documents"])) for row in rows}
 
 
 def queries(folder: Path) -> list[Item]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,14 @@ from pathlib import Path
 from bench.data.trec import write_run
 from bench.errors import PluginError
 from bench.fsio import atomic
+from bench.search.order import best
 from bench.stages import read
-from bench.types import Item, Json, Ranking, Retriever, Tie
+from bench.types import Candidates, Item, Json, Ranking, Retriever, Tie
 from bench.workspace import Workspace
 
 VERSION = 1
 RUN = "run.trec"
+_EVERYTHING = 2**31 - 1
 _BLOCK = 1024  # queries a part: a second or a few of work, and never part of the bytes
 
 
@@ -49,11 +51,41 @@ def run(work: Workspace, retriever: Retriever, index: Path, leg: Path, rules: Ru
     Raises:
         PluginError: the retriever broke its promise (order, unique ids, finite scores, one ranking per query).
     """
-    queries = read.queries(leg)
+    given = read.candidates(leg)
+
+    def rank(block: Sequence[Item]) -> Iterator[Ranking]:
+        """Let the retriever search a block, one document deeper where one may be dropped."""
+        if given is None:
+            return retriever.search(index, block, rules.k + rules.drop_identical, rules.tie)
+        whole = retriever.search(index, block, _EVERYTHING, rules.tie)
+        return (_among(ranking, given[ranking.query], rules) for ranking in whole)
+
+    return write(work, read.queries(leg), rank, rules, tag)
+
+
+def write(
+    work: Workspace,
+    queries: Sequence[Item],
+    rank: Callable[[Sequence[Item]], Iterator[Ranking]],
+    rules: Rules,
+    tag: str,
+) -> Mapping[str, Json]:
+    """Write `run.trec`, whoever ranks, in blocks of queries that outlive a kill.
+
+    Args:
+        work: where to.
+        queries: all of them.
+        rank: a block of queries → their rankings, in order, of `k` documents, and one more under `drop_identical`.
+        rules: of the task.
+        tag: last column of the run.
+
+    Raises:
+        PluginError: a ranking is not what `rank` promises, or unordered.
+    """
     parts = []
     for start in range(0, len(queries), _BLOCK):
         block = queries[start : start + _BLOCK]
-        parts.append(work.parts.get(f"{start:09d}.trec", partial(_search, retriever, index, block, rules, tag)))
+        parts.append(work.parts.get(f"{start:09d}.trec", partial(_lines, rank, block, rules, tag)))
         work.advance(len(block))
     rows = 0
     with atomic(work.out / RUN) as stream:
@@ -64,12 +96,21 @@ def run(work: Workspace, retriever: Retriever, index: Path, leg: Path, rules: Ru
     return {"queries": len(queries), "rows": rows, "k": rules.k}
 
 
-def _search(retriever: Retriever, index: Path, queries: Sequence[Item], rules: Rules, tag: str) -> bytes:
-    """Search one block; return its lines of the run file."""
+def _lines(
+    rank: Callable[[Sequence[Item]], Iterator[Ranking]], queries: Sequence[Item], rules: Rules, tag: str
+) -> bytes:
+    """Rank one block; return its lines of the run file."""
     stream = io.BytesIO()
-    found = retriever.search(index, queries, rules.k + rules.drop_identical, rules.tie)
-    write_run(stream, (_cut(ranking, rules) for ranking in _paired(found, queries)), tag)
+    write_run(stream, (_cut(ranking, rules) for ranking in _paired(rank(queries), queries)), tag)
     return stream.getvalue()
+
+
+def _among(ranking: Ranking, given: Candidates, rules: Rules) -> Ranking:
+    """Rank a query's candidates as a search of the whole corpus does; those that did not match at all come last."""
+    scores = dict(zip(ranking.documents, ranking.scores, strict=True))
+    last = min(0.0, *(scores[name] for name in given.documents if name in scores), 0.0)
+    k = rules.k + rules.drop_identical
+    return best(ranking.query, given.documents, [scores.get(name, last) for name in given.documents], k, rules.tie)
 
 
 def _paired(rankings: Iterator[Ranking], queries: Sequence[Item]) -> Iterator[Ranking]:

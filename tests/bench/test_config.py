@@ -98,7 +98,8 @@ def test_layers_lie_in_order(tmp_path: Path) -> None:
     config = own(resolved)
     assert (config.k1, config.b, config.head, resolved.run.search.k) == (2.0, 0.5, HeadConfig(width=3, bias=True), 8)
     origins = {row.key: row.origin for row in resolved.rows()}
-    assert origins == {
+    assert {row.key for row in describe(RunConfig())} <= set(origins)
+    assert {key: origin for key, origin in origins.items() if key.startswith(("method", "search", "data"))} == {
         "method.k1": "--set",
         "method.b": str(file),
         "method.variant": "default",
@@ -153,8 +154,10 @@ def test_an_unknown_key_is_told_with_the_nearest_and_all(text: str, told: str) -
     """The nearest key of any section, then every key with what it takes."""
     first, *rest = refused(text).splitlines()
     assert first == told
-    assert rest == [
-        "There are:",
+    assert rest[0] == "There are:"
+    assert len(rest) == 1 + len(describe(RunConfig())) + 8
+    own_sections = ("  search.", "  data.", "  method.")
+    assert [line for line in rest if line.startswith(own_sections)] == [
         "  search.k: a whole number ≥ 1, or nothing",
         "  data.unknown_ids: one of refuse, keep",
         "  data.language: text matching ^[a-z]{2,3}$, or nothing",
@@ -253,8 +256,12 @@ def test_the_harness_alone_has_no_method() -> None:
     """Its own settings resolve without one; a method's key is unknown."""
     config, rows = resolve_run(profile=PROFILE, sets=["data.unknown_ids=keep"])
     assert (config.search.k, config.data.unknown_ids) == (7, "keep")
-    origins = [(row.key, row.origin) for row in rows]
-    assert origins == [("search.k", "profile mini"), ("data.unknown_ids", "--set"), ("data.language", "default")]
+    origins = {row.key: row.origin for row in rows}
+    assert {key: origin for key, origin in origins.items() if origin != "default"} == {
+        "search.k": "profile mini",
+        "data.unknown_ids": "--set",
+    }
+    assert origins["data.language"] == "default"
     with pytest.raises(ConfigError, match=r"method\.k1 \(--set\) is no setting"):
         resolve_run(sets=["method.k1=1"])
 
@@ -264,8 +271,8 @@ def test_a_dump_is_json_that_hashes_alike() -> None:
     one, same = bm25("method.k1=1"), bm25("method.k1=1.0")
     assert canonical(one.dump()) == canonical(same.dump())
     assert json.loads(canonical(one.dump())) == one.dump() | {"method": dump(one.method) | {"layers": [1, 2]}}
-    assert list(one.dump()) == ["method", "search", "data"]
-    assert dump(RunConfig()) == {"search": {"k": None}, "data": {"unknown_ids": "refuse", "language": None}}
+    assert list(one.dump())[:3] == ["method", "search", "data"]
+    assert dump(RunConfig())["data"] == {"unknown_ids": "refuse", "language": None}
     with pytest.raises(ConfigError, match=r"k1 is inf, expected a finite number"):
         dump(BM25Config(k1=math.inf))
 

@@ -255,7 +255,8 @@ FAULTS: list[tuple[str, object, str]] = [
         variant(settings=("zero-shot",)),
         "Method some: names the setting 'zero-shot', expected one of uns",
     ),
-    ("bench_methods", variant(retriever=None), "Method some: retriever is None, expected a function"),
+    ("bench_methods", variant(retriever=None), "Method some: brings neither a retriever nor the contract"),
+    ("bench_methods", variant(retriever=3), "Method some: retriever is 3, expected a function"),
     (
         "bench_methods",
         variant(config=dict),

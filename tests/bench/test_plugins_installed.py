@@ -85,6 +85,7 @@ def test_the_example_plugin_retrieves(example: ModuleType, tmp_path: Path) -> No
     method = load({}, extra=[example], entries=()).method("overlap")
     texts = {"d1": "red fox", "d2": "red hen", "d3": "blue sea"}
     items = Source("made", "test/1", (), lambda: iter([Item(name, text) for name, text in texts.items()]))
+    assert method.retriever is not None
     retriever = method.retriever(method.config())
     facts = retriever.index(Corpus("made", items), Workspace(tmp_path, Parts(tmp_path)))
     found, missed = retriever.search(tmp_path, [Item("q1", "a red fox"), Item("q2", "x")], 10, "list")

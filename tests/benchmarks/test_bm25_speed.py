@@ -12,8 +12,8 @@ from rank_bm25 import BM25Okapi
 
 from bench.types import Corpus, Item, Source
 from bench.workspace import Parts, Workspace
-from methods.bm25 import BM25
 from methods.bm25.config import BM25Config
+from methods.bm25.retriever import BM25Retriever
 
 PASSAGES, VOCABULARY, QUERIES, FEW = 20_000, 100_000, 400, 6
 MEASURED = 280  # the lowest ratio of several runs on two cores of a busy machine; at 100,000 passages it is about 850
@@ -53,7 +53,7 @@ def test_search_is_at_least_a_hundred_times_faster_than_rank_bm25(
     items = [Item(f"d{at}", " ".join(words)) for at, words in enumerate(documents)]
     corpus = Corpus("zipf", Source("zipf", "zipf/1", (), lambda: iter(items)))
     (tmp_path / "out").mkdir()
-    retriever = BM25.retriever(BM25Config())
+    retriever = BM25Retriever(BM25Config())
     retriever.index(corpus, Workspace(tmp_path / "out", Parts(tmp_path / "parts")))
     asked = [Item(f"q{at}", " ".join(words)) for at, words in enumerate(queries)]
     list(retriever.search(tmp_path / "out", asked[:1], 100, "trec"))  # opens the index and compiles

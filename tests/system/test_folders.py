@@ -44,6 +44,15 @@ def test_a_doubtful_language_is_told(tmp_path: Path, tiny: Path, bench: Any) -> 
     assert "--set data.language=sw" in done.stderr
 
 
+def test_two_folders_of_one_name_are_refused(tmp_path: Path, tiny: Path, bench: Any) -> None:
+    """One row of a table cannot stand for both; the same folder twice is one task."""
+    other = Path(shutil.copytree(tiny, tmp_path / "other" / tiny.name))
+    done = bench("plan", *BM25[1:], "--task", f"{tiny},{other}")
+    assert done.returncode == 2
+    assert "would both be called beir/tiny-beir" in done.stderr
+    assert bench("plan", *BM25[1:], "--task", f"{tiny},{tiny}").returncode == 0
+
+
 def test_a_language_for_official_data_is_refused(bench: Any) -> None:
     """Official sets know their language."""
     done = bench(*BM25, "--task", "scifact", "--data", "official", "--set", "data.language=sw")

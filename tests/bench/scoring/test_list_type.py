@@ -27,6 +27,7 @@ IDEAL = IDEAL_3 + 1 / math.log2(5)
         ("Rcap", 3, 2 / 3),
         ("Rcap", 100, 3 / 4),
         ("Success", 1, 1.0),
+        ("accuracy", None, 1.0),
         ("AP", None, (1 + 2 / 3 + 3 / 5) / 4),
         ("AP", 3, (1 + 2 / 3) / 3),
         ("AP", 20, (1 + 2 / 3 + 3 / 5) / 4),
@@ -44,6 +45,7 @@ def test_reciprocal_rank_sees_nothing_below_its_cut() -> None:
     assert LIST_TYPE["RR"](["x", "y", "b"], GRADES, 3) == 1 / 3
     assert LIST_TYPE["RR"](["x", "y", "b"], GRADES, 2) == 0
     assert LIST_TYPE["Success"](["x", "y", "b"], GRADES, 2) == 0
+    assert LIST_TYPE["accuracy"](["x", "b"], GRADES, None) == 0
 
 
 @pytest.mark.parametrize("name", LIST_TYPE)

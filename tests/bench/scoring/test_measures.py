@@ -36,6 +36,8 @@ FOO = Measure("Foo", lambda _documents, _grades, _cut: 0.5, "half")
         ("R_cap@100", "Rcap@100"),
         ("rcap@100", "Rcap@100"),
         (" RR@010 ", "RR@10"),
+        ("accuracy", "accuracy"),
+        ("ACC", "accuracy"),
     ],
 )
 def test_every_accepted_spelling_has_one_canonical_form(text: str, canonical: str) -> None:
@@ -70,6 +72,8 @@ def test_many_measures_keep_their_order_and_stand_once() -> None:
         ("R@1@2", r"found the cut '1@2'"),
         ("R@٣", r"found the cut '٣'"),
         ("R@9999999999", r"expected a whole number from 1 to 1000000000"),
+        ("accuracy@1", r"measure 'accuracy@1' has a cut, expected none \(1 if the first .*; write accuracy"),
+        ("accuracy@x", r"measure 'accuracy@x' has a cut"),
         ("R", r"measure 'R' has no cut; .* e\.g\. R@100"),
         ("Precision", r"measure 'Precision' has no cut; .* e\.g\. P@100"),
     ],

@@ -10,8 +10,8 @@ import pytest
 
 from bench.types import Corpus, Item, Json, Retriever, Source
 from bench.workspace import Parts, Workspace
-from methods.bm25 import BM25
 from methods.bm25.config import BM25Config
+from methods.bm25.retriever import BM25Retriever
 
 
 class Indexed(NamedTuple):
@@ -54,7 +54,7 @@ def index_of(tmp_path: Path, corpus_of: CorpusOf) -> IndexOf:
     def make(texts: Iterable[str | Item] | Corpus, language: str = "", **config: Any) -> Indexed:
         folder = tmp_path / f"index{next(made)}"
         (folder / "out").mkdir(parents=True)
-        retriever = BM25.retriever(BM25Config(**config))
+        retriever = BM25Retriever(BM25Config(**config))
         corpus = texts if isinstance(texts, Corpus) else corpus_of(texts, language)
         facts = retriever.index(corpus, Workspace(folder / "out", Parts(folder / "parts")))
         return Indexed(retriever, folder / "out", facts)

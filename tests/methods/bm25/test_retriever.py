@@ -22,6 +22,7 @@ from bench.workspace import Parts, Workspace
 from methods.bm25 import BM25, tokens
 from methods.bm25.analyzers import ANALYZERS
 from methods.bm25.config import BM25Config
+from methods.bm25.retriever import BM25Retriever
 
 IndexOf = Callable[..., Any]
 CorpusOf = Callable[..., Corpus]
@@ -39,7 +40,7 @@ def index(corpus: Corpus, folder: Path, **config: Any) -> dict[str, bytes]:
     """Index into `folder/out` with parts in `folder/parts`; return the files."""
     out = folder / "out"
     out.mkdir(parents=True)
-    BM25.retriever(BM25Config(**config)).index(corpus, Workspace(out, Parts(folder.parent / f"{folder.name}-parts")))
+    BM25Retriever(BM25Config(**config)).index(corpus, Workspace(out, Parts(folder.parent / f"{folder.name}-parts")))
     return files(out)
 
 
@@ -91,7 +92,7 @@ def test_rank_bm25_ranks_as_the_library(texts: list[list[str]], data: st.DataObj
     corpus = Corpus("test", Source("test", "test/1", (), lambda: iter(items)))
     with tempfile.TemporaryDirectory() as folder:
         index(corpus, Path(folder) / "x", **BM25.presets["rank-bm25"].values)
-        retriever = BM25.retriever(BM25Config())  # an index says itself what it is
+        retriever = BM25Retriever(BM25Config())  # an index says itself what it is
         (found,) = retriever.search(Path(folder) / "x" / "out", [Item("q", " ".join(query))], 3, "trec")
     assert found.documents == (expected.documents if expected else ())
     assert found.scores == (expected.scores if expected else ())
@@ -160,7 +161,7 @@ def test_interrupted_and_run_again_gives_the_same_bytes(
     parts, outs = Parts(tmp_path / "parts"), [tmp_path / "out1", tmp_path / "out2"]
     for out in outs:
         out.mkdir()
-    retriever = BM25.retriever(BM25Config())
+    retriever = BM25Retriever(BM25Config())
     first = replace(corpus, items=replace(corpus.items, read=broken)) if where == "stream" else corpus
     with pytest.raises(KeyboardInterrupt):
         retriever.index(first, Workspace(outs[0], parts, advance if where == "progress" else steps.append))

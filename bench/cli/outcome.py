@@ -1,0 +1,84 @@
+"""What a person sees of a finished run: tables, tests, what does not apply, where the files are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from bench.cli.output import duration, percent, table
+from bench.contrasts import Contrast
+from bench.pipeline import Outcome
+from bench.scoring.significance import summary
+
+_WIDE = 4  # from so many tasks on, tasks are columns and the table shows the headline measure
+
+Row = Mapping[str, Any]
+
+
+def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast]) -> None:
+    """Print a run: one table a suite, setting and data."""
+    groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in outcome.rows:
+        groups[row["suite"], row["setting"], row["data"]].append(row)
+    primary = {cell.suite.name: cell.suite.primary for cell in outcome.plan.cells}
+    for (suite, setting, data), rows in groups.items():
+        averages = [
+            one for one in outcome.macro if (one["suite"], one["setting"], one["data"]) == (suite, setting, data)
+        ]
+        title = f"{suite} · {setting} · {data} data"
+        tasks = list(dict.fromkeys(str(row["task"]) for row in rows))
+        if len(tasks) < _WIDE:
+            _long(f"{title} · percent", rows, averages)
+        else:
+            _wide(f"{title} · {primary[suite]}, percent", primary[suite], tasks, rows, averages)
+    for contrast in held:
+        click.echo(summary(contrast.first, contrast.second, contrast.measure, contrast.comparison))
+    for cell in outcome.plan.refused:
+        click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
+    for done in outcome.published:
+        click.echo(f"result: {done.path}")
+    work = [stage for stage in ran if stage["state"] == "ran"]
+    ready = len(outcome.plan.steps) - len(work)
+    click.echo(f"{len(work)} stages run in {duration(sum(stage['seconds'] for stage in work))}, {ready} reused")
+
+
+def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> None:
+    """A row a system and task, a column a measure; averages follow."""
+    measures = list(dict.fromkeys(name for row in rows for name in row["measures"]))
+    lines = [
+        (_system(row, rows), _name(row), f"{row['queries']:,}", *(_value(row, name) for name in measures))
+        for row in rows
+    ]
+    lines += [(_system(one, rows), one["name"], "", *(_value(one, name) for name in measures)) for one in averages]
+    table(title, ("system", "task", "queries", *measures), lines, numbers=("queries", *measures))
+
+
+def _wide(title: str, measure: str, tasks: Sequence[str], rows: Sequence[Row], averages: Sequence[Row]) -> None:
+    """A row a system, a column a task (the mean of its legs), for one measure; averages are the last columns."""
+    systems = list(dict.fromkeys(_system(row, rows) for row in rows))
+    names = [name for name in dict.fromkeys(one["name"] for one in averages) if name not in tasks]
+    cells = {(_system(row, rows), row["task"]): _value(row, measure) for row in rows}
+    cells |= {(_system(one, rows), one["name"]): _value(one, measure) for one in averages}
+    columns = [*tasks, *names]
+    short = [name.rpartition("/")[2] if name in tasks else name for name in columns]
+    lines = [(system, *(cells.get((system, name), "—") for name in columns)) for system in systems]
+    table(title, ("system", *short), lines, numbers=short)
+
+
+def _system(row: Row, rows: Sequence[Row]) -> str:
+    """The system's label, with its seed where a run has several."""
+    several = len({one["seed"] for one in rows if one["system"] == row["system"]}) > 1
+    return f"{row['system']} (seed {row['seed']})" if several else str(row["system"])
+
+
+def _name(row: Row) -> str:
+    """The task, with its leg where it has several."""
+    return f"{row['task']} {row['leg']}" if row["leg"] else str(row["task"])
+
+
+def _value(row: Row, measure: str) -> str:
+    """A measure in percent, a dash where there is none."""
+    return percent(row["measures"][measure]) if measure in row["measures"] else "—"

@@ -1,0 +1,169 @@
+"""A prepared corpus on disk: token ids end to end, memory-mapped, with the bounds of sentences and documents.
+
+Layout of the folder (format 1)::
+
+    tokens.bin      ids of all sentences without special tokens; uint16, or uint32 from 65,536 ids on, little endian
+    sentences.npy   int64 [S + 1]: sentence i is tokens[sentences[i] : sentences[i + 1]]
+    documents.npy   int64 [D + 1]: document i holds the sentences documents[i] … documents[i + 1] − 1
+    meta.json       languages in order, each with its documents [first, end); vocabulary, special ids, counts
+    tokenizer/      a Hugging Face fast tokenizer
+
+Conventions: documents are grouped by language, languages sorted by code; a document has at least one sentence, a
+sentence at least one token. Nothing is read into memory but what is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.errors import UsageError
+
+FORMAT = 1
+TOKENS, SENTENCES, DOCUMENTS, META, TOKENIZER = "tokens.bin", "sentences.npy", "documents.npy", "meta.json", "tokenizer"
+SPECIAL = ("cls", "sep", "pad", "mask", "unk")
+"""Names of the special tokens."""
+
+_SMALL = 1 << 16  # vocabularies below it fit in two bytes an id
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Where one language lies, and how much of it there is.
+
+    Args:
+        language: ISO 639 code.
+        first: number of its first document.
+        end: number after its last document.
+        sentences: how many it has.
+        tokens: how many it has.
+    """
+
+    language: str
+    first: int
+    end: int
+    sentences: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What `meta.json` says.
+
+    Args:
+        stretches: the languages in order.
+        vocabulary: number of ids, special ones included.
+        special: ids of the special tokens that the tokenizer has, keys among `SPECIAL`.
+    """
+
+    stretches: tuple[Stretch, ...]
+    vocabulary: int
+    special: Mapping[str, int]
+
+    def dump(self) -> bytes:
+        """As the bytes of `meta.json`."""
+        value = {
+            "format": FORMAT,
+            "languages": [asdict(stretch) for stretch in self.stretches],
+            "vocabulary": self.vocabulary,
+            "special": dict(self.special),
+            "documents": sum(stretch.end - stretch.first for stretch in self.stretches),
+            "sentences": sum(stretch.sentences for stretch in self.stretches),
+            "tokens": sum(stretch.tokens for stretch in self.stretches),
+        }
+        return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+
+    @staticmethod
+    def load(folder: Path) -> Meta:
+        """Read `meta.json` of a folder.
+
+        Raises:
+            UsageError: it is missing, or of another format.
+        """
+        path = folder / META
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            if value["format"] != FORMAT:
+                raise ValueError(f"format {value['format']}, expected {FORMAT}")
+            stretches = tuple(Stretch(**row) for row in value["languages"])
+            return Meta(stretches, value["vocabulary"], value["special"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise UsageError(f"{path}: found {error}, expected the description of a prepared corpus") from error
+
+
+def width(vocabulary: int) -> np.dtype[np.unsignedinteger]:
+    """The type of one id in `tokens.bin`: two bytes where the vocabulary fits, else four."""
+    return np.dtype("<u2") if vocabulary < _SMALL else np.dtype("<u4")
+
+
+class Shards:
+    """Reads a prepared corpus. Opening it maps the files; pages are read when they are touched.
+
+    Args:
+        folder: what stage `prepare` wrote.
+
+    Raises:
+        UsageError: the folder is no prepared corpus, or its files contradict each other.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Map the three arrays and hold their sizes against each other."""
+        meta = Meta.load(folder)
+        self.folder = folder
+        self.vocabulary = meta.vocabulary
+        self.special: Mapping[str, int] = dict(meta.special)
+        self._stretches = {stretch.language: stretch for stretch in meta.stretches}
+        try:
+            self._sentences: npt.NDArray[np.int64] = np.load(folder / SENTENCES, mmap_mode="r", allow_pickle=False)
+            self._documents: npt.NDArray[np.int64] = np.load(folder / DOCUMENTS, mmap_mode="r", allow_pickle=False)
+            self._tokens = np.memmap(folder / TOKENS, dtype=width(meta.vocabulary), mode="r")
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{folder}: found {error}, expected a prepared corpus") from error
+        end = meta.stretches[-1].end if meta.stretches else 0
+        sizes = (len(self._documents) - 1, int(self._documents[-1]), int(self._sentences[-1]))
+        if sizes != (end, len(self._sentences) - 1, len(self._tokens)):
+            raise UsageError(f"{folder}: found files of different preparations, expected one; prepare the corpus again")
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages, in order."""
+        return tuple(self._stretches)
+
+    @property
+    def tokenizer_folder(self) -> Path:
+        """The folder of the tokenizer that made the ids."""
+        return self.folder / TOKENIZER
+
+    def documents(self, language: str) -> range:
+        """The numbers of a language's documents. Raises `KeyError` for a language that is not there."""
+        stretch = self._stretches[language]
+        return range(stretch.first, stretch.end)
+
+    def tokens_of(self, language: str) -> int:
+        """How many tokens a language has. Raises `KeyError` for a language that is not there."""
+        return self._stretches[language].tokens
+
+    def sentence_count(self, document: int) -> int:
+        """How many sentences a document has, at least one."""
+        return int(self._documents[document + 1] - self._documents[document])
+
+    def sentence_counts(self, documents: range) -> npt.NDArray[np.int64]:
+        """How many sentences each of consecutive documents has, `[len(documents)]`."""
+        counts: npt.NDArray[np.int64] = np.diff(self._documents[documents.start : documents.stop + 1])
+        return counts
+
+    def sentence(self, document: int, i: int) -> npt.NDArray[np.unsignedinteger]:
+        """The ids of sentence `i` (from 0) of a document, a view of the mapped file.
+
+        Raises:
+            IndexError: the document has no such sentence.
+        """
+        if not 0 <= i < self.sentence_count(document):
+            raise IndexError(f"document {document} has {self.sentence_count(document)} sentences, there is no {i}")
+        at = int(self._documents[document]) + i
+        return self._tokens[int(self._sentences[at]) : int(self._sentences[at + 1])]

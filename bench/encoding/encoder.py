@@ -1,0 +1,155 @@
+"""The encoder of the harness: a Hugging Face folder and its contract → vectors of items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from bench.data import tokenizer
+from bench.dense import Contract, Role
+from bench.encoding.packed import budget, first_position, forward, load_model, longest, pack, pool
+from bench.errors import BenchError, UsageError
+from bench.types import Item
+
+_CPU_TOKENS, _DEVICE_TOKENS = 2_048, 65_536  # a batch stays in the processor's cache; a device wants more at once
+
+
+class TorchEncoder:
+    """Encodes items as a contract says. Vectors depend on the text and the contract; on nothing else beyond 1e-5.
+
+    Args:
+        model: in evaluation mode (`bench.encoding.packed.load_model`).
+        words: the model's tokenizer.
+        contract: how texts become vectors.
+        batch_tokens: tokens of a batch; None for what suits the device.
+        threads: of the processor while it encodes; None leaves them as they are.
+
+    Raises:
+        UsageError: the contract keeps more tokens than the model has positions, or reads a layer that it lacks.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        words: PreTrainedTokenizerBase,
+        contract: Contract,
+        batch_tokens: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        _fits(model, contract)
+        self._model, self._words, self._contract = model, words, contract
+        self._batch_tokens = batch_tokens or (_CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS)
+        self._threads = threads
+
+    def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
+        """Return vectors `[n, d]`, float32, one row an item, in the order of the items.
+
+        Raises:
+            BenchError: a vector is not finite.
+        """
+        sequences = self._tokens([self.text(item, role) for item in items], role)
+        vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
+        with torch.inference_mode(), _threads(self._threads), self._precision():
+            for batch in budget([len(sequence) for sequence in sequences], self._batch_tokens):
+                packed = pack([sequences[at] for at in batch], first_position(self._model)).to(self._model.device)
+                pooled = pool(forward(self._model, packed, self._contract.layer), packed, self._contract.pooling)
+                vectors[batch] = pooled.numpy(force=True)
+        _finite(vectors, items, role, self._contract)
+        return unit(vectors) if self._contract.normalise else vectors
+
+    def text(self, item: Item, role: Role) -> str:
+        """Return what is tokenised: prompt, title where there is one and the contract wants it, text."""
+        if role == "query":
+            return self._contract.query_prompt + item.text
+        joint = self._contract.title
+        parts = [item.text] if joint is None else [part for part in (item.title, item.text) if part]
+        return self._contract.passage_prompt + (joint or "").join(parts)
+
+    def _tokens(self, texts: list[str], role: Role) -> list[list[int]]:
+        """Tokenise with special tokens, cut at the contract's length."""
+        if not texts:
+            return []
+        length = self._contract.query_length if role == "query" else self._contract.passage_length
+        found: list[list[int]] = self._words(
+            texts, truncation=True, max_length=length, return_attention_mask=False, return_token_type_ids=False
+        )["input_ids"]
+        return [ids or [self._words.cls_token_id] for ids in found]  # empty where no special tokens are added
+
+    def _precision(self) -> AbstractContextManager[object]:
+        """Run the forward pass in the contract's precision."""
+        if self._contract.dtype == "float32":
+            return nullcontext()
+        return torch.autocast(self._model.device.type, torch.bfloat16)
+
+
+def load(
+    folder: Path,
+    device: str = "cpu",
+    threads: int | None = None,
+    contract: Contract | None = None,
+    batch_tokens: int | None = None,
+) -> TorchEncoder:
+    """Load an encoder's folder.
+
+    Args:
+        folder: a Hugging Face folder with tokenizer and, unless one is given, `contract.json`.
+        device: `cpu`, `cuda`, `cuda:N` or `mps`.
+        threads: of the processor; None leaves them as they are.
+        contract: instead of the folder's.
+        batch_tokens: tokens of a batch; None for what suits the device.
+
+    Raises:
+        UsageError: something is missing or cannot be read, or contract and model do not go together.
+    """
+    contract = contract or Contract.load(folder)
+    if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
+        raise UsageError(f"{folder}: found no tokenizer.json, expected a folder with the tokenizer's files")
+    return TorchEncoder(load_model(folder, device), tokenizer.load(folder), contract, batch_tokens, threads)
+
+
+def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Scale rows `[n, d]` to length 1; a row of zeros stays."""
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    scaled: npt.NDArray[np.float32] = np.divide(vectors, np.maximum(lengths, 1e-12)).astype(np.float32)
+    return scaled
+
+
+def _fits(model: PreTrainedModel, contract: Contract) -> None:
+    """Refuse a contract that the model cannot fulfil."""
+    bound, layers = longest(model), model.config.num_hidden_layers
+    for role, length in (("query", contract.query_length), ("passage", contract.passage_length)):
+        if bound is not None and length > bound:
+            raise UsageError(
+                f"the contract keeps {length} tokens of a {role}, but the model has positions for {bound}; "
+                f"set {role}_length to {bound} or less"
+            )
+    if not -1 <= contract.layer <= layers:
+        raise UsageError(f"the contract reads layer {contract.layer}, expected −1 (the last) to {layers}")
+
+
+def _finite(vectors: npt.NDArray[np.float32], items: Sequence[Item], role: Role, contract: Contract) -> None:
+    """Refuse vectors that cannot be searched."""
+    faults = np.flatnonzero(~np.isfinite(vectors).all(1))
+    if faults.size:
+        hint = "; try dtype float32" if contract.dtype != "float32" else ""
+        raise BenchError(
+            f"the vectors of {faults.size} of {len(items)} items are not finite, the first of {role} "
+            f"{items[faults[0]].id!r}; the weights are broken, or the training diverged{hint}"
+        )
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Set the processor's threads and put them back: sums over other numbers of threads round otherwise."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,66 @@
+"""What methods are pretrained on: documents and dialogues. No text of it is said twice, in no other language either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.dense import Document
+from bench.mini.draws import Draws
+from bench.mini.languages import LANGUAGES
+from bench.mini.latent import story
+from bench.mini.records import source
+from bench.mini.settings import DEFAULT, WorldSettings
+from bench.mini.writer import writer
+from bench.types import Source
+
+_LENGTH = (6, 12)
+_TURNS = (4, 10)
+
+
+def documents(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Document]:
+    """Yield the pretraining documents of a language, `settings.documents` of them, with ids like `en-12`."""
+    write = writer(settings, language)
+    for number in range(settings.documents):
+        draws = Draws(settings.seed, "document", language, number)
+        told = story(settings, draws, draws.between(*_LENGTH))
+        sentences = tuple(write.sentence(thought, draws) for thought in told.thoughts)
+        yield Document(f"{language}-{number}", language, sentences, write.title(told, draws))
+
+
+def dialogues(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Document]:
+    """Yield sessions of two speakers in turn, one sentence an utterance, with ids like `dialogue-en-12`.
+
+    An utterance may be a question, which the next one follows along the scenes; there are a third as many sessions as
+    documents.
+    """
+    write = writer(settings, language)
+    for number in range(max(1, settings.documents // 3)):
+        draws = Draws(settings.seed, "dialogue", language, number)
+        told = story(settings, draws, draws.between(*_TURNS))
+        turns = (
+            write.question(thought, draws) if draws.chance(1 / 3) else write.sentence(thought, draws)
+            for thought in told.thoughts
+        )
+        yield Document(f"dialogue-{language}-{number}", language, tuple(turns))
+
+
+def corpus(settings: WorldSettings = DEFAULT, languages: tuple[str, ...] = tuple(LANGUAGES)) -> Source[Document]:
+    """Name the pretraining documents of several languages, one language after the other."""
+    return source(settings, f"pretraining {'+'.join(languages)}", _documents_of, languages)
+
+
+def dialogue_corpus(
+    settings: WorldSettings = DEFAULT, languages: tuple[str, ...] = tuple(LANGUAGES)
+) -> Source[Document]:
+    """Name the dialogues of several languages, one language after the other."""
+    return source(settings, f"dialogues {'+'.join(languages)}", _dialogues_of, languages)
+
+
+def _documents_of(settings: WorldSettings, languages: tuple[str, ...]) -> Iterator[Document]:
+    for language in languages:
+        yield from documents(language, settings)
+
+
+def _dialogues_of(settings: WorldSettings, languages: tuple[str, ...]) -> Iterator[Document]:
+    for language in languages:
+        yield from dialogues(language, settings)

@@ -1,0 +1,123 @@
+"""What precedes the test of a dense method: machine, backbone, corpus and budget, resolved from options and profile."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.dense import Document
+from bench.errors import UsageError
+from bench.types import Json, Source
+
+if TYPE_CHECKING:
+    from bench.config import RunConfig
+    from bench.profiles import Profile
+    from bench.request import Request
+    from bench.store import Store
+
+MINI = "mini"
+_MOST_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Compute:
+    """The machine, as far as it can change bytes.
+
+    Args:
+        device: `cpu`, `cuda`, `cuda:N` or `mps`.
+        threads: of the processor.
+    """
+
+    device: str
+    threads: int
+
+    def identity(self) -> dict[str, Json]:
+        """The class of device (not its number) and the threads."""
+        return {"device": self.device.partition(":")[0], "threads": self.threads}
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """What a dense method is pretrained from, on and for how long.
+
+    Args:
+        backbone: `scratch:LxH`, a folder or a Hugging Face id.
+        corpus: the name of the corpus.
+        documents: its documents.
+        digest: what decides the documents (reader and hashes of files).
+        tokens: the budget.
+    """
+
+    backbone: str
+    corpus: str
+    documents: Source[Document]
+    digest: Json
+    tokens: int
+
+    @property
+    def scratch(self) -> bool:
+        """Whether the backbone has random weights and a tokenizer trained on the corpus."""
+        return self.backbone.startswith("scratch:")
+
+
+def compute(request: Request, size: Profile, run: RunConfig) -> Compute:
+    """Choose device and threads.
+
+    Raises:
+        UsageError: a device that is not there.
+    """
+    device = size.device if request.device == "auto" else request.device
+    if device != "cpu":
+        _check_device(device, request.device == "auto", size)
+    return Compute(device, run.compute.threads or min(os.cpu_count() or 1, _MOST_THREADS))
+
+
+def _check_device(device: str, by_profile: bool, size: Profile) -> None:
+    import torch
+
+    kind, _, number = device.partition(":")
+    there = torch.backends.mps.is_available() if kind == "mps" else torch.cuda.is_available()
+    if there and int(number or 0) < (torch.cuda.device_count() if kind == "cuda" else 1):
+        return
+    asked = f"profile {size.name} wants device {device}" if by_profile else f"found --device {device}"
+    raise UsageError(
+        f"{asked}, but torch {torch.__version__} sees none here; type --device cpu, or look at `bench doctor`"
+    )
+
+
+def pretraining(request: Request, size: Profile, run: RunConfig, store: Store) -> Pretraining:
+    """Choose backbone, corpus and budget: the options, else the profile's.
+
+    Raises:
+        UsageError: a corpus that is not there, or a profile that names none.
+    """
+    name = request.corpus or (MINI if size.data == MINI else None)
+    if name is None:
+        raise UsageError(f"profile {size.name} names no pretraining corpus yet; type --corpus FOLDER, or --corpus mini")
+    tokens = run.budget.tokens or size.budget
+    if tokens is None:
+        raise UsageError(f"profile {size.name} names no token budget; type --set budget.tokens=100000000, for instance")
+    documents = _documents(name, run.data.language)
+    digest: dict[str, Json] = {
+        "reader": documents.reader,
+        "files": [store.hash_input(path) for path in documents.files],
+    }
+    return Pretraining(request.backbone or size.backbone, _short(name), documents, digest, tokens)
+
+
+def _documents(name: str, language: str | None) -> Source[Document]:
+    """The documents of `mini` or of a folder or file."""
+    if name == MINI:
+        from bench.mini import corpus
+
+        return corpus()
+    from bench.data.documents import documents
+
+    return documents(name, language)
+
+
+def _short(name: str) -> str:
+    """A corpus's name without its place on this machine."""
+    return Path(name).name or name

@@ -1,0 +1,7 @@
+"""The toolkit for whoever writes a trainer: losses, views, probes, and the one loop that trains, logs and resumes.
+
+This package itself and `config` import no torch; everything else in it does.
+"""
+
+ENCODER, LOG = "encoder", "log.jsonl"
+"""What a training writes: the folder of the encoder, and one JSON object a line."""

@@ -1,0 +1,127 @@
+"""The settings that every trained method has; a method adds its own by subclassing."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from bench.config import Config, setting
+
+SHORTEST = 3
+"""Tokens of the shortest sequence worth encoding: first token, one of the text, last token."""
+
+
+class TrainingConfig(Config):
+    """What decides a training beside the method's own idea. The defaults fit `scratch:2x128` and a minute."""
+
+    learning_rate: float = setting(
+        2e-3,
+        gt=0,
+        source="ours: tried for scratch:2x128 on the mini world; backbones trained before want 3e-5 to 5e-5",
+        help="peak of the learning rate",
+    )
+    warm_up: float = setting(
+        0.1,
+        ge=0,
+        lt=1,
+        source="coCondenser's published recipe (luyug/Condenser): warm-up over a tenth of the training",
+        help="share of the token budget during which the learning rate rises from 0; then it falls to 0, both linearly",
+    )
+    weight_decay: float = setting(
+        0.01,
+        ge=0,
+        source="MSM's code, Contriever and coCondenser alike",
+        help="decay of weight matrices; biases and normalisation layers have none",
+    )
+    beta1: float = setting(0.9, ge=0, lt=1, source="AdamW's usual value", help="AdamW's first decay rate")
+    beta2: float = setting(
+        0.999, ge=0, lt=1, source="AdamW's usual value; MSM and Contriever use 0.98", help="AdamW's second decay rate"
+    )
+    epsilon: float = setting(
+        1e-8,
+        gt=0,
+        source="AdamW's usual value; MSM and Contriever use 1e-6",
+        help="AdamW's guard against division by 0",
+    )
+    clip: float | None = setting(
+        1.0,
+        gt=0,
+        source="ours: guards the first steps of random weights; MSM and Contriever do not clip (nothing)",
+        help="longest gradient, as a norm over all weights; nothing: no bound",
+    )
+    pairs: int = setting(
+        64,
+        ge=2,
+        source="CCP's ablations: 64; enough for the mini world",
+        help="pairs in a batch, each of another document of one language; the others are its negatives",
+    )
+    accumulate: int = setting(
+        1,
+        ge=1,
+        source="ours: a batch of the papers is one batch here if memory allows",
+        help="batches whose gradients are averaged before a step; negatives stay within each batch",
+    )
+    temperature: float = setting(
+        0.1,
+        gt=0,
+        source="CCP, table 5 (best), and MSM's code (default)",
+        help="what similarities are divided by before the softmax",
+    )
+    sentence_tokens: int = setting(
+        64,
+        ge=SHORTEST,
+        source="MSM: sentences of at most 64 tokens",
+        help="tokens kept of a sentence, special ones included",
+    )
+    language_exponent: float = setting(
+        0.3,
+        ge=0,
+        le=1,
+        source="MSM's code, as XLM-R: 0.3",
+        help="languages are drawn as their share of the tokens to this power: 0 all alike, 1 as they come",
+    )
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32",
+        source="ours: float32 is exact to resume and quick on small models; bfloat16 saves time on GPUs",
+        help="of the forward pass; weights, optimiser and losses stay float32",
+    )
+    log_every: int = setting(
+        10, ge=1, source="ours: a line a second on the mini world", help="steps between two lines of the log"
+    )
+    probe_every: int = setting(
+        200,
+        ge=1,
+        source="ours: less than 5 % of the time on the mini world",
+        help="steps between two looks at held-out pairs for signs of collapse",
+    )
+    probe_pairs: int = setting(
+        32,
+        ge=2,
+        source="ours: chance is 1/32, and the rank of 64 vectors says something at 128 dimensions",
+        help="held-out pairs of each language; their documents are never trained on",
+    )
+    probe_languages: int = setting(
+        4, ge=1, source="ours: enough to see a language fail", help="languages that are probed, the largest ones"
+    )
+    checkpoint_seconds: float = setting(
+        60.0,
+        idle=True,
+        gt=0,
+        source="ours: what a kill may cost",
+        help="seconds between two checkpoints; changes no result",
+    )
+    checkpoint_tokens: int | None = setting(
+        None,
+        idle=True,
+        ge=1,
+        source="ours: seconds say what a kill costs",
+        help="tokens between two checkpoints, where they come sooner; nothing: by seconds alone; changes no result",
+    )
+
+    @model_validator(mode="after")
+    def _betas(self) -> Self:
+        """Refuse a first decay rate above the second, under which AdamW can diverge."""
+        if self.beta1**2 > self.beta2:
+            raise ValueError(f"beta1 is {self.beta1} and beta2 {self.beta2}; AdamW diverges unless beta1² ≤ beta2")
+        return self

@@ -1,0 +1,162 @@
+"""Contrastive losses as pure functions.
+
+Conventions: n anchors, m candidates, d dimensions. Means over anchors unless said otherwise. Half-precision input is
+computed in float32, float64 stays float64. A candidate that must not count has the logit −inf, never a large number.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch.nn import functional
+
+Similarity = Literal["dot", "cos"]
+Reduction = Literal["mean", "sum", "none"]
+
+_TINY = 1e-12  # of a norm, below which a vector counts as zero
+
+
+def similarities(queries: torch.Tensor, keys: torch.Tensor, similarity: Similarity = "dot") -> torch.Tensor:
+    """Return the similarity of every query and every key.
+
+    Args:
+        queries: `[n, d]`.
+        keys: `[m, d]`.
+        similarity: `dot`, or `cos` for vectors scaled to unit length first.
+
+    Returns:
+        `[n, m]`, float32 or float64.
+
+    Raises:
+        ValueError: the shapes do not go together, or the similarity is unknown.
+    """
+    if queries.ndim != 2 or keys.ndim != 2 or queries.shape[1] != keys.shape[1]:
+        raise ValueError(f"found queries {list(queries.shape)} and keys {list(keys.shape)}, expected [n, d] and [m, d]")
+    if similarity not in ("dot", "cos"):
+        raise ValueError(f"found similarity {similarity!r}, expected dot or cos")
+    left, right = _wide(queries), _wide(keys)
+    if similarity == "cos":
+        left, right = functional.normalize(left, dim=1, eps=_TINY), functional.normalize(right, dim=1, eps=_TINY)
+    return left @ right.T
+
+
+def info_nce(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    positives: torch.Tensor | None = None,
+    *,
+    temperature: float = 1.0,
+    similarity: Similarity = "dot",
+    negatives: torch.Tensor | None = None,
+    forbidden: torch.Tensor | None = None,
+    symmetric: bool = False,
+    reduction: Reduction = "mean",
+) -> torch.Tensor:
+    """Tell each query's key from all others: cross-entropy over similarities.
+
+    `L = −1/n Σ_i log softmax_j(s(q_i, k_j) / τ)[positives_i]`, j over all keys and all further negatives. With it one
+    has ICT (dot, τ 1), Contriever's in-batch variant (dot, τ 0.05), DPR (dot, τ 1, keys in the order positive, hard
+    negative, …), MoCo (one key a query with `forbidden`, negatives from a queue) and, symmetric, CLIP's form.
+
+    Args:
+        queries: `[n, d]`.
+        keys: `[m, d]`; every one is a candidate of every query.
+        positives: place of each query's key, int64 `[n]`; None: query i belongs to key i.
+        temperature: τ > 0.
+        similarity: `dot` or `cos`.
+        negatives: `[b, d]` further candidates that are nobody's key, e.g. a queue; they never are anchors.
+        forbidden: bool `[n, m]`, keys that must not be candidates of a query, e.g. translations of its own key.
+        symmetric: average with the other direction, in which each positive key tells its query from all queries.
+        reduction: `mean` or `sum` over anchors; `none` for `[n]` (symmetric: the mean of both directions).
+
+    Returns:
+        A scalar, or `[n]`.
+
+    Raises:
+        ValueError: shapes that do not go together, a positive that is forbidden or out of range, τ ≤ 0, or, where
+            symmetric, one key that belongs to two queries.
+
+    Source: van den Oord et al. 2018 (InfoNCE); Karpukhin et al. 2020 (DPR), eq. 2; Lee et al. 2019 (ICT), eq. 4.
+    """
+    if not temperature > 0:
+        raise ValueError(f"found temperature {temperature}, expected a number > 0")
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"found reduction {reduction!r}, expected mean, sum or none")
+    logits = similarities(queries, keys, similarity) / temperature  # [n, m]
+    places = _places(positives, queries, keys)
+    if forbidden is not None:
+        logits = logits.masked_fill(_allowed_shape(forbidden, logits, places), float("-inf"))
+    every = logits
+    if negatives is not None:
+        further = similarities(queries, negatives, similarity) / temperature
+        every = torch.cat([logits, further], dim=1)  # [n, m + b]
+    losses = functional.cross_entropy(every, places, reduction="none")
+    if symmetric:
+        if places.unique().numel() != places.numel():
+            raise ValueError(f"found {places.unique().numel()} keys for {places.numel()} queries, expected one each")
+        back = logits[:, places].T  # [n, n]: row i are the queries as candidates of query i's key
+        own = torch.arange(len(places), device=places.device)
+        losses = (losses + functional.cross_entropy(back, own, reduction="none")) / 2
+    if reduction == "none":
+        return losses
+    return losses.sum() if reduction == "sum" else losses.mean()
+
+
+def paired_info_nce(
+    rows: torch.Tensor, *, temperature: float = 1.0, similarity: Similarity = "dot", reduction: Reduction = "mean"
+) -> torch.Tensor:
+    """Tell each row's partner from all other rows; rows 2i and 2i + 1 belong together.
+
+    Args:
+        rows: `[2n, d]`; candidates of a row are all rows but itself.
+        temperature: τ > 0.
+        similarity: `dot` or `cos`.
+        reduction: `mean` or `sum` over the 2n rows, or `none`.
+
+    Returns:
+        A scalar, or `[2n]`.
+
+    Raises:
+        ValueError: an odd number of rows, or as `info_nce` does.
+
+    Source: Gao and Callan 2022 (coCondenser), eq. 3, as luyug/Condenser computes it.
+    """
+    if rows.ndim != 2 or len(rows) % 2 or not len(rows):
+        raise ValueError(f"found rows {list(rows.shape)}, expected [2n, d]")
+    partners = torch.arange(len(rows), device=rows.device) ^ 1  # 0 ↔ 1, 2 ↔ 3, …
+    own = torch.eye(len(rows), dtype=torch.bool, device=rows.device)
+    return info_nce(
+        rows, rows, partners, temperature=temperature, similarity=similarity, forbidden=own, reduction=reduction
+    )
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    """Half precision as float32, since a softmax over its logits would lose what it is about."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def _places(positives: torch.Tensor | None, queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    """Return the place of each query's key, `[n]`, checked."""
+    n, m = len(queries), len(keys)
+    if positives is None:
+        if n > m:
+            raise ValueError(f"found {n} queries and {m} keys, expected a key for each query")
+        return torch.arange(n, device=queries.device)
+    if list(positives.shape) != [n]:
+        raise ValueError(f"found positives {list(positives.shape)} for {n} queries, expected [{n}]")
+    low, high = (int(positives.min()), int(positives.max())) if n else (0, 0)
+    if low < 0 or high >= m:
+        raise ValueError(f"found positives {low} to {high}, expected 0 to {m - 1}")
+    return positives
+
+
+def _allowed_shape(forbidden: torch.Tensor, logits: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Return the mask if it fits the logits and leaves every positive in."""
+    if forbidden.shape != logits.shape or forbidden.dtype != torch.bool:
+        raise ValueError(
+            f"found forbidden {list(forbidden.shape)} of {forbidden.dtype}, expected {list(logits.shape)} of torch.bool"
+        )
+    if bool(forbidden.gather(1, places[:, None]).any()):
+        raise ValueError("found a positive among the forbidden keys, expected it among the candidates")
+    return forbidden

@@ -1,0 +1,101 @@
+"""How the site writes: numbers, names of files, text that cannot act, Markdown without HTML, cells of CSV."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+from markupsafe import Markup
+
+from bench.scoring.significance import points
+
+MISSING = "—"
+_DIGITS = 6
+
+
+def fraction(value: float) -> float:
+    """Round a number to what files hold: more digits are noise, and not the same on every machine.
+
+    Pages print from the rounded number, so that none of them differs from the file beside it.
+    """
+    return round(value, _DIGITS)
+
+
+def number(value: float | None) -> str:
+    """Print a fraction in percent with one decimal, `—` for what is not there."""
+    return MISSING if value is None else points(fraction(value))
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """Print an interval in percent: `[46.8, 49.0]`, `—` for what is not there."""
+    return MISSING if low is None or high is None else f"[{number(low)}, {number(high)}]"
+
+
+def place(ranks: tuple[int, int] | None) -> str:
+    """Print a rank interval: `3`, `1–2`, `—` for a row without rank."""
+    if ranks is None:
+        return MISSING
+    first, last = ranks
+    return f"{first}" if first == last else f"{first}–{last}"
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """Print a count with thousands separated and its noun: `1 query`, `8,661 queries`."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def listed(names: list[str]) -> str:
+    """Join names as a sentence does: `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def slug(name: str) -> str:
+    """Make a file name of `a-z 0-9 -` that cannot leave its folder; what that would lose is told apart by a hash."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80]
+    if plain and plain == name:
+        return plain
+    return f"{plain or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def visible(text: str) -> str:
+    """Show control characters, and those that turn the direction of text, by their code points (`U+202E`)."""
+    return "".join(
+        f"[U+{ord(char):04X}]"
+        if unicodedata.category(char) in {"Cc", "Cf", "Cs"} and char not in "\n\u200c\u200d"
+        else char
+        for char in text
+    )
+
+
+def finished(value: object) -> object:
+    """What every value passes on its way into a page: text is made visible, HTML made by us stays."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def cell(text: str) -> str:
+    """Write a text so that a spreadsheet reads no formula into it."""
+    shown = visible(text).replace("\n", "\\n")
+    return f"'{shown}" if shown[:1] in {"=", "+", "-", "@"} else shown
+
+
+def markdown(text: str, *, headings: int = 2) -> Markup:
+    """Render a card: CommonMark with tables, no HTML, no pictures, links to the web alone.
+
+    Args:
+        text: Markdown; HTML in it is shown as text.
+        headings: how many levels they go down, to stand below the page's own.
+    """
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    parser.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign] # its documented way
+    tokens = parser.parse(visible(text.replace("\r\n", "\n").replace("\t", "    ")))
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(6, int(token.tag[1:]) + headings)}"
+        if token.type == "th_open":
+            token.attrSet("scope", "col")
+        if align := token.attrs.pop("style", None):  # the site's policy allows no style attributes
+            token.attrSet("class", str(align).replace("text-align:", "to-"))
+    return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 (the renderer escapes all text)

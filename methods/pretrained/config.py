@@ -1,0 +1,47 @@
+"""The settings of pretrained encoders."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bench.config import Config, setting
+
+_SAID = (
+    "ours: the model's own files say it best (modules.json and its like); else as `methods/pretrained/README.md` says"
+)
+
+
+class PretrainedConfig(Config):
+    """Which encoder, and how it reads texts where its files shall not decide."""
+
+    model: str = setting(
+        "",
+        source="ours: there is no model to prefer; name one, or take a preset",
+        help="a folder, or a Hugging Face id with @REVISION where it is pinned",
+    )
+    pooling: Literal["cls", "mean"] | None = setting(
+        None,
+        source=_SAID,
+        help="what stands for a text: the first token or the mean over all tokens; nothing: what the model says",
+    )
+    layer: int = setting(
+        -1, ge=-1, source="ours: the last layer, as sentence-transformers reads", help="hidden layer read, −1 the last"
+    )
+    normalise: bool | None = setting(None, source=_SAID, help="scale vectors to length 1; nothing: what the model says")
+    similarity: Literal["cos", "dot"] | None = setting(
+        None, source=_SAID, help="how vectors are compared; nothing: what the model says"
+    )
+    query_prompt: str | None = setting(None, source=_SAID, help="put before a query; nothing: what the model says")
+    passage_prompt: str | None = setting(None, source=_SAID, help="put before a passage; nothing: what the model says")
+    query_tokens: int | None = setting(
+        None, ge=3, source=_SAID, help="tokens kept of a query, special ones included; nothing: what the model says"
+    )
+    passage_tokens: int | None = setting(
+        None, ge=3, source=_SAID, help="tokens kept of a passage, special ones included; nothing: what the model says"
+    )
+    title: bool = setting(
+        True, source="Contriever's and E5's code: title, a space, text", help="put the title before a passage's text"
+    )
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32", source="ours: exact unless asked otherwise", help="of the forward pass"
+    )

@@ -1,0 +1,148 @@
+"""What a model's files say about how it is read: sentence-transformers' small JSON files, without that library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench.dense import CONTRACT, Contract
+from bench.errors import UsageError
+
+_FILES = (
+    CONTRACT,
+    "config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "*/config.json",
+)
+# Families whose positions begin behind the padding id, so that fewer are left than the config says.
+_OFFSET = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
+_MODES = {"cls": "cls", "mean": "mean"}
+_SIMILARITIES = {None: "cos", "cosine": "cos", "dot": "dot", "dot_product": "dot"}
+_LONGEST = 512  # tokens kept where the files say nothing: what such models are trained on at most
+
+
+@cache
+def contract(model: str) -> Contract:
+    """Read how a model wants to be read; fetches a few small files if it is given by its id.
+
+    A folder with a `contract.json` of ours is read as that says. A folder of sentence-transformers is read as its
+    modules say. Any other: mean over the last layer, compared by cosine, no prompts, 512 tokens or as many as it has
+    positions for.
+
+    Args:
+        model: a folder, or a Hugging Face id with `@REVISION` where it is pinned.
+
+    Raises:
+        UsageError: it cannot be found, or its files say what a contract cannot hold.
+    """
+    folder = _folder(model)
+    if (folder / CONTRACT).is_file():
+        return Contract.load(folder)
+    config = _json(folder / "config.json")
+    modules = _json(folder / "modules.json") if (folder / "modules.json").is_file() else None
+    tokens = min(_LONGEST, _positions(config) or _LONGEST)
+    if modules is None:
+        return Contract(similarity="cos", query_length=tokens, passage_length=tokens)
+    kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+    strange = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
+    if strange or kinds[:2] != ["Transformer", "Pooling"]:
+        raise UsageError(
+            f"model {model}: found the modules {', '.join(kinds)}, expected Transformer, Pooling and perhaps "
+            "Normalize; other modules are not supported"
+        )
+    own = folder / modules[0]["path"]  # where the Transformer's own files lie, mostly the folder itself
+    sizes = _optional(own / "sentence_bert_config.json")
+    if sizes.get("do_lower_case"):
+        raise UsageError(f"model {model}: found do_lower_case, expected a tokenizer that lowers the case itself")
+    said = _optional(folder / "config_sentence_transformers.json")
+    query, passage = _prompts(said)
+    pooling = _pooling(model, _json(folder / modules[1]["path"] / "config.json"), prompted=bool(query or passage))
+    length = int(sizes.get("max_seq_length") or tokens)
+    return Contract(
+        pooling="cls" if pooling == "cls" else "mean",
+        normalise="Normalize" in kinds,
+        similarity=_similarity(model, said.get("similarity_fn_name")),
+        query_prompt=query,
+        passage_prompt=passage,
+        query_length=length,
+        passage_length=length,
+    )
+
+
+def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> str:
+    """Read `1_Pooling/config.json`, in its older form (a switch a mode) or its newer one (the mode's name)."""
+    if "pooling_mode" in config:
+        given = config["pooling_mode"]
+        modes = [given] if isinstance(given, str) else list(given)
+    else:
+        marks = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+        modes = [marks.get(key, key) for key, on in config.items() if key.startswith("pooling_mode_") and on]
+    if len(modes) != 1 or modes[0] not in _MODES:
+        raise UsageError(f"model {model}: found pooling {', '.join(modes) or 'of no kind'}, expected cls or mean")
+    if prompted and config.get("include_prompt") is False and modes[0] == "mean":
+        raise UsageError(f"model {model}: found a mean that leaves the prompt out, expected one over all tokens")
+    return _MODES[modes[0]]
+
+
+def _prompts(said: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the prompts of queries and of passages, empty where there is none."""
+    prompts, default = said.get("prompts") or {}, said.get("default_prompt_name")
+    usual = prompts.get(default, "") if default else ""
+    passages = (prompts[name] for name in ("document", "passage", "corpus") if name in prompts)
+    return prompts.get("query", usual), next(passages, usual)
+
+
+def _similarity(model: str, name: str | None) -> Any:
+    """Return our name of a similarity; sentence-transformers compares by cosine where nothing is said."""
+    if name not in _SIMILARITIES:
+        raise UsageError(f"model {model}: found similarity {name}, expected cosine or dot")
+    return _SIMILARITIES[name]
+
+
+def _positions(config: Mapping[str, Any]) -> int | None:
+    """Tokens that a model has positions for, None where its config does not say."""
+    bound = config.get("max_position_embeddings")
+    if not isinstance(bound, int) or bound < 1:
+        return None
+    return bound - (int(config.get("pad_token_id") or 0) + 1) * (config.get("model_type") in _OFFSET)
+
+
+def _folder(model: str) -> Path:
+    """Return the folder with a model's small files, fetched if need be."""
+    folder = Path(model).expanduser()
+    if model and folder.is_dir():
+        return folder
+    if not model or model.startswith(("/", ".", "~")):
+        raise UsageError(
+            f"found model {model!r}, expected a folder or a Hugging Face id; "
+            "type --set method.model=NAME, or --preset NAME"
+        )
+    from huggingface_hub import snapshot_download
+
+    name, _, revision = model.partition("@")
+    try:
+        return Path(snapshot_download(name, revision=revision or None, allow_patterns=list(_FILES)))
+    except (OSError, ValueError) as error:  # the hub's own errors are of these kinds
+        why = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UsageError(
+            f"model {model}: found no such folder, and it can be neither fetched nor found in the cache ({why}); "
+            f"fetch it where there is a network (hf download {name}) and set HF_HOME to that cache, or give a folder"
+        ) from error
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    """Read a JSON object, empty where there is no file."""
+    return dict(_json(path)) if path.is_file() else {}
+
+
+def _json(path: Path) -> Any:
+    """Read JSON. Raises `UsageError` where it is missing or broken."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: found {error}, expected JSON of a model") from error

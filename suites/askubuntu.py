@@ -1,0 +1,160 @@
+"""AskUbuntu: rank the 20 questions that BM25 found for a question, duplicates first (Lei et al. 2016).
+
+Protocol and counts: the card (`suites/cards/askubuntu.md`). The official files are looked for under the folder of data
+as `askubuntu/{dev,test}.txt` and `askubuntu/text_tokenized.txt.gz`. The candidates and judgements are served without
+the texts too, so that a run can be scored where only they are; asking for a text then says what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.data import candidates, official
+from bench.errors import UsageError
+from bench.hookspecs import hookimpl
+from bench.types import Corpus, DataRequest, Item, Leg, Macro, Source, Suite, Task
+
+NAME = "askubuntu"
+MEASURES = ("AP", "RR", "P@1", "P@5")
+DEPTH = 20
+LANGUAGE = "en"
+TEXTS = "text_tokenized.txt"
+URL = "https://github.com/taolei87/askubuntu"
+
+
+@dataclass(frozen=True)
+class Split:
+    """One file of candidates.
+
+    Args:
+        queries: with a similar question among their candidates; the others leave every mean.
+        positives: similar questions in all.
+        candidates: different ones in the whole file.
+    """
+
+    queries: int
+    positives: int
+    candidates: int
+
+
+SPLITS = {"dev": Split(189, 1_177, 3_867), "test": Split(186, 1_078, 3_834)}
+"""Counted in the released files, whose sha256 begin with 5c478af0db89 (dev) and 5d659c24836b (test)."""
+
+
+def task_names(data: str) -> tuple[str, ...]:
+    """List the splits; official and mini data have the same."""
+    return tuple(SPLITS) if data in SUITE.data else ()
+
+
+def load(name: str, request: DataRequest) -> Task:
+    """Find the candidates of a split, and the questions' titles where they are at hand.
+
+    Raises:
+        UsageError: if there is no such split or folder, or the file of candidates is missing.
+    """
+    official.known(NAME, name, task_names(request.data))
+    if request.data == "mini":
+        return _task(f"mini/{NAME}/{name}", "mini", _mini(name))
+    return _task(f"{NAME}/{name}", "official", leg(name, request))
+
+
+def leg(name: str, request: DataRequest, *, body: bool = False) -> Leg:
+    """Make the leg of a split from the official files.
+
+    Args:
+        name: of the split.
+        request: says where the files lie.
+        body: whether a question's text is title and body (Lei et al.) instead of the title alone.
+
+    Raises:
+        UsageError: if a folder or the file of candidates is missing.
+    """
+    folder, split, identity = official.folder(request, NAME), SPLITS[name], f"{NAME}/{name}"
+    path = folder / f"{name}.txt"
+    if not path.is_file():
+        raise UsageError(
+            f"{path}: found no such file, expected 200 lines of query, similar and candidate questions and scores; "
+            f"put the file of {URL} there"
+        )
+    lists = candidates.candidates(path, f"{identity} candidates")
+    text = _texts(folder, body=body)
+    return Leg(
+        "",
+        candidates.queries_of(text, lists),
+        candidates.judgements(path, f"{identity} qrels"),
+        Corpus(identity, candidates.pool_of(text, lists), LANGUAGE, split.candidates),
+        LANGUAGE,
+        {"queries": split.queries, "qrels": split.positives},
+        lists,
+    )
+
+
+def card() -> str:
+    """Return the protocol card."""
+    from importlib.resources import files
+
+    return files("suites").joinpath("cards/askubuntu.md").read_text(encoding="utf-8")
+
+
+def _mini(name: str) -> Leg:
+    """Take a split of the embedded world."""
+    from bench import mini
+
+    found = mini.duplicates(name)
+    corpus = Corpus(f"mini/{NAME}/{name}", found.corpus, LANGUAGE)
+    return Leg("", found.queries, found.qrels, corpus, LANGUAGE, candidates=found.candidates)
+
+
+def _texts(folder: Path, *, body: bool) -> Source[Item]:
+    """Name the questions' texts, packed as released or not; where there are none, a source that says so when read."""
+    for path in (folder / f"{TEXTS}.gz", folder / TEXTS):
+        if path.is_file():
+            return candidates.texts(path, f"{NAME} texts", body=body)
+    lacking = folder / f"{TEXTS}.gz"
+    return Source(f"{NAME} texts", "missing/1", (lacking,), partial(_no_texts, lacking))
+
+
+def _no_texts(path: Path) -> Iterator[Item]:
+    """Say that the texts are missing. Raises `UsageError`."""
+    raise UsageError(
+        f"{path}: found no such file, expected the text of the questions (id, title and body separated by tabs, about "
+        f"167,000 lines); put the file of {URL} there. Without it runs from elsewhere can be scored, but none can be "
+        "made"
+    )
+
+
+def _task(identity: str, data: str, one: Leg) -> Task:
+    """Put a leg under AskUbuntu's rules."""
+    return Task(identity, data, (one,), MEASURES, "list", DEPTH, official=(NAME,), similarity="cos")
+
+
+SUITE = Suite(
+    name=NAME,
+    version="1",
+    title="AskUbuntu",
+    summary="Rank the 20 questions that BM25 found for a question, those that ask the same first.",
+    citation=(
+        "Tao Lei, Hrishikesh Joshi, Regina Barzilay, Tommi Jaakkola, Kateryna Tymoshenko, Alessandro Moschitti, "
+        "Lluís Màrquez. Semi-supervised Question Retrieval with Gated Convolutions. NAACL, 2016."
+    ),
+    licence="None is stated; the texts are AskUbuntu's, CC BY-SA.",
+    settings=("unsupervised",),
+    data=("official", "mini"),
+    task_names=task_names,
+    load=load,
+    folder=None,
+    macros=(
+        Macro("Test", (f"{NAME}/test",), "the split that the papers' numbers fit; dev is there to choose settings by"),
+    ),
+    primary="AP",
+    card=card,
+)
+
+
+@hookimpl
+def bench_suites() -> Iterable[Suite]:
+    """Bring AskUbuntu."""
+    return (SUITE,)

@@ -1,0 +1,246 @@
+"""Pretraining documents of every kind of file, and what is said of those that cannot be read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import pickle
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data import rows
+from bench.data.documents import documents
+from bench.dense import Document
+from bench.errors import UsageError
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+JSONL = """\
+{"id": "a", "lang": "de", "title": "Eins", "sentences": ["Ein Satz.", " ", "Noch  einer."], "parallel_group": "g1"}
+{"text": "One. Two.", "title": null}
+
+{"id": 7, "language": "sw", "text": "", "parallel_group": 3}
+"""
+
+
+def test_json_lines(put: Put) -> None:
+    """Sentences are taken as they are, text is split; what a record does not say, the file's name does."""
+    assert list(documents(put("en.jsonl", JSONL)).read()) == [
+        Document("a", "de", ("Ein Satz.", "Noch einer."), "Eins", "g1"),
+        Document("en.jsonl:2", "en", ("One.", "Two.")),
+        Document("7", "sw", (), group="3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ending", "compress"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+)
+def test_compressed_files(put: Put, ending: str, compress: Callable[[bytes], bytes]) -> None:
+    """All are read as they are."""
+    path = put(f"sw.txt{ending}", compress(b"Habari. Jambo!\n\nMbili."))
+    assert [(one.language, one.sentences) for one in documents(path).read()] == [
+        ("sw", ("Habari.", "Jambo!")),
+        ("sw", ("Mbili.",)),
+    ]
+
+
+def test_plain_text(put: Put) -> None:
+    """Blank lines separate documents (CC-100's form); every line ends a sentence."""
+    path = put("fi.txt", "\nYksi\nkaksi. Kolme.\n \n\nNelj\u00e4\n")
+    assert list(documents(path).read()) == [
+        Document("fi.txt:2", "fi", ("Yksi", "kaksi.", "Kolme.")),
+        Document("fi.txt:6", "fi", ("Nelj\u00e4",)),
+    ]
+
+
+def test_wikiextractor(put: Put) -> None:
+    """Folders AA, AB … of files without an ending; both of its forms; the folder above tells the language."""
+    put("sw/AA/wiki_00", '<doc id="12" url="u" title="Paka">\nPaka\n\nPaka ni mnyama.\n</doc>\n')
+    row = {"id": "13", "url": "u", "title": "Mbwa", "text": "Mbwa ni mnyama."}
+    folder = put("sw/AB/wiki_01.bz2", bz2.compress(json.dumps(row).encode())).parent.parent.parent
+    assert list(documents(folder).read()) == [
+        Document("12", "sw", ("Paka ni mnyama.",), "Paka"),
+        Document("13", "sw", ("Mbwa ni mnyama.",), "Mbwa"),
+    ]
+
+
+def test_mediawiki_dump(put: Put) -> None:
+    """Articles alone, without markup."""
+    page = "<page>\n<title>{}</title>\n<ns>{}</ns>\n<id>{}</id>\n<text>'''A'''\n[[b]] c.</text>\n</page>\n"
+    dump = f"<mediawiki>\n<siteinfo/>\n{page.format('One', 0, 1)}{page.format('Talk:One', 1, 2)}</mediawiki>\n"
+    path = put("swwiki-20240101-pages-articles.xml.bz2", bz2.compress(dump.encode()))
+    assert list(documents(path).read()) == [Document("1", "sw", ("A", "b c."), "One")]
+
+
+WET = """\
+WARC/1.0\r
+WARC-Type: warcinfo\r
+\r
+software: x\r
+\r
+\r
+WARC/1.0\r
+WARC-Type: conversion\r
+WARC-Target-URI: http://x\r
+WARC-Identified-Content-Language: eng,fra\r
+\r
+First line
+WARC/1.0
+
+Second. Third.
+
+\r
+"""
+
+
+def test_crawl(put: Put) -> None:
+    """The record that describes the file is none; the crawl's own guess is taken where nobody knows better."""
+    found = list(documents(put("crawl.wet", WET)).read())
+    assert found == [Document("crawl.wet:7", "eng", ("First line", "WARC/1.0", "Second.", "Third."))]
+    assert [one.language for one in documents(put("en.wet", WET)).read()] == ["en"]
+    assert [one.language for one in documents(put("crawl.wet", WET), "fr").read()] == ["fr"]
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("sw.txt", "sw"),
+        ("ceb.txt", "ceb"),
+        ("sw-001.txt", "sw"),
+        ("sw_Latn.txt", "sw"),
+        ("arzwiki-latest.txt", "arz"),
+        ("sw.train.txt", "sw"),
+        ("de/corpus.txt", "de"),
+        ("de/more/sw.txt", "sw"),
+        ("corpus.txt", "xx"),
+        ("my-corpus.txt", "xx"),
+        ("all.txt", "xx"),
+        ("doc/corpus.txt", "xx"),
+    ],
+)
+def test_language_of_a_file(put: Put, tmp_path: Path, name: str, language: str) -> None:
+    """Its name, else a folder of two letters, else the argument; common words are no languages."""
+    put(f"root/{name}", "Text.")
+    assert [one.language for one in documents(tmp_path / "root", "xx").read()] == [language]
+
+
+def test_unknown_language_says_how_to_give_it(put: Put) -> None:
+    """In records as in text."""
+    expected = (
+        "found a document without a language, expected an ISO 639 code: name the file by it (e.g. sw.jsonl), put it"
+        ' into each record ("lang": "sw"), or type --set data.language=sw'
+    )
+    for name, content in (("corpus.txt", "Text."), ("corpus.jsonl", '{"text": "x"}')):
+        path = put(name, content)
+        with pytest.raises(UsageError) as caught:
+            list(documents(path).read())
+        assert str(caught.value) == f"{path}: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (
+            "{",
+            "found no JSON (Expecting property name enclosed in double quotes at place 2 of the line), expected a JSON",
+        ),
+        ('["x"]', "found JSON that is no object: ['x'], expected a JSON object with"),
+        ('{"id": "x"}', "found no \"text\" (only 'id'), expected a string under that key, or a list of strings under"),
+        ('{"text": 5}', 'found "text": 5, expected a string'),
+        ('{"sentences": "x"}', "found \"sentences\": 'x', expected a list of strings"),
+        ('{"sentences": ["x", 1]}', "found \"sentences\": ['x', 1], expected a list of strings"),
+        ('{"sentences": ["\\ud800"]}', 'found half of a surrogate pair (\\ud800) in "sentences", expected whole char'),
+        ('{"text": "\\ud800"}', 'found half of a surrogate pair (\\ud800) in "text", expected whole characters'),
+        ('{"text": "x", "title": []}', 'found "title": [], expected a string'),
+        (
+            '{"text": "x", "lang": "English"}',
+            "found language 'English', expected an ISO 639 code in lower case, e.g. sw",
+        ),
+        ('{"text": "x", "lang": 3}', 'found "lang": 3, expected a string'),
+        ('{"text": "x", "id": true}', 'found "id": True, expected a string'),
+        ('{"text": "x", "parallel_group": {}}', 'found "parallel_group": {}, expected a string'),
+    ],
+)
+def test_malformed_records(put: Put, told: Told, line: str, complaint: str) -> None:
+    """Each is named with its line, and none is handed on after it."""
+    path = put("en.jsonl", f'{{"text": "fine"}}\n{line}\n{{"text": "fine"}}\n')
+    (sentence,) = told(documents(path).read())
+    assert sentence.startswith(f"{path}:2: {complaint}")
+
+
+def test_all_faults_of_a_file_are_told(put: Put, told: Told) -> None:
+    """A file is mended in one go."""
+    path = put("en.jsonl", '{"text": 1}\n{"text": "x"}\n{"text": 2}\n')
+    assert told(documents(path).read()) == [
+        f'{path}:{n}: found "text": {v}, expected a string' for n, v in ((1, 1), (3, 2))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("en.txt", b"", "an empty file"),
+        ("en.txt", b" \n\n", "no document"),
+        ("en.txt", b"x\n\xff\n", "byte 0xff at place 1 of the line, which is not UTF-8"),
+        ("en.txt.gz", gzip.compress(b"some text " * 99)[:-9], "a truncated gzip stream"),
+        ("enwiki.xml", b"<mediawiki>\n<page>\n<title>A</title>\n", "<page> without its </page>"),
+        ("en.txt", b'<doc id="1">\nx\n', "'<doc id=\"1\">' without its </doc>"),
+    ],
+)
+def test_broken_files(put: Put, told: Told, name: str, content: bytes, complaint: str) -> None:
+    """Named, with what to do."""
+    path = put(name, content)
+    (sentence, *_) = told(documents(path).read())
+    assert sentence.startswith(str(path))
+    assert f"found {complaint}" in sentence
+
+
+def test_a_document_without_end_is_refused(put: Put, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text without blank lines would fill the memory; with them it is read."""
+    monkeypatch.setattr(rows, "_LONGEST", 100)
+    path = put("en.txt", "A line of text.\n" * 20)
+    (sentence,) = told(documents(path).read())
+    assert sentence == (
+        f"{path}:1: found a document of more than 100 characters, expected its end; separate documents of plain text by"
+        " blank lines, or give them as JSON lines"
+    )
+    assert len(list(documents(put("en.txt", "A line of text.\n\n" * 20)).read())) == 20
+
+
+def test_folders(put: Put, tmp_path: Path) -> None:
+    """Files in the order of their names, sub-folders too; notes and hidden files are none of them."""
+    put("c/sw.txt", "Habari.")
+    put("c/en.jsonl", '{"text": "Hello."}')
+    for other in ("README.txt", ".cache/x.txt", "sums.sha256", "LICENSE.txt"):
+        put(f"c/{other}", "not text")
+    source = documents(str(tmp_path / "c"))
+    assert [one.id for one in source.read()] == ["en.jsonl:1", "sw.txt:1"]
+    assert [path.name for path in source.files] == ["en.jsonl", "sw.txt"]
+    assert source.name == "c"
+
+
+def test_places_without_documents(put: Put, tmp_path: Path) -> None:
+    """What was found is named, and what would do."""
+    with pytest.raises(
+        UsageError, match="found no such file or folder, expected one with JSON lines, plain text, parq"
+    ):
+        documents(tmp_path / "none")
+    put("c/table.csv", "a,b")
+    with pytest.raises(UsageError, match=r"found table.csv, expected files of JSON lines"):
+        documents(tmp_path / "c")
+
+
+def test_source_says_what_decides_it(put: Put) -> None:
+    """The language is in the key (a file's name is not among its bytes), and sources travel to other processes."""
+    content = '{"text": "Hello. You."}\n'
+    first, second = documents(put("en.jsonl", content)), documents(put("de.jsonl", content))
+    assert first.reader != second.reader
+    assert first.reader.startswith("documents/1:sentencex-")
+    assert documents(put("c.jsonl", content), "en").reader == first.reader
+    assert list(pickle.loads(pickle.dumps(first)).read()) == list(first.read())  # noqa: S301 (our own bytes)

@@ -1,0 +1,50 @@
+"""Sentences: where texts are cut, and what a clean sentence is."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import pytest
+
+from bench.data.sentences import clean, cleaned, split, splitter
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "Dr. Smith lives in the U.S. He is old.\nA new line. Bye!", 4),
+        ("bn", "আমি ভাত খাই। তুমি কি কর?", 2),
+        ("ja", "これは本です。あれはペンです。", 2),
+        ("sw", "Habari. Jambo!", 2),
+    ],
+)
+def test_sentences_are_cut_and_nothing_is_lost(language: str, text: str, expected: int) -> None:
+    """The library cuts at the language's stops, not after `Dr.`; only white space goes."""
+    found = split(text, language)
+    assert len(found) == expected
+    assert "".join("".join(found).split()) == "".join(text.split())
+    assert all(sentence == clean(sentence) != "" for sentence in found)
+
+
+def test_thai_is_cut_at_blanks() -> None:
+    """Where blanks separate clauses, pieces are gathered to 40 characters, and the rest stands last."""
+    clause = "ก" * 25
+    assert split(f"{clause} {clause} {clause}", "th") == (f"{clause} {clause}", clause)
+    assert split(f"{clause}\n{clause}", "th") == (clause, clause)
+
+
+def test_clean() -> None:
+    """Controls are blanks, blanks are one, soft hyphens and byte order marks go."""
+    assert clean("\ufeffa\u00ad\tb\x00c\u0085 \u3000d\n") == "a b c d"
+    assert clean("so\u00adft") == "soft"
+    assert cleaned([" a ", "\t", "", "b"]) == ("a", "b")
+
+
+def test_blank_text_has_no_sentence() -> None:
+    """Nothing gives nothing."""
+    assert split(" \n\t\n", "en") == ()
+
+
+def test_splitter_names_its_version() -> None:
+    """The key knows which library decided."""
+    assert splitter() == f"sentencex-{version('sentencex')}"

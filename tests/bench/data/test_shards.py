@@ -1,0 +1,90 @@
+"""Prepared corpora on disk: what the reader gives, from files written out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.data.shards import DOCUMENTS, META, SENTENCES, TOKENS, Meta, Shards, Stretch, width
+from bench.errors import UsageError
+
+SPECIAL = {"cls": 2, "sep": 3, "pad": 0}
+
+
+def written(folder: Path, vocabulary: int = 100) -> Path:
+    """Two documents of `de` ([10 11] [12]; [13]) and one of `sw` ([14 15 16] [17])."""
+    stretches = (Stretch("de", 0, 2, 3, 4), Stretch("sw", 2, 3, 2, 4))
+    (folder / META).write_bytes(Meta(stretches, vocabulary, SPECIAL).dump())
+    (folder / TOKENS).write_bytes(np.arange(10, 18).astype("<u2" if vocabulary < 65536 else "<u4").tobytes())
+    np.save(folder / SENTENCES, np.array([0, 2, 3, 4, 7, 8]))
+    np.save(folder / DOCUMENTS, np.array([0, 2, 3, 5]))
+    return folder
+
+
+@pytest.mark.parametrize("vocabulary", [65_535, 65_536])
+def test_reading(tmp_path: Path, vocabulary: int) -> None:
+    """Languages, documents, sentences and ids, in two bytes or four."""
+    shards = Shards(written(tmp_path, vocabulary))
+    assert shards.languages == ("de", "sw")
+    assert (shards.documents("de"), shards.documents("sw")) == (range(2), range(2, 3))
+    assert [shards.sentence_count(document) for document in range(3)] == [2, 1, 2]
+    assert shards.sentence_counts(range(1, 3)).tolist() == [1, 2]
+    found = [[shards.sentence(d, i).tolist() for i in range(shards.sentence_count(d))] for d in range(3)]
+    assert found == [[[10, 11], [12]], [[13]], [[14, 15, 16], [17]]]
+    assert (shards.tokens_of("de"), shards.tokens_of("sw")) == (4, 4)
+    assert (shards.special, shards.vocabulary) == (SPECIAL, vocabulary)
+    assert shards.tokenizer_folder == tmp_path / "tokenizer"
+
+
+def test_sentences_are_views_of_the_file(tmp_path: Path) -> None:
+    """Nothing is copied, and nobody can write through them."""
+    sentence = Shards(written(tmp_path)).sentence(2, 0)
+    assert isinstance(sentence, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        sentence[0] = 0
+
+
+def test_what_is_not_there(tmp_path: Path) -> None:
+    """A sentence past the document's end is not the next document's, nor is one before it."""
+    shards = Shards(written(tmp_path))
+    with pytest.raises(IndexError, match="document 0 has 2 sentences, there is no 2"):
+        shards.sentence(0, 2)
+    with pytest.raises(IndexError, match="there is no -1"):
+        shards.sentence(1, -1)
+    with pytest.raises(KeyError, match="fr"):
+        shards.documents("fr")
+
+
+def test_meta_survives_the_way_to_disk(tmp_path: Path) -> None:
+    """What is read is what was written, with sums for people."""
+    value = json.loads((written(tmp_path) / META).read_text())
+    assert (value["documents"], value["sentences"], value["tokens"]) == (3, 5, 8)
+    assert Meta.load(tmp_path) == Meta((Stretch("de", 0, 2, 3, 4), Stretch("sw", 2, 3, 2, 4)), 100, SPECIAL)
+
+
+def test_width() -> None:
+    """Ids of a vocabulary of 65,536 would fit in two bytes, too; the layout says less than."""
+    assert [width(size).itemsize for size in (8000, 65_535, 65_536, 250_002)] == [2, 2, 4, 4]
+
+
+@pytest.mark.parametrize("name", [TOKENS, SENTENCES, DOCUMENTS, META])
+def test_folders_that_are_none(tmp_path: Path, name: str) -> None:
+    """A missing file is named."""
+    (written(tmp_path) / name).unlink()
+    with pytest.raises(UsageError, match=f"found .*{name}.*, expected .*prepared corpus"):
+        Shards(tmp_path)
+
+
+def test_files_that_contradict_each_other(tmp_path: Path) -> None:
+    """Files of two preparations are told from one, and another format from this."""
+    written(tmp_path)
+    (tmp_path / TOKENS).write_bytes(b"\0" * 18)
+    with pytest.raises(UsageError, match="found files of different preparations, expected one; prepare the corpus aga"):
+        Shards(tmp_path)
+    meta = json.loads((tmp_path / META).read_text())
+    (tmp_path / META).write_text(json.dumps(meta | {"format": 2}))
+    with pytest.raises(UsageError, match=r"meta.json: found format 2, expected 1, expected the description"):
+        Shards(tmp_path)

@@ -1,0 +1,142 @@
+"""Tokenizers trained here: same texts, same bytes; every text can be had back; languages are treated alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+
+from bench.data import tokenizer
+from bench.data.tokenizer import Sample
+from bench.errors import UsageError
+
+TEXTS = {
+    "en": ["The quick brown fox jumps over the lazy dog.", "A dog, a fox, and another dog: 123 times."] * 3,
+    "th": ["สวัสดีครับ ผมชื่อสมชาย", "ภาษาไทยไม่มีช่องว่างระหว่างคำ ภาษาไทย"] * 3,
+    "ja": ["これは本です。あれはペンです。", "日本語には空白がありません。日本語です。"] * 3,
+    "ar": ["ذهب الولد إلى المدرسة.", "الولد في المدرسة مع الولد"] * 3,
+}
+TRAIN = f"from bench.data import tokenizer; print(tokenizer.train({TEXTS!r}, 700).to_str())"
+
+
+@pytest.fixture(scope="module")
+def trained() -> Tokenizer:
+    """A tokenizer of four scripts."""
+    return tokenizer.train(TEXTS, 700)
+
+
+def test_same_texts_same_tokenizer_in_other_processes(trained: Tokenizer) -> None:
+    """Neither hash seeds nor threads change a byte, nor the order of texts."""
+    for seed, threads in (("1", "1"), ("2", "4")):
+        env = os.environ | {"PYTHONHASHSEED": seed, "RAYON_NUM_THREADS": threads}
+        ran = subprocess.run([sys.executable, "-c", TRAIN], env=env, capture_output=True, text=True, check=True)
+        assert ran.stdout.rstrip("\n") == trained.to_str()
+    turned = {language: texts[::-1] for language, texts in reversed(TEXTS.items())}
+    assert tokenizer.train(turned, 700).to_str() == trained.to_str()
+    assert tokenizer.train({"en": TEXTS["en"]}, 700).to_str() != trained.to_str()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(text for texts in TEXTS.values() for text in texts[:2]),
+        "letters never seen: Ωμέγα, 한국어, 😀 \u200d",
+        "ﬁne  white\tspace ",
+        "a ▁ b",
+    ],
+)
+def test_texts_can_be_had_back(trained: Tokenizer, text: str) -> None:
+    """Decoding gives the text in NFKC with single blanks, also where bytes had to spell it."""
+    encoded = trained.encode(text)
+    normal = " ".join(unicodedata.normalize("NFKC", text).replace("▁", " ").split())
+    assert trained.decode(encoded.ids) == normal
+    assert "[UNK]" not in encoded.tokens
+    assert (encoded.tokens[0], encoded.tokens[-1]) == ("[CLS]", "[SEP]")
+
+
+def test_special_tokens_come_first_and_bytes_next(trained: Tokenizer) -> None:
+    """Ids 0 to 4 are the special ones in their order, 5 to 260 the bytes."""
+    assert [trained.id_to_token(number) for number in range(5)] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    assert [trained.id_to_token(number) for number in (5, 260)] == ["<0x00>", "<0xFF>"]
+    assert trained.get_vocab_size() <= 700
+
+
+def test_learns_words_of_scripts_without_blanks(trained: Tokenizer) -> None:
+    """A word that is frequent is shorter than its letters, in every script; no token is a phrase."""
+    for word in ("ภาษาไทย", "日本語", "الولد", "dog"):
+        assert len(trained.encode(word, add_special_tokens=False).ids) < len(word)
+    assert max(len(token) for token in trained.get_vocab()) <= 16
+
+
+def test_a_vocabulary_too_small_is_refused() -> None:
+    """Special tokens and bytes alone need 261 ids."""
+    with pytest.raises(ValueError, match="a vocabulary of 300, expected at least 512"):
+        tokenizer.train(TEXTS, 300)
+
+
+def test_saved_and_loaded(trained: Tokenizer, tmp_path: Path) -> None:
+    """The folder is one that Hugging Face loads, with the names of the special tokens; saving twice gives the same."""
+    for folder in ("a", "b"):
+        tokenizer.save(trained, tmp_path / folder, 128)
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert files == ["tokenizer.json", "tokenizer_config.json"]
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in files)
+    loaded = tokenizer.load(tmp_path / "a")
+    assert tokenizer.special_ids(loaded) == {"cls": 2, "sep": 3, "pad": 0, "mask": 4, "unk": 1}
+    assert (len(loaded), loaded.model_max_length) == (trained.get_vocab_size(), 128)
+    text = TEXTS["th"][0]
+    assert loaded(text)["input_ids"] == trained.encode(text).ids
+
+
+def test_truncation_of_a_foreign_tokenizer_is_lifted(trained: Tokenizer, tmp_path: Path) -> None:
+    """A tokenizer.json may carry truncation and padding; corpora are encoded without."""
+    other = Tokenizer.from_str(trained.to_str())
+    other.enable_truncation(4)
+    other.enable_padding(length=9)
+    tokenizer.save(other, tmp_path, 128)
+    backend = tokenizer.backend(tokenizer.load(tmp_path))
+    text = TEXTS["en"][0]
+    assert backend.encode(text).ids == trained.encode(text).ids
+
+
+def test_folders_that_hold_none_are_refused(trained: Tokenizer, tmp_path: Path) -> None:
+    """The message names the folder and what is wanted, or the token that lacks."""
+    with pytest.raises(UsageError, match=r"found no tokenizer that can be loaded .*tokenizer.json and tokenizer_confi"):
+        tokenizer.load(tmp_path / "nothing")
+    tokenizer.save(trained, tmp_path / "bare", 128)
+    config = tmp_path / "bare" / "tokenizer_config.json"
+    values = json.loads(config.read_text())
+    del values["cls_token"]
+    config.write_text(json.dumps(values))
+    with pytest.raises(UsageError, match="found a tokenizer without cls token, expected an encoder's"):
+        tokenizer.load(tmp_path / "bare")
+
+
+def test_a_sample_is_bounded_and_does_not_depend_on_order() -> None:
+    """Of each language just enough documents to reach the bound are held: those with the lowest fingerprints."""
+    offers = [("en", mark, ["x" * 9, str(mark % 10)]) for mark in (5, 3, 9, 1, 7)]
+    for order in (offers, offers[::-1]):
+        sample = Sample(20)
+        for language, mark, sentences in order:
+            sample.add(language, mark, sentences)
+        assert sample.texts(1) == {"en": ["xxxxxxxxx\n1", "xxxxxxxxx\n3"]}
+
+
+def test_a_sample_follows_the_exponent() -> None:
+    """A language with a hundredth of the text gives a tenth by ½, as much as there is by 0."""
+    sample = Sample(1000)
+    for mark in range(1000):
+        sample.add("en", mark, ["e" * 10])
+    for mark in range(10):
+        sample.add("sw", mark, ["s" * 10])
+    sizes = {
+        exponent: {language: sum(map(len, texts)) for language, texts in sample.texts(exponent).items()}
+        for exponent in (1, 0.5, 0)
+    }
+    assert sizes == {1: {"en": 1000, "sw": 10}, 0.5: {"en": 1000, "sw": 100}, 0: {"en": 1000, "sw": 100}}

@@ -1,0 +1,63 @@
+"""Chance and threads are set for a training and put back after it."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from bench.dense import TrainingJob
+from bench.training.determinism import chance, reproducible, seed_everything, set_chance
+
+CPU = torch.device("cpu")
+
+
+def draws() -> list[float]:
+    """A number of each generator."""
+    return [float(torch.rand(())), float(np.random.rand()), random.random()]
+
+
+def test_everything_is_put_back() -> None:
+    """Also after an error: generators, threads, deterministic algorithms."""
+    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    fill = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]  # torch does not type it
+    before, inside = chance(CPU), []
+
+    def fail() -> None:
+        with reproducible(TrainingJob(1, 5, "cpu", threads + 1)):
+            inside.append((torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()))
+            draws()
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail()
+    assert inside == [(threads + 1, True)]
+    assert chance(CPU) == before
+    assert (torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()) == (threads, strict)
+    assert torch.utils.deterministic.fill_uninitialized_memory == fill  # type: ignore[attr-defined]  # as above
+
+
+def test_the_seed_decides() -> None:
+    """The same one gives the same numbers, another one others."""
+    found = []
+    for seed in (1, 1, 2):
+        with reproducible(TrainingJob(1, seed, "cpu", 1)):
+            found.append(draws())
+    assert found[0] == found[1]
+    assert all(a != b for a, b in zip(found[0], found[2], strict=True))
+
+
+def test_chance_survives_json() -> None:
+    """All three generators go on where they were, a half-used pair of normal numbers included."""
+    import json
+
+    with reproducible(TrainingJob(1, 3, "cpu", 1)):
+        np.random.randn()
+        random.gauss(0, 1)
+        state = json.loads(json.dumps(chance(CPU)))
+        follow = [np.random.randn(), random.gauss(0, 1), *draws()]
+        seed_everything(9)
+        set_chance(state, CPU)
+        assert [np.random.randn(), random.gauss(0, 1), *draws()] == follow

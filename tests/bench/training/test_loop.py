@@ -1,0 +1,184 @@
+"""The loop: exact to resume, faithful to its budget, learning, and saying what went wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bench.encoding.packed import load_model
+from bench.errors import UsageError
+
+Train = Callable[..., Any]
+
+
+class KilledError(RuntimeError):
+    """Stands for a kill."""
+
+
+def killer(step: int) -> Callable[[int], None]:
+    """Return a hook that raises after a step."""
+
+    def after(at: int) -> None:
+        if at == step:
+            raise KilledError
+
+    return after
+
+
+def test_a_killed_training_ends_with_the_same_bytes(train: Train) -> None:
+    """Killed at several steps, with and without a checkpoint before, in float32 with dropout: every file is equal."""
+    whole = train("whole")
+    assert whole.facts["steps"] > 12
+    assert any("probe" in line for line in whole.log[1:])
+    for step in (1, 2, 5, 8, whole.facts["steps"]):
+        with pytest.raises(KilledError):
+            train(f"killed{step}", after_step=killer(step))
+        assert train(f"killed{step}").files() == whole.files(), step
+
+
+def test_a_training_killed_again_and_again_ends_with_the_same_bytes(train: Train) -> None:
+    """Progress too may be where it is killed; the facts but for the time are equal, and no token is told twice."""
+    whole = train("whole")
+    for step in (4, 9, 10):
+        with pytest.raises(KilledError):
+            train("often", after_step=killer(step))
+    told: list[float] = []
+    often = train("often", advance=told.append)
+    assert often.files() == whole.files()
+    timeless = ("tokens", "steps", "pairs", "loss", "warnings")
+    assert [often.facts[name] for name in timeless] == [whole.facts[name] for name in timeless]
+    assert sum(told) == whole.facts["tokens"]
+
+
+def test_bytes_do_not_depend_on_how_often_is_saved(train: Train) -> None:
+    """Checkpoints change nothing, and neither does accumulating across one."""
+    assert train("never", checkpoint_tokens=None).files() == train("often", checkpoint_tokens=1).files()
+    halved = train("halved", accumulate=2)
+    with pytest.raises(KilledError):
+        train("halved-killed", accumulate=2, after_step=killer(5))
+    assert train("halved-killed", accumulate=2).files() == halved.files()
+
+
+def test_bfloat16_resumes_exactly_too(train: Train) -> None:
+    """Weights stay float32, so nothing is lost between two steps."""
+    whole = train("whole", precision="bfloat16")
+    with pytest.raises(KilledError):
+        train("killed", precision="bfloat16", after_step=killer(6))
+    assert train("killed", precision="bfloat16").files() == whole.files()
+    assert all(tensor.dtype == torch.float32 for tensor in load_file(whole.out / "encoder/model.safetensors").values())
+
+
+def test_a_damaged_checkpoint_is_passed_over(train: Train) -> None:
+    """The one before it serves; the bytes are the same."""
+    whole = train("whole")
+    with pytest.raises(KilledError):
+        train("damaged", after_step=killer(9))
+    newest = max((whole.parts.parent.parent / "damaged" / "parts").glob("checkpoint-*.safetensors"))
+    raw = bytearray(newest.read_bytes())
+    raw[-1] ^= 1
+    newest.write_bytes(raw)
+    seen: list[int] = []
+    again = train("damaged", after_step=seen.append)
+    assert again.files() == whole.files()
+    assert seen[0] < int(newest.stem.removeprefix("checkpoint-")) + 1
+
+
+def test_the_last_two_checkpoints_are_kept_without_pickles(train: Train) -> None:
+    """JSON and safetensors, each with its checksum; nothing else grows but the log."""
+    done = train("one", checkpoint_tokens=1)
+    names = sorted(path.name for path in done.parts.iterdir())
+    kept = [name for name in names if name.startswith("checkpoint-")]
+    steps = done.facts["steps"]
+    assert kept == [
+        f"checkpoint-{step:010d}.{kind}{end}"
+        for step in (steps - 2, steps - 1)
+        for kind in ("json", "safetensors")
+        for end in ("", ".sha256")
+    ]
+    assert all(name.startswith("log-") for name in set(names) - set(kept))
+    state = json.loads((done.parts / kept[0]).read_bytes())
+    assert {"torch", "numpy", "python"} <= set(state["chance"])
+    tensors = load_file(done.parts / f"checkpoint-{steps - 1:010d}.safetensors")
+    assert {name.partition("/")[0] for name in tensors} == {"weights", "buffers", "optimiser"}
+    assert int(tensors["buffers/method.steps"]) == steps - 1
+
+
+def test_one_seed_one_result(train: Train) -> None:
+    """The same seed gives the same bytes, another one other weights."""
+    first = train("first").files()
+    assert train("second").files() == first
+    weights = "encoder/model.safetensors"
+    assert train("third", seed=2).files()[weights] != first[weights]
+
+
+def test_the_budget_is_spent_and_hardly_more(train: Train) -> None:
+    """The last step is the one that reaches it: at most one batch too many (12 sentences of up to 8 tokens)."""
+    told: list[float] = []
+    done = train("one", tokens=1000, advance=told.append)
+    assert 1000 <= done.facts["tokens"] < 1000 + 12 * 8
+    assert sum(told) == done.facts["tokens"]
+    assert done.facts["pairs"] == 6 * done.facts["steps"]
+
+
+def test_the_rate_rises_and_falls(train: Train) -> None:
+    """From 0 to its peak over the warm-up, and down to nearly 0."""
+    rates = [line["learning_rate"] for line in train("one", tokens=3000, log_every=1, warm_up=0.5).log[1:]]
+    peak = int(np.argmax(rates))
+    assert rates[0] == 0
+    assert rates[: peak + 1] == sorted(rates[: peak + 1])
+    assert rates[peak:] == sorted(rates[peak:], reverse=True)
+    assert 0.45 < peak / len(rates) < 0.55
+    assert rates[-1] < 0.1 * rates[peak]
+
+
+def test_it_learns_what_is_planted(train: Train) -> None:
+    """Sentences of a document share a topic; two of six documents do so by chance, so accuracy stays below 1."""
+    log = train("one", tokens=15_000, pairs=8, log_every=20, probe_every=500, probe_pairs=8).log
+    assert log[-1]["loss"] < 0.75 * log[1]["loss"]
+    assert log[0]["probe"]["chance"] == pytest.approx((1 / 8 + 1 / 6 + 1 / 3) / 3, abs=1e-6)  # 8, 6 and 3 pairs
+    assert log[-1]["probe"]["accuracy"] > log[0]["probe"]["accuracy"]
+    values = [value for line in log for value in [*line.values(), *line.get("probe", {}).values()]]
+    assert all(math.isfinite(value) for value in values if isinstance(value, int | float))
+
+
+def test_what_is_left_is_an_encoder_and_no_more(train: Train, start: Path) -> None:
+    """The tensors of the start with other values, its other files as they were; the head stays behind."""
+    done = train("one")
+    new, old = load_file(done.out / "encoder/model.safetensors"), load_file(start / "model.safetensors")
+    assert {name: tensor.shape for name, tensor in new.items()} == {name: tensor.shape for name, tensor in old.items()}
+    assert any(not torch.equal(new[name], old[name]) for name in new)
+    for path in start.iterdir():
+        if path.name != "model.safetensors":
+            assert (done.out / "encoder" / path.name).read_bytes() == path.read_bytes()
+    assert not load_model(done.out / "encoder").training
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_is_a_sentence(train: Train, bad: float) -> None:
+    """Step, value, and what to lower; the checkpoints stay."""
+    with pytest.raises(UsageError, match=r"loss of training step 7 is (nan|inf); lower method\.learning_rate.*0\.005"):
+        train("one", scale={7: bad})
+    again = train("one")
+    assert again.files() == train("two").files()
+
+
+def test_accumulation_averages_gradients(train: Train) -> None:
+    """A step over two batches sees twice the pairs, and its hook is called once."""
+    steps: list[int] = []
+    done = train("one", accumulate=2, after_step=steps.append)
+    assert done.facts["pairs"] == 12 * done.facts["steps"]
+    assert steps == list(range(1, done.facts["steps"] + 1))
+
+
+def test_probes_cost_no_budget_and_no_chance(train: Train) -> None:
+    """Looking oftener changes no weight."""
+    weights = "encoder/model.safetensors"
+    assert train("rare", probe_every=1000).files()[weights] == train("often", probe_every=1).files()[weights]

@@ -1,0 +1,153 @@
+"""Contrastive losses against golden values, by hand, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from bench.training.losses import info_nce, paired_info_nce, similarities
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "methods"
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5}
+
+
+def cases(name: str) -> list[Any]:
+    """The cases of a golden file; an empty file would test nothing."""
+    found = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+    assert found
+    return [pytest.param(case, id=case["name"]) for case in found]
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE))
+@pytest.mark.parametrize("case", cases("infonce_inbatch"))
+def test_in_batch_golden(case: dict[str, Any], dtype: torch.dtype) -> None:
+    """ICT, Contriever in batch, DPR with hard negatives and gathered ranks."""
+    assert case["norm_query"] == case["norm_doc"]
+    assert case["label_smoothing"] == 0
+    found = info_nce(
+        torch.tensor(case["q"], dtype=dtype),
+        torch.tensor(case["k"], dtype=dtype),
+        torch.tensor(case["positives"]),
+        temperature=case["tau"],
+        similarity="cos" if case["norm_query"] else "dot",
+    )
+    assert found.dtype == dtype
+    assert float(found) == pytest.approx(case["expected"], abs=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE))
+@pytest.mark.parametrize("case", cases("cocondenser_spans"))
+def test_paired_golden(case: dict[str, Any], dtype: torch.dtype) -> None:
+    """CoCondenser's loss over rows of which two and two belong together."""
+    found = paired_info_nce(torch.tensor(case["spans"], dtype=dtype))
+    assert float(found) == pytest.approx(case["expected"], abs=TOLERANCE[dtype])
+
+
+def vectors(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Random vectors in float64."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def by_hand(logits: torch.Tensor, places: list[int]) -> list[float]:
+    """−log softmax at the places, in plain loops."""
+    losses = []
+    for row, place in zip(logits.tolist(), places, strict=True):
+        losses.append(math.log(sum(math.exp(value) for value in row)) - row[place])
+    return losses
+
+
+def test_negatives_widen_the_denominator_of_one_direction() -> None:
+    """A queue adds candidates to queries; keys, as anchors, do not see it."""
+    queries, keys, queue = vectors(3, 4), vectors(3, 4, seed=1), vectors(5, 4, seed=2)
+    forth = by_hand(torch.cat([queries @ keys.T, queries @ queue.T], 1) / 0.5, [0, 1, 2])
+    back = by_hand(keys @ queries.T / 0.5, [0, 1, 2])
+    one = info_nce(queries, keys, temperature=0.5, negatives=queue, reduction="none")
+    both = info_nce(queries, keys, temperature=0.5, negatives=queue, symmetric=True, reduction="none")
+    assert one.tolist() == pytest.approx(forth, abs=1e-12)
+    assert both.tolist() == pytest.approx([(a + b) / 2 for a, b in zip(forth, back, strict=True)], abs=1e-12)
+
+
+def test_a_forbidden_key_counts_nothing() -> None:
+    """The loss is that without the key, and no gradient reaches it."""
+    queries, keys = vectors(2, 3), vectors(3, 3, seed=1).requires_grad_()
+    forbidden = torch.tensor([[False, False, True], [False, False, True]])
+    loss = info_nce(queries, keys, forbidden=forbidden)
+    assert float(loss.detach()) == pytest.approx(float(info_nce(queries, keys[:2].detach())), abs=1e-12)
+    loss.backward()
+    assert keys.grad is not None
+    assert keys.grad[2].tolist() == [0, 0, 0]
+    assert torch.isfinite(keys.grad).all()
+
+
+def test_order_of_keys_does_not_matter() -> None:
+    """If positives follow; and the sum is n times the mean."""
+    queries, keys = vectors(4, 3), vectors(6, 3, seed=1)
+    order = torch.tensor([3, 5, 0, 1, 4, 2])
+    places = torch.argsort(order)[:4]
+    first, second = info_nce(queries, keys), info_nce(queries, keys[order], places)
+    assert float(first) == pytest.approx(float(second), abs=1e-12)
+    assert float(info_nce(queries, keys, reduction="sum")) == pytest.approx(4 * float(first), abs=1e-12)
+
+
+def test_gradients_reach_both_sides_and_are_right() -> None:
+    """Against finite differences, for both similarities and both directions."""
+    for similarity in ("dot", "cos"):
+        inputs = (vectors(3, 4).requires_grad_(), vectors(3, 4, seed=1).requires_grad_())
+
+        def loss(queries: torch.Tensor, keys: torch.Tensor, similarity: Any = similarity) -> torch.Tensor:
+            return info_nce(queries, keys, temperature=0.3, similarity=similarity, symmetric=True)
+
+        assert torch.autograd.gradcheck(loss, inputs)
+        loss(*inputs).backward()
+        assert all(tensor.grad is not None and float(tensor.grad.abs().min()) > 0 for tensor in inputs)
+
+
+def test_half_precision_is_computed_in_float32() -> None:
+    """Logits of 300 / 0.01 are beyond what float16 can hold."""
+    rows = torch.tensor([[300.0, 0.0], [0.0, 300.0]], dtype=torch.float16)
+    assert similarities(rows, rows).dtype == torch.float32
+    assert float(info_nce(rows, rows, temperature=0.01)) == 0
+
+
+def test_a_zero_vector_has_cosine_zero() -> None:
+    """And a finite gradient."""
+    queries = torch.zeros(1, 3, requires_grad=True)
+    similarities(queries, torch.ones(2, 3), "cos").sum().backward()
+    assert queries.grad is not None
+    assert torch.isfinite(queries.grad).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"keys": vectors(3, 5)}, r"queries \[3, 4\] and keys \[3, 5\]"),
+        ({"keys": vectors(2, 4)}, "3 queries and 2 keys"),
+        ({"positives": torch.tensor([0, 1])}, r"positives \[2\] for 3 queries, expected \[3\]"),
+        ({"positives": torch.tensor([0, 1, 3])}, "positives 0 to 3, expected 0 to 2"),
+        ({"positives": torch.tensor([0, 1, -1])}, "positives -1 to 1"),
+        ({"positives": torch.tensor([0, 1, 1]), "symmetric": True}, "2 keys for 3 queries, expected one each"),
+        ({"temperature": 0.0}, "temperature 0.0, expected a number > 0"),
+        ({"similarity": "l2"}, "similarity 'l2', expected dot or cos"),
+        ({"reduction": "max"}, "reduction 'max'"),
+        ({"negatives": vectors(3, 5)}, r"keys \[3, 5\]"),
+        ({"forbidden": torch.zeros(3, 2, dtype=torch.bool)}, r"forbidden \[3, 2\] of torch.bool, expected \[3, 3\]"),
+        ({"forbidden": torch.eye(3, dtype=torch.bool)}, "a positive among the forbidden keys"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
+    """Both sizes are named."""
+    given: dict[str, Any] = {"queries": vectors(3, 4), "keys": vectors(3, 4, seed=1), **change}
+    with pytest.raises(ValueError, match=message):
+        info_nce(**given)
+
+
+def test_rows_without_partner_are_refused() -> None:
+    """Odd numbers and none."""
+    for rows in (vectors(3, 2), vectors(0, 2)):
+        with pytest.raises(ValueError, match=r"expected \[2n, d\]"):
+            paired_info_nce(rows)

@@ -1,0 +1,91 @@
+"""Probes on matrices whose values are known, and the signs that they give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from bench.data.shards import Shards
+from bench.training import probes
+from bench.training.config import TrainingConfig
+from bench.training.encoder import TrainableEncoder
+from bench.training.views import SentencePairs
+
+
+def test_equal_rows_are_one_point() -> None:
+    """Cosine 1, no deviation, no rank; ties are misses, so accuracy is 0."""
+    rows = torch.tensor([[3.0, 4.0]]).repeat(5, 1)
+    found = probes.probe(rows, rows)
+    assert found["cosine"] == pytest.approx(1)
+    assert found["deviation"] == pytest.approx(0, abs=1e-9)
+    assert (found["accuracy"], found["rank"], found["chance"]) == (0, 0, 0.2)
+    (first, second) = probes.signs(found)
+    assert "one point" in first
+    assert "0.200" in first
+    assert "few dimensions" in second
+
+
+def test_unit_vectors_of_all_axes_are_healthy() -> None:
+    """Cosine 0; deviation √(1/d − 1/d²); centring takes one of the four dimensions, the other three are alike."""
+    rows = torch.eye(4)
+    found = probes.probe(rows, rows)
+    assert found["accuracy"] == 1
+    assert found["cosine"] == pytest.approx(0)
+    assert found["deviation"] == pytest.approx(math.sqrt(1 / 4 - 1 / 16))
+    assert found["rank"] == pytest.approx(3)
+    assert found["full_rank"] == 3
+    assert probes.signs(found) == []
+
+
+def test_the_rank_is_the_entropy_of_singular_values() -> None:
+    """Singular values 3 and 1 of a centred matrix: exp(−¾ ln ¾ − ¼ ln ¼)."""
+    rows = torch.tensor([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    expected = math.exp(-0.75 * math.log(0.75) - 0.25 * math.log(0.25))
+    assert probes.effective_rank(rows) == pytest.approx(expected)
+    assert probes.effective_rank(rows + 100) == pytest.approx(expected)
+
+
+def test_cosine_is_that_of_different_rows() -> None:
+    """Three rows: cosines 0, 0.6 and 0.8 between them, whatever their lengths."""
+    rows = torch.tensor([[2.0, 0.0], [0.0, 5.0], [0.6, 0.8]])
+    assert probes.mean_cosine(rows) == pytest.approx((0 + 0.6 + 0.8) / 3)
+
+
+def test_accuracy_counts_the_nearest() -> None:
+    """Two of three queries find their own key."""
+    queries = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]])
+    keys = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, -1.0]])
+    assert probes.accuracy(queries, keys) == pytest.approx(2 / 3)
+
+
+def test_a_high_cosine_alone_is_no_alarm() -> None:
+    """Vectors around one direction that still tell their partners apart (the specification's false alarm)."""
+    rows = torch.eye(8) + 5
+    found = probes.probe(rows, rows)
+    assert found["cosine"] > probes.COSINE
+    assert found["accuracy"] == 1
+    assert probes.signs(found) == []
+
+
+def test_measuring_leaves_no_trace(corpus: Path, start: Path) -> None:
+    """Same values twice although the model has dropout; training mode, tokens and chance stay as they were."""
+    encoder = TrainableEncoder.load(start, "cpu")
+    held = SentencePairs(Shards(corpus), TrainingConfig(probe_pairs=4), seed=1).held_out()
+    before, encoder.meter.tokens = torch.get_rng_state(), 7
+    first = probes.measure(encoder, held)
+    assert probes.measure(encoder, held) == first
+    assert encoder.meter.tokens == 7
+    assert encoder.model.training
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not any(weight.grad is not None for weight in encoder.model.parameters())
+
+
+@pytest.mark.parametrize("function", [probes.mean_cosine, probes.deviation, probes.effective_rank])
+def test_values_do_not_overflow_in_half_precision(function: Callable[[torch.Tensor], float]) -> None:
+    """Long vectors in bfloat16 are measured in float64."""
+    rows = torch.eye(4, dtype=torch.bfloat16) * 1e30
+    assert math.isfinite(function(rows))

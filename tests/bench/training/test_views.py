@@ -1,0 +1,157 @@
+"""Batches are of one language, pairs of one document, and everything is drawn as it is told."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.data.shards import Shards
+from bench.errors import UsageError
+from bench.training.config import TrainingConfig
+from bench.training.views import Documents, SentencePairs, framed, two_sentences
+
+SPECIAL = {"cls": 1, "sep": 2}
+
+
+def config(**changed: Any) -> TrainingConfig:
+    """Small batches, few held-out pairs."""
+    return TrainingConfig(**{"pairs": 6, "probe_pairs": 4, **changed})
+
+
+def test_each_ordered_pair_is_as_likely() -> None:
+    """12 pairs of 4 places, 24,000 draws: each 2,000 ± 4σ."""
+    rng = np.random.default_rng(0)
+    counts = collections.Counter(two_sentences(4, None, rng) for _ in range(24_000))
+    assert set(counts) == set(itertools.permutations(range(4), 2))
+    sigma = math.sqrt(24_000 * 1 / 12 * 11 / 12)
+    assert all(abs(count - 2000) < 4 * sigma for count in counts.values())
+
+
+def test_a_window_bounds_the_distance() -> None:
+    """Every place within it comes, none beyond, never the first itself."""
+    rng = np.random.default_rng(0)
+    pairs = {two_sentences(6, 2, rng) for _ in range(3000)}
+    assert pairs == {(a, b) for a, b in itertools.permutations(range(6), 2) if abs(a - b) <= 2}
+    assert {two_sentences(2, 1, rng) for _ in range(50)} == {(0, 1), (1, 0)}
+
+
+@pytest.mark.parametrize(("count", "window"), [(1, None), (0, 2), (3, 0)])
+def test_a_pair_needs_two_places(count: int, window: int | None) -> None:
+    """One sentence is no pair."""
+    with pytest.raises(ValueError, match="expected at least 2"):
+        two_sentences(count, window, np.random.default_rng(0))
+
+
+def test_a_sequence_is_framed_and_cut() -> None:
+    """Special tokens count; the text gives way."""
+    tokens = np.array([10, 11, 12], np.uint16)
+    assert framed(tokens, SPECIAL, 64).tolist() == [1, 10, 11, 12, 2]
+    assert framed(tokens, SPECIAL, 4).tolist() == [1, 10, 11, 2]
+    assert framed(tokens, SPECIAL, 4).dtype == np.int64
+    with pytest.raises(ValueError, match="room for 2 tokens"):
+        framed(tokens, SPECIAL, 2)
+
+
+def language_of(shards: Shards, document: int) -> str:
+    """The language in whose range a document lies."""
+    return next(language for language in shards.languages if document in shards.documents(language))
+
+
+def test_batches_are_of_one_language_and_of_different_documents(corpus: Path) -> None:
+    """Drawn 200 times; all three languages come."""
+    shards, rng = Shards(corpus), np.random.default_rng(0)
+    documents = Documents(shards, config(), least=2, seed=1)
+    languages = set()
+    for _ in range(200):
+        batch = documents.draw(6, rng)
+        assert len(set(batch)) == 6
+        (language,) = {language_of(shards, document) for document in batch}
+        languages.add(language)
+    assert languages == set(shards.languages)
+
+
+def test_every_document_comes_once_an_epoch(corpus: Path) -> None:
+    """With batches that divide an epoch, all come before any comes again, in another order each time."""
+    shards, rng = Shards(corpus), np.random.default_rng(0)
+    documents = Documents(shards, config(probe_pairs=2, language_exponent=1.0), least=2, seed=1)
+    count = len(shards.documents("sw")) - len(documents.held["sw"])
+    epochs: list[list[int]] = [[]]
+    while len(epochs) < 4:
+        batch = documents.draw(count, rng)
+        if language_of(shards, batch[0]) == "sw":
+            epochs.append(batch)
+    assert len({frozenset(epoch) for epoch in epochs[1:]}) == 1
+    assert len({tuple(epoch) for epoch in epochs[1:]}) == 3
+
+
+def test_languages_are_drawn_by_the_exponent(corpus: Path) -> None:
+    """Shares are as tokens^α, 4,000 draws within 4σ."""
+    shards = Shards(corpus)
+    for exponent in (0.0, 0.5, 1.0):
+        documents, rng = Documents(shards, config(language_exponent=exponent), 2, seed=1), np.random.default_rng(0)
+        drawn = collections.Counter(language_of(shards, documents.draw(2, rng)[0]) for _ in range(4000))
+        weights = {language: shards.tokens_of(language) ** exponent for language in shards.languages}
+        for language, weight in weights.items():
+            share = weight / sum(weights.values())
+            assert abs(drawn[language] - 4000 * share) < 4 * math.sqrt(4000 * share * (1 - share))
+
+
+def test_held_out_documents_are_never_drawn(corpus: Path) -> None:
+    """And are the same whatever the seed."""
+    shards, rng = Shards(corpus), np.random.default_rng(0)
+    first, second = (Documents(shards, config(), least=2, seed=seed) for seed in (1, 2))
+    assert first.held == second.held
+    assert {language: len(held) for language, held in first.held.items()} == {"en": 4, "fi": 4, "sw": 3}
+    held = {document for documents in first.held.values() for document in documents}
+    drawn = {document for _ in range(300) for document in first.draw(6, rng)}
+    assert drawn == set(range(180)) - held
+
+
+def test_only_the_largest_languages_are_probed(corpus: Path) -> None:
+    """Two of three."""
+    assert set(Documents(Shards(corpus), config(probe_languages=2), least=2, seed=1).held) == {"en", "fi"}
+
+
+def test_both_views_come_from_one_document(corpus: Path) -> None:
+    """Two different sentences of it, framed; held-out batches likewise."""
+    shards = Shards(corpus)
+    pairs = SentencePairs(shards, config(), seed=1)
+    sentences = {
+        (document, i): [1, *shards.sentence(document, i).tolist(), 2]
+        for document in range(180)
+        for i in range(shards.sentence_count(document))
+    }
+    rng = np.random.default_rng(0)
+    for left, right in [*(pairs.batch(rng) for _ in range(20)), *pairs.held_out()]:
+        assert len(left) == len(right) > 1
+        for one, other in zip(left, right, strict=True):
+            places = [{at for at, text in sentences.items() if text == list(view)} for view in (one, other)]
+            assert any(a[0] == b[0] and a[1] != b[1] for a in places[0] for b in places[1])
+
+
+def test_state_goes_on_where_it_was(corpus: Path) -> None:
+    """The same batches follow, across epochs."""
+    shards, rng = Shards(corpus), np.random.default_rng(0)
+    pairs = SentencePairs(shards, config(), seed=1)
+    for _ in range(25):
+        pairs.batch(rng)
+    state, chance = pairs.state(), rng.bit_generator.state
+    follow = [pairs.batch(rng) for _ in range(40)]
+    again, rng2 = SentencePairs(shards, config(), seed=1), np.random.default_rng(5)
+    again.restore(state)
+    rng2.bit_generator.state = chance
+    for views in follow:
+        for one, other in zip(views, again.batch(rng2), strict=True):
+            assert list(map(list, one)) == list(map(list, other))
+
+
+def test_a_corpus_of_single_sentences_is_refused(corpus: Path) -> None:
+    """The sentence says what is missing."""
+    with pytest.raises(UsageError, match="no language with 2 documents of at least 99 sentences"):
+        Documents(Shards(corpus), config(), least=99, seed=1)

@@ -1,0 +1,256 @@
+"""The pages: whole, resolvable, the same numbers as the files beside them, and nothing in them that acts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import posixpath
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from bench.types import Macro
+from leaderboard.page import STYLE, files
+from leaderboard.read import results as read_results
+from leaderboard.tables import boards
+
+Publisher = Callable[..., Path]
+VOID = {"meta", "link", "br", "hr", "line", "circle"}
+HOSTILE = "<script>alert(1)</script>\" onload='x' \u202e{{ 7*7 }}"
+
+
+class Sheet(HTMLParser):
+    """A page taken apart; tags that do not match are an error."""
+
+    def __init__(self, text: str) -> None:
+        """Read a page."""
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.links: list[tuple[str, str]] = []
+        self.attributes: set[str] = set()
+        self.ids: list[str] = []
+        self.rows: list[list[str]] = []
+        self.text: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember what a tag says."""
+        self.tags.add(tag)
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name in {"href", "src"}:
+                self.links.append((tag, value or ""))
+            if name == "id":
+                self.ids.append(value or "")
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"th", "td"}:
+            self.rows[-1].append("")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """`<line/>` in a drawing."""
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the tag that was opened last."""
+        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    def handle_data(self, data: str) -> None:
+        """Text of a cell, and of the page."""
+        self.text.append(data)
+        if {"th", "td"} & set(self.open):
+            self.rows[-1][-1] += data
+
+
+def values(n: int, level: float, seed: int) -> list[float]:
+    """Values about a level, as a run of n queries gives them."""
+    draw = np.random.default_rng(seed)
+    return [float(value) for value in np.clip(level + draw.normal(0, 0.15, n), 0, 1).round(4)]
+
+
+def site(results: Path) -> dict[str, bytes]:
+    """Every file of a folder's site."""
+    return files(boards(read_results(results)))
+
+
+@pytest.fixture
+def built(made: Publisher, results: Path) -> dict[str, bytes]:
+    """A site of three kinds of data, with a tie, an incomplete row and hostile text wherever text can stand."""
+    macros = (Macro("Avg. (2)", ("made/a", "made/b")), Macro("b alone", ("made/b",)))
+    for label, level in (("crop", 0.8), ("bm25", 0.4)):
+        for prefix, data in (("", "official"), ("mini/", "mini")):
+            tasks = {f"{prefix}made/a": {"": values(40, level, 1)}, f"{prefix}made/b": {"": values(30, level, 2)}}
+            made(label, tasks, macros=macros, data=data)
+    made("part", {"made/a": {"": values(40, 0.5, 3)}}, macros=macros)
+    hostile = {"label": HOSTILE, "version": HOSTILE}
+    heading = {"suite": {"name": "evil", "version": HOSTILE, "title": HOSTILE}}
+    tasks = {"evil/a": {"": [0.5, 0.7]}}
+    made("x", tasks, about=hostile, card=HOSTILE, data="local", heading=heading)
+    return site(results)
+
+
+def sheets(built: dict[str, bytes]) -> dict[str, Sheet]:
+    """Every page of a site."""
+    return {name: Sheet(data.decode()) for name, data in built.items() if name.endswith(".html")}
+
+
+def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
+    """A tree for each kind of data; a CSV and a JSON beside each table."""
+    endings = ("html", "csv", "json")
+    assert set(built) == {
+        STYLE,
+        "index.html",
+        "mini/index.html",
+        "local/index.html",
+        *(f"suites/made-unsupervised.{ending}" for ending in endings),
+        *(f"mini/suites/made-unsupervised.{ending}" for ending in endings),
+        *(f"local/suites/evil-unsupervised.{ending}" for ending in endings),
+    }
+
+
+def test_every_link_resolves(built: dict[str, bytes]) -> None:
+    """Relative links name a file of the site, fragments an id of the page; pages and styles come from nowhere else."""
+    found = 0
+    for name, sheet in sheets(built).items():
+        assert len(sheet.ids) == len(set(sheet.ids))
+        for tag, link in sheet.links:
+            parts = urlsplit(link)
+            if parts.scheme:
+                assert (tag, parts.scheme) in {("a", "https"), ("link", "data")}
+                continue
+            if parts.path:
+                assert posixpath.normpath(posixpath.join(posixpath.dirname(name), parts.path)) in built, (name, link)
+            if parts.fragment:
+                assert parts.fragment in sheet.ids
+            found += 1
+    assert found > 20
+
+
+def test_nothing_acts_and_nothing_is_fetched(built: dict[str, bytes]) -> None:
+    """No script, picture, frame, form, inline style or handler, and a policy that forbids them."""
+    for name, sheet in sheets(built).items():
+        assert not sheet.tags & {"script", "img", "iframe", "object", "embed", "form", "style", "base"}, name
+        assert "style" not in sheet.attributes
+        assert not any(attribute.startswith("on") for attribute in sheet.attributes)
+        assert b"default-src 'none'" in built[name]
+    assert b"url(" not in built[STYLE]
+    assert b"@import" not in built[STYLE]
+
+
+def test_hostile_text_is_shown_as_text(built: dict[str, bytes]) -> None:
+    """Label, title, version and card are escaped, once; nothing of them is a template."""
+    name = "local/suites/evil-unsupervised.html"
+    shown = "".join(sheets(built)[name].text)
+    assert "<script>alert(1)</script>\" onload='x' [U+202E]{{ 7*7 }}" in shown
+    for page in (name, "local/index.html"):
+        assert b"<script" not in built[page]
+        assert "\u202e".encode() not in built[page]
+
+
+def test_the_numbers_are_those_of_the_csv(built: dict[str, bytes]) -> None:
+    """Every cell of the table is the CSV's fraction in percent."""
+    name = "suites/made-unsupervised"
+    rows = list(csv.DictReader(built[f"{name}.csv"].decode().splitlines()))
+    assert [row["system"] for row in rows] == ["crop", "bm25", "part"]
+    table = {row[0].split(" ")[0]: row for row in reversed(sheets(built)[f"{name}.html"].rows)}
+    for row in rows[:2]:
+        cells = table[row["system"]]
+        assert cells[2] == f"{100 * float(row['score']):.1f}"
+        assert cells[3] == f"[{100 * float(row['low']):.1f}, {100 * float(row['high']):.1f}]"
+        assert (cells[1], cells[5], cells[6]) == (row["ranks"], f"{100 * float(row['b alone']):.1f}", "1")
+        assert cells[7:] == [f"{100 * float(row[task]):.1f}" for task in ("made/a", "made/b")]
+    assert table["part"][-1] == "— not run"
+    assert (rows[2]["score"], rows[2]["ranks"], rows[2]["made/b"]) == ("", "", "")
+
+
+def test_the_json_says_the_same(built: dict[str, bytes]) -> None:
+    """Fractions, commands, and the comparison behind the first sentence."""
+    content = json.loads(built["suites/made-unsupervised.json"])
+    rows = {row["system"]: row for row in csv.DictReader(built["suites/made-unsupervised.csv"].decode().splitlines())}
+    for row in content["rows"][:2]:
+        assert row["score"] == float(rows[row["system"]]["score"])
+        assert row["command"].startswith(f"bench run --method {row['method']} --suite made --setting unsupervised")
+        assert set(row["measures"]) == {"R@100", "RR@100"}
+    (lead,) = content["best_against"]
+    assert lead["difference"] == pytest.approx(content["rows"][0]["score"] - content["rows"][1]["score"], abs=2e-6)
+    assert lead["n"] == 70
+    assert content["sentence"].startswith(
+        f"crop is best, significantly so against each of the others; it leads bm25 by {100 * lead['difference']:.1f} "
+    )
+    assert content["sentence"] in "".join(sheets(built)["suites/made-unsupervised.html"].text)
+
+
+def test_mini_and_local_data_say_so_everywhere(built: dict[str, bytes]) -> None:
+    """Banner, title, a line and a column of the CSV; the official pages name none of their systems."""
+    for kind, path in (("mini", "mini/suites/made-unsupervised"), ("local", "local/suites/evil-unsupervised")):
+        page = built[f"{path}.html"].decode()
+        assert f'<body class="{kind}">' in page
+        assert '<p class="banner" role="note">' in page
+        lines = built[f"{path}.csv"].decode().splitlines()
+        assert lines[0] == f"# {kind} data: not comparable with official numbers"
+        assert {row["data"] for row in csv.DictReader(lines[1:])} == {kind}
+        assert json.loads(built[f"{path}.json"])["note"].startswith(f"{kind.capitalize()} data")
+    assert "<title>mini/made · unsupervised</title>" in built["mini/suites/made-unsupervised.html"].decode()
+    official = built["suites/made-unsupervised.html"].decode()
+    assert "banner" not in official
+    assert "mini/made" not in official
+    assert b"evil" not in built["index.html"]
+    assert built["index.html"].count(b"<tr>") == 2, "the head and one table"
+
+
+def test_tables_can_be_read_without_eyes(built: dict[str, bytes]) -> None:
+    """A caption with measure, unit, data, setting and n; marks and gaps in words; scopes on headers."""
+    page = built["suites/made-unsupervised.html"].decode()
+    assert "RR@100, percent; Made, official data, unsupervised; 70 queries in 2 tasks, 3 systems." in page
+    assert '<span class="hidden"> best or tied with best</span>' in page
+    assert '<span class="hidden"> not run</span>' in page
+    for row in page.split("<th ")[1:]:
+        assert row.startswith("scope=")
+
+
+def test_the_first_sentence(made: Publisher, results: Path) -> None:
+    """One system; then two of one strength; then none that has everything."""
+    made("a", {"s/x": {"": values(20, 0.5, 1)}}, suite="s")
+
+    def lead() -> str:
+        sentence: str = json.loads(site(results)["suites/s-unsupervised.json"])["sentence"]
+        return sentence
+
+    assert lead() == "a is the only system here: there is nothing to compare it with."
+    made("b", {"s/x": {"": values(20, 0.5, 2)}}, suite="s")
+    assert lead().endswith(" are tied for best: none is significantly worse than " + lead().split(" ")[0] + ".")
+    made("a", {"s/y": {"": values(20, 0.5, 1)}}, suite="s")
+    made("b", {"s/z": {"": values(20, 0.5, 1)}}, suite="s")
+    assert lead() == "No system has run all 3 tasks of this table yet, so none is ranked."
+
+
+def test_the_same_results_give_the_same_bytes(built: dict[str, bytes], results: Path) -> None:
+    """Built again, file by file; nothing holds a date or a place of this machine."""
+    assert site(results) == built
+    assert not any(str(results.parent).encode() in data for data in built.values())
+
+
+def test_a_large_board_keeps_its_budget(made: Publisher, results: Path) -> None:
+    """125 systems by 16 tasks: page within 200 KB, index 120, style 20, data 300."""
+    names = [f"made/task{number:02}" for number in range(16)]
+    for label in ("one", "two"):
+        made(label, {name: {"": values(6, 0.5, 7)} for name in names}, macros=(Macro("Avg.", tuple(names)),))
+    (board,) = boards(read_results(results))
+    rows = [replace(board.rows[0], name=f"some-longer-name@{number}") for number in range(125)]
+    against = {row.name: board.best_against["two"] for row in rows[1:]}
+    built = files([replace(board, rows=tuple(rows), best_against=against)])
+    assert len(json.loads(built["suites/made-unsupervised.json"])["rows"]) == 125
+    assert 50 << 10 < len(built["suites/made-unsupervised.html"]) < 200 << 10
+    assert len(built["index.html"]) < 120 << 10
+    assert len(built[STYLE]) < 20 << 10
+    assert max(map(len, built.values())) < 300 << 10

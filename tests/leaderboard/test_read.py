@@ -1,0 +1,173 @@
+"""What is read: only what a run can have written, with a sentence about the first thing that is not."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.errors import StoreError
+from bench.fsio import canonical, read_sealed, sha256_file, write_sealed
+from leaderboard import read
+from leaderboard.read import contents, frame, legs
+from leaderboard.read import results as read_results
+
+Publisher = Callable[..., Path]
+TASK = "made/a"
+VALUES = f"per-query/{TASK}.json.gz"
+
+
+@pytest.fixture
+def path(made: Publisher) -> Path:
+    """One result of two queries."""
+    return made("bm25", {TASK: {"": [0.25, 0.75]}})
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change a result and seal it again, as someone who means harm can."""
+    content = read_sealed(path)
+    change(content)
+    write_sealed(path, content)
+
+
+def put(path: Path, name: str, data: bytes) -> None:
+    """Exchange a file of the bundle, with its checksum."""
+    (path.parent / name).write_bytes(data)
+    rewrite(path, lambda content: content["files"].update({name: sha256_file(path.parent / name)}))
+
+
+def table(queries: list[str], column: list[Any]) -> bytes:
+    """Per-query values as a bundle holds them."""
+    return gzip.compress(canonical({"queries": queries, "measures": {"RR@100": column}}))
+
+
+def test_values_come_in_the_order_of_their_ids(path: Path, results: Path) -> None:
+    """Whatever the order in the file."""
+    put(path, VALUES, table(["q2", "q1"], [0.25, 0.75]))
+    (result,) = read_results(results)
+    queries, values = result.values(TASK, "", "RR@100")
+    assert queries == ("q1", "q2")
+    assert np.array_equal(values, [0.75, 0.25])
+    assert result.card.startswith("# Made-up suite")
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "place"),
+    [
+        (("tasks", TASK, "", "measures", "RR@100"), 1e300, "tasks.made/a..measures.RR@100"),
+        (("tasks", TASK, "", "measures", "RR@100"), -0.1, "tasks.made/a..measures.RR@100"),
+        (("tasks", TASK, "", "measures", "RR@100"), "<b>", "tasks.made/a..measures.RR@100"),
+        (("tasks", TASK, "", "measures"), {}, "tasks.made/a..measures"),
+        (("tasks", TASK, "", "queries"), 0, "tasks.made/a..queries"),
+        (("tasks", "../../../etc/passwd"), {"": {}}, "tasks.../../../etc/passwd"),
+        (("tasks", TASK, "../x"), {}, "tasks.made/a.../x"),
+        (("tasks", TASK, ".."), {}, "tasks.made/a..."),
+        (("tasks",), {}, "tasks"),
+        (("system", "label"), "x" * 201, "system.label"),
+        (("system", "label"), "", "system.label"),
+        (("system", "hash"), "../..", "system.hash"),
+        (("system", "method"), "; rm", "system.method"),
+        (("suite", "name"), "../x", "suite.name"),
+        (("suite",), None, "suite"),
+        (("setting",), "../..", "setting"),
+        (("data",), "secret", "data"),
+        (("seed",), -1, "seed"),
+        (("macro",), [{"name": "A", "measures": {"RR@100": 2.0}}], "macro.0.measures.RR@100"),
+    ],
+)
+def test_what_no_run_writes_is_refused(
+    path: Path, results: Path, where: tuple[str, ...], value: object, place: str
+) -> None:
+    """Sealed properly and false all the same: the file and the place in it are named."""
+
+    def change(content: dict[str, Any]) -> None:
+        for key in where[:-1]:
+            content = content[key]
+        content[where[-1]] = value
+
+    rewrite(path, change)
+    with pytest.raises(StoreError) as caught:
+        read_results(results)
+    assert str(caught.value).startswith(f"{path}: found a fault at '{place}")
+    assert "take its folder away" in str(caught.value)
+
+
+@pytest.mark.parametrize(("data", "task"), [("official", "mini/made/a"), ("local", "mini/made/a"), ("mini", "made/a")])
+def test_mini_and_other_data_do_not_mix(path: Path, results: Path, data: str, task: str) -> None:
+    """A mini task can stand in no other table, nor another task in a mini one."""
+    rewrite(path, lambda content: content.update(data=data, tasks={task: content["tasks"][TASK]}))
+    with pytest.raises(StoreError, match=f"task {task} in a result of {data} data"):
+        read_results(results)
+
+
+@pytest.mark.parametrize("text", [b'{"schema": NaN}', b"[1]", b"", b"\xff\xfe", b'{"a":' * 100_000])
+def test_what_is_no_result_at_all(path: Path, results: Path, text: bytes) -> None:
+    """NaN, which JSON does not have, other JSON, no text, no end."""
+    path.write_bytes(text)
+    with pytest.raises(StoreError, match="cannot be trusted"):
+        read_results(results)
+    with pytest.raises(StoreError, match="cannot be trusted"):
+        contents(results)
+
+
+def test_another_schema(path: Path, results: Path) -> None:
+    """A result of a later release is not guessed at."""
+    rewrite(path, lambda content: content.update(schema="retrieval-bench/result/2"))
+    with pytest.raises(
+        StoreError, match="found schema 'retrieval-bench/result/2', expected 'retrieval-bench/result/1'"
+    ):
+        read_results(results)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (table(["a", "b"], [0.5, 0.6]), r"found a mean RR@100 of 0.550000, expected 0.500000"),
+        (table(["a", "a"], [0.25, 0.75]), "found 2 values of RR@100 for 1 queries, expected one for each of 2"),
+        (table(["a"], [0.5]), "found 1 values of RR@100 for 1 queries, expected one for each of 2"),
+        (table(["a", "b"], [1e9, 0.5]), r"found a fault at 'measures.RR@100.0'"),
+        (gzip.compress(b'{"queries": ["a", "b"], "measures": {"RR@100": [NaN, 0.5]}}'), "found a fault at"),
+        (gzip.compress(b"[" * 1_000_000), "found a fault at 'file'"),
+        (b"no gzip", "cannot be unpacked"),
+        (table(["a", "b"], [0.25, 0.75])[:-9], "cannot be unpacked"),
+    ],
+)
+def test_values_that_cannot_be(path: Path, results: Path, data: bytes, sentence: str) -> None:
+    """Each with its file and what was expected."""
+    put(path, VALUES, data)
+    (result,) = read_results(results)
+    with pytest.raises(StoreError, match=sentence):
+        result.values(TASK, "", "RR@100")
+
+
+def test_a_bomb_is_not_unpacked(path: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a large file nor a small one that would become large."""
+    monkeypatch.setattr(read, "LARGEST", 1 << 16)
+    put(path, VALUES, gzip.compress(b" " * (1 << 20)))
+    (result,) = read_results(results)
+    with pytest.raises(StoreError, match="found more than 65,536 bytes unpacked"):
+        result.values(TASK, "", "RR@100")
+    put(path, VALUES, b" " * (1 << 17))
+    with pytest.raises(StoreError, match="found 131,072 bytes, expected at most 65,536"):
+        result.values(TASK, "", "RR@100")
+
+
+def test_a_bundle_that_is_not_as_it_was_written(path: Path, results: Path) -> None:
+    """Changed or gone."""
+    (result,) = read_results(results)
+    (path.parent / VALUES).write_bytes(table(["a", "b"], [0.25, 0.75]))
+    with pytest.raises(StoreError, match=r"found other bytes than result.json names"):
+        result.values(TASK, "", "RR@100")
+    (path.parent / VALUES).unlink()
+    with pytest.raises(StoreError, match="cannot be read: No such file or directory"):
+        result.values(TASK, "", "RR@100")
+
+
+def test_rows_for_notebooks(path: Path, results: Path) -> None:
+    """`legs` and `frame` hold the values of the result."""
+    assert legs(results)[0]["RR@100"] == 0.5
+    assert frame(results)["R@100"].tolist() == [0.75]

@@ -1,0 +1,78 @@
+"""How the site writes: nothing that is shown can act, nothing that is named can leave its folder."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from leaderboard.text import bounds, cell, listed, markdown, number, place, plural, slug, visible
+
+
+def test_numbers() -> None:
+    """Percent, one decimal, a true minus, a dash for what is missing; zero has no sign."""
+    assert [number(value) for value in (0.4794, 1.0, 0.0, -0.0004, -0.021, None)] == [
+        "47.9",
+        "100.0",
+        "0.0",
+        "0.0",
+        "−2.1",
+        "—",
+    ]
+    assert bounds(0.468, 0.49) == "[46.8, 49.0]"
+    assert bounds(None, None) == place(None) == "—"
+    assert (place((3, 3)), place((1, 2))) == ("3", "1–2")
+
+
+def test_sentences() -> None:
+    """Counts agree with their nouns; lists end in `and`."""
+    assert (plural(1, "query", "queries"), plural(8661, "query", "queries")) == ("1 query", "8,661 queries")
+    assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "A", "..", "", "x" * 200, "CON\0", "ไทย", "a_b"])
+def test_a_file_name_cannot_leave_its_folder(name: str) -> None:
+    """Only a-z, 0-9 and hyphens are left; what that loses, a hash tells apart."""
+    made = slug(name)
+    assert re.fullmatch(r"[a-z0-9-]{1,100}", made)
+    assert re.search(r"-[0-9a-f]{8}$", made)
+
+
+def test_a_plain_name_stays() -> None:
+    """`mrtydi-unsupervised` is the file's name; another name is never the same file."""
+    assert slug("mrtydi-unsupervised") == "mrtydi-unsupervised"
+    assert len({slug(name) for name in ("a-b", "a_b", "A-b", "a--b", "a b")}) == 5
+
+
+def test_hidden_characters_are_shown() -> None:
+    """Control characters and those that turn text round; joiners, which scripts need, stay."""
+    assert visible("a\u202eb\x00c\u200b") == "a[U+202E]b[U+0000]c[U+200B]"
+    assert visible("क\u200dष\nไทย") == "क\u200dष\nไทย"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1"])
+def test_a_cell_is_no_formula(text: str) -> None:
+    """A spreadsheet takes what begins so for a formula."""
+    assert cell(text)[0] not in "=+-@\t\r"
+    assert cell("crop@init") == "crop@init"
+
+
+def test_markdown_of_a_card() -> None:
+    """Headings go below the page's own, tables keep their sides without a style attribute."""
+    made = markdown("# One\n\n| a | b |\n|---|---:|\n| 1 | `2` |\n\n*x* [paper](https://example.org/a?b=1&c=2)\n")
+    assert "<h3>One</h3>" in made
+    assert '<td class="to-right"><code>2</code></td>' in made
+    assert '<em>x</em> <a href="https://example.org/a?b=1&amp;c=2">paper</a>' in made
+    assert "style=" not in made
+
+
+def test_markdown_holds_no_html_pictures_or_foreign_links() -> None:
+    """What a card must not bring becomes text."""
+    hostile = (
+        "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>\n\n[a](javascript:alert(1)) [b](data:text/html,x) "
+        "[c](../../x.html) ![d](https://example.org/d.png)\n\n```\n</code><script>\n```\n\n[e]: file:///etc/passwd\n\n[e]"
+    )
+    made = markdown(hostile)
+    tags = set(re.findall(r"<(\w+)", made))
+    assert tags <= {"p", "a", "code", "pre"}
+    assert re.findall(r'(?:href|src)="([^"]*)"', made) == ["https://example.org/d.png"], "a link, no picture"

@@ -1,0 +1,259 @@
+"""Pretrained encoders: what their files say, what the settings say over it, and the presets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
+
+from bench.config import check_config, check_preset, resolve
+from bench.dense import CONTRACT, Contract
+from bench.errors import ConfigError, UsageError
+from bench.fsio import canonical
+from bench.promises import method_faults
+from bench.stages import init
+from bench.types import Item
+from bench.workspace import Parts, Workspace
+from methods.pretrained import PRETRAINED, bench_methods
+from methods.pretrained.config import PretrainedConfig
+
+TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
+NORMALIZE = {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
+DENSE = {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}
+MEAN = {"word_embedding_dimension": 8, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+CLS = {"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+PLAIN = Contract(similarity="cos", query_length=38, passage_length=38)
+
+Make = Callable[..., Path]
+
+
+def contract(model: Path | str, **values: Any) -> Contract:
+    """Resolve the contract of a config."""
+    assert PRETRAINED.contract is not None
+    return PRETRAINED.contract(PretrainedConfig(model=str(model), **values))
+
+
+def put(path: Path, value: Any) -> None:
+    """Write JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), "utf-8")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Return the folder of a tiny XLM-R with 40 positions, of which 38 are for tokens."""
+    folder = tmp_path / "model"
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 40}
+    config = XLMRobertaConfig(**sizes, intermediate_size=16, max_position_embeddings=40, initializer_range=0.5)
+    XLMRobertaModel(config).save_pretrained(folder)
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *"abcdefghijklmnopqrstuvwxyz: "]
+    letters = Tokenizer(models.WordLevel({name: at for at, name in enumerate(names)}, "<unk>"))
+    letters.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    letters.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    marks = {"cls": "<s>", "bos": "<s>", "sep": "</s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"}
+    tokens = {f"{name}_token": mark for name, mark in marks.items()}
+    PreTrainedTokenizerFast(tokenizer_object=letters, model_max_length=38, **tokens).save_pretrained(folder)
+    return folder
+
+
+def as_sentence_transformer(
+    folder: Path,
+    modules: list[dict[str, Any]],
+    pooling: dict[str, Any],
+    said: dict[str, Any] | None = None,
+    sizes: dict[str, Any] | None = None,
+) -> Path:
+    """Add the files of sentence-transformers."""
+    put(folder / "modules.json", modules)
+    put(folder / "1_Pooling" / "config.json", pooling)
+    put(folder / "config_sentence_transformers.json", said or {"prompts": {}})
+    put(folder / "sentence_bert_config.json", sizes or {"max_seq_length": 30, "do_lower_case": False})
+    return folder
+
+
+def test_the_method_keeps_its_promises() -> None:
+    """Its fields, its config and its presets are sound; it is brought by the hook; its card names every preset."""
+    assert list(bench_methods()) == [PRETRAINED]
+    assert method_faults(PRETRAINED) == []
+    assert check_config(PRETRAINED.config) == []
+    for name, preset in PRETRAINED.presets.items():
+        assert check_preset(PRETRAINED.config, preset.values) == [], name
+        assert f"| `{name}` | {preset.values['model'].partition('@')[0]} |" in PRETRAINED.card()
+    rows = [line for line in PRETRAINED.card().splitlines() if line.endswith(("| yes |", "| no |"))]
+    assert len(rows) == len(PRETRAINED.presets)
+
+
+def test_a_preset_says_all_and_reaches_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contracts are there without a file; pinned revisions are whole hashes, and the others say that they move."""
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: pytest.fail("it was fetched"))
+    for name, preset in PRETRAINED.presets.items():
+        found = contract(**preset.values)
+        assert found.query_length <= found.passage_length, name
+        revision = preset.values["model"].partition("@")[2]
+        assert len(revision) == 40 or "`main`" in preset.source, name
+        assert f"| {'yes' if revision else 'no'} |" in PRETRAINED.card().split(f"| `{name}` |")[1].splitlines()[0]
+    assert contract(**PRETRAINED.presets["me5-base"].values) == Contract(
+        pooling="mean",
+        normalise=True,
+        similarity="cos",
+        query_prompt="query: ",
+        passage_prompt="passage: ",
+        query_length=512,
+        passage_length=512,
+    )
+
+
+def test_a_plain_folder(model: Path) -> None:
+    """Mean, last layer, cosine, as many tokens as XLM-R's positions leave behind the padding id."""
+    assert contract(model) == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("modules", "pooling", "said", "expected"),
+    [
+        ([TRANSFORMER, POOLING], MEAN, {}, {"pooling": "mean"}),
+        ([TRANSFORMER, POOLING, NORMALIZE], CLS, {}, {"pooling": "cls", "normalise": True}),
+        ([TRANSFORMER, POOLING], {"pooling_mode": "cls"}, {}, {"pooling": "cls"}),
+        ([TRANSFORMER, POOLING], MEAN, {"similarity_fn_name": "dot"}, {"similarity": "dot"}),
+        ([TRANSFORMER, POOLING], MEAN, {"similarity_fn_name": None}, {"similarity": "cos"}),
+        (
+            [TRANSFORMER, POOLING],
+            MEAN,
+            {"prompts": {"query": "q: ", "passage": "p: "}},
+            {"query_prompt": "q: ", "passage_prompt": "p: "},
+        ),
+        (
+            [TRANSFORMER, POOLING],
+            MEAN,
+            {"prompts": {"query": "q: ", "document": "d: ", "passage": "p: "}},
+            {"query_prompt": "q: ", "passage_prompt": "d: "},
+        ),
+        (
+            [TRANSFORMER, POOLING],
+            MEAN,
+            {"prompts": {"x": "x: "}, "default_prompt_name": "x"},
+            {"query_prompt": "x: ", "passage_prompt": "x: "},
+        ),
+    ],
+)
+def test_a_folder_of_sentence_transformers(
+    model: Path, modules: list[dict[str, Any]], pooling: dict[str, Any], said: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    """Modules, prompts, similarity and length are read."""
+    as_sentence_transformer(model, modules, pooling, said)
+    usual = Contract(similarity="cos", query_length=30, passage_length=30)
+    assert contract(model) == Contract(**{**usual.dump(), **expected})
+
+
+@pytest.mark.parametrize(
+    ("modules", "pooling", "said", "sizes", "message"),
+    [
+        ([TRANSFORMER, POOLING, DENSE], CLS, {}, None, "modules Transformer, Pooling, Dense, expected"),
+        ([POOLING], CLS, {}, None, "modules Pooling, expected"),
+        ([TRANSFORMER, POOLING], {**MEAN, "pooling_mode_cls_token": True}, {}, None, "pooling cls, mean, expected"),
+        ([TRANSFORMER, POOLING], {"pooling_mode_lasttoken": True}, {}, None, "pooling pooling_mode_lasttoken"),
+        ([TRANSFORMER, POOLING], {}, {}, None, "pooling of no kind"),
+        ([TRANSFORMER, POOLING], MEAN, {"similarity_fn_name": "euclidean"}, None, "similarity euclidean"),
+        ([TRANSFORMER, POOLING], MEAN, {}, {"do_lower_case": True}, "do_lower_case"),
+        (
+            [TRANSFORMER, POOLING],
+            {**MEAN, "include_prompt": False},
+            {"prompts": {"query": "q: "}},
+            None,
+            "a mean that leaves the prompt out",
+        ),
+    ],
+)
+def test_what_a_contract_cannot_hold(
+    model: Path,
+    modules: list[dict[str, Any]],
+    pooling: dict[str, Any],
+    said: dict[str, Any],
+    sizes: dict[str, Any] | None,
+    message: str,
+) -> None:
+    """Is refused rather than read wrongly."""
+    as_sentence_transformer(model, modules, pooling, said, sizes)
+    with pytest.raises(UsageError, match=message):
+        contract(model)
+
+
+def test_our_own_encoders_say_it_themselves(model: Path) -> None:
+    """A folder with a contract is read as that says."""
+    own = Contract(pooling="cls", query_length=7, passage_length=9, normalise=True)
+    (model / CONTRACT).write_bytes(canonical(own.dump()))
+    assert contract(model) == own
+
+
+def test_settings_stand_over_the_files(model: Path) -> None:
+    """Each of them, an empty prompt included."""
+    as_sentence_transformer(model, [TRANSFORMER, POOLING], MEAN, {"prompts": {"query": "q: ", "passage": "p: "}})
+    given: dict[str, Any] = {"pooling": "cls", "layer": 1, "normalise": True, "similarity": "dot", "query_prompt": ""}
+    found = contract(model, **given, query_tokens=5, title=False, precision="bfloat16")
+    assert found == Contract(
+        **given, passage_prompt="p: ", query_length=5, passage_length=30, title=None, dtype="bfloat16"
+    )
+
+
+def test_no_model_and_no_such_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences that say what to type; a hub that cannot be reached is one too."""
+    with pytest.raises(UsageError, match=r"type --set method\.model=NAME, or --preset NAME"):
+        contract("")
+    with pytest.raises(UsageError, match="expected a folder or a Hugging Face id"):
+        contract(tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match=r"method\.pooling"):
+        resolve([PRETRAINED], sets=["method.pooling=max"])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    with pytest.raises(UsageError, match=r"neither fetched nor found in the cache .*hf download owner/name"):
+        contract("owner/name@main")
+
+
+def vectors(model: Path, folder: Path, items: list[Item], role: Any) -> Any:
+    """Make the encoder's folder as a run does, and encode."""
+    from bench.encoding.encoder import load
+
+    folder.mkdir()
+    init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(model), None, contract(model), 0)
+    return load(folder).encode(items, role)
+
+
+def test_from_a_folder_to_vectors(model: Path, tmp_path: Path) -> None:
+    """The vector of a query is that of transformers for prompt and text, pooled and scaled by hand."""
+    from transformers import AutoModel, AutoTokenizer
+
+    said = {"prompts": {"query": "q: ", "passage": "p: "}}
+    as_sentence_transformer(model, [TRANSFORMER, POOLING, NORMALIZE], MEAN, said)
+    (found,) = vectors(model, tmp_path / "encoder", [Item("q", "who is this")], "query")
+    ids = AutoTokenizer.from_pretrained(model)("q: who is this", return_tensors="pt")
+    with torch.no_grad():
+        state = AutoModel.from_pretrained(model).train(False)(**ids).last_hidden_state[0].mean(0).numpy()
+    np.testing.assert_allclose(found, state / np.linalg.norm(state), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("modules", "pooling"), [([TRANSFORMER, POOLING, NORMALIZE], MEAN), ([TRANSFORMER, POOLING], CLS)]
+)
+def test_vectors_are_those_of_sentence_transformers(
+    model: Path, tmp_path: Path, modules: list[dict[str, Any]], pooling: dict[str, Any]
+) -> None:
+    """The library itself, on the same folder: queries and passages of any length, to 1e-5."""
+    library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    as_sentence_transformer(model, modules, pooling, {"prompts": {"query": "q: ", "document": "p: "}})
+    texts = ["who is this", "", "a", "the quick brown fox jumps over the lazy dog"]
+    theirs = library.SentenceTransformer(str(model), device="cpu")
+    items = [Item(f"d{at}", text) for at, text in enumerate(texts)]
+    for role, encode in (("query", theirs.encode_query), ("passage", theirs.encode_document)):
+        found = vectors(model, tmp_path / role, items, role)
+        np.testing.assert_allclose(found, encode(texts, show_progress_bar=False), atol=1e-5)

@@ -1,0 +1,164 @@
+"""The AskUbuntu suite: candidates and judgements with and without the texts, the order of BM25, mini data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.errors import DataError, UsageError
+from bench.scoring.measures import parse
+from bench.stages.score import Protocol, Scored, score
+from bench.types import DataRequest, Item, Json, Leg, Ranking, Task
+from suites import askubuntu
+
+Checked = Callable[[Leg], Mapping[str, Json]]
+
+GOLDEN = Path(__file__).parents[1] / "golden/scorers/askubuntu"
+LISTS = "10\t12\t11 12 13\t3 2 1\n20\t\t11 13\t2 1\n30\t13 11\t13 14 11\t3 2 1\n"
+TEXTS = "10\task ten\tbody\n11\televen\t\n12\ttwelve\tb\n13\tthirteen\tb\n14\tfourteen\tb\n20\tx\ty\n30\tz\tw\n"
+OURS = {"AP": "MAP", "RR": "MRR", "P@1": "P@1", "P@5": "P@5"}
+
+
+def lay_out(root: Path, *, texts: bool = True) -> DataRequest:
+    """Write a tiny release."""
+    folder = root / "askubuntu"
+    folder.mkdir(parents=True)
+    for name in ("dev.txt", "test.txt"):
+        (folder / name).write_text(LISTS)
+    if texts:
+        (folder / "text_tokenized.txt.gz").write_bytes(gzip.compress(TEXTS.encode()))
+    return DataRequest("official", root)
+
+
+def official_order(task: Task) -> Scored:
+    """Score the order of the candidates under the task's rules."""
+    (leg,) = task.legs
+    assert leg.candidates is not None
+    qrels: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in leg.qrels.read():
+        qrels[row.query][row.document] = row.grade
+    run = {one.query: Ranking(one.query, one.documents, one.scores) for one in leg.candidates.read()}
+    protocol = Protocol(tuple(map(parse, task.measures)), task.tie, task.drop_identical, task.official, {})
+    return score(qrels, run, protocol)
+
+
+def test_a_task_in_the_official_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: Checked) -> None:
+    """Titles of queries and candidates, candidates in order, the protocol's rules and counts."""
+    task = askubuntu.load("test", lay_out(tmp_path))
+    assert (task.id, task.measures, task.tie, task.depth) == ("askubuntu/test", ("AP", "RR", "P@1", "P@5"), "list", 20)
+    assert (task.official, task.similarity, task.data) == (("askubuntu",), "cos", "official")
+    (leg,) = task.legs
+    assert (leg.language, leg.corpus.documents, dict(leg.counts)) == ("en", 3_834, {"queries": 186, "qrels": 1_078})
+    assert [item.text for item in leg.queries.read()] == ["ask ten", "x", "z"]
+    assert [item.text for item in leg.corpus.items.read()] == ["eleven", "twelve", "thirteen", "fourteen"]
+    assert leg.candidates is not None
+    assert [one.documents for one in leg.candidates.read()] == [("11", "12", "13"), ("11", "13"), ("13", "14", "11")]
+    with pytest.raises(DataError, match=r"4 documents, expected 3,834"):
+        checked(leg)
+    monkeypatch.setitem(askubuntu.SPLITS, "test", askubuntu.Split(2, 3, 4))
+    facts = checked(askubuntu.load("test", DataRequest("official", tmp_path)).legs[0])
+    assert (facts["queries"], facts["unjudged_queries"], facts["judgements"]) == (2, 1, 3)
+
+
+def test_title_and_body(tmp_path: Path) -> None:
+    """The variant of Lei et al.; a question without a body keeps its title."""
+    leg = askubuntu.leg("dev", lay_out(tmp_path), body=True)
+    assert next(leg.queries.read()) == Item("10", "ask ten body")
+    assert [item.text for item in leg.corpus.items.read()] == ["eleven", "twelve b", "thirteen b", "fourteen b"]
+
+
+def test_without_the_texts(tmp_path: Path) -> None:
+    """Candidates and judgements are there; a text is asked for in vain, with a sentence."""
+    task = askubuntu.load("test", lay_out(tmp_path, texts=False))
+    (leg,) = task.legs
+    # By hand: AP 1/2 and (1 + 2/3) / 2, RR 1/2 and 1, P@1 0 and 1; our P@5 divides by 5, the official one by 3.
+    found = official_order(task)
+    assert found.scores.means == pytest.approx({"AP": 2 / 3, "RR": 0.75, "P@1": 0.5, "P@5": 0.3})
+    assert found.official["P@5 (AskUbuntu)"] == pytest.approx((1 / 3 + 2 / 3) / 2)
+    for source in (leg.queries, leg.corpus.items):
+        with pytest.raises(UsageError) as caught:
+            next(source.read())
+        assert str(caught.value).startswith(
+            f"{tmp_path}/askubuntu/text_tokenized.txt.gz: found no such file, expected the text of the questions"
+        )
+    plain = tmp_path / "askubuntu" / "text_tokenized.txt"
+    plain.write_text(TEXTS)
+    assert len(list(askubuntu.load("test", DataRequest("official", tmp_path)).legs[0].queries.read())) == 3
+
+
+def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
+    """It names the file and whence it comes."""
+    request = lay_out(tmp_path)
+    (tmp_path / "askubuntu" / "dev.txt").unlink()
+    with pytest.raises(UsageError, match=r"dev\.txt: found no such file, expected 200 lines.*taolei87/askubuntu"):
+        askubuntu.load("dev", request)
+    with pytest.raises(UsageError, match=r"no task of askubuntu 'tset'; did you mean test"):
+        askubuntu.load("tset", replace(request, data="mini"))
+    assert askubuntu.task_names("local") == ()
+
+
+def test_the_golden_file_through_the_loader(tmp_path: Path) -> None:
+    """A file in the official format, scored in its own order, gives what the official scorer printed for it."""
+    (tmp_path / "askubuntu").mkdir()
+    (tmp_path / "askubuntu" / "dev.txt").write_bytes((GOLDEN / "mini_dev.txt").read_bytes())
+    found = official_order(askubuntu.load("dev", DataRequest("official", tmp_path)))
+    expected = json.loads((GOLDEN / "mini_expected.json").read_text())["bm25_order"]
+    theirs = {name: 100 * found.official[f"{name} (AskUbuntu)"] for name in OURS.values()}
+    assert theirs == pytest.approx({name: expected[name] for name in OURS.values()}, abs=1e-9)
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_mini_data(split: str, checked: Checked) -> None:
+    """The embedded world passes the same stages; 20 candidates a query, whose order is neither right nor useless."""
+    task = askubuntu.load(split, DataRequest("mini"))
+    assert (task.id, task.data, task.depth) == (f"mini/askubuntu/{split}", "mini", 20)
+    (leg,) = task.legs
+    facts = checked(leg)
+    assert facts["unknown_documents"] == 0
+    assert leg.candidates is not None
+    lists = list(leg.candidates.read())
+    assert {len(one.documents) for one in lists} == {20}
+    pool = {item.id for item in leg.corpus.items.read()}
+    assert all(pool.issuperset(one.documents) for one in lists)
+    assert {one.query for one in lists} == {item.id for item in leg.queries.read()}
+    assert 0.2 < official_order(task).scores.means["AP"] < 0.95
+
+
+def test_the_card() -> None:
+    """The card prints the counts that are asserted."""
+    text = askubuntu.card()
+    for name, split in askubuntu.SPLITS.items():
+        row = f"| {name} | 200 | {split.queries} | {split.positives:,} | {split.candidates:,} |"
+        assert row in text
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_the_released_files(split: str) -> None:
+    """Counts are those asserted; the order of BM25 gives the published baseline, in our measures and the official's."""
+    folder = os.environ.get("BENCH_DATA")
+    if not folder or not (Path(folder) / "askubuntu").is_dir():
+        pytest.skip("BENCH_DATA is not set, or holds no askubuntu/: no real data")
+    task = askubuntu.load(split, DataRequest("official", Path(folder)))
+    (leg,) = task.legs
+    rows = list(leg.qrels.read())
+    assert {"queries": len({row.query for row in rows}), "qrels": len(rows)} == leg.counts
+    assert leg.candidates is not None
+    lists = list(leg.candidates.read())
+    assert (len(lists), {len(one.documents) for one in lists}) == (200, {20})
+    assert len({document for one in lists for document in one.documents}) == leg.corpus.documents
+    found = official_order(task)
+    published = json.loads((GOLDEN / "real_bm25_baseline.json").read_text())["values"][split]
+    assert len(found.scores.queries) == published["scored"]
+    for ours, theirs in OURS.items():
+        assert 100 * found.scores.means[ours] == pytest.approx(published[theirs], abs=1e-9)
+        assert 100 * found.official[f"{theirs} (AskUbuntu)"] == pytest.approx(published[theirs], abs=1e-9)
+    if split == "test":
+        means = {name: round(100 * value, 1) for name, value in found.scores.means.items()}
+        assert means == {"AP": 56.0, "RR": 68.0, "P@1": 53.8, "P@5": 42.5}

@@ -1,0 +1,212 @@
+"""The Mr. TyDi suite: where it looks, what it asserts, both forms of the release, mini data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.data.trec import read_qrels, read_topics
+from bench.errors import DataError, UsageError
+from bench.scoring.aggregate import macro
+from bench.types import DataRequest, Item, Json, Leg
+from suites import mrtydi
+
+Checked = Callable[[Leg], Mapping[str, Json]]
+
+FOLDER = "mrtydi-v1.1-swahili"
+DOCS = [
+    {"id": "7#0", "contents": "Juma\n\nJuma ni mtu wa pwani."},
+    {"id": "7#1", "contents": "Juma\n\nAnaishi Mombasa."},
+    {"id": "9#0", "contents": "Mvua\n\nMvua hunyesha masika."},
+]
+FILES = {
+    "collection/docs.jsonl.gz": gzip.compress("".join(json.dumps(row) + "\n" for row in DOCS).encode()),
+    "topic.test.tsv": b"1\tJuma anaishi wapi?\n2\tMvua hunyesha lini?\n3\tNani hajui?\n",
+    "qrels.test.txt": b"1\tQ0\t7#1\t1\n2\tQ0\t9#0\t1\n",
+    "topic.train.tsv": b"8\tJuma ni nani?\n",
+    "qrels.train.txt": b"8\tQ0\t7#0\t1\n",
+}
+
+
+def lay_out(root: Path, *, without: tuple[str, ...] = ()) -> Path:
+    """Write a tiny release as it is unpacked."""
+    for name, data in FILES.items():
+        if name not in without:
+            path = root / "mrtydi" / FOLDER / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    return root
+
+
+def pack(root: Path) -> Path:
+    """Write the tiny release as its tarball."""
+    unpacked = lay_out(root / "elsewhere") / "mrtydi" / FOLDER
+    (root / "mrtydi").mkdir(exist_ok=True)
+    with tarfile.open(root / "mrtydi" / f"{FOLDER}.tar.gz", "w:gz") as archive:
+        archive.add(unpacked, FOLDER)
+    return root
+
+
+def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str, int]]]:
+    """Read everything of a leg."""
+    rows = [(row.query, row.document, row.grade) for row in leg.qrels.read()]
+    return list(leg.corpus.items.read()), list(leg.queries.read()), rows
+
+
+def test_the_table_adds_up_to_the_published_totals() -> None:
+    """Eleven languages; sums as the release and its catalogue print them."""
+    assert mrtydi.task_names("official") == mrtydi.task_names("mini")
+    assert " ".join(mrtydi.LANGUAGES) == "ar bn en fi id ja ko ru sw te th"
+    ones = mrtydi.LANGUAGES.values()
+    assert sum(one.passages for one in ones) == 58_043_326
+    sums = {split: [sum(one.counts[split][part] for one in ones) for part in (0, 1)] for split in mrtydi.SPLITS}
+    assert (sums["test"], sums["dev"][0], sums["train"][0]) == ([8_661, 10_105], 12_317, 48_729)
+    assert len({one.md5 for one in ones}) == 11
+    assert all(len(bytes.fromhex(one.md5)) == 16 for one in ones)
+
+
+def test_the_tarball_gives_what_the_unpacked_release_gives(tmp_path: Path) -> None:
+    """Title and text are cut apart; the rules of the protocol are carried."""
+    unpacked = mrtydi.load("sw", DataRequest("official", lay_out(tmp_path / "a"), offline=True))
+    packed = mrtydi.load("sw", DataRequest("official", pack(tmp_path / "b")))
+    found = content(unpacked.legs[0])
+    assert found == content(packed.legs[0])
+    assert found[0][1] == Item("7#1", "Anaishi Mombasa.", "Juma")
+    assert found[1][1] == Item("2", "Mvua hunyesha lini?")
+    assert found[2] == [("1", "7#1", 1), ("2", "9#0", 1)]
+    for task in (unpacked, packed):
+        assert (task.id, task.data, task.measures, task.tie) == ("mrtydi/sw", "official", ("RR@100", "R@100"), "trec")
+        assert (task.depth, task.official, task.similarity) == (100, ("mrtydi-ccp",), None)
+        (leg,) = task.legs
+        assert leg.language == leg.corpus.language == "sw"
+        assert (leg.corpus.documents, dict(leg.counts)) == (136_689, {"queries": 670, "qrels": 743})
+    assert packed.legs[0].corpus.items.files == (tmp_path / "b" / "mrtydi" / f"{FOLDER}.tar.gz",)
+
+
+def test_each_file_is_looked_for_unpacked_first(tmp_path: Path) -> None:
+    """The collection may lie in the tarball beside unpacked questions, or unpacked without compression."""
+    root = lay_out(pack(tmp_path), without=("collection/docs.jsonl.gz",))
+    leg = mrtydi.leg("sw", "train", DataRequest("official", root))
+    assert leg.corpus.items.files[0].name == f"{FOLDER}.tar.gz"
+    assert leg.queries.files[0].name == "topic.train.tsv"
+    assert [item.text for item in leg.queries.read()] == ["Juma ni nani?"]
+    assert dict(leg.counts) == {"queries": 2_072, "qrels": 2_401}
+    plain = root / "mrtydi" / FOLDER / "collection" / "docs.jsonl"
+    plain.parent.mkdir()
+    plain.write_bytes(gzip.decompress(FILES["collection/docs.jsonl.gz"]))
+    again = mrtydi.leg("sw", "train", DataRequest("official", root)).corpus.items
+    assert again.files == (plain,)
+    assert list(again.read()) == list(leg.corpus.items.read())
+
+
+def test_published_counts_are_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: Checked) -> None:
+    """A release of another size is refused when it is read; one of the right size passes both stages."""
+    request = DataRequest("official", lay_out(tmp_path))
+    with pytest.raises(DataError, match=r"found 3 documents, expected 136,689; this is not the published mrtydi/sw"):
+        checked(mrtydi.load("sw", request).legs[0])
+    right = replace(mrtydi.LANGUAGES["sw"], passages=3)
+    monkeypatch.setitem(mrtydi.LANGUAGES, "sw", right)
+    with pytest.raises(DataError, match=r"found 2 judged queries, expected 670"):
+        checked(mrtydi.load("sw", request).legs[0])
+    monkeypatch.setitem(mrtydi.LANGUAGES, "sw", replace(right, counts={"test": (2, 2)}))
+    facts = checked(mrtydi.load("sw", request).legs[0])
+    assert (facts["queries"], facts["unjudged_queries"], facts["judgements"]) == (2, 1, 2)
+
+
+def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
+    """It names the place, what is expected there and whence; nothing is fetched."""
+    root = lay_out(tmp_path, without=("collection/docs.jsonl.gz",))
+    with pytest.raises(UsageError) as caught:
+        mrtydi.load("sw", DataRequest("official", root))
+    place = root / "mrtydi" / FOLDER
+    assert str(caught.value) == (
+        f"{place}/collection/docs.jsonl.gz: found no such file, nor {place}.tar.gz; expected the 136,689 passages of "
+        "Mr. TyDi v1.1 in one of the two; fetch https://git.uwaterloo.ca/jimmylin/mr.tydi/-/raw/master/data/"
+        f"{FOLDER}.tar.gz and put it there as it is. For orientation: the tarball of v1.0 has 10,452,957 bytes and md5 "
+        "1042af38a358bd3a60e0f548f9986f8a; for v1.1 no checksum was published, so the counts are held instead"
+    )
+    with pytest.raises(UsageError, match=r"none was named; type --data-dir FOLDER or set BENCH_DATA"):
+        mrtydi.load("sw", DataRequest("official"))
+    with pytest.raises(UsageError, match=r"nowhere: found no such folder, expected the folder of data"):
+        mrtydi.load("sw", DataRequest("official", tmp_path / "nowhere"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"empty/mrtydi: found no such folder, expected the official files of mrtydi"):
+        mrtydi.load("sw", DataRequest("official", tmp_path / "empty"))
+    with pytest.raises(UsageError, match=r"no task of mrtydi 'swa'; did you mean sw\?"):
+        mrtydi.load("swa", DataRequest("mini"))
+    with pytest.raises(UsageError, match=r"no split 'tset'; there are test, dev, train"):
+        mrtydi.leg("sw", "tset", DataRequest("official", root))
+
+
+def test_version_1_0_is_not_taken_for_1_1(tmp_path: Path) -> None:
+    """Its tarball, renamed, holds other names, and the sentence lists them."""
+    pack(tmp_path)
+    tarball = tmp_path / "mrtydi" / f"{FOLDER}.tar.gz"
+    with tarfile.open(tarball, "w:gz") as archive:
+        archive.add(tmp_path / "elsewhere" / "mrtydi" / FOLDER / "qrels.test.txt", "mrtydi-v1.0-swahili/qrels.test.txt")
+    leg = mrtydi.load("sw", DataRequest("official", tmp_path)).legs[0]
+    with pytest.raises(
+        DataError, match=r"no such file in the archive \(it holds mrtydi-v1\.0-swahili/qrels\.test\.txt"
+    ):
+        list(leg.qrels.read())
+
+
+@pytest.mark.parametrize("name", ["sw", "th"])
+def test_mini_data(name: str, checked: Checked) -> None:
+    """The embedded world passes the same stages, in every split; its task begins with mini/."""
+    task = mrtydi.load(name, DataRequest("mini"))
+    assert (task.id, task.data, task.measures) == (f"mini/mrtydi/{name}", "mini", mrtydi.MEASURES)
+    assert task.legs[0].corpus.id == f"mini/mrtydi/{name}"
+    facts = checked(task.legs[0])
+    assert (facts["unjudged_queries"], facts["unknown_documents"]) == (0, 0)
+    assert int(str(facts["queries"])) >= 50
+    asked = [
+        {item.text for item in mrtydi.leg(name, split, DataRequest("mini")).queries.read()}
+        for split in ("test", "train")
+    ]
+    assert not asked[0] & asked[1]
+
+
+def test_the_average() -> None:
+    """Unweighted over all eleven; none where one is missing."""
+    (average,) = mrtydi.SUITE.macros
+    values = {f"mrtydi/{name}": float(at) for at, name in enumerate(mrtydi.LANGUAGES)}
+    assert macro(average, values) == 5.0
+    del values["mrtydi/te"]
+    assert macro(average, values) is None
+
+
+def test_the_card_and_the_import() -> None:
+    """The card holds the counts; importing the suite loads no heavy module."""
+    text = mrtydi.card()
+    assert "<!--" not in text
+    assert "| sw | swahili | 136,689 | 2,072 / 2,401 | 526 / 623 | 670 / 743 |" in text
+    heavy = "{'numpy', 'torch', 'tarfile', 'bench.mini'}"
+    code = f"import sys, suites.mrtydi, suites.tatoeba, suites.askubuntu; print({heavy} & set(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("name", mrtydi.LANGUAGES)
+def test_the_released_questions_and_judgements(name: str) -> None:
+    """All three splits of v1.1 have the counts of the table."""
+    folder = os.environ.get("BENCH_DATA")
+    one = mrtydi.LANGUAGES[name]
+    path = Path(folder or "") / "mrtydi" / one.folder
+    if not folder or not path.is_dir():
+        pytest.skip("BENCH_DATA is not set, or holds no mrtydi/: no real data")
+    for split, (queries, judgements) in one.counts.items():
+        grades = read_qrels(path / f"qrels.{split}.txt")
+        asked = {item.id for item in read_topics(path / f"topic.{split}.tsv")}
+        assert (len(grades), sum(map(len, grades.values()))) == (queries, judgements)
+        assert set(grades) <= asked
+        assert {grade for row in grades.values() for grade in row.values()} == {1}

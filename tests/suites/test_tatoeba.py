@@ -1,0 +1,170 @@
+"""The Tatoeba suite: its 112 pairs, both directions, the rule for equal scores, averages, mini data."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import mini
+from bench.errors import DataError, UsageError
+from bench.scoring.aggregate import macro
+from bench.scoring.evaluate import evaluate
+from bench.scoring.measures import parse
+from bench.search.order import best
+from bench.types import DataRequest, Item, Json, Judgement, Leg
+from suites import tatoeba
+
+Checked = Callable[[Leg], Mapping[str, Json]]
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/scorers/tatoeba/cases.json").read_text(encoding="utf-8"))
+
+
+def lay_out(root: Path, code: str, foreign: list[str], english: list[str]) -> Path:
+    """Write one pair in the official layout."""
+    folder = root / "tatoeba" / "v1"
+    folder.mkdir(parents=True)
+    for side, texts in ((code, foreign), ("eng", english)):
+        (folder / f"tatoeba.{code}-eng.{side}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return root
+
+
+def test_the_pairs() -> None:
+    """112 of them with 88,877 sentence pairs; codes are unique and short where a short one exists."""
+    pairs = tatoeba.PAIRS
+    assert len(pairs) == len({pair.language for pair in pairs.values()}) == 112
+    assert sum(pair.sentences for pair in pairs.values()) == 88_877
+    assert sum(pair.sentences == 1_000 for pair in pairs.values()) == 72
+    assert list(pairs) == sorted(pairs) == list(tatoeba.task_names("official"))
+    known = {"fra": "fr", "swh": "sw", "cmn": "zh", "pes": "fa", "zsm": "ms", "ast": "ast", "lvs": "lv", "ell": "el"}
+    assert {code: pairs[f"{code}-eng"].language for code in known} == known
+    assert all(len(pair.code) == 3 and len(pair.language) in (2, 3) for pair in pairs.values())
+
+
+def test_the_published_averages() -> None:
+    """Of how many languages, all of them pairs of ours; XTREME-R adds five to XTREME's."""
+    sizes = {average.name: len(set(average.members)) for average in tatoeba.SUITE.macros}
+    assert sizes == {"Avg. (14)": 14, "Avg. (112)": 112, "Avg. (36)": 36, "Avg. (41)": 41, "Avg. (13)": 13}
+    everything = {f"tatoeba/{name}" for name in tatoeba.PAIRS}
+    assert all(set(average.members) <= everything for average in tatoeba.SUITE.macros)
+    first = tatoeba.SUITE.macros[0]
+    assert macro(first, dict.fromkeys(everything, 0.25)) == 0.25
+    assert "tatoeba/swh-eng" in first.members
+    assert "one direction" in tatoeba.SUITE.macros[2].note
+    # ISO 639-1 codes as XTREME prints them.
+    xtreme = (
+        "ar he vi id jv tl eu ml ta te af nl de el bn hi mr ur fa fr it pt es bg ru ja ka ko th sw zh kk tr et fi hu"
+    )
+    assert [tatoeba.PAIRS[f"{code}-eng"].language for code in tatoeba.XTREME] == xtreme.split()
+    ccp = "fr es de el bg ru tr ar vi th zh hi sw ur"
+    assert [tatoeba.PAIRS[f"{code}-eng"].language for code in tatoeba.CCP] == ccp.split()
+
+
+def test_a_pair_has_two_legs(tmp_path: Path) -> None:
+    """Either side asks the other; ids are line numbers; the protocol's rules are carried."""
+    root = lay_out(tmp_path, "fra", ["un", "deux"], ["one", "two"])
+    task = tatoeba.load("fra-eng", DataRequest("official", root))
+    assert (task.id, task.measures, task.tie, task.depth) == ("tatoeba/fra-eng", ("accuracy",), "list", 1)
+    assert (task.similarity, task.drop_identical) == ("cos", False)
+    there, back = task.legs
+    assert (there.name, there.language, there.corpus.language) == ("fra-eng", "fr", "en")
+    assert (back.name, back.language, back.corpus.language) == ("eng-fra", "en", "fr")
+    assert list(there.queries.read()) == list(back.corpus.items.read()) == [Item("0", "un"), Item("1", "deux")]
+    assert list(back.queries.read()) == list(there.corpus.items.read()) == [Item("0", "one"), Item("1", "two")]
+    assert list(there.qrels.read()) == [Judgement("0", "0", 1), Judgement("1", "1", 1)]
+    assert (there.corpus.id, back.corpus.id) == ("tatoeba/fra-eng.eng", "tatoeba/fra-eng.fra")
+    assert there.corpus.documents == there.counts["queries"] == there.counts["qrels"] == 1_000
+
+
+def test_sizes_are_asserted(tmp_path: Path, checked: Checked) -> None:
+    """Both sides must have the published number of lines."""
+    root = lay_out(tmp_path, "swg", ["a"] * 112, ["b"] * 111)
+    there, back = tatoeba.load("swg-eng", DataRequest("official", root)).legs
+    with pytest.raises(DataError, match=r"\.eng: found 111 documents, expected 112"):
+        checked(there)
+    with pytest.raises(DataError, match=r"found 111 judged queries, expected 112"):
+        checked(back)
+
+
+def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
+    """It names the file and whence it comes."""
+    root = lay_out(tmp_path, "fra", ["un"], ["one"])
+    (root / "tatoeba" / "v1" / "tatoeba.fra-eng.eng").unlink()
+    with pytest.raises(UsageError, match=r"tatoeba\.fra-eng\.eng: found no such file, expected 1,000 sentences.*LASER"):
+        tatoeba.load("fra-eng", DataRequest("official", root))
+    with pytest.raises(UsageError, match=r"no task of tatoeba 'fr-eng'; did you mean .*fra-eng"):
+        tatoeba.load("fr-eng", DataRequest("official", root))
+    with pytest.raises(UsageError, match=r"no task of tatoeba 'afr-eng'"):
+        tatoeba.load("afr-eng", DataRequest("mini"))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_nearest_neighbours_and_accuracy_as_the_official_search_gives_them(name: str) -> None:
+    """Cosine, one neighbour, the smaller line of equal ones, both directions: predictions and accuracy are equal."""
+    case = GOLDEN[name]
+    sides = [np.asarray(case[side], np.float32) for side in ("xx", "en")]
+    xx, en = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
+    lines = [str(at) for at in range(len(xx))]
+    qrels = {line: {line: 1} for line in lines}
+    expected = case["expected"]
+    found = []
+    for queries, corpus, predictions, accuracy in (
+        (en, xx, "xtreme_code_predictions (en query -> xx index)", "acc_en2xx"),
+        (xx, en, "xx query -> en predictions", "acc_xx2en"),
+    ):
+        run = {line: best(line, lines, row, 1, "list") for line, row in zip(lines, queries @ corpus.T, strict=True)}
+        assert [int(run[line].documents[0]) for line in lines] == expected[predictions]
+        found.append(100 * evaluate(qrels, run, [parse("accuracy")], "list").means["accuracy"])
+        assert found[-1] == pytest.approx(expected[accuracy], abs=1e-9)
+    assert sum(found) / 2 == pytest.approx(expected["ccp_average_of_both"], abs=1e-9)
+
+
+def test_mini_data(checked: Checked) -> None:
+    """The embedded world's languages beside English, each with two legs that pass the stages."""
+    names = tatoeba.task_names("mini")
+    languages = [tatoeba.PAIRS[name].language for name in names]
+    assert sorted([*languages, "en"]) == sorted(mini.LANGUAGES)
+    task = tatoeba.load("swh-eng", DataRequest("mini"))
+    assert (task.id, task.data, [leg.name for leg in task.legs]) == (
+        "mini/tatoeba/swh-eng",
+        "mini",
+        ["swh-eng", "eng-swh"],
+    )
+    foreign, english = mini.bitext("sw")
+    there, back = task.legs
+    assert [item.text for item in there.queries.read()] == [item.text for item in back.corpus.items.read()] == foreign
+    assert [item.text for item in back.queries.read()] == [item.text for item in there.corpus.items.read()] == english
+    assert (there.language, there.corpus.language) == (back.corpus.language, back.language) == ("sw", "en")
+    for leg in task.legs:
+        facts = checked(leg)
+        assert facts["queries"] == facts["judgements"] == len(foreign)
+    readers = {source.reader for leg in task.legs for source in (leg.queries, leg.qrels, leg.corpus.items)}
+    assert len(readers) == 3
+    values = {f"tatoeba/{name}": 0.5 for name in names}
+    assert [one.name for one in tatoeba.SUITE.macros if macro(one, values) is not None] == [f"Avg. ({len(names)})"]
+
+
+def test_the_card() -> None:
+    """The card lists every pair."""
+    text = tatoeba.card()
+    assert "<!--" not in text
+    assert "amh 168, ang 134" in text
+    assert all(pair.code in text for pair in tatoeba.PAIRS.values())
+
+
+def test_the_released_files() -> None:
+    """112 pairs, 88,877 sentence pairs, and every leg reads as many as the table says."""
+    folder = os.environ.get("BENCH_DATA")
+    if not folder or not (Path(folder) / "tatoeba").is_dir():
+        pytest.skip("BENCH_DATA is not set, or holds no tatoeba/: no real data")
+    total = 0
+    for name in tatoeba.task_names("official"):
+        for leg in tatoeba.load(name, DataRequest("official", Path(folder))).legs:
+            counts = [sum(1 for _ in source.read()) for source in (leg.queries, leg.qrels, leg.corpus.items)]
+            assert counts == [leg.corpus.documents] * 3, f"{name} {leg.name}"
+            total += counts[0]
+    assert total == 2 * 88_877

@@ -1,0 +1,145 @@
+"""A dense method from nothing: prepare, train, encode, search, score; what is reused, what is not."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RunJson = Callable[..., dict[str, Any]]
+LANGUAGES = ("en", "sw")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small pretraining corpus of two mini languages, one file each."""
+    from bench.mini import documents
+
+    folder = tmp_path_factory.mktemp("corpus")
+    for language in LANGUAGES:
+        rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents(language))
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in islice(rows, 150))
+        (folder / f"{language}.jsonl").write_text(text, encoding="utf-8")
+    return folder
+
+
+def _options(tmp_path: Path, corpus: Path, *more: str) -> tuple[str | Path, ...]:
+    small = ("--backbone", "scratch:1x32", "--set", "prepare.vocabulary=1500", "--set", "budget.tokens=20000")
+    places = ("--store", tmp_path / "store", "--results", tmp_path / "results", "--corpus", corpus)
+    return ("run", "--method", "crop", "--suite", "mrtydi", "--task", "en", *small, *places, *more)
+
+
+def _ran(outcome: dict[str, Any]) -> set[str]:
+    return {stage["stage"] for stage in outcome["stages"] if stage["state"] == "ran"}
+
+
+def test_a_dense_run_and_what_it_reuses(tmp_path: Path, corpus: Path, run_json: RunJson) -> None:
+    """Both rows; a second run runs nothing; a prompt encodes onward; a batch size does nothing; a seed trains again."""
+    first = run_json(*_options(tmp_path, corpus))
+    assert [row["system"] for row in first["results"]] == ["crop", "crop@init"]
+    assert _ran(first) == {"validate", "read", "prepare", "init", "train", "encode", "search", "score"}
+    (contrast,) = first["comparisons"]
+    assert {contrast["system"], contrast["other"]} == {"crop", "crop@init"}
+    assert contrast["queries"] == first["results"][0]["queries"]
+    assert not _ran(run_json(*_options(tmp_path, corpus)))
+    assert not _ran(run_json(*_options(tmp_path, corpus, "--set", "encode.batch_tokens=2048")))
+    deeper = run_json(*_options(tmp_path, corpus, "--set", "search.k=10"))
+    assert _ran(deeper) == {"search", "score"}
+    prompted = run_json(*_options(tmp_path, corpus, "--set", "encode.query_prompt=query: "))
+    assert _ran(prompted) == {"encode", "search", "score"}
+    passages = [stage for stage in prompted["stages"] if stage["stage"] == "encode" and "queries" not in stage["title"]]
+    assert {stage["state"] for stage in passages} == {"cached"}, "the passages' prompt did not change"
+    assert _ran(run_json(*_options(tmp_path, corpus, "--seed", "1"))) == {"init", "train", "encode", "search", "score"}
+
+
+def test_the_encoder_is_a_plain_folder(tmp_path: Path, corpus: Path, run_json: RunJson) -> None:
+    """What training leaves loads in transformers, and holds nothing but the encoder, its tokenizer and its contract."""
+    run_json(*_options(tmp_path, corpus))
+    (encoder,) = (tmp_path / "store" / "artefacts" / "train").glob("*/encoder")
+    from transformers import AutoModel, AutoTokenizer
+
+    model, tokenizer = (
+        AutoModel.from_pretrained(encoder, add_pooling_layer=False),
+        AutoTokenizer.from_pretrained(encoder),
+    )
+    assert model.config.num_hidden_layers == 1
+    assert len(tokenizer) == model.config.vocab_size
+    assert (encoder / "contract.json").is_file()
+    log = (encoder.parent / "log.jsonl").read_text().splitlines()
+    assert json.loads(log[-1])["tokens"] >= 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_training_killed_and_begun_again_is_the_same(
+    tmp_path: Path, corpus: Path, environment: dict[str, str], run_json: RunJson
+) -> None:
+    """SIGKILL in the middle of training, several times: the same bytes in every artefact."""
+    more = ("--set", "budget.tokens=150000", "--set", "method.checkpoint_tokens=20000")
+    whole = run_json(*_options(tmp_path / "whole", corpus, *more))
+    command = [str(part) for part in _options(tmp_path / "killed", corpus, *more)]
+    for seconds in (8.0, 12.0, 16.0):
+        process = subprocess.Popen([sys.executable, "-m", "bench", *command], cwd=tmp_path, env=environment)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    again = run_json(*command)
+    assert again["results"][0]["measures"] == whole["results"][0]["measures"]
+    for one in sorted((tmp_path / "whole" / "store" / "artefacts").glob("*/*/**/*")):
+        if one.is_file() and one.name != "manifest.json":
+            other = tmp_path / "killed" / one.relative_to(tmp_path / "whole")
+            assert other.read_bytes() == one.read_bytes(), one.name
+
+
+def test_another_device_never_reuses(tmp_path: Path) -> None:
+    """Device class and threads are part of every key that they can change; the device's number is not."""
+    from bench.pretraining import Compute
+
+    cpu, cuda = Compute("cpu", 2), Compute("cuda:1", 2)
+    assert cpu.identity() != cuda.identity()
+    assert cuda.identity() == replace(cuda, device="cuda").identity()
+    assert cpu.identity() != Compute("cpu", 3).identity()
+
+
+def test_a_device_that_is_not_there(tmp_path: Path, corpus: Path, bench: Any) -> None:
+    """Refused before anything runs."""
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a CUDA device")
+    done = bench(*_options(tmp_path, corpus, "--device", "cuda"))
+    assert done.returncode == 2
+    assert "sees none here; type --device cpu" in done.stderr
+    assert not (tmp_path / "store" / "artefacts").exists()
+
+
+def test_profiles_without_a_corpus_or_budget_say_so(tmp_path: Path, bench: Any) -> None:
+    """`small` names neither yet."""
+    base = (
+        "run",
+        "--method",
+        "crop",
+        "--suite",
+        "mrtydi",
+        "--profile",
+        "small",
+        "--device",
+        "cpu",
+        "--store",
+        tmp_path,
+    )
+    done = bench(*base)
+    assert done.returncode == 2
+    assert "names no pretraining corpus yet; type --corpus" in done.stderr
+    done = bench(*base, "--corpus", "mini")
+    assert done.returncode == 2
+    assert "--set budget.tokens=" in done.stderr
