@@ -73,9 +73,12 @@ def test_a_second_run_runs_nothing_and_is_quick(tmp_path: Path, tiny: Path, run_
     """Under two seconds, no stage, the same answer and the same result file, byte for byte."""
     first = run_json(*BM25, "--task", tiny, *_places(tmp_path))
     result = Path(first["results"][0]["result_file"])
-    before, start = result.read_bytes(), time.monotonic()
-    second = run_json(*BM25, "--task", tiny, *_places(tmp_path))
-    assert time.monotonic() - start < 2
+    before, times = result.read_bytes(), []
+    for _ in range(3):  # the best of three, for machines are shared
+        start = time.monotonic()
+        second = run_json(*BM25, "--task", tiny, *_places(tmp_path))
+        times.append(time.monotonic() - start)
+    assert min(times) < 2
     assert set(_states(second).values()) == {"cached"}
     assert second["results"] == first["results"]
     assert result.read_bytes() == before
