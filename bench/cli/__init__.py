@@ -78,8 +78,8 @@ def bench() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit: 0 done, 2 the user can mend it, 1 a failure of ours or of the machine."""
-    # Threads that wait by spinning take the cores from each other on a machine that is shared: training on two of two
-    # busy cores was ten times slower. Must be said before anything loads OpenMP.
+    # Threads that wait by spinning take the cores from each other on a machine that is shared, and training crawls.
+    # Must be said before anything loads OpenMP.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(_status(given))

@@ -7,5 +7,5 @@ from bench.cli.later import later
 command = later(
     "compare",
     "Will test with paired tests over queries and seeds which of several systems is better.",
-    "Today: `bench list results --json` prints every measure; per-query values lie in each result's per-query folder.",
+    "Today: `bench run --method A,B` tests the systems of one run; `bench list results` prints every measure.",
 )

@@ -255,7 +255,7 @@ def _faiss(queries: Matrix, passages: Matrix, k: int) -> Top:
 
 @contextmanager
 def _through_blas() -> Iterator[None]:
-    """Lower faiss's threshold: from 1.15 on it leaves BLAS, and becomes 17 times slower, below 128,000 query values."""
+    """Lower faiss's threshold: from 1.15 on it leaves BLAS, and becomes much slower, below 128,000 query values."""
     import faiss
 
     before = faiss.cvar.distance_compute_blas_threshold

@@ -37,6 +37,14 @@ def test_inputs_come_first_and_checks_before_all_other_work() -> None:
     assert [item.recipe.title for item in closure([_diamond([])])] == ["corpus", "right", "left", "end"]
 
 
+def test_the_checks_of_every_task_come_before_the_work_of_any() -> None:
+    """Bad input of a later task is found before an earlier task has cost anything."""
+    targets = [_node("index", name, [], corpus=_node("validate", f"corpus {name}", [])) for name in ("a", "b")]
+    for order in (targets, targets[::-1]):
+        assert {item.recipe.stage for item in closure(order)[:2]} == {"validate"}
+        assert [item.recipe.title for item in closure(order)[2:]] == [item.recipe.title for item in order]
+
+
 def test_a_shared_node_is_one_node() -> None:
     """Equal recipes are one stage, whoever made them."""
     assert len(closure([_diamond([]), _diamond([])])) == 4

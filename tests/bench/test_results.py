@@ -1,0 +1,42 @@
+"""Results: averages only of what is whole, merging, files that say what they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bench.results import averages
+from bench.types import Macro
+
+
+def _task(**legs: float) -> dict[str, Any]:
+    return {leg.strip("_"): {"measures": {"R@100": value}} for leg, value in legs.items()}
+
+
+def test_only_a_whole_suite_has_its_average() -> None:
+    """A missing member leaves no average; with it, the unweighted mean, nested means counting as one."""
+    forums = Macro("forums", ("s/x", "s/y"))
+    macros = (Macro("all", ("s/a", forums)), forums)
+    tasks = {"s/a": _task(_=0.8), "s/x": _task(_=0.2)}
+    assert averages(tasks, macros) == []
+    tasks["s/y"] = _task(_=0.4)
+    first, second = averages(tasks, macros)
+    assert first["measures"]["R@100"] == pytest.approx((0.8 + 0.3) / 2)
+    assert first["members"] == ["s/a", ["s/x", "s/y"]]
+    assert second["measures"]["R@100"] == pytest.approx(0.3)
+
+
+def test_mini_tasks_count_under_their_bare_names() -> None:
+    """`mini/s/a` is the member `s/a`."""
+    (found,) = averages({"mini/s/a": _task(_=0.5)}, (Macro("all", ("s/a",)),))
+    assert found["measures"] == {"R@100": 0.5}
+
+
+def test_a_task_of_several_legs_has_their_mean() -> None:
+    """It is told by the task's name, and counts once in an average."""
+    tasks = {"s/a": _task(there=0.2, back=0.4), "s/b": _task(_=0.9)}
+    mean, whole = averages(tasks, (Macro("all", ("s/a", "s/b")),))
+    assert (mean["name"], mean["note"]) == ("s/a", "mean of its legs")
+    assert mean["measures"]["R@100"] == pytest.approx(0.3)
+    assert whole["measures"]["R@100"] == pytest.approx(0.6)
