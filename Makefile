@@ -9,6 +9,8 @@ EXTRAS   ?= cpu,lang,dev
 PIP_ARGS ?=
 # More arguments for pytest, e.g. PYTEST_ARGS='-k order -x'
 PYTEST_ARGS ?=
+# The methods that `make worlds` ranks.
+METHODS ?= bm25,crop
 # Seconds for all slow tests together.
 SLOW_CAP ?= 2700
 
@@ -19,7 +21,7 @@ PINS := $(VENV)/constraints.txt
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint types layers clean
+.PHONY: help install demo worlds test test-slow lint types layers clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -47,6 +49,11 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP) ## the main job: pretrain, encode, search, score and show, in the embedded world
 	@$(BIN)/bench run --method bm25,crop --suite mrtydi --store store --results results
 	@$(BIN)/bench leaderboard build --results results --out site
+
+worlds: $(STAMP) ## the ranking of METHODS under the five settings of the embedded world (bench/mini/README.md)
+	@for world in $$($(BIN)/python -c 'from bench.mini import PRESETS; print(*PRESETS)'); do \
+	  $(BIN)/bench run --method $(METHODS) --suite mrtydi,tatoeba --set mini.world=$$world --store store --results results || exit 1; \
+	done
 
 test: $(STAMP) ## the tests that take seconds
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)

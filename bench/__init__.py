@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from bench.config import setting as setting
     from bench.hookspecs import hookimpl as hookimpl
     from bench.request import Request as Request
+    from bench.spaces import Choice as Choice
+    from bench.spaces import LogUniform as LogUniform
+    from bench.spaces import Uniform as Uniform
+    from bench.types import Cell as Cell
     from bench.types import Corpus as Corpus
     from bench.types import Item as Item
     from bench.types import Judgement as Judgement
@@ -34,6 +38,7 @@ _HOMES = {
     "config": ("Config", "setting"),
     "request": ("Request",),
     "types": (
+        "Cell",
         "Corpus",
         "Item",
         "Judgement",
@@ -49,6 +54,7 @@ _HOMES = {
         "Suite",
         "Task",
     ),
+    "spaces": ("Choice", "LogUniform", "Uniform"),
     "workspace": ("Workspace",),
     "api": ("run", "plan"),
 }

@@ -1,7 +1,9 @@
 """Frozen typed configs in which every default names its source, and the layers that fill them.
 
-Layers, each over the one before: defaults ← profile ← preset ← TOML file ← `--set`. A key is dotted: a section and a
-name, `search.k` or `method.k1`. `method` is the config of the method that runs; the other sections are `RunConfig`'s.
+Layers, each over the one before: defaults ← profile ← preset ← TOML file ← `--set`. Of a method, a profile sets what
+the preset that it names says, unless the user names another, which stands in that one's place (a grid does not).
+A key is dotted: a section and a name, `search.k` or `method.k1`. `method` is the config of the method that runs; the
+other sections are `RunConfig`'s.
 """
 
 from __future__ import annotations
@@ -42,6 +44,9 @@ __all__ = [
     "resolve_run",
     "setting",
 ]
+
+
+_CELL = "="  # in the name of a grid's cell, `table5=no-bn`
 
 
 class Row(NamedTuple):
@@ -120,7 +125,10 @@ def resolve(
     low, high = _profile_layer(profile), _file_layer(file) + _set_layer(sets)
     if preset is not None and not any(_preset(method, preset) for method in methods):
         raise UsageError(unknown("preset", preset, sorted({name for method in methods for name in method.presets})))
-    layers = {method.name: [*low, *_preset_layer(method, preset), *high] for method in methods}
+    layers = {
+        method.name: [*low, *_size_layer(method, profile, preset), *_preset_layer(method, preset), *high]
+        for method in methods
+    }
     run, faults = build(RunConfig, _own(low + high, RunConfig))
     configs: dict[str, Config] = {}
     for method in methods:
@@ -265,6 +273,19 @@ def check_preset(config: type[Config], values: Mapping[str, Any]) -> list[str]:
 def _profile_layer(profile: Profile | None) -> list[Given]:
     """Return what a profile sets."""
     return [Given(*pair, f"profile {profile.name}") for pair in flat(profile.values)] if profile else []
+
+
+def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> list[Given]:
+    """Return what a profile sets of a method: the preset that it names.
+
+    A preset that the user names stands in its place, for it says how the method is run; the cells of a grid
+    (`PRESET=CELL`) say only what differs between them, and lie above it.
+    """
+    named = _preset(method, preset) if preset else None
+    own = _preset(method, profile.preset) if profile else None
+    if profile is None or own is None or (named is not None and _CELL not in named):
+        return []
+    return [Given(*pair, f"profile {profile.name}") for pair in flat(method.presets[own].values, "method.")]
 
 
 def _preset(method: Method, name: str) -> str | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bench.workspace import Workspace
 
 Role = Literal["query", "passage"]
+Pooling = Literal["cls", "mean", "pooler"]
 CONTRACT = "contract.json"
 """Name of the contract's file in an encoder's folder, beside the Hugging Face files."""
 
@@ -46,7 +47,8 @@ class Contract:
     """How texts become vectors; saved with the encoder, hashed wherever vectors are made.
 
     Args:
-        pooling: `cls` (first token) or `mean` (over all tokens, special ones included).
+        pooling: `cls` (first token), `mean` (over all tokens, special ones included) or `pooler` (the first token
+            through BERT's pooler, a dense layer and tanh, whose weights are then part of the encoder).
         layer: hidden layer that is read, −1 for the last; 0 is the embedding output.
         normalise: vectors are scaled to unit length.
         similarity: `dot` or `cos`.
@@ -58,7 +60,7 @@ class Contract:
         dtype: of the forward pass: `float32` or `bfloat16`. Vectors are float32 always.
     """
 
-    pooling: Literal["cls", "mean"] = "mean"
+    pooling: Pooling = "mean"
     layer: int = -1
     normalise: bool = False
     similarity: Literal["dot", "cos"] = "dot"
@@ -100,6 +102,7 @@ class TrainingJob:
 
     Args:
         tokens: budget: non-padding tokens seen by an encoder forward pass, momentum and no-gradient passes included.
+        flops: budget in floating-point operations (`bench.training.meter.Meter`), in place of tokens; None: tokens.
         seed: of weights that are new, data order, views and dropout.
         device: `cpu`, `cuda`, `cuda:N` or `mps`.
         threads: of the processor, for operations whose sums depend on them.
@@ -109,6 +112,7 @@ class TrainingJob:
     seed: int
     device: str
     threads: int
+    flops: float | None = None
 
 
 class Trainer(Protocol):

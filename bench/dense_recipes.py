@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.config import dump
 from bench.config import identity as decisive
 from bench.dense import Contract, TrainingJob
+from bench.dense_keys import LIBRARIES, chain, compute_of, encoder_folder, encoding, settings_of, versions
+from bench.encoding import poolers
 from bench.errors import PluginError
 from bench.graph import Cost, Node, node
-from bench.stages import search
-from bench.systems import System, row_json
+from bench.post_recipes import PostRecipes
+from bench.stages import encode, init, prepare, read, search, search_dense, train
+from bench.systems import System
 from bench.types import Corpus, Json, Leg, Task
 from bench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bench.pretraining import Compute, Pretraining
+    from bench.pretraining import Pretraining
     from bench.recipes import Recipes
 
 # Orders of magnitude on two cores of a server of 2023, for a store that has no experience yet.
 _DOCUMENTS_PREPARED, _TOKENS_TRAINED, _TEXTS_ENCODED, _QUERIES_SEARCHED = 2e3, 3e4, 500.0, 500.0
 _DOCUMENTS = 20_000.0
+_FLOPS_A_TOKEN = 2.5e6  # of scratch:2x128
 _INIT = Cost("init", 1.0, 0.2)
-_LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 
 
 class DenseRecipes:
@@ -53,39 +55,48 @@ class DenseRecipes:
         queries = self._queries(system, encoder, contract, title, reading)
         rules = search.Rules(k, task.tie, task.drop_identical)
         identity: dict[str, Json] = {
-            "code": search.VERSION,
+            "code": [search.VERSION, search_dense.VERSION],
             "k": k,
             "tie": task.tie,
             "drop_identical": task.drop_identical,
             "similarity": contract.similarity,
             "tag": system.tag,
-            "libraries": _versions("numpy"),
+            "libraries": versions("numpy"),
         }
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            from bench.stages import search_dense
-
             places = folders["queries"], folders["passages"], folders["leg"]
             return search_dense.run(space, *places, rules, contract.similarity, system.tag, compute.device)
 
-        compute = _compute(system)
+        compute = compute_of(system)
         cost = Cost("search dense", reading.cost.units, _QUERIES_SEARCHED)
         inputs = {"queries": queries, "passages": passages, "leg": reading}
+        processed: Sequence[Node] = ()
+        if system.post is not None:
+            shards = self._prepare(system, system.post)
+            processed = PostRecipes(system, seed, encoder, contract, shards, leg).nodes(passages, queries, reading)
+            inputs |= {"passages": processed[-2], "queries": processed[-1]}
         label = f"{system.label} {title}"
         return (
-            *_chain(encoder),
+            *chain(encoder),
             checked,
             reading,
             passages,
             queries,
-            node("search", label, identity, work, cost, inputs, _settings(system)),
+            *processed,
+            node("search", label, identity, work, cost, inputs, settings_of(system)),
         )
 
     def contract(self, system: System, task: Task) -> Contract:
-        """How texts are read for a task: the method's contract, what the settings say over it, what the task fixes."""
+        """How texts are read for a task: the method's contract, what the settings say over it, what the task fixes.
+
+        Post-processed vectors are compared by cosine where the task does not say otherwise.
+        """
         if system.method.contract is None:
             raise PluginError(f"method {system.method.name} has neither a retriever nor an encoder's contract")
         contract = replace(system.method.contract(system.resolved.method), **system.readout)
+        if system.post is not None and system.resolved.run.post.similarity == "cos":
+            contract = replace(contract, similarity="cos")
         return replace(contract, similarity=task.similarity) if task.similarity else contract
 
     def _encoder(self, system: System, seed: int) -> Node:
@@ -94,28 +105,28 @@ class DenseRecipes:
         given, trainer = system.pretraining, system.method.trainer
         if given is None or trainer is None or system.untrained:
             return start
-        compute = _compute(system)
-        job = TrainingJob(given.tokens, seed, compute.device, compute.threads)
+        compute = compute_of(system)
+        job = TrainingJob(given.tokens, seed, compute.device, compute.threads, given.flops)
         method = system.method
         identity: dict[str, Json] = {
+            "code": train.VERSION,
             "method": method.name,
             "version": method.version,
             "config": decisive(system.resolved.method),
             "tokens": given.tokens,
+            "flops": given.flops,
             "seed": seed,
             "compute": compute.identity(),
-            "libraries": _versions(*_LIBRARIES, *method.libraries),
+            "libraries": versions(*LIBRARIES, *method.libraries),
         }
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            from bench.stages import train
-
             return train.run(space, trainer(system.resolved.method), folders["start"], folders["shards"], job)
 
-        cost = Cost(f"train {method.name}", float(given.tokens), _TOKENS_TRAINED)
+        cost = Cost(f"train {method.name}", given.tokens or (given.flops or 0) / _FLOPS_A_TOKEN, _TOKENS_TRAINED)
         inputs = {"start": start, "shards": self._prepare(system, given)}
         return node(
-            "train", f"{method.name} on {given.corpus}, seed {seed}", identity, work, cost, inputs, _settings(system)
+            "train", f"{method.name} on {given.corpus}, seed {seed}", identity, work, cost, inputs, settings_of(system)
         )
 
     def _init(self, system: System, seed: int) -> Node:
@@ -127,34 +138,35 @@ class DenseRecipes:
         if not given.scratch:
             return self._start(system, given.backbone, contract)
         identity: dict[str, Json] = {
+            "code": init.VERSION,
             "backbone": given.backbone,
             "contract": contract.dump(),
             "seed": seed,
-            "libraries": _versions(*_LIBRARIES),
+            "libraries": versions(*LIBRARIES),
         }
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            from bench.stages import init
-
             return init.run(space, given.backbone, folders["shards"] / "tokenizer", contract, seed)
 
         inputs = {"shards": self._prepare(system, given)}
-        return node("init", f"{given.backbone}, seed {seed}", identity, work, _INIT, inputs, _settings(system))
+        return node("init", f"{given.backbone}, seed {seed}", identity, work, _INIT, inputs, settings_of(system))
 
     def _start(self, system: System, backbone: str, contract: Contract) -> Node:
         """A backbone that has weights and a tokenizer of its own → encoder folder."""
         identity = {
+            "code": init.VERSION,
             "backbone": self._backbone(backbone),
             "contract": contract.dump(),
-            "libraries": _versions(*_LIBRARIES),
+            "libraries": versions(*LIBRARIES),
         }
+        new_pooler = contract.pooling == "pooler" and system.method.trainer is not None
+        if new_pooler:  # random, where the backbone has none; no other system may take it for a trained one
+            identity["new_pooler"] = True
 
         def work(space: Workspace, _: Mapping[str, Path]) -> Mapping[str, Json]:
-            from bench.stages import init
+            return init.run(space, backbone, None, contract, 0, new_pooler=new_pooler)
 
-            return init.run(space, backbone, None, contract, 0)
-
-        return node("init", Path(backbone).name, identity, work, _INIT, provenance=_settings(system))
+        return node("init", Path(backbone).name, identity, work, _INIT, provenance=settings_of(system))
 
     def _prepare(self, system: System, given: Pretraining) -> Node:
         """Documents → shards; shared by every method on that corpus and tokenizer."""
@@ -162,85 +174,49 @@ class DenseRecipes:
         # The plain contract, so that methods which read the backbone in different ways share the shards.
         inputs = {} if given.scratch else {"backbone": self._start(system, given.backbone, Contract())}
         identity: dict[str, Json] = {
+            "code": prepare.VERSION,
             "corpus": given.digest,
             "settings": dump(settings),
-            "libraries": _versions("tokenizers", "sentencex", "numpy"),
+            "libraries": versions("tokenizers", "sentencex", "numpy"),
         }
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            from bench.stages import prepare
-
             return prepare.run(space, given.documents, folders.get("backbone"), settings)
 
         cost = Cost("prepare", _DOCUMENTS, _DOCUMENTS_PREPARED)
-        return node("prepare", given.corpus, identity, work, cost, inputs, _settings(system))
+        return node("prepare", given.corpus, identity, work, cost, inputs, settings_of(system))
 
     def _backbone(self, name: str) -> Json:
         """What decides a backbone's weights: its files' hashes where it is a folder, else its name."""
         folder = Path(name).expanduser()
         if not folder.is_dir():
             return name
-        return {path.name: self._recipes.hash(path) for path in sorted(folder.iterdir()) if path.is_file()}
+        places = [folder, *poolers.modules(folder)]
+        files = [path for place in places for path in sorted(place.iterdir()) if path.is_file()]
+        return {path.relative_to(folder).as_posix(): self._recipes.hash(path) for path in files}
 
     def _passages(self, system: System, encoder: Node, contract: Contract, corpus: Corpus, checked: Node) -> Node:
         """Corpus → vectors."""
-        compute, size = _compute(system), system.resolved.run.encode.batch_tokens
-        identity = {**_encoding(contract, "passage", compute), "corpus": self._recipes.source(corpus.items)}
+        compute, size = compute_of(system), system.resolved.run.encode.batch_tokens
+        identity = {**encoding(contract, "passage", compute), "corpus": self._recipes.source(corpus.items)}
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            from bench.stages import encode
-
             place = encoder_folder(encoder, folders["encoder"])
             return encode.run(space, corpus.items, place, contract, "passage", compute.device, compute.threads, size)
 
         cost = Cost("encode", checked.cost.units, _TEXTS_ENCODED)
         inputs = {"encoder": encoder, "corpus": checked}
-        return node("encode", f"{system.label} {corpus.id}", identity, work, cost, inputs, _settings(system))
+        return node("encode", f"{system.label} {corpus.id}", identity, work, cost, inputs, settings_of(system))
 
     def _queries(self, system: System, encoder: Node, contract: Contract, title: str, reading: Node) -> Node:
         """Judged queries of a leg → vectors."""
-        compute, size = _compute(system), system.resolved.run.encode.batch_tokens
+        compute, size = compute_of(system), system.resolved.run.encode.batch_tokens
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            from bench.stages import encode, read
-
             place, queries = encoder_folder(encoder, folders["encoder"]), read.queries(folders["leg"])
             return encode.run(space, queries, place, contract, "query", compute.device, compute.threads, size)
 
-        identity = _encoding(contract, "query", compute)
+        identity = encoding(contract, "query", compute)
         cost = Cost("encode", reading.cost.units, _TEXTS_ENCODED)
         inputs = {"encoder": encoder, "leg": reading}
-        return node("encode", f"{system.label} queries of {title}", identity, work, cost, inputs, _settings(system))
-
-
-def encoder_folder(item: Node, folder: Path) -> Path:
-    """Where the encoder lies in the artefact of `train` or `init`."""
-    return folder / "encoder" if item.recipe.stage == "train" else folder
-
-
-def _encoding(contract: Contract, role: str, compute: Compute) -> dict[str, Json]:
-    """What can change vectors; the similarity cannot, and neither can the other role's prompt and length."""
-    other = "passage" if role == "query" else "query"
-    read = {key: value for key, value in contract.dump().items() if not key.startswith(other) and key != "similarity"}
-    return {"role": role, "contract": read, "compute": compute.identity(), "libraries": _versions(*_LIBRARIES)}
-
-
-def _chain(encoder: Node) -> tuple[Node, ...]:
-    """The encoder's node with what stands before it, first things first."""
-    before = [part for given in encoder.inputs.values() for part in _chain(given)]
-    return (*{part.key: part for part in before}.values(), encoder)
-
-
-def _compute(system: System) -> Compute:
-    if system.compute is None:
-        raise PluginError(f"method {system.method.name} has no encoder")
-    return system.compute
-
-
-def _versions(*names: str) -> dict[str, Json]:
-    return {name: version(name) for name in sorted(set(names))}
-
-
-def _settings(system: System) -> dict[str, Json]:
-    """The resolved settings with their origins and sources, kept beside every artefact."""
-    return {"system": system.label, "settings": [row_json(row) for row in system.resolved.rows()]}
+        return node("encode", f"{system.label} queries of {title}", identity, work, cost, inputs, settings_of(system))

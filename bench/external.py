@@ -120,13 +120,13 @@ def score_against_task(
     request = Request(methods=(), suites=(suite,), tasks=(task,), data=data, data_dir=data_dir)
     found = plugins.suite(suite)
     all_known((task,), [found])
-    tasks = tasks_of(found, request, choose_data(size, data))
+    settings, own = resolve_run(profile=size, sets=sets)
+    tasks = tasks_of(found, request, choose_data(size, data), settings.mini.world)
     if len(tasks) != 1:
         names = ", ".join(one.id for one in tasks)
         raise UsageError(f"found --task {task}, which stands for {names}; name one of them")
     chosen = tasks[0]
     part = _leg(chosen, leg)
-    settings, own = resolve_run(profile=size, sets=sets)
     official = str(run_file) == OFFICIAL_ORDER and not run_file.exists()
     if part.candidates is not None:
         judgements, ids = _candidate_lists(part)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bench import results
-from bench.config import describe, resolve
+from bench.config import describe
 from bench.errors import StoreError, UsageError
 from bench.executors import executor
 from bench.fsio import explain
-from bench.graph import Listener, Node, Step, steps
+from bench.graph import CHECKS, Listener, Node, Step, closure, steps
+from bench.grids import as_the_grid_says, variants
 from bench.plugins import Plugins
-from bench.pretraining import compute, pretraining
+from bench.pretraining import compute, pretraining, sample
 from bench.profiles import DEFAULT, Profile, choose_data, profile
 from bench.recipes import LegNodes, Recipes
 from bench.request import Request
@@ -29,6 +30,7 @@ class Plan:
     """What would run, and for what.
 
     Args:
+        request: what was asked for, with what a grid says where the user says nothing.
         profile: the size.
         cells: the grid's applicable cells.
         legs: for each cell, its legs with their nodes.
@@ -37,6 +39,7 @@ class Plan:
         warnings: sentences for people.
     """
 
+    request: Request
     profile: Profile
     cells: tuple[Cell, ...]
     legs: tuple[tuple[LegNodes, ...], ...]
@@ -51,6 +54,19 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A cell of a grid whose training failed; the others went on.
+
+    Args:
+        cell: which one.
+        reason: in a sentence.
+    """
+
+    cell: Cell
+    reason: str
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a run came to.
 
@@ -59,12 +75,14 @@ class Outcome:
         macro: one an average of a whole suite.
         published: the result files.
         plan: what was planned.
+        failed: cells of a grid that could not be trained.
     """
 
     rows: tuple[dict[str, Any], ...]
     macro: tuple[dict[str, Any], ...]
     published: tuple[results.Published, ...]
     plan: Plan = field(repr=False)
+    failed: tuple[Failure, ...] = ()
 
 
 def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
@@ -78,31 +96,71 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     size = profile(request.profile or DEFAULT)
     methods, preset = _methods(request, plugins)
     _applicable_options(request, methods)
-    resolved = resolve(methods, profile=size, preset=preset, file=request.file, sets=request.sets)
+    resolved = variants(request, methods, preset, size)
+    request = as_the_grid_says(request, methods, preset)
     data = choose_data(size, request.data)
-    own = next(iter(resolved.values()))  # the harness's own settings are the same for all methods
-    named = [
-        ready
-        for system in systems(methods, resolved, request.label)
-        for ready in _with_encoder(system, request, size, store)
-    ]
-    chosen = select(request, named, plugins, data, own.run.data.language)
+    own = resolved[0].resolved  # the harness's own settings are the same for all methods
+    _applicable_corpus(request, methods, own.run.post.kind)
+    named = _starts_once(
+        ready for system in systems(resolved, request.label) for ready in _with_encoder(system, request, size, store)
+    )
+    chosen = select(request, named, plugins, data, own.run)
     recipes = Recipes(store, plugins, describe(own.run, own.origins))
     legs = tuple(tuple(recipes.legs(cell)) for cell in chosen.cells)
     targets = [leg.score for cell in legs for leg in cell]
-    return Plan(size, chosen.cells, legs, chosen.refused, tuple(steps(targets, store)), _warnings(chosen, legs))
+    warnings = (*_warnings(chosen, legs), *_about_systems(named))
+    return Plan(request, size, chosen.cells, legs, chosen.refused, tuple(steps(targets, store)), warnings)
+
+
+def _starts_once(systems: Iterable[System]) -> list[System]:
+    """Leave out starts that are the same; those of one method that differ (in readout) are told apart."""
+    found: dict[str, System] = {}
+    kept = []
+    for system in systems:
+        if not system.untrained:
+            kept.append(system)
+        elif system.hash not in found:
+            alike = sum(other.label.startswith(system.label) for other in found.values())
+            found[system.hash] = replace(system, label=f"{system.label}{alike + 1}") if alike else system
+            kept.append(found[system.hash])
+    return kept
+
+
+def _about_systems(systems: Sequence[System]) -> list[str]:
+    """Tell of cells that turned out to be one system, and of tuned settings that were changed."""
+    same: dict[str, list[str]] = {}
+    for system in systems:
+        if system.grid:
+            same.setdefault(system.hash, []).append(system.label)
+    told = [
+        f"{' and '.join(labels)} are one system here: a setting given by --set or --config holds for all cells"
+        for labels in same.values()
+        if len(labels) > 1
+    ]
+    return told + [
+        f"{system.label}: the settings are not all those that the sweep chose, so it does not count as tuned"
+        for system in systems
+        if system.tuned_for and system.tuning is None
+    ]
 
 
 def _with_encoder(system: System, request: Request, size: Profile, store: Store) -> list[System]:
-    """Give a dense system its machine and what it is pretrained from; a trained one brings its start along."""
+    """Give a dense system its machine and what it is pretrained from.
+
+    A trained one brings its start along; either brings its post-processed twin where a post-processing is asked for.
+    """
     if system.method.contract is None:
         return [system]
     run = system.resolved.run
     machine = compute(request, size, run)
+    processed = run.post.kind != "none"
     if system.method.trainer is None:
-        return [replace(system, compute=machine)]
-    trained = replace(system, compute=machine, pretraining=pretraining(request, size, run, store))
-    return [trained, trained.start()]
+        ready = replace(system, compute=machine)
+        model = str(getattr(system.resolved.method, "model", ""))
+        return [ready, *([ready.processed(sample(request, size, run, store, model))] if processed else [])]
+    given = pretraining(request, size, run, store)
+    trained = replace(system, compute=machine, pretraining=given)
+    return [trained, *([trained.processed(given)] if processed else []), trained.start()]
 
 
 def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | None]:
@@ -122,14 +180,22 @@ def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | No
 def _applicable_options(request: Request, methods: Sequence[Method]) -> None:
     """Refuse options that nothing in the run listens to."""
     names = ", ".join(method.name for method in methods)
-    for option, value in (("--backbone", request.backbone), ("--corpus", request.corpus)):
-        if value is not None and not any(method.trains for method in methods):
-            raise UsageError(f"found {option} {value}, but {names} trains no encoder; leave {option} out")
+    if request.backbone is not None and not any(method.trains for method in methods):
+        raise UsageError(f"found --backbone {request.backbone}, but {names} trains no encoder; leave --backbone out")
     if request.rerank is not None:
         raise UsageError(f"found --rerank {request.rerank}: re-ranking is not in this release; leave --rerank out")
     device, _, number = request.device.partition(":")
     if device not in {"auto", "cpu", "cuda", "mps"} or (number and not (device == "cuda" and number.isdigit())):
         raise UsageError(f"found --device {request.device!r}, expected auto, cpu, cuda, cuda:N or mps")
+
+
+def _applicable_corpus(request: Request, methods: Sequence[Method], post: str) -> None:
+    """Refuse a corpus or a post-processing that nothing in the run listens to."""
+    names = ", ".join(method.name for method in methods)
+    if post != "none" and not any(method.contract for method in methods):
+        raise UsageError(f"found post.kind={post}, but {names} makes no vectors; leave it out")
+    if request.corpus is not None and post == "none" and not any(method.trains for method in methods):
+        raise UsageError(f"found --corpus {request.corpus}, but {names} trains no encoder; leave --corpus out")
 
 
 def _warnings(chosen: Selection, legs: Sequence[Sequence[LegNodes]]) -> tuple[str, ...]:
@@ -159,27 +225,63 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
     """
     todo = ready or plan(request, plugins, store)
     _writable(request.results)
-    heard = _Told(listener, plugins)
-    executor(request.executor).run([step.node for step in todo.steps if step.runs], store, heard)
+    failed = carry_out(todo, plugins, store, listener)
+    broken = {id(failure.cell) for failure in failed}
     rows: list[dict[str, Any]] = []
     averages: list[dict[str, Any]] = []
     published = []
     for cell, legs in zip(todo.cells, todo.legs, strict=True):
+        if id(cell) in broken:
+            continue
         done = _publish(request.results, cell, legs, store, todo.profile)
         published.append(done)
         plugins.notify("bench_scored", result=done.content)
         heading = _heading_row(cell, todo.profile)
         rows += [_row(heading, leg, store, done) for leg in legs]
         averages += [{**heading, **average} for average in done.content["macro"]]
-    return Outcome(tuple(rows), tuple(averages), tuple(published), todo)
+    return Outcome(tuple(rows), tuple(averages), tuple(published), todo, failed)
+
+
+def carry_out(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> tuple[Failure, ...]:
+    """Run what the store lacks of a plan; a cell of a grid whose training fails does not keep the others from running.
+
+    Returns:
+        The cells of grids that could not be trained.
+
+    Raises:
+        BenchError: what a stage raises, but for the training of a grid's cell.
+    """
+    heard, runner = _Told(listener, plugins), executor(todo.request.executor)
+    work = [step.node for step in todo.steps if step.runs]
+    if not any(cell.system.grid for cell in todo.cells):
+        runner.run(work, store, heard)
+        return ()
+    runner.run([item for item in work if item.recipe.stage in CHECKS], store, heard)
+    done = {item.key for item in work if item.recipe.stage in CHECKS}
+    failed = []
+    for cell, legs in zip(todo.cells, todo.legs, strict=True):
+        mine = {item.key for item in closure([leg.score for leg in legs])}
+        before = next((reason for key, reason in heard.untrained.items() if key in mine), None)
+        if before is None:
+            try:
+                runner.run([item for item in work if item.key in mine - done], store, heard)
+                done |= mine
+            except UsageError as error:
+                if cell.system.grid is None or not heard.untrained.keys() & mine:
+                    raise
+                before = str(error)
+        if before is not None:
+            failed.append(Failure(cell, before))
+    return tuple(failed)
 
 
 @dataclass(frozen=True)
 class _Told:
-    """A listener that passes everything on, and tells the plugins' trackers of beginnings and ends."""
+    """A listener that passes everything on, tells the plugins' trackers, and remembers trainings that failed."""
 
     listener: Listener
     plugins: Plugins
+    untrained: dict[str, str] = field(default_factory=dict)
 
     def started(self, item: Node) -> None:
         self.listener.started(item)
@@ -190,6 +292,8 @@ class _Told:
 
     def finished(self, item: Node, state: str, seconds: float, error: BaseException | None = None) -> None:
         self.listener.finished(item, state, seconds, error)
+        if state == "failed" and item.recipe.stage == "train":
+            self.untrained[item.key] = str(error)
         outcome = {"state": state, "seconds": seconds, **({"error": str(error)} if error else {})}
         self.plugins.notify("bench_stage_finished", stage=item.about(), outcome=outcome)
 

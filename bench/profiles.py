@@ -26,6 +26,7 @@ class Profile:
         budget: tokens that pretraining may see; None leaves it to the method's own number of steps.
         hours: how long a whole run takes, in words.
         summary: one sentence.
+        preset: of each method that has one of this name, the values that it runs with (see `bench.config`).
         values: settings of the harness that it changes, dotted key → value; the lowest layer above the defaults.
     """
 
@@ -36,6 +37,7 @@ class Profile:
     budget: int | None
     hours: str
     summary: str
+    preset: str
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -51,6 +53,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 budget=1_000_000,
                 hours="about a minute",
                 summary="The embedded world on a laptop's processor: shows that everything works.",
+                preset="mini",
             ),
             Profile(
                 name="small",
@@ -60,6 +63,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 budget=None,
                 hours="hours on one GPU",
                 summary="Official test data and a real backbone, trained for as long as one GPU allows.",
+                preset="paper",
             ),
             Profile(
                 name="paper",
@@ -69,6 +73,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 budget=None,
                 hours="days on 8 to 16 GPUs, as the papers report",
                 summary="The authors' own numbers: batch sizes, steps and data of the papers.",
+                preset="paper",
             ),
         )
     }
@@ -103,6 +108,11 @@ def choose_data(profile: Profile, data: str | None) -> str:
     if data is None:
         return profile.data
     chosen = canonical(data)
+    if chosen.startswith("mini-"):
+        world = chosen.removeprefix("mini-")
+        raise UsageError(
+            f"found --data {data}, expected one of {', '.join(DATA)}; type --data mini --set mini.world={world}"
+        )
     if chosen not in DATA:
         raise UsageError(unknown("data", data, DATA))
     if chosen == "mini" and profile.data != "mini":

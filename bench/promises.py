@@ -13,6 +13,7 @@ import pluggy
 from bench import hookspecs
 from bench.config import check_config, check_preset
 from bench.errors import PluginError
+from bench.grids import grid_faults, space_faults
 from bench.types import SETTINGS, Measure, Method, Suite
 from bench.wording import did_you_mean
 
@@ -36,19 +37,28 @@ def method_faults(method: Method) -> list[str]:
     config_faults = check_config(method.config)
     if config_faults:
         return faults + config_faults
-    return faults + [
-        f"preset {name}: {fault}"
-        for name, preset in method.presets.items()
-        for fault in [
-            *_name_faults(name, _NAME, "lower-case letters, digits and hyphens"),
-            *check_preset(method.config, preset.values),
+    return (
+        faults
+        + [
+            f"preset {name}: {fault}"
+            for name, preset in method.presets.items()
+            for fault in [
+                *_name_faults(name, _NAME, "lower-case letters, digits and hyphens"),
+                *check_preset(method.config, preset.values),
+            ]
         ]
-    ]
+        + [*grid_faults(method), *space_faults(method)]
+    )
 
 
 def _doors(method: Method) -> list[str]:
     """Return the fields by which a method is entered: a retriever, or an encoder's contract and perhaps a trainer."""
-    return [name for name in ("retriever", "contract", "trainer") if getattr(method, name) is not None]
+    return _given(method, "retriever", "contract", "trainer")
+
+
+def _given(thing: object, *fields: str) -> list[str]:
+    """Return the fields that may be left out and are not."""
+    return [name for name in fields if getattr(thing, name) is not None]
 
 
 def suite_faults(suite: Suite) -> list[str]:
@@ -58,7 +68,7 @@ def suite_faults(suite: Suite) -> list[str]:
         *_version_faults(suite.version),
         *_setting_faults(suite.settings),
         *([] if suite.data else ["serves no data, expected official, mini or both"]),
-        *_callable_faults(suite, "task_names", "load", "card"),
+        *_callable_faults(suite, "task_names", "load", "card", *_given(suite, "dev", "dev_names")),
     ]
 
 

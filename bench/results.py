@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from filelock import FileLock
@@ -25,6 +26,7 @@ from bench.fsio import canonical, copy_file, explain, is_temporary, read_sealed,
 from bench.scoring.aggregate import macro
 from bench.store import Fault
 from bench.types import Macro
+from bench.wording import bare
 
 SCHEMA = "retrieval-bench/result/1"
 RESULT, CARDS = "result.json", "cards.json"
@@ -38,7 +40,7 @@ class Heading:
         system: `label`, `hash`, `method`, `version`, `config` (resolved), as the system describes itself.
         suite: `name`, `version`, `title`.
         setting: how the encoder was tuned.
-        data: `official`, `mini` or `local`.
+        data: `official`, `mini` (`mini-few-names` and the like in another world) or `local`.
         profile: the size that was asked for.
         seed: 0 for deterministic methods.
         cards: Markdown by `method` and `suite`.
@@ -192,7 +194,7 @@ def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) ->
         values = {}
         for name in sorted(names):
             value = macro(
-                average, {_bare(task): task_value(legs, name) for task, legs in tasks.items() if _has(legs, name)}
+                average, {bare(task): task_value(legs, name) for task, legs in tasks.items() if _has(legs, name)}
             )
             if value is not None:
                 values[name] = value
@@ -206,10 +208,6 @@ def _members(average: Macro) -> list[Any]:
     return [_members(member) if isinstance(member, Macro) else member for member in average.members]
 
 
-def _bare(task: str) -> str:
-    return task.removeprefix("mini/")
-
-
 def _has(legs: Mapping[str, Any], measure: str) -> bool:
     return all(measure in leg["measures"] for leg in legs.values())
 
@@ -217,6 +215,22 @@ def _has(legs: Mapping[str, Any], measure: str) -> bool:
 def task_value(legs: Mapping[str, Any], measure: str) -> float:
     """A task's value: the unweighted mean over its legs."""
     return float(sum(leg["measures"][measure] for leg in legs.values()) / len(legs))
+
+
+def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], measure: str) -> tuple[str, float]:
+    """Return the name and value of the first average; where a member is missing, of the mean of the tasks.
+
+    Args:
+        tasks: legs by task id, at least one.
+        macros: the suite's averages.
+        measure: canonical name.
+    """
+    for average in averages(tasks, macros[:1]):
+        if macros and average["name"] == macros[0].name and measure in average["measures"]:
+            return average["name"], float(average["measures"][measure])
+    first, *rest = tasks
+    name = f"mean of {len(tasks)} tasks" if rest else first
+    return name, fmean(task_value(legs, measure) for legs in tasks.values())
 
 
 def result_files(root: Path) -> list[Path]:

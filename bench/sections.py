@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Config(BaseModel):
@@ -27,6 +27,16 @@ def setting(default: Any, *, source: str, help: str, idle: bool = False, **limit
         limits: pydantic's constraints: `ge`, `gt`, `le`, `lt`, `min_length`, `max_length`, `pattern`.
     """
     return Field(default=default, description=help, json_schema_extra={"source": source, "idle": idle}, **limits)
+
+
+class MiniConfig(Config):
+    """The embedded world."""
+
+    world: Literal["default", "few-names", "many-names", "no-order", "noisy-synonyms"] = setting(
+        "default",
+        source="ours: lexical matching strong within a language, near chance across; see `bench/mini/README.md`",
+        help="settings of the embedded world, for pretraining and tests",
+    )
 
 
 class SearchConfig(Config):
@@ -121,6 +131,19 @@ class BudgetConfig(Config):
         source="ours: a profile says how much suits it",
         help="non-padding tokens that encoders may see, every forward pass counted; nothing: the profile's budget",
     )
+    flops: float | None = setting(
+        None,
+        gt=0,
+        source="ours: tokens are what the papers' steps and batches come to",
+        help="floating-point operations that a training may make, forward and backward; in place of tokens",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        """Refuse two budgets."""
+        if self.tokens is not None and self.flops is not None:
+            raise ValueError(f"found tokens {self.tokens} and flops {self.flops}; a training has one budget")
+        return self
 
 
 class EncodeConfig(Config):
@@ -147,6 +170,97 @@ class EncodeConfig(Config):
     )
 
 
+class TuningConfig(Config):
+    """How a method's settings were chosen; written by `bench sweep`, kept in results, changes nothing."""
+
+    method: str | None = setting(None, idle=True, source="bench sweep", help="the method that was tuned")
+    config: str | None = setting(None, idle=True, source="bench sweep", help="sha256 of the settings that were chosen")
+    trials: int | None = setting(None, ge=1, idle=True, source="bench sweep", help="settings that were tried")
+    seed: int | None = setting(None, ge=0, idle=True, source="bench sweep", help="that drew the trials")
+    suite: str | None = setting(None, idle=True, source="bench sweep", help="whose questions settings were chosen by")
+    data: str | None = setting(None, idle=True, source="bench sweep", help="official or mini")
+    split: str | None = setting(None, idle=True, source="bench sweep", help="part of the suite, never the test")
+    rule: str | None = setting(None, idle=True, source="bench sweep", help="by which one of the trials was chosen")
+    record: str | None = setting(None, idle=True, source="bench sweep", help="sha256 of the record of all trials")
+
+
+class RotationConfig(Config):
+    """How the vectors of one language are turned onto those of another, without translations."""
+
+    init: Literal["identity", "adversarial"] = setting(
+        "identity",
+        source="ours: CCP's own start is MUSE's adversarial one, which may fail; CCP leaves languages an offset apart",
+        help="where the rotation starts: nowhere, or from a training against a discriminator",
+    )
+    refinements: int = setting(5, ge=0, source="MUSE's code: 5", help="Procrustes refinements after the start")
+    neighbours: int = setting(10, ge=1, source="MUSE: k = 10", help="neighbours that CSLS looks at")
+    dictionary: Literal["forward", "mutual"] = setting(
+        "forward",
+        source="MUSE's code: source to target",
+        help="pairs to refine on: every sentence with its nearest, or only those nearest to each other",
+    )
+    pairs: int = setting(
+        15_000,
+        ge=1,
+        source="MUSE's code: the 15,000 most frequent words; sentences have no rank, so the most confident pairs",
+        help="pairs to refine on, at most",
+    )
+    epochs: int = setting(5, ge=1, source="MUSE's code: 5", help="epochs of an adversarial start")
+    epoch_size: int = setting(
+        1_000_000, ge=32, source="MUSE's code: 1,000,000", help="vectors that an epoch maps, 32 at a time"
+    )
+    hidden: int = setting(2048, ge=1, source="MUSE's code: 2048", help="width of the discriminator")
+    beta: float = setting(
+        0.001, ge=0, source="MUSE's code: 0.001; its paper prints 0.01", help="pull towards an orthogonal matrix"
+    )
+
+
+_ADVERSARIAL = ("epochs", "epoch_size", "hidden", "beta")
+
+
+class PostConfig(Config):
+    """What is done to vectors between encoder and search: a row of its own, beside the plain one."""
+
+    kind: Literal["none", "centre", "whiten", "shift", "shift-scale", "calibrate"] = setting(
+        "none",
+        source="ours: the plain vectors; the others are rows of their own",
+        help="over all languages: centre or whiten; by language: shift, shift-scale, or calibrate (and rotate)",
+    )
+    sentences: int = setting(
+        20_000,
+        ge=2,
+        source="ours: CCP names no number; MUSE trains on 75,000 words",
+        help="sentences of the pretraining corpus, drawn by lot, per language; all where there are fewer",
+    )
+    scale_by: Literal["std", "var"] = setting(
+        "std",
+        source="CCP (Wu et al. 2022): the formula has σ, the text says variance",
+        help="what each dimension is divided by: standard deviation or variance",
+    )
+    pivot: str | None = setting(
+        None,
+        pattern="^[a-z]{2,3}$",
+        source="CCP: a language is turned into the other one of its pair; that of the target is left alone",
+        help="ISO 639 code that calibrate turns vectors into; nothing: the corpus's language",
+    )
+    similarity: Literal["cos", "contract"] = setting(
+        "cos",
+        source="CCP: cosine after calibration",
+        help="how the vectors are compared where the protocol leaves it open: cosine, or as the encoder's contract",
+    )
+    rotation: RotationConfig = RotationConfig()
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The settings that the chosen kind listens to, as JSON: no other one decides what it makes."""
+        given = self.model_dump(mode="json")
+        if self.rotation.init == "identity":
+            given["rotation"] = {key: value for key, value in given["rotation"].items() if key not in _ADVERSARIAL}
+        used = {"kind", "sentences", "similarity"}
+        used |= {"shift-scale": {"scale_by"}, "calibrate": {"scale_by", "pivot", "rotation"}}.get(self.kind, set())
+        return {key: value for key, value in given.items() if key in used}
+
+
 class ComputeConfig(Config):
     """The processor."""
 
@@ -166,4 +280,7 @@ class RunConfig(Config):
     prepare: PrepareConfig = PrepareConfig()
     budget: BudgetConfig = BudgetConfig()
     encode: EncodeConfig = EncodeConfig()
+    post: PostConfig = PostConfig()
     compute: ComputeConfig = ComputeConfig()
+    mini: MiniConfig = MiniConfig()
+    tuning: TuningConfig = TuningConfig()

@@ -9,9 +9,10 @@ from pathlib import Path
 from bench.errors import UsageError
 from bench.plugins import Plugins
 from bench.request import Request
+from bench.sections import RunConfig
 from bench.systems import System
 from bench.types import SETTINGS, DataRequest, Suite, Task
-from bench.wording import canonical, did_you_mean
+from bench.wording import bare, canonical, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Selection:
     warnings: tuple[str, ...] = ()
 
 
-def select(request: Request, systems: Sequence[System], plugins: Plugins, data: str, language: str | None) -> Selection:
+def select(request: Request, systems: Sequence[System], plugins: Plugins, data: str, run: RunConfig) -> Selection:
     """Resolve suites, tasks, settings and seeds into cells.
 
     Args:
@@ -59,21 +60,28 @@ def select(request: Request, systems: Sequence[System], plugins: Plugins, data: 
         systems: the systems.
         plugins: who brings the suites.
         data: `official` or `mini`.
-        language: of folders of the user's, where their records do not say it or say it wrongly.
+        run: the harness's own settings: the language of folders of the user's, where their records do not say it or
+            say it wrongly, and the embedded world.
 
     Raises:
-        UsageError: an unknown name, a folder that is not there, data that a suite does not have.
+        UsageError: an unknown name, a folder that is not there, data that a suite does not have, or a setting that
+            nothing in the run listens to.
     """
     if not request.suites:
         raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
     suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
     settings = [_setting(name) for name in request.settings or SETTINGS[:1]]
     all_known(request.tasks, suites)
-    tasks = {suite.name: [_spoken(task, language) for task in tasks_of(suite, request, data)] for suite in suites}
+    language, world = run.data.language, run.mini.world
+    tasks = {
+        suite.name: [_spoken(task, language) for task in tasks_of(suite, request, data, world)] for suite in suites
+    }
+    warnings = _worlds(world, systems, [task for own in tasks.values() for task in own])
     local = [task for own in tasks.values() for task in own if task.data == "local"]
     if language and not local:
         raise UsageError(f"found data.language={language}, which holds for folders of your own (--task FOLDER) only")
-    cells, refused, warnings = [], [], [sentence for task in local for sentence in _doubtful(task, language)]
+    cells, refused = [], []
+    warnings += [sentence for task in local for sentence in _doubtful(task, language)]
     for suite in suites:
         for setting in settings:
             for system in systems:
@@ -106,6 +114,24 @@ def _spoken(task: Task, language: str | None) -> Task:
         return task
     legs = (replace(leg, language=language, corpus=replace(leg.corpus, language=language)) for leg in task.legs)
     return replace(task, legs=tuple(legs))
+
+
+def _worlds(world: str, systems: Sequence[System], tasks: Sequence[Task]) -> list[str]:
+    """Tell where systems are pretrained in one world and tested in another.
+
+    Raises:
+        UsageError: a world was chosen, and nothing reads it.
+    """
+    from bench.mini.settings import DEFAULT, named, of_corpus
+
+    own = named(world).corpus
+    given = [part for one in systems for part in (one.pretraining, one.post) if part]
+    corpora = sorted({of_corpus(part.corpus).corpus for part in given if part.of_world})  # dialogues are of a world too
+    tested = any(task.data == own for task in tasks)
+    if world != DEFAULT.name and not tested and own not in corpora:
+        raise UsageError(f"found mini.world={world}, but nothing in this run reads the embedded world; leave it out")
+    strange = [corpus for corpus in corpora if tested and corpus != own]
+    return [f"trained on {corpus}, tested in another world ({own})" for corpus in strange]
 
 
 def _doubtful(task: Task, language: str | None) -> Iterator[str]:
@@ -146,8 +172,8 @@ def _path_part(name: str) -> str:
     return head if colon and not Path(name).exists() else name
 
 
-def tasks_of(suite: Suite, request: Request, data: str) -> list[Task]:
-    """The tasks of a suite that were asked for, all of them if none was named.
+def tasks_of(suite: Suite, request: Request, data: str, world: str) -> list[Task]:
+    """The tasks of a suite that were asked for, all of them if none was named; mini ones in the world of that name.
 
     Raises:
         UsageError: data that the suite does not have; a folder that is not there or not in its layout.
@@ -169,17 +195,32 @@ def tasks_of(suite: Suite, request: Request, data: str) -> list[Task]:
             offer = f"--data {suite.data[0]}" if suite.data else "another suite"
             also = ", or a folder of your own by --task path/to/folder" if suite.folder else ""
             raise UsageError(f"suite {suite.name} has no {data} data in this release; type {offer}{also}")
-        asked = DataRequest(data, request.data_dir, request.offline)
+        for name in own:
+            _of_this_data(name, data, world)
+        asked = DataRequest(data, request.data_dir, request.offline, world)
         wanted = [part for name in own for part in _names(name, suite, data)] if own else suite.task_names(data)
         tasks += [suite.load(name, asked) for name in wanted]
     return list({(task.data, task.id): task for task in tasks}.values())
 
 
+def _of_this_data(name: str, data: str, world: str) -> None:
+    """Refuse a task by its full name in mini data (`mini-few-names/mrtydi/sw`) where the run reads other data."""
+    from bench.mini.settings import named
+
+    mark, read = name.removesuffix(bare(name)).rstrip("/"), named(world).corpus if data == "mini" else data
+    if mark and mark != read:
+        other = mark.partition("-")[2] or "default"
+        raise UsageError(
+            f"found --task {name}, but this run reads {read} data; type --data mini --set mini.world={other}, or leave "
+            f"{mark}/ out"
+        )
+
+
 def _names(name: str, suite: Suite, data: str | None = None) -> tuple[str, ...]:
     """The suite's tasks that a name stands for: itself, or those below it (`cqadupstack` is twelve forums)."""
-    bare = name.removeprefix("mini/").removeprefix(f"{suite.name}/")
+    own = bare(name).removeprefix(f"{suite.name}/")
     every = [task for kind in ((data,) if data else suite.data) for task in suite.task_names(kind)]
-    return tuple(dict.fromkeys(task for task in every if task == bare or task.startswith(f"{bare}/")))
+    return tuple(dict.fromkeys(task for task in every if task == own or task.startswith(f"{own}/")))
 
 
 def all_known(names: Sequence[str], suites: Sequence[Suite]) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
-from bench.config import Resolved, Row, describe
+from bench.config import Resolved, Row, describe, dump
 from bench.config import identity as decisive
 from bench.errors import UsageError
 from bench.fsio import digest
+from bench.grids import GridCell, Variant, below_settings
 from bench.pretraining import Compute, Pretraining
 from bench.types import Json, Method
 
-_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+=,-]{0,79}")
+_LONGEST = 80
+_LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{_LONGEST - 1}}}")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class System:
         compute: the machine; None for a method without an encoder.
         pretraining: backbone, corpus and budget; None for a method that trains nothing.
         untrained: it is the start of a training, before the first step.
+        grid: the cell of a preset's grid that it is; None outside grids.
+        post: what the post-processing of its vectors is fitted on; None leaves them as they are.
     """
 
     label: str
@@ -37,6 +41,8 @@ class System:
     compute: Compute | None = None
     pretraining: Pretraining | None = None
     untrained: bool = False
+    grid: GridCell | None = None
+    post: Pretraining | None = None
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -51,7 +57,15 @@ class System:
         if given is not None:
             choices |= {"backbone": given.backbone, "corpus": {"name": given.corpus, "digest": given.digest}}
             choices["budget"] = 0 if self.untrained else given.tokens
+            if given.flops and not self.untrained:
+                choices["budget_flops"] = given.flops
+        if self.post is not None:
+            choices["post"] = self._processing(self.post)
         return choices
+
+    def _processing(self, sample: Pretraining) -> dict[str, Any]:
+        """What is done to its vectors: the settings that the kind listens to, and the corpus of the sample."""
+        return {**self.resolved.run.post.choices, "corpus": {"name": sample.corpus, "digest": sample.digest}}
 
     @property
     def readout(self) -> dict[str, Any]:
@@ -60,7 +74,16 @@ class System:
 
     def start(self) -> System:
         """The same before the first step of training: a system of its own, `METHOD@init`."""
-        return replace(self, label=f"{self.method.name}@init", untrained=True)
+        return replace(self, label=f"{self.method.name}@init", untrained=True, grid=None)
+
+    def processed(self, sample: Pretraining) -> System:
+        """The same with the post-processing that the settings ask for: a system of its own, `LABEL+KIND`.
+
+        Args:
+            sample: the corpus that it is fitted on; the backbone says whose tokenizer reads it.
+        """
+        ending = f"+{self.resolved.run.post.kind}"
+        return replace(self, label=self.label[: _LONGEST - len(ending)] + ending, post=sample, grid=None)
 
     @property
     def hash(self) -> str:
@@ -84,6 +107,17 @@ class System:
             "libraries": {name: version(name) for name in sorted(self.method.libraries)},
         }
 
+    @property
+    def tuning(self) -> dict[str, Any] | None:
+        """How its settings were chosen, if a sweep chose them and nobody has changed them since; see `bench.sweep`."""
+        given = self.resolved.run.tuning
+        return dump(given) if self.tuned_for and given.config == digest(decisive(self.resolved.method)) else None
+
+    @property
+    def tuned_for(self) -> bool:
+        """Whether its settings come from a sweep's file for its method, changed since or not."""
+        return self.resolved.run.tuning.method == self.method.name and not self.untrained
+
     def about(self) -> dict[str, Any]:
         """What a result file says of it: choices, label, hash, and every setting with its origin and source."""
         return {
@@ -91,8 +125,16 @@ class System:
             "hash": self.hash,
             "deterministic": self.method.deterministic,
             **self.choices,
-            "settings": [row_json(row) for row in describe(self.resolved.method, self.resolved.origins, "method.")],
+            **({"grid": asdict(self.grid)} if self.grid else {}),
+            **({"tuning": self.tuning} if self.tuning else {}),
+            "settings": [row_json(row) for row in self._rows()],
         }
+
+    def _rows(self) -> list[Row]:
+        """The settings that make it: the method's, and those of the post-processing where there is one."""
+        run, origins = self.resolved.run, self.resolved.origins
+        own = describe(self.resolved.method, origins, "method.")
+        return own if self.post is None else own + describe(run.post, origins, "post.")
 
 
 def row_json(row: Row) -> dict[str, Any]:
@@ -106,38 +148,56 @@ def row_json(row: Row) -> dict[str, Any]:
     }
 
 
-def systems(methods: Sequence[Method], resolved: Mapping[str, Resolved], label: str | None) -> list[System]:
+def systems(variants: Sequence[Variant], label: str | None) -> list[System]:
     """Name the systems of a run.
 
     A label given by the user names the only system, or follows each method's name where there are several. Without
     one, settings that differ from their defaults are the name: `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset.
+    The cells of a grid are called `ccp@table5=no-bn`, or `LABEL=no-bn`.
 
     Raises:
         UsageError: a label that cannot stand in a table, a path and a run file.
     """
-    if label is not None and not _LABEL.fullmatch(label):
-        raise UsageError(
-            f"found --label {label!r}, expected up to 80 letters, digits and @ . _ + = , - without blanks, "
-            "the first a letter or digit"
-        )
+    several = len({variant.method.name for variant in variants}) > 1
     found = []
-    for method in methods:
-        own = resolved[method.name]
+    for variant in variants:
+        method, grid = variant.method, variant.grid
         if label is None:
-            name = _default_label(method, own)
+            name = _default_label(method, variant.resolved, grid)
         else:
-            name = label if len(methods) == 1 else f"{method.name}@{label}"
-        found.append(System(name, method, own))
+            name = f"{method.name}@{label}" if several else label
+            name = f"{name}={grid.cell}" if grid else name
+            _mind_label(label, name)
+        found.append(System(name, method, variant.resolved, grid=grid))
     return found
 
 
-def _default_label(method: Method, resolved: Resolved) -> str:
-    """The method's name and what is not as by default."""
-    rows = [row for row in describe(resolved.method, resolved.origins, "method.") if row.value != row.default]
+def _mind_label(given: str, name: str) -> None:
+    """Refuse a label that cannot stand in a table, a path and a run file."""
+    if not _LABEL.fullmatch(given) or not _LABEL.fullmatch(name):
+        raise UsageError(
+            f"found --label {given!r}, expected up to 80 letters, digits and @ . _ + = , - without blanks, "
+            "the first a letter or digit" + (f" (it makes {name})" if name != given else "")
+        )
+
+
+def _default_label(method: Method, resolved: Resolved, grid: GridCell | None) -> str:
+    """The method's name and what is not as by default; of a cell, its name and what was changed over it."""
+    every = describe(resolved.method, resolved.origins, "method.")
+    if grid:  # also a value that is the default's, for the cell may have said another
+        changed = [f"{row.key.removeprefix('method.')}={row.value}" for row in every if not below_settings(row)]
+        return _fit(",".join([grid.label, *changed]))
+    # A profile stands in the heading of a result, so its values are no part of the name.
+    rows = [row for row in every if row.value != row.default and not row.origin.startswith("profile ")]
     origins = {row.origin for row in rows}
     if not rows:
         return method.name
     if len(origins) == 1 and (preset := next(iter(origins))).startswith("preset "):
         return f"{method.name}@{preset.removeprefix('preset ')}"
-    changed = ",".join(f"{row.key.removeprefix('method.')}={row.value}" for row in rows)
-    return re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", f"{method.name}@{changed}")[:80]
+    changed = [f"{row.key.removeprefix('method.')}={row.value}" for row in rows]
+    return _fit(f"{method.name}@{','.join(changed)}")
+
+
+def _fit(name: str) -> str:
+    """A name as tables, paths and run files can carry it."""
+    return re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", name)[:_LONGEST]

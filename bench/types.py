@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from bench.config import Config
     from bench.dense import Contract, Trainer
+    from bench.spaces import Space
     from bench.workspace import Workspace
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
@@ -156,8 +157,9 @@ class Task:
     """Queries against a corpus with judgements, and the rules under which they are scored.
 
     Args:
-        id: canonical, e.g. `beir/scifact`; on mini data it begins with `mini/`.
-        data: where its files come from: `official`, `mini`, or `local` for a folder of the user's.
+        id: canonical, e.g. `beir/scifact`; on mini data it begins with `mini/`, or `mini-few-names/` and the like.
+        data: where its files come from: `official`, `mini` (`mini-few-names` and the like in another world), or `local`
+            for a folder of the user's.
         legs: at least one.
         measures: canonical measure names, e.g. `nDCG@10`.
         tie: order of equal scores.
@@ -184,7 +186,7 @@ class Macro:
 
     Args:
         name: how tables call it, e.g. `Avg. (14)`.
-        members: task ids (without the `mini/` prefix) and nested averages; all must be there, or there is no average.
+        members: task ids (without `mini/` and its like) and nested averages; all must be there, or there is no average.
         note: what a reader must know, e.g. which data sets are left out.
     """
 
@@ -201,11 +203,13 @@ class DataRequest:
         data: `official` or `mini`.
         data_dir: the folder of official layouts (`--data-dir`, `$BENCH_DATA`), or None.
         offline: never download; a missing file is an error that names it.
+        world: name of the settings of the embedded world (`bench.mini.named`), for data `mini`.
     """
 
     data: str
     data_dir: Path | None = None
     offline: bool = False
+    world: str = "default"
 
 
 @dataclass(frozen=True)
@@ -228,6 +232,9 @@ class Suite:
         macros: its averages; the first is the headline.
         primary: the headline measure.
         card: → the protocol card, Markdown.
+        dev: (task name, request) → the task on questions that settings may be chosen by, with an id of its own, e.g.
+            `mrtydi/sw@dev`; raises as `load` does. None where the suite has none.
+        dev_names: the tasks that have such questions, for a value of `--data`; None for all of `task_names`.
     """
 
     name: str
@@ -244,6 +251,8 @@ class Suite:
     macros: tuple[Macro, ...]
     primary: str
     card: Callable[[], str]
+    dev: Callable[[str, DataRequest], Task] | None = None
+    dev_names: Callable[[str], tuple[str, ...]] | None = None
 
 
 class Retriever(Protocol):
@@ -264,18 +273,55 @@ class Retriever(Protocol):
 
 
 @dataclass(frozen=True)
+class Cell:
+    """One row of a preset's grid, e.g. a row of an ablation table.
+
+    Args:
+        name: letters, digits and `. _ + = , -`, e.g. `no-bn,0.1`; the system is called `METHOD@PRESET=NAME`.
+        values: config keys without the `method.` prefix, over the preset's own.
+        reported: what the paper prints for it, as the paper prints it (percent mostly), by a label such as
+            `Tatoeba en-fr accuracy`; empty where the paper has the row but no number.
+        fails: the paper prints that it fails (it diverges or collapses); it then stands below every number.
+    """
+
+    name: str
+    values: Mapping[str, Any]
+    reported: Mapping[str, float] = field(default_factory=dict)
+    fails: bool = False
+
+
+@dataclass(frozen=True)
 class Preset:
-    """Named values for a method's config, with where they come from.
+    """Named values for a method's config, with where they come from; a grid of them where it has cells.
 
     Args:
         values: config keys without the `method.` prefix.
         source: paper, table or code that prints them.
         summary: one line.
+        cells: the rows of a grid; each is run as a system of its own. Empty for a plain preset.
+        suite: where ours is looked at, where the user names none, e.g. `tatoeba`; a grid names one.
+        task: the task of that suite that ours is read from, e.g. `fra-eng`; empty for the suite's headline average
+            (without one: the mean over what was run).
+        measure: ours, e.g. `accuracy`; empty for the suite's primary one.
+        setting: how the encoder is tuned where the user says nothing; empty for `unsupervised`.
+        reported_measure: the label in `Cell.reported` that is held against ours; empty where there is one label only.
     """
 
     values: Mapping[str, Any]
     source: str
     summary: str
+    cells: tuple[Cell, ...] = ()
+    suite: str = ""
+    task: str = ""
+    measure: str = ""
+    setting: str = ""
+    reported_measure: str = ""
+
+    @property
+    def label(self) -> str:
+        """The label of the paper's numbers that ours are held against; empty where the paper has none."""
+        labels = dict.fromkeys(name for cell in self.cells for name in cell.reported)
+        return self.reported_measure or next(iter(labels), "")
 
 
 def nothing_to_resolve(config: Any, language: str) -> Mapping[str, Json]:  # noqa: ARG001 (a default for Method.resolve)
@@ -303,6 +349,7 @@ class Method:
         trains: it has a backbone and is pretrained on a corpus (`--backbone`, `--corpus` and `--device` apply).
         settings: the settings that it can be tuned for.
         presets: named configs.
+        space: what `bench sweep` searches, by config key without the `method.` prefix; empty where nothing is tuned.
         describe: → its card, Markdown, kept with every result; None for summary and citation alone.
     """
 
@@ -320,6 +367,7 @@ class Method:
     trains: bool = True
     settings: tuple[str, ...] = SETTINGS
     presets: Mapping[str, Preset] = field(default_factory=dict)
+    space: Mapping[str, Space] = field(default_factory=dict)
     describe: Callable[[], str] | None = None
 
     def card(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import types
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -11,11 +12,18 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 _MOST = 3
+_MADE_UP = re.compile(r"mini(-[a-z-]+)?/")
 
 
 def canonical(name: str) -> str:
     """Spell a name as the house does: lower case, hyphens where Python has underscores (`Auto_MLM` → `auto-mlm`)."""
     return name.strip().lower().replace("_", "-")
+
+
+def bare(task: str) -> str:
+    """Leave out what marks a task of the embedded world: `mini-few-names/mrtydi/sw` → `mrtydi/sw`."""
+    found = _MADE_UP.match(task)
+    return task[found.end() :] if found else task
 
 
 def close(word: str, names: Iterable[str]) -> list[str]:

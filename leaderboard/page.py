@@ -24,7 +24,7 @@ WORDS = {
     "official number.",
 }
 """The banner of data that is not official."""
-_ROOTS = {"official": "", "mini": "mini/", "local": "local/"}
+_FIRST = "official"
 _WIDTH, _INSET = 160, 4
 
 
@@ -42,8 +42,8 @@ class Page:
 
     @property
     def root(self) -> str:
-        """The tree that it belongs to: empty, `mini/` or `local/`."""
-        return _ROOTS[self.board.data]
+        """The tree that it belongs to: empty, `mini/` (`mini-few-names/` and the like) or `local/`."""
+        return _root(self.board.data)
 
     @property
     def name(self) -> str:
@@ -64,11 +64,19 @@ class Page:
         }
 
 
+def _root(data: str) -> str:
+    """The tree of a kind of data."""
+    return "" if data == _FIRST else f"{data}/"
+
+
+def _banner(data: str) -> str:
+    """What stands above every page of a kind of data; empty for official data."""
+    return WORDS.get(data.partition("-")[0], "")
+
+
 def pages(boards: Sequence[Board]) -> list[Page]:
     """Say where each board lies; other data than official has a tree of its own."""
-    return [
-        Page(board, f"{_ROOTS[board.data]}suites/{text.slug(f'{board.suite}-{board.setting}')}") for board in boards
-    ]
+    return [Page(board, f"{_root(board.data)}suites/{text.slug(f'{board.suite}-{board.setting}')}") for board in boards]
 
 
 def files(boards: Sequence[Board]) -> dict[str, bytes]:
@@ -79,10 +87,9 @@ def files(boards: Sequence[Board]) -> dict[str, bytes]:
         found[f"{page.stem}.html"] = _suite(environment, page)
         found[f"{page.stem}.csv"] = _csv(page.board)
         found[f"{page.stem}.json"] = _json(page.board)
-    for data, root in _ROOTS.items():
+    for data in _trees(made):
         here = [page for page in made if page.board.data == data]
-        if here or not root:
-            found[f"{root}index.html"] = _index(environment, data, here, made)
+        found[f"{_root(data)}index.html"] = _index(environment, data, here, made)
     return found
 
 
@@ -132,8 +139,7 @@ def _suite(environment: Environment, page: Page) -> bytes:
 
 def _index(environment: Environment, data: str, here: Sequence[Page], every: Sequence[Page]) -> bytes:
     """The list of a tree's pages, and links to the other trees."""
-    root = _ROOTS[data]
-    there = {page.board.data for page in every} | {"official"}
+    root = _root(data)
     return _render(
         environment,
         "index.html",
@@ -141,9 +147,13 @@ def _index(environment: Environment, data: str, here: Sequence[Page], every: Seq
         data=data,
         title="retrieval-bench" if data == "official" else f"retrieval-bench · {data} data",
         pages=[(page, page.stem.removeprefix(root)) for page in here],
-        trees=[other for other in _ROOTS if other in there and other != data],
-        roots=_ROOTS,
+        trees=[(other, _root(other)) for other in _trees(every) if other != data],
     )
+
+
+def _trees(every: Sequence[Page]) -> list[str]:
+    """The kinds of data that have pages, official data first and always."""
+    return list(dict.fromkeys([_FIRST, *(page.board.data for page in every)]))
 
 
 def _render(environment: Environment, template: str, stem: str, **given: Any) -> bytes:
@@ -152,7 +162,7 @@ def _render(environment: Environment, template: str, stem: str, **given: Any) ->
     data = given["data"]
     return (
         environment.get_template(template)
-        .render(up=up, style=STYLE, banner=WORDS.get(data, ""), home=f"{up}{_ROOTS[data]}index.html", **given)
+        .render(up=up, style=STYLE, banner=_banner(data), home=f"{up}{_root(data)}index.html", **given)
         .encode()
     )
 
@@ -267,7 +277,7 @@ def _json(board: Board) -> bytes:
     """The board for machines: fractions, every measure, comparisons of the best row, commands."""
     content = {
         "schema": "retrieval-bench/board/1",
-        "note": WORDS.get(board.data, ""),
+        "note": _banner(board.data),
         "suite": {"name": board.suite, "title": board.title, "version": board.version},
         "setting": board.setting,
         "data": board.data,

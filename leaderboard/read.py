@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from bench.errors import StoreError
 from bench.fsio import read_sealed, sha256_file
 from bench.results import CARDS, RESULT, SCHEMA, result_files
+from bench.wording import bare
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,8 +68,15 @@ class Origin(_Part):
     name: Text
 
 
+class Processing(_Part):
+    """What was done to vectors after encoding, and the corpus that it was fitted on."""
+
+    kind: Word
+    corpus: Origin
+
+
 class About(_Part):
-    """A system. `backbone`, `corpus`, `budget` and `readout` are there for dense systems only."""
+    """A system. `backbone`, `corpus`, `budget`, `readout` and `post` are there for dense systems only."""
 
     label: Annotated[str, Field(min_length=1, max_length=200)]
     hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
@@ -78,7 +86,9 @@ class About(_Part):
     backbone: Text | None = None
     corpus: Origin | None = None
     budget: int | None = None
+    budget_flops: float | None = None
     readout: dict[Text, Any] = {}
+    post: Processing | None = None
 
 
 class SuiteAbout(_Part):
@@ -91,7 +101,7 @@ class SuiteAbout(_Part):
 
 
 class Average(_Part):
-    """An average over tasks by measure; `members` are task ids without `mini/`, nested lists are means themselves."""
+    """An average over tasks by measure; `members` are task ids without `mini/` and its like, lists are means."""
 
     name: Text
     note: Annotated[str, Field(max_length=2000)] = ""
@@ -114,7 +124,7 @@ class Content(_Part):
     system: About
     suite: SuiteAbout
     setting: Literal["unsupervised", "english", "multilingual", "few-shot"]
-    data: Literal["official", "mini", "local"]
+    data: Annotated[str, Field(pattern=r"^(official|local|mini(-[a-z]+)*)$", max_length=80)]
     profile: Word
     seed: Annotated[int, Field(ge=0)]
     macro: list[Average]
@@ -125,9 +135,10 @@ class Content(_Part):
 
     @model_validator(mode="after")
     def _mini_says_so(self) -> Content:
-        """Mini numbers must never pass for official ones, nor the other way round."""
+        """Mini numbers must never pass for official ones, nor for another world's, nor the other way round."""
+        mark = "" if self.data in {"official", "local"} else f"{self.data}/"
         for task in self.tasks:
-            if task.startswith("mini/") != (self.data == "mini"):
+            if task != mark + bare(task):
                 raise ValueError(f"task {task} in a result of {self.data} data")
         return self
 

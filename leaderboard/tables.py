@@ -15,6 +15,7 @@ import numpy as np
 from bench.errors import StoreError
 from bench.scoring.aggregate import mean
 from bench.scoring.significance import Comparison, holm, interval, pairwise
+from bench.wording import bare
 from leaderboard.commands import command
 from leaderboard.read import About, Average, FloatArray, Result
 from leaderboard.text import plural
@@ -22,6 +23,7 @@ from leaderboard.text import plural
 LEVEL = 0.05
 SEED = 0
 _KINDS = ("official", "mini", "local")
+"""In the order of the site; other worlds than the default one (`mini-few-names`) stand behind `mini`."""
 _SAME = 1e-6  # an average that differs by less from what its members give is made of them
 
 Stratum = tuple[str, str]
@@ -34,7 +36,7 @@ class Column:
 
     Args:
         task: canonical id.
-        name: without `mini/` and the suite's name.
+        name: without `mini/` (or its like) and the suite's name.
         queries: judged ones, of all legs.
     """
 
@@ -87,7 +89,7 @@ class Board:
         title: of the suite.
         version: of the suite.
         setting: how encoders were tuned.
-        data: `official`, `mini` or `local`.
+        data: `official`, `mini` (`mini-few-names` and the like) or `local`.
         measure: of all numbers but `Row.measures`.
         headline: what the score is the average of, or the name of the only task.
         whole: the headline is an average of the suite's own, so every task it needs was run.
@@ -169,7 +171,7 @@ def boards(results: Iterable[Result]) -> list[Board]:
     for result in results:
         about = result.content
         groups[about.data, about.suite.name, about.setting].append(result)
-    order = sorted(groups, key=lambda key: (_KINDS.index(key[0]), *key[1:]))
+    order = sorted(groups, key=lambda key: (_KINDS.index(key[0].partition("-")[0]), *key))
     return [_board(groups[key]) for key in order]
 
 
@@ -255,7 +257,7 @@ def _columns(systems: Sequence[_System], measure: str, suite: str) -> tuple[Colu
     for one in systems:
         for task, legs in one.first.content.tasks.items():
             if one.has(task, measure):
-                name = task.removeprefix("mini/").removeprefix(f"{suite}/")
+                name = bare(task).removeprefix(f"{suite}/")
                 found[task] = Column(task, name, sum(leg.queries for leg in legs.values()))
     return tuple(found[task] for task in sorted(found))
 
@@ -337,8 +339,8 @@ def _weights(one: _System, columns: Sequence[Column], average: str) -> dict[Stra
     """
     told = one.average(average)
     tasks = one.first.content.tasks
-    full = {task.removeprefix("mini/"): task for task in tasks}
-    members = told.members if told and told.members else [column.task.removeprefix("mini/") for column in columns]
+    full = {bare(task): task for task in tasks}
+    members = told.members if told and told.members else [bare(column.task) for column in columns]
     found: dict[Stratum, float] = defaultdict(float)
     todo = [(members, 1.0)]
     while todo:

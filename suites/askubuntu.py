@@ -57,7 +57,7 @@ def load(name: str, request: DataRequest) -> Task:
     """
     official.known(NAME, name, task_names(request.data))
     if request.data == "mini":
-        return _task(f"mini/{NAME}/{name}", "mini", _mini(name))
+        return _mini(name, request.world)
     return _task(f"{NAME}/{name}", "official", leg(name, request))
 
 
@@ -99,13 +99,15 @@ def card() -> str:
     return files("suites").joinpath("cards/askubuntu.md").read_text(encoding="utf-8")
 
 
-def _mini(name: str) -> Leg:
+def _mini(name: str, world: str) -> Task:
     """Take a split of the embedded world."""
     from bench import mini
 
-    found = mini.duplicates(name)
-    corpus = Corpus(f"mini/{NAME}/{name}", found.corpus, LANGUAGE)
-    return Leg("", found.queries, found.qrels, corpus, LANGUAGE, candidates=found.candidates)
+    settings = mini.named(world)
+    found, identity = mini.duplicates(name, settings), f"{settings.corpus}/{NAME}/{name}"
+    corpus = Corpus(identity, found.corpus, LANGUAGE)
+    leg = Leg("", found.queries, found.qrels, corpus, LANGUAGE, candidates=found.candidates)
+    return _task(identity, settings.corpus, leg)
 
 
 def _texts(folder: Path, *, body: bool) -> Source[Item]:
@@ -151,6 +153,8 @@ SUITE = Suite(
     ),
     primary="AP",
     card=card,
+    dev=load,
+    dev_names=lambda _: ("dev",),
 )
 
 

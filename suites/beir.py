@@ -96,6 +96,16 @@ SETS = (
     PublicSet("scifact", "SciFact", "test", 300, 5_183, 339, "1", splits=True),
 )
 _BY_NAME = {one.name: one for one in SETS}
+# Judged queries and judgements, as catalogued by ir_datasets.
+_DEV = {
+    "nfcorpus": (324, 11_385),
+    "hotpotqa": (5_447, 10_894),
+    "fiqa": (500, 1_238),
+    "quora": (5_000, 7_626),
+    "dbpedia-entity": (67, 5_673),
+    "fever": (6_666, 8_079),
+}
+"""The sets whose release has a dev part beside the scored one."""
 
 
 def task_names(data: str) -> tuple[str, ...]:
@@ -112,11 +122,33 @@ def load(name: str, request: DataRequest) -> Task:
     """
     if name not in task_names(request.data):
         raise UsageError(_no_task(name, request.data))
+    return _load(_BY_NAME[name], request)
+
+
+def dev_names(data: str) -> tuple[str, ...]:
+    """List the public sets that have a dev part."""
+    return tuple(_DEV) if data == "official" else ()
+
+
+def dev(name: str, request: DataRequest) -> Task:
+    """Find the dev part of a public set, to choose settings by.
+
+    Raises:
+        UsageError: if the set has none, and as `load` does.
+    """
+    if name not in dev_names(request.data):
+        raise UsageError(f"beir/{name} has no dev part; those that have one: {', '.join(_DEV)}")
+    queries, judgements = _DEV[name]
+    one = replace(_BY_NAME[name], split="dev", queries=queries, judgements=judgements)
+    return replace(_load(one, request), id=f"{one.id}@dev")
+
+
+def _load(one: PublicSet, request: DataRequest) -> Task:
+    """Find a public set: under the data folder, else through ir_datasets. Raises as `load` does."""
     if request.data_dir is not None and not request.data_dir.is_dir():
         raise UsageError(
             f"{request.data_dir}: found no such folder, expected the folder of data (--data-dir, BENCH_DATA)"
         )
-    one = _BY_NAME[name]
     looked = _folders(one, request.data_dir)
     folder = next((folder for folder in looked if _holds_corpus(folder)), None)
     if folder is not None:
@@ -291,6 +323,8 @@ SUITE = Suite(
     macros=_macros(),
     primary="nDCG@10",
     card=card,
+    dev=dev,
+    dev_names=dev_names,
 )
 
 

@@ -7,7 +7,7 @@ unpacked in `mrtydi/mrtydi-v1.1-swahili/` or in the released `mrtydi/mrtydi-v1.1
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.data import anserini, official, trec
@@ -96,8 +96,16 @@ def load(name: str, request: DataRequest) -> Task:
     """
     official.known(NAME, name, task_names(request.data))
     if request.data == "mini":
-        return Task(f"mini/{NAME}/{name}", "mini", (_mini(name, "test"),), MEASURES, "trec", DEPTH, official=OFFICIAL)
-    return Task(f"{NAME}/{name}", "official", (leg(name, "test", request),), MEASURES, "trec", DEPTH, official=OFFICIAL)
+        one = _mini(name, "test", request.world)
+        return _task(one.corpus.id, one.corpus.id.partition("/")[0], one)
+    return _task(f"{NAME}/{name}", "official", leg(name, "test", request))
+
+
+def dev(name: str, request: DataRequest) -> Task:
+    """Find the dev questions of a language, to choose settings by; raises as `load` does."""
+    one = leg(name, "dev", request)
+    data = one.corpus.id.partition("/")[0] if request.data == "mini" else "official"
+    return replace(_task(f"{one.corpus.id}@dev", data, one), official=())
 
 
 def leg(name: str, split: str, request: DataRequest) -> Leg:
@@ -115,7 +123,7 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
     if split not in SPLITS:
         raise UsageError(f"{NAME} has no split {split!r}; there are {', '.join(SPLITS)}")
     if request.data == "mini":
-        return _mini(name, split)
+        return _mini(name, split, request.world)
     one, root = LANGUAGES[name], official.folder(request, NAME)
     identity = f"{NAME}/{name}"
     collection = _find(root, one, (f"{COLLECTION}.gz", COLLECTION), f"the {one.passages:,} passages")
@@ -150,12 +158,18 @@ def card() -> str:
     return text.replace("<!-- languages -->", "\n".join(head + rows))
 
 
-def _mini(name: str, split: str) -> Leg:
+def _task(identity: str, data: str, one: Leg) -> Task:
+    """Put a leg under Mr. TyDi's rules."""
+    return Task(identity, data, (one,), MEASURES, "trec", DEPTH, official=OFFICIAL)
+
+
+def _mini(name: str, split: str, world: str) -> Leg:
     """Take a language of the embedded world."""
     from bench import mini
 
-    corpus = Corpus(f"mini/{NAME}/{name}", mini.passages(name), name)
-    return Leg("", mini.questions(name, split), mini.judgements(name, split), corpus, name)
+    settings = mini.named(world)
+    corpus = Corpus(f"{settings.corpus}/{NAME}/{name}", mini.passages(name, settings), name)
+    return Leg("", mini.questions(name, split, settings), mini.judgements(name, split, settings), corpus, name)
 
 
 def _find(root: Path, one: Language, names: tuple[str, ...], what: str) -> File:
@@ -204,6 +218,7 @@ SUITE = Suite(
     ),
     primary="RR@100",
     card=card,
+    dev=dev,
 )
 
 

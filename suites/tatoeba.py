@@ -107,7 +107,7 @@ def load(name: str, request: DataRequest) -> Task:
     """
     pair = PAIRS[official.known(NAME, name, task_names(request.data))]
     if request.data == "mini":
-        return _task(f"mini/{NAME}/{name}", "mini", _mini(pair))
+        return _mini(pair, request.world)
     folder = official.folder(request, NAME) / "v1"
     foreign, english = (_find(folder / f"tatoeba.{name}.{side}", pair) for side in (pair.code, "eng"))
     there = _leg(f"{NAME}/{name}", pair.name, _Side(foreign, pair.language), _Side(english, ENGLISH), pair.sentences)
@@ -153,23 +153,24 @@ def _leg(identity: str, name: str, asked: _Side, searched: _Side, sentences: int
     )
 
 
-def _mini(pair: Pair) -> tuple[Leg, ...]:
+def _mini(pair: Pair, world: str) -> Task:
     """Take a pair of the embedded world; its languages lie in the order of `mini.bitext`: the other one, English."""
     from bench.mini.records import source
-    from bench.mini.settings import DEFAULT
+    from bench.mini.settings import named
 
+    settings = named(world)
     identity, sides = f"{NAME}/{pair.name}", ((pair.code, pair.language), ("eng", ENGLISH))
-    qrels = source(DEFAULT, f"{identity} qrels", _mini_qrels, pair.language)
+    qrels = source(settings, f"{identity} qrels", _mini_qrels, pair.language)
     texts = [
-        source(DEFAULT, f"{identity}.{code} sentences", _mini_sentences, pair.language, side)
+        source(settings, f"{identity}.{code} sentences", _mini_sentences, pair.language, side)
         for side, (code, _) in enumerate(sides)
     ]
     legs = []
     for name, asked, searched in ((pair.name, 0, 1), (pair.back, 1, 0)):
         code, language = sides[searched]
-        corpus = Corpus(f"mini/{identity}.{code}", texts[searched], language)
+        corpus = Corpus(f"{settings.corpus}/{identity}.{code}", texts[searched], language)
         legs.append(Leg(name, texts[asked], qrels, corpus, sides[asked][1]))
-    return tuple(legs)
+    return _task(f"{settings.corpus}/{identity}", settings.corpus, tuple(legs))
 
 
 def _mini_sentences(settings: WorldSettings, language: str, side: int) -> Iterator[Item]:

@@ -15,11 +15,14 @@ COMMANDS = {
     "list": "List methods, suites, tasks, measures, profiles, plugins, results.",
     "show": "Show a method, suite, task, profile or result file in full.",
     "score": "Score a TREC run file, from here or from elsewhere.",
-    "compare": "Test which of several systems is better (not in this release).",
+    "compare": "Test which of several systems is better, and whether the comparison is fair.",
+    "sweep": "Choose settings on dev questions, as many trials for every method.",
+    "ablate": "Run the papers' ablation tables and hold their direction against ours.",
     "leaderboard": "Build a static site from results.",
     "data": "Fetch and check official data (not in this release).",
-    "check": "Run the conformance kit on a plugin (not in this release).",
-    "export": "Export an encoder (not in this release).",
+    "check": "Try what a method or suite promises, yours or ours.",
+    "new": "Begin a plugin of your own.",
+    "export": "Write an encoder for transformers and sentence-transformers, with a model card.",
     "doctor": "Examine this machine: versions, devices, plugins, data, store.",
     "gc": "Remove what no result rests on from the store.",
     "verify": "Re-hash the store and the results; name what is damaged.",
@@ -32,7 +35,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The order of `COMMANDS`, which is the order of use."""
-        return list(COMMANDS)
+        return [*COMMANDS]  # not list(…): that name is the module of `bench list` once somebody has imported it
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a command and return its `command`."""
@@ -44,7 +47,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([*COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -81,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Threads that wait by spinning take the cores from each other on a machine that is shared, and training crawls.
     # Must be said before anything loads OpenMP.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
     sys.exit(_status(given))
 
 

@@ -1,11 +1,84 @@
-"""`bench check`: not in this release."""
+"""`bench check`: the conformance kit."""
 
 from __future__ import annotations
 
-from bench.cli.later import later
+import tempfile
+from pathlib import Path
+from typing import Any
 
-command = later(
-    "check",
-    "Will run the conformance kit on a method or suite.",
-    "Today: `bench list plugins` says which plugins load, and why others do not.",
+import click
+
+from bench.checking.kit import Verdict
+from bench.checks import run
+from bench.cli import examples
+from bench.cli.options import split
+from bench.cli.output import duration, json_option, print_json
+from bench.plugins import load
+
+_MARKS = {"kept": "✓", "broken": "✗", "not applicable": "–"}
+
+
+@click.command(
+    name="check",
+    epilog=examples("bench check crop", "bench check my-method --only resumes-exactly,odd-texts", "bench check mrtydi"),
 )
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting of a method. Repeatable.")
+@click.option("--only", metavar="CHECKS", help="Some checks, comma-separated; default: all.")
+@click.option(
+    "--learn-tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens of the training that is to learn; default 100,000. Some methods learn late.",
+)
+@json_option
+def command(
+    names: tuple[str, ...], sets: tuple[str, ...], only: str | None, learn_tokens: int | None, as_json: bool
+) -> None:
+    """Try what a method or suite promises, on a planted corpus or mini data. Exit status 1 if a promise is broken."""
+    plugins = load()
+    told: dict[str, list[Verdict]] = {}
+    for name in dict.fromkeys(names):
+        told[name] = []
+        if not as_json and len(names) > 1:
+            click.echo(name)
+        with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:
+            for verdict in run(
+                name, Path(folder), sets=sets, only=split(only), learn_tokens=learn_tokens, plugins=plugins
+            ):
+                told[name].append(verdict)
+                if not as_json:
+                    _print(verdict)
+    broken = sum(verdict.state == "broken" for verdicts in told.values() for verdict in verdicts)
+    if as_json:
+        print_json({"checks": {name: list(map(_row, verdicts)) for name, verdicts in told.items()}, "broken": broken})
+    else:
+        every = [verdict for verdicts in told.values() for verdict in verdicts]
+        kept = sum(verdict.state == "kept" for verdict in every)
+        seconds = duration(sum(verdict.seconds for verdict in every))
+        click.echo(f"{kept} of {kept + broken} promises kept, {seconds}")
+    if broken:
+        raise click.exceptions.Exit(1)
+
+
+def _print(verdict: Verdict) -> None:
+    """Tell how a trial ended."""
+    check = verdict.check
+    click.echo(f"{_MARKS[verdict.state]} {check.name}: {check.promise}")
+    if verdict.reason:
+        click.echo(f"    {verdict.reason}")
+    if verdict.state == "broken":
+        click.echo(f"    what to do: {check.remedy}")
+
+
+def _row(verdict: Verdict) -> dict[str, Any]:
+    """A verdict for a machine."""
+    check = verdict.check
+    return {
+        "name": check.name,
+        "promise": check.promise,
+        "state": verdict.state,
+        "reason": verdict.reason,
+        "remedy": check.remedy,
+        "seconds": round(verdict.seconds, 3),
+    }

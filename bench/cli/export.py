@@ -1,11 +1,65 @@
-"""`bench export`: not in this release."""
+"""`bench export`: an encoder as a plain folder."""
 
 from __future__ import annotations
 
-from bench.cli.later import later
+from pathlib import Path
 
-command = later(
-    "export",
-    "Will write an encoder as a plain Hugging Face folder with its contract.",
-    "BM25 has no encoder to export.",
+import click
+
+from bench.cli import examples
+from bench.cli.options import store_option
+from bench.cli.output import json_option, notice, print_json
+from bench.errors import UsageError
+from bench.exporting import Origin, export, from_key, from_result
+from bench.plugins import load
+from bench.store import Store
+
+
+@click.command(
+    name="export",
+    epilog=examples(
+        "bench export --result results/mini/mrtydi/unsupervised/crop-…/seed-0/result.json --out crop-mini",
+        "bench export --key 3f9a --out crop-mini",
+    ),
 )
+@click.option("--result", type=click.Path(path_type=Path), help="Result file whose encoder is wanted.")
+@click.option("--key", metavar="KEY", help="Or the key of the encoder's artefact, or its first digits.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder to write; it must not be there yet, or be empty.",
+)
+@store_option
+@json_option
+def command(result: Path | None, key: str | None, out: Path, store: Path, as_json: bool) -> None:
+    """Write an encoder for transformers and sentence-transformers, with its contract and a model card."""
+    if (result is None) == (key is None):
+        found = "both" if result else "neither"
+        raise UsageError(f"found {found} of --result FILE and --key KEY, expected one; `bench list results` helps")
+    place = Store(store, notice)
+    origin = from_result(result, place) if result else from_key(key or "", place)
+    done = export(origin, out, _citation(origin))
+    for sentence in done.notices:
+        notice(sentence)
+    if as_json:
+        contracts = {role: contract.dump() for role, contract in done.contracts.items()}
+        print_json(
+            {
+                "folder": str(done.folder.resolve()),
+                "key": origin.key,
+                "files": list(done.files),
+                "contracts": contracts,
+                "notices": list(done.notices),
+            }
+        )
+        return
+    click.echo(f"encoder: {done.folder} ({', '.join(done.files)})")
+    click.echo(f"README.md in it is the model card; name a licence there before you publish: {done.folder}/README.md")
+
+
+def _citation(origin: Origin) -> str:
+    """The citation of the method that made an encoder, where its plugin is installed."""
+    name = (origin.result or {}).get("system", {}).get("method") or origin.manifest["identity"].get("method")
+    methods = load().methods
+    return methods[name].value.citation if name in methods else ""

@@ -60,6 +60,20 @@ def _measures(plugins: Plugins) -> Rows:
     return ours + theirs
 
 
+def _presets(plugins: Plugins) -> Rows:
+    return [
+        {
+            "name": f"{method}/{name}",
+            "summary": one.summary,
+            "cells": len(one.cells) or None,
+            "suite": "/".join(part for part in (one.suite, one.task) if part) or None,
+            "source": one.source,
+        }
+        for method, owned in sorted(plugins.methods.items())
+        for name, one in owned.value.presets.items()
+    ]
+
+
 def _profiles(_: Plugins) -> Rows:
     return [
         {"name": one.name, "data": one.data, "backbone": one.backbone, "hours": one.hours, "summary": one.summary}
@@ -80,9 +94,14 @@ KINDS: dict[str, Callable[[Plugins], Rows]] = {
     "suites": _suites,
     "tasks": _tasks,
     "measures": _measures,
+    "presets": _presets,
     "profiles": _profiles,
     "plugins": _plugins,
 }
+
+
+_LONG = ("tasks", "presets")
+"""What is listed only where it is named."""
 
 
 def _results(folder: Path) -> Rows:
@@ -98,9 +117,12 @@ def _results(folder: Path) -> Rows:
 @results_option
 @json_option
 def command(what: str | None, results: Path, as_json: bool) -> None:
-    """List methods, suites, tasks, measures, profiles, plugins or results; by default all but tasks and results."""
+    """List methods, suites, tasks, measures, presets, profiles, plugins or results.
+
+    By default all but tasks, presets and results.
+    """
     plugins = load()
-    kinds = [what] if what else [kind for kind in KINDS if kind != "tasks"]
+    kinds = [what] if what else [kind for kind in KINDS if kind not in _LONG]
     found = {kind: _results(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
     for twice in plugins.duplicates:
         notice(twice.reason)

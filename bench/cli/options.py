@@ -49,7 +49,11 @@ _PLAN: tuple[Decorator, ...] = (
     click.option("--seed", "seeds", metavar="NUMBERS", help="Seeds, comma-separated: 0,1,2. Default 0."),
     click.option("--data", metavar="NAME", help="official or mini; default: the profile's."),
     click.option("--profile", metavar="NAME", help="mini (default), small or paper."),
-    click.option("--preset", metavar="NAME", help="Named configuration of the method: bm25/elasticsearch."),
+    click.option(
+        "--preset",
+        metavar="NAME",
+        help="Named configuration of the method: bm25/elasticsearch; a grid runs every cell.",
+    ),
     click.option("--backbone", metavar="ID", help="Where dense methods start: Hugging Face id, folder or scratch:LxH."),
     click.option("--corpus", metavar="ID", help="What dense methods are pretrained on."),
     click.option("--rerank", metavar="MODEL", help="Cross-encoder for the top of the ranking."),

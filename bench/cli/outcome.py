@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from bench.ablation import Ablation, describe
 from bench.cli.output import duration, percent, table
 from bench.contrasts import Contrast
 from bench.pipeline import Outcome
@@ -18,8 +19,8 @@ _WIDE = 4  # from so many tasks on, tasks are columns and the table shows the he
 Row = Mapping[str, Any]
 
 
-def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast]) -> None:
-    """Print a run: one table a suite, setting and data."""
+def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast], grids: Sequence[Ablation]) -> None:
+    """Print a run: one table a suite, setting and data; then the grids, the tests and where the files are."""
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in outcome.rows:
         groups[row["suite"], row["setting"], row["data"]].append(row)
@@ -34,15 +35,38 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast]
             _long(f"{title} · percent", rows, averages)
         else:
             _wide(f"{title} · {primary[suite]}, percent", primary[suite], tasks, rows, averages)
+    for one in grids:
+        print_ablation(one)
     for contrast in held:
         click.echo(summary(contrast.first, contrast.second, contrast.measure, contrast.comparison))
     for cell in outcome.plan.refused:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
+    for failure in outcome.failed:
+        click.echo(f"failed: {failure.cell.system.label} (seed {failure.cell.seed}): {failure.reason}")
     for done in outcome.published:
         click.echo(f"result: {done.path}")
     work = [stage for stage in ran if stage["state"] == "ran"]
     ready = len(outcome.plan.steps) - len(work)
     click.echo(f"{len(work)} stages run in {duration(sum(stage['seconds'] for stage in work))}, {ready} reused")
+
+
+def print_ablation(found: Ablation) -> None:
+    """Print a grid: a row a cell, ours beside the paper's, and the direction, whatever it says."""
+    paper = f"paper: {found.paper or 'no number'}"
+    ours = f"ours: {found.measure}, percent"
+    where = f"{found.where}, {found.about['setting']}, {found.about['data']} data" if found.where else "nothing ran"
+    rows = [
+        (
+            line.cell,
+            "failed" if line.ours is None else percent(line.ours),
+            "fails" if line.paper_fails else "—" if line.paper is None else f"{line.paper:g}",
+        )
+        for line in found.lines
+    ]
+    seeds = max(line.seeds for line in found.lines)
+    means = f" · means of {seeds} seeds" if seeds > 1 else ""
+    table(f"{found.preset} · {where}{means} · {found.source}", ("cell", ours, paper), rows, numbers=(ours, paper))
+    click.echo(f"{found.preset} {describe(found.direction)}")
 
 
 def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from bench.ablation import Ablation, ablations
 from bench.cli import examples
 from bench.cli.options import plan_options
 from bench.cli.outcome import print_outcome
@@ -14,7 +15,7 @@ from bench.cli.output import Lines, duration, json_option, notice, print_json
 from bench.contrasts import Contrast, contrasts
 from bench.installed import faiss_conflict
 from bench.pipeline import Outcome, plan, run
-from bench.plugins import load
+from bench.plugins import Plugins, load
 from bench.request import Request
 from bench.store import Store
 
@@ -24,16 +25,32 @@ from bench.store import Store
     epilog=examples(
         "bench run --method bm25 --suite beir --task path/to/folder",
         "bench run --method bm25 --suite beir --task scifact,nfcorpus --data official",
+        "bench run --preset ccp/table5",
     ),
 )
 @plan_options
 @json_option
 def command(request: Request, as_json: bool) -> None:
-    """Run methods on suites: whatever the store lacks of training, search and scoring."""
+    """Run methods on suites: whatever the store lacks of training, search and scoring.
+
+    A preset that is a grid (`bench list presets`) runs every cell as a system of its own, on the grid's own suite and
+    task where no suite is named, and prints what came out beside what the paper prints.
+    """
+    outcome, ran = carry_through(request, load(), Store(request.store, notice))
+    primary = {cell.suite.name: cell.suite.primary for cell in outcome.plan.cells}
+    held = contrasts([(done.path, done.content) for done in outcome.published], primary)
+    grids = ablations(outcome)
+    if as_json:
+        print_json(_json(outcome, ran, held, grids))
+    else:
+        print_outcome(outcome, ran, held, grids)
+
+
+def carry_through(request: Request, plugins: Plugins, store: Store) -> tuple[Outcome, list[dict[str, Any]]]:
+    """Plan and run with everything that a person hears of it; return the outcome and the stages that were touched."""
     conflict = faiss_conflict()
     if conflict:
         notice(conflict)
-    plugins, store = load(), Store(request.store, notice)
     ready = plan(request, plugins, store)
     for sentence in ready.warnings:
         notice(sentence)
@@ -44,15 +61,10 @@ def command(request: Request, as_json: bool) -> None:
     for done in outcome.published:
         for sentence in done.notices:
             notice(sentence)
-    primary = {cell.suite.name: cell.suite.primary for cell in ready.cells}
-    held = contrasts([(done.path, done.content) for done in outcome.published], primary)
-    if as_json:
-        print_json(_json(outcome, lines.outcomes, held))
-    else:
-        print_outcome(outcome, lines.outcomes, held)
+    return outcome, lines.outcomes
 
 
-def _json(outcome: Outcome, ran: list[dict[str, Any]], held: list[Contrast]) -> dict[str, Any]:
+def _json(outcome: Outcome, ran: list[dict[str, Any]], held: list[Contrast], grids: list[Ablation]) -> dict[str, Any]:
     """The machine's view; `stages` tells of every stage that this run touched or found ready."""
     seen = {stage["key"]: stage for stage in ran}
     stages = [
@@ -74,6 +86,11 @@ def _json(outcome: Outcome, ran: list[dict[str, Any]], held: list[Contrast]) -> 
         "results": list(outcome.rows),
         "macro": list(outcome.macro),
         "comparisons": [contrast.row() for contrast in held],
+        "ablations": [one.as_json() for one in grids],
+        "failed": [
+            {"system": one.cell.system.label, "seed": one.cell.seed, "suite": one.cell.suite.name, "reason": one.reason}
+            for one in outcome.failed
+        ],
         "not_applicable": refused,
         "stages": stages,
     }

@@ -11,11 +11,14 @@ from bench.cli import examples
 from bench.cli.output import json_option, print_json, table
 from bench.config import describe
 from bench.errors import StoreError, UsageError
+from bench.fields import flat
 from bench.fsio import read_sealed
+from bench.grids import grids
 from bench.plugins import Plugins, load
 from bench.profiles import PROFILES
-from bench.types import Method, Suite
-from bench.wording import canonical, did_you_mean, shown
+from bench.spaces import Choice, LogUniform, Space
+from bench.types import Method, Preset, Suite
+from bench.wording import bare, canonical, did_you_mean, shown
 
 
 @click.command(
@@ -51,7 +54,7 @@ def _find(name: str, plugins: Plugins) -> tuple[dict[str, Any], Any]:
             field: getattr(one, field) for field in ("name", "data", "backbone", "device", "budget", "hours", "summary")
         }
         return content, lambda: table("", ("what", "value"), [(key, shown(value)) for key, value in content.items()])
-    suite_name, slash, task = name.removeprefix("mini/").partition("/")
+    suite_name, slash, task = bare(name).partition("/")
     if slash and canonical(suite_name) in plugins.suites:
         suite = plugins.suite(suite_name)
         kinds = [kind for kind in suite.data if task in suite.task_names(kind)]
@@ -86,10 +89,7 @@ def _settings(method: Method) -> list[dict[str, Any]]:
 
 
 def _method_json(method: Method) -> dict[str, Any]:
-    presets = {
-        name: {"values": dict(one.values), "source": one.source, "summary": one.summary}
-        for name, one in method.presets.items()
-    }
+    presets = {name: _preset_json(one) for name, one in method.presets.items()}
     return {
         "name": method.name,
         "version": method.version,
@@ -99,7 +99,28 @@ def _method_json(method: Method) -> dict[str, Any]:
         "settings": list(method.settings),
         "config": _settings(method),
         "presets": presets,
+        "space": {key: _space(space) for key, space in method.space.items()},
     }
+
+
+def _preset_json(preset: Preset) -> dict[str, Any]:
+    """A preset; with its cells where it is a grid."""
+    found = {"values": dict(preset.values), "source": preset.source, "summary": preset.summary}
+    if not preset.cells:
+        return found
+    cells = [
+        {"name": one.name, "values": dict(one.values), "reported": dict(one.reported), "fails": one.fails}
+        for one in preset.cells
+    ]
+    where = {"suite": preset.suite, "task": preset.task, "measure": preset.measure, "setting": preset.setting}
+    return {**found, **where, "reported_measure": preset.label, "cells": cells}
+
+
+def _space(space: Space) -> str:
+    """A search space in words."""
+    if isinstance(space, Choice):
+        return f"one of {', '.join(map(shown, space.values))}"
+    return f"from {space.low:g} to {space.high:g}" + (", logarithmic" if isinstance(space, LogUniform) else "")
 
 
 def _print_method(method: Method) -> None:
@@ -108,9 +129,22 @@ def _print_method(method: Method) -> None:
         (row["key"], shown(row["default"]), row["allowed"], row["help"], row["source"]) for row in _settings(method)
     ]
     table("settings (--set KEY=VALUE)", ("key", "default", "allowed", "what it does", "source of the default"), rows)
-    presets = [(name, one.summary, one.source) for name, one in method.presets.items()]
+    presets = [
+        (name, one.summary + (f" ({len(one.cells)} cells)" if one.cells else ""), one.source)
+        for name, one in method.presets.items()
+    ]
     click.echo()
     table(f"presets (--preset {method.name}/NAME)", ("name", "what", "source"), presets)
+    for name, one in grids(method).items():
+        click.echo()
+        cells = [
+            (cell.name, ", ".join(f"{key}={shown(value)}" for key, value in flat(cell.values))) for cell in one.cells
+        ]
+        table(f"cells of {name} (--preset {name}=CELL runs one of them)", ("cell", "settings"), cells)
+    if method.space:
+        click.echo()
+        spaces = [(f"method.{key}", _space(space)) for key, space in method.space.items()]
+        table("search space (bench sweep)", ("key", "values"), spaces)
 
 
 def _suite_json(suite: Suite) -> dict[str, Any]:

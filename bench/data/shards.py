@@ -29,6 +29,7 @@ TOKENS, SENTENCES, DOCUMENTS, META, TOKENIZER = "tokens.bin", "sentences.npy", "
 SPECIAL = ("cls", "sep", "pad", "mask", "unk")
 """Names of the special tokens."""
 
+_PIECE = 1 << 24  # tokens looked at at once
 _SMALL = 1 << 16  # vocabularies below it fit in two bytes an id
 
 
@@ -124,6 +125,7 @@ class Shards:
             self._tokens = np.memmap(folder / TOKENS, dtype=width(meta.vocabulary), mode="r")
         except (OSError, ValueError) as error:
             raise UsageError(f"{folder}: found {error}, expected a prepared corpus") from error
+        self._seen: npt.NDArray[np.bool_] = np.zeros(len(self._sentences) - 1, bool)
         end = meta.stretches[-1].end if meta.stretches else 0
         sizes = (len(self._documents) - 1, int(self._documents[-1]), int(self._sentences[-1]))
         if sizes != (end, len(self._sentences) - 1, len(self._tokens)):
@@ -138,6 +140,13 @@ class Shards:
     def tokenizer_folder(self) -> Path:
         """The folder of the tokenizer that made the ids."""
         return self.folder / TOKENIZER
+
+    def language_of(self, document: int) -> str:
+        """The language of a document. Raises `IndexError` for a document that is not there."""
+        for stretch in self._stretches.values():
+            if stretch.first <= document < stretch.end:
+                return stretch.language
+        raise IndexError(f"the corpus has no document {document}")
 
     def documents(self, language: str) -> range:
         """The numbers of a language's documents. Raises `KeyError` for a language that is not there."""
@@ -157,6 +166,12 @@ class Shards:
         counts: npt.NDArray[np.int64] = np.diff(self._documents[documents.start : documents.stop + 1])
         return counts
 
+    def sentence_lengths(self, documents: range) -> npt.NDArray[np.int64]:
+        """How many tokens each sentence of consecutive documents has, `[Σ sentence_counts]`."""
+        first, end = int(self._documents[documents.start]), int(self._documents[documents.stop])
+        lengths: npt.NDArray[np.int64] = np.diff(self._sentences[first : end + 1])
+        return lengths
+
     def sentence(self, document: int, i: int) -> npt.NDArray[np.unsignedinteger]:
         """The ids of sentence `i` (from 0) of a document, a view of the mapped file.
 
@@ -167,3 +182,55 @@ class Shards:
             raise IndexError(f"document {document} has {self.sentence_count(document)} sentences, there is no {i}")
         at = int(self._documents[document]) + i
         return self._tokens[int(self._sentences[at]) : int(self._sentences[at + 1])]
+
+    def take(self, document: int, i: int) -> npt.NDArray[np.unsignedinteger]:
+        """The same as `sentence`, remembered as seen by a training."""
+        ids = self.sentence(document, i)
+        self._seen[int(self._documents[document]) + i] = True
+        return ids
+
+    def place(self, document: int) -> tuple[int, int]:
+        """Where a document's tokens lie among those of its language: the first one, and the one after the last."""
+        language = self._stretches[self.language_of(document)]
+        cuts = [int(self._sentences[self._documents[at]]) for at in (language.first, document, document + 1)]
+        return cuts[1] - cuts[0], cuts[2] - cuts[0]
+
+    def stretch(self, language: str, start: int, length: int) -> npt.NDArray[np.unsignedinteger]:
+        """The ids of a language from one place on, across sentences and documents, a view of the mapped file.
+
+        The sentences that it touches are remembered as seen by a training.
+
+        Raises:
+            IndexError: the language has no such tokens.
+            KeyError: there is no such language.
+        """
+        here = self._stretches[language]
+        if start < 0 or length < 1 or start + length > here.tokens:
+            raise IndexError(f"{language} has {here.tokens} tokens, there are no {length} from {start} on")
+        first = int(self._sentences[self._documents[here.first]]) + start
+        low = int(np.searchsorted(self._sentences, first, side="right")) - 1
+        high = int(np.searchsorted(self._sentences, first + length, side="left"))
+        self._seen[low:high] = True
+        return self._tokens[first : first + length]
+
+    @property
+    def distinct_tokens(self) -> int:
+        """Tokens of all sentences that were taken at least once."""
+        return int(np.diff(self._sentences)[self._seen].sum())
+
+    def seen(self) -> npt.NDArray[np.uint8]:
+        """Which sentences were taken, a bit each; `see` takes it back."""
+        return np.packbits(self._seen)
+
+    def see(self, bits: npt.NDArray[np.uint8]) -> None:
+        """Set which sentences count as taken. Raises `ValueError` for bits of another corpus."""
+        if len(bits) != (len(self._seen) + 7) // 8:
+            raise ValueError(f"found {len(bits)} bytes of seen sentences, expected {(len(self._seen) + 7) // 8}")
+        self._seen = np.unpackbits(bits, count=len(self._seen)).astype(bool)
+
+    def used_ids(self) -> npt.NDArray[np.int64]:
+        """The ids that occur in the corpus, ascending; read once through, in pieces."""
+        there = np.zeros(self.vocabulary, bool)
+        for start in range(0, len(self._tokens), _PIECE):
+            there[self._tokens[start : start + _PIECE]] = True
+        return np.flatnonzero(there)

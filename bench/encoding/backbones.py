@@ -1,8 +1,9 @@
 """Where a dense method starts: `scratch:LxH`, a folder, or a Hugging Face id, as plain safetensors.
 
 `scratch:LxH` is a BERT encoder of L layers of width H with random weights: absolute positions up to 512, one head for
-every 32 dimensions (at least one), feed-forward layers of width 4H, as in BERT's own family. No pooler and no head
-comes along, of whatever backbone. Code that a model brings is never run, and weights are never unpickled as objects.
+every 32 dimensions (at least one), feed-forward layers of width 4H, as in BERT's own family. No head comes along, of
+whatever backbone, and a pooler only where it is asked for. Code that a model brings is never run, and weights are never
+unpickled as objects.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from bench.encoding import poolers
 from bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ POSITIONS = 512
 _HEAD = 32  # dimensions a head
 _FORM = re.compile(r"scratch:([1-9][0-9]*)x([1-9][0-9]*)")
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
-_WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
+_WANTED = ("*.json", "*.txt", "*.model", "*.safetensors", "*_Dense/*.bin")
 _OTHERS = ("onnx/*", "openvino/*", "coreml/*", "tf_model*", "flax_*", "*.msgpack")
 # What an encoder does without: the pooler and what stood on top of it.
 _TOP = re.compile(r"(^|\.)(pooler|cls|lm_head|classifier|predictions|head|decoder)\.")
@@ -74,7 +76,9 @@ def scratch(backbone: str) -> Scratch | None:
     return sizes
 
 
-def random_model(sizes: Scratch, tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel:
+def random_model(
+    sizes: Scratch, tokenizer: PreTrainedTokenizerBase, seed: int, *, pooler: bool = False
+) -> PreTrainedModel:
     """Make a BERT encoder with random weights; the same seed gives the same ones, and no other chance is touched."""
     import torch
     from transformers import BertConfig, BertModel
@@ -91,7 +95,7 @@ def random_model(sizes: Scratch, tokenizer: PreTrainedTokenizerBase, seed: int) 
     )
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)  # of the CPU alone
-        model: PreTrainedModel = BertModel(config, add_pooling_layer=False)
+        model: PreTrainedModel = BertModel(config, add_pooling_layer=pooler)
     return model
 
 
@@ -151,11 +155,18 @@ def _fetched(backbone: str, offline: bool) -> Path:
         ) from error
 
 
-def load_encoder(folder: Path) -> PreTrainedModel:
-    """Load the encoder of a Hugging Face folder, without pooler and heads, in float32 on the CPU.
+def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", seed: int = 0) -> PreTrainedModel:
+    """Load the encoder of a Hugging Face folder, without heads, in float32 on the CPU.
+
+    Args:
+        folder: with config and weights.
+        pooler: `none` leaves it out; `own` takes the trained one that the folder must have; `new` makes one with random
+            weights where the folder has none.
+        seed: of a new pooler.
 
     Raises:
-        UsageError: it cannot be loaded without code of its own, has a decoder, or lacks weights of the encoder.
+        UsageError: it cannot be loaded without code of its own, has a decoder, or lacks weights of the encoder or the
+            pooler.
     """
     import torch
     from safetensors import SafetensorError
@@ -165,7 +176,8 @@ def load_encoder(folder: Path) -> PreTrainedModel:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         if config.is_encoder_decoder:
             raise UsageError(f"{folder}: found a model of encoder and decoder, expected an encoder")
-        with _quiet():
+        with _quiet(), torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)  # of the CPU alone; for what the folder has no weights of
             model, report = AutoModel.from_pretrained(
                 folder,
                 config=config,
@@ -174,7 +186,7 @@ def load_encoder(folder: Path) -> PreTrainedModel:
                 local_files_only=True,
                 weights_only=True,
                 output_loading_info=True,
-                **_without_pooler(type(config)),
+                **(_without_pooler(type(config)) if pooler == "none" else {}),
             )
     except pickle.UnpicklingError as error:
         raise UsageError(
@@ -192,6 +204,9 @@ def load_encoder(folder: Path) -> PreTrainedModel:
             f"{folder}: found no weights for {lacking[0]}{f' and {len(lacking) - 1} more' * (len(lacking) > 1)},"
             " expected those of the whole encoder"
         )
+    if pooler != "none":
+        trained = not any("pooler." in key for key in report["missing_keys"])
+        poolers.complete(model, folder, trained=trained, new=pooler == "new")
     loaded: PreTrainedModel = model
     return loaded
 

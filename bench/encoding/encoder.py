@@ -58,7 +58,8 @@ class TorchEncoder:
         with torch.inference_mode(), _threads(self._threads), self._precision():
             for batch in budget([len(sequence) for sequence in sequences], self._batch_tokens):
                 packed = pack([sequences[at] for at in batch], first_position(self._model)).to(self._model.device)
-                pooled = pool(forward(self._model, packed, self._contract.layer), packed, self._contract.pooling)
+                hidden = forward(self._model, packed, self._contract.layer)
+                pooled = pool(hidden, packed, self._contract.pooling, getattr(self._model, "pooler", None))
                 vectors[batch] = pooled.numpy(force=True)
         _finite(vectors, items, role, self._contract)
         return unit(vectors) if self._contract.normalise else vectors
@@ -110,7 +111,8 @@ def load(
     contract = contract or Contract.load(folder)
     if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
         raise UsageError(f"{folder}: found no tokenizer.json, expected a folder with the tokenizer's files")
-    return TorchEncoder(load_model(folder, device), tokenizer.load(folder), contract, batch_tokens, threads)
+    model = load_model(folder, device, pooler=contract.pooling == "pooler")
+    return TorchEncoder(model, tokenizer.load(folder), contract, batch_tokens, threads)
 
 
 def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ import torch
 from torch.nn import functional
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 
+from bench.dense import Pooling
 from bench.encoding.backbones import load_encoder
 
 PACKED = "bench_packed"
@@ -122,48 +123,68 @@ def budget(lengths: Sequence[int], tokens: int) -> list[list[int]]:
     return batches
 
 
-def forward(model: PreTrainedModel, packed: Packed, layer: int = -1) -> torch.Tensor:
+def forward(
+    model: PreTrainedModel, packed: Packed, layer: int = -1, *, embeds: torch.Tensor | None = None
+) -> torch.Tensor:
     """Run an encoder over packed sequences, with gradients where they are on.
 
     Args:
         model: from `load_model`, or one that went through `enable`; on the device of `packed`.
         packed: the sequences.
         layer: hidden layer to return: −1 the last, 0 the embedding output, i the output of block i.
+        embeds: token embeddings `[T, d]`, rows as in `packed`, in place of those of its ids; positions are added.
 
     Returns:
         Hidden states `[T, d]`, rows as in `packed`.
     """
+    return forward_layers(model, packed, (layer,), embeds=embeds)[0]
+
+
+def forward_layers(
+    model: PreTrainedModel, packed: Packed, layers: Sequence[int], *, embeds: torch.Tensor | None = None
+) -> tuple[torch.Tensor, ...]:
+    """Return several layers of one pass, each as `forward` returns one."""
     if not uses_packed(model):
-        return _padded(model, packed, layer)
+        return _padded(model, packed, layers, embeds)
     output = model(
-        input_ids=packed.ids[None],
+        **({"input_ids": packed.ids[None]} if embeds is None else {"inputs_embeds": embeds[None]}),
         position_ids=packed.positions[None],
-        output_hidden_states=layer != -1,
+        output_hidden_states=any(layer != -1 for layer in layers),
         bench_packed=packed,  # handed through by every architecture of the interface, down to `_attention`
     )
-    return _layer(output, layer)[0]
+    return tuple(_layer(output, layer)[0] for layer in layers)
 
 
-def pool(hidden: torch.Tensor, packed: Packed, pooling: Literal["cls", "mean"]) -> torch.Tensor:
+def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.nn.Module | None = None) -> torch.Tensor:
     """Make one vector a sequence.
 
     Args:
         hidden: hidden states `[T, d]`, rows as in `packed`.
         packed: the sequences.
-        pooling: `cls`: the first token's state; `mean`: over all tokens, special ones included.
+        pooling: `cls`: the first token's state; `mean`: over all tokens, special ones included; `pooler`: the first
+            token's state through the model's pooler.
+        pooler: the model's, for that pooling (`model.pooler`).
 
     Returns:
-        Float32 `[n, d]`, in the order in which the sequences were given.
+        Float32 `[n, d]` (float64 for float64), in the order in which the sequences were given.
 
     Raises:
-        ValueError: the pooling is unknown.
+        ValueError: the pooling is unknown, or needs a pooler and none is given.
     """
     if pooling == "cls":
-        return hidden[packed.starts].float()
+        return wide(hidden[packed.starts])
+    if pooling == "pooler" and pooler is not None:
+        pooled: torch.Tensor = pooler(hidden[packed.starts][:, None])  # a pooler reads the first of a row of states
+        return wide(pooled)
     if pooling != "mean":
-        raise ValueError(f"found pooling {pooling!r}, expected cls or mean")
-    means = [hidden[start:end].float().reshape(count, -1, hidden.shape[1]).mean(1) for start, end, count in packed.runs]
+        raise ValueError(f"found pooling {pooling!r}, expected cls or mean, or pooler with the model's pooler")
+    means = [wide(hidden[start:end]).reshape(count, -1, hidden.shape[1]).mean(1) for start, end, count in packed.runs]
     return torch.cat(means)[packed.places]
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """Return half precision as float32, anything else as it is."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def first_position(model: PreTrainedModel) -> int:
@@ -180,17 +201,18 @@ def longest(model: PreTrainedModel) -> int | None:
     return None if bound is None or bound < 1 else int(bound) - first_position(model)
 
 
-def load_model(folder: Path, device: torch.device | str = "cpu") -> PreTrainedModel:
-    """Load an encoder in float32, without pooler and in evaluation mode, and let it run packed where it can.
+def load_model(folder: Path, device: torch.device | str = "cpu", *, pooler: bool = False) -> PreTrainedModel:
+    """Load an encoder in float32 and in evaluation mode, and let it run packed where it can.
 
     Args:
         folder: a Hugging Face folder with config and safetensors.
         device: where to.
+        pooler: with its trained pooler; else without one.
 
     Raises:
         UsageError: as `bench.encoding.backbones.load_encoder` does.
     """
-    model = load_encoder(folder)
+    model = load_encoder(folder, "own" if pooler else "none")
     enable(model)
     model.train(False)
     torch.nn.Module.to(model, device)  # transformers' own `to` adds nothing here, and is typed wrongly
@@ -249,19 +271,28 @@ def _close(found: torch.Tensor, expected: torch.Tensor) -> bool:
     return bool((found - expected).abs().mean() <= 1e-4 * expected.abs().mean())
 
 
-def _padded(model: PreTrainedModel, packed: Packed, layer: int) -> torch.Tensor:
+def _padded(
+    model: PreTrainedModel, packed: Packed, layers: Sequence[int], embeds: torch.Tensor | None
+) -> tuple[torch.Tensor, ...]:
     """Run padded batches, none larger than the packed row."""
     cuts = packed.cuts.tolist()
     lengths = [end - start for start, end in pairwise(cuts)]
-    hidden = []
+    hidden: list[list[torch.Tensor]] = [[] for _ in layers]
     for batch in budget(lengths, len(packed.ids)):  # already sorted: a batch is a slice
-        rows = [packed.ids[cuts[at] : cuts[at + 1]] for at in batch]
-        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=model.config.pad_token_id or 0)
-        size = torch.tensor([len(row) for row in rows], device=ids.device)
-        real = torch.arange(ids.shape[1], device=ids.device)[None] < size[:, None]
-        output = model(input_ids=ids, attention_mask=real.long(), output_hidden_states=layer != -1)
-        hidden.append(_layer(output, layer)[real])
-    return torch.cat(hidden)
+        name, source, filler = (
+            ("input_ids", packed.ids, model.config.pad_token_id or 0)
+            if embeds is None
+            else ("inputs_embeds", embeds, 0)
+        )
+        rows = [source[cuts[at] : cuts[at + 1]] for at in batch]
+        inputs = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=filler)
+        size = torch.tensor([len(row) for row in rows], device=inputs.device)
+        real = torch.arange(inputs.shape[1], device=inputs.device)[None] < size[:, None]
+        inner = any(layer != -1 for layer in layers)
+        output = model(**{name: inputs}, attention_mask=real.long(), output_hidden_states=inner)
+        for found, layer in zip(hidden, layers, strict=True):
+            found.append(_layer(output, layer)[real])
+    return tuple(torch.cat(found) for found in hidden)
 
 
 def _layer(output: Any, layer: int) -> torch.Tensor:

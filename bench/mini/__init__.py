@@ -5,7 +5,7 @@ orders, synonyms, function words and affixes of their own. All they share is a f
 belongs to a topic: from these, alignment can be learnt without parallel data. What is yielded depends on
 `WorldSettings`, the kind of text, the language and the text's number, and on nothing else.
 
-Pretraining: `corpus` (all languages), `documents`, `dialogues`, `dialogue_corpus`.
+Pretraining: `corpus` (all languages), `documents`, `dialogues`, `dialogue_corpus`, `named_corpus`.
 Mr. TyDi: `passages`, `questions`, `judgements` of a language, splits `train`, `dev` and `test`.
 Tatoeba: `bitext` of a language with English. AskUbuntu: `duplicates` of a split. BEIR: `beir` of a domain.
 XOR-Retrieve: `cross_lingual`. MKQA: `mkqa`. Mewsli-X: `entities` and `mentions`. LAReQA: `sentence_answers`.
@@ -22,7 +22,7 @@ from bench.mini.bitext import bitext
 from bench.mini.duplicates import duplicates
 from bench.mini.entities import entities, mentions
 from bench.mini.languages import LANGUAGES as _TABLE
-from bench.mini.pretraining import corpus, dialogue_corpus, dialogues, documents
+from bench.mini.pretraining import corpus, dialogue_corpus, dialogues, documents, named_corpus
 from bench.mini.records import Answering, Mention, Question, Retrieval, TrainingPair
 from bench.mini.retrieval import (
     BEIR_DOMAINS,
@@ -65,6 +65,7 @@ __all__ = [
     "mentions",
     "mkqa",
     "named",
+    "named_corpus",
     "of_corpus",
     "passages",
     "questions",

@@ -9,7 +9,7 @@ from bench.mini.draws import Draws
 from bench.mini.languages import LANGUAGES
 from bench.mini.latent import story
 from bench.mini.records import source
-from bench.mini.settings import DEFAULT, WorldSettings
+from bench.mini.settings import DEFAULT, DIALOGUES, WorldSettings, of_corpus
 from bench.mini.writer import writer
 from bench.types import Source
 
@@ -54,6 +54,15 @@ def dialogue_corpus(
 ) -> Source[Document]:
     """Name the dialogues of several languages, one language after the other."""
     return source(settings, f"dialogues {'+'.join(languages)}", _dialogues_of, languages)
+
+
+def named_corpus(name: str) -> Source[Document]:
+    """Return a pretraining corpus by its name: `mini`, `mini-few-names` and the like, or one of these and `-dialogues`.
+
+    Raises:
+        UsageError: there is no such corpus.
+    """
+    return (dialogue_corpus if name.endswith(DIALOGUES) else corpus)(of_corpus(name))
 
 
 def _documents_of(settings: WorldSettings, languages: tuple[str, ...]) -> Iterator[Document]:

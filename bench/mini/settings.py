@@ -80,6 +80,9 @@ class WorldSettings:
         return "mini" if self.name == DEFAULT.name else f"mini-{self.name}"
 
 
+DIALOGUES = "-dialogues"
+"""What the name of a corpus of dialogues ends in."""
+
 DEFAULT = WorldSettings()
 """The settings of everything that is called mini without more words."""
 
@@ -108,12 +111,14 @@ def named(name: str) -> WorldSettings:
 
 
 def of_corpus(corpus: str) -> WorldSettings:
-    """Return the settings of a pretraining corpus by its name: `mini`, or `mini-` and the settings' name.
+    """Return the settings of a pretraining corpus by its name.
+
+    It is `mini` or `mini-` and the settings' name; the dialogues of these settings have `-dialogues` after it.
 
     Raises:
         UsageError: there is no such corpus.
     """
-    found = {settings.corpus: settings for settings in PRESETS.values()}
+    found = {settings.corpus + kind: settings for kind in ("", DIALOGUES) for settings in PRESETS.values()}
     if corpus not in found:
         raise UsageError(unknown("corpus of the mini world", corpus, tuple(found)))
     return found[corpus]

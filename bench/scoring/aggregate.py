@@ -28,7 +28,7 @@ def macro(average: Macro, values: Mapping[str, float]) -> float | None:
     """Return the mean of an average's members, nested averages first; None unless every member is there.
 
     Args:
-        average: the members are task ids without the prefix `mini/`, or averages.
+        average: the members are task ids without `mini/` and its like, or averages.
         values: one measure's value by task id, also without the prefix.
 
     Raises:

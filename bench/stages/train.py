@@ -12,7 +12,7 @@ from bench.training import ENCODER, LOG
 from bench.types import Json
 from bench.workspace import Workspace
 
-VERSION = 1
+VERSION = 2
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _PICKLED = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 

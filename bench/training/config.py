@@ -7,9 +7,58 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from bench.config import Config, setting
+from bench.dense import Contract
 
 SHORTEST = 3
 """Tokens of the shortest sequence worth encoding: first token, one of the text, last token."""
+
+
+class MaskConfig(Config):
+    """How tokens are hidden."""
+
+    mask: float = setting(
+        0.15, gt=0, le=1, source="XLM-R, as BERT: 15 % of the tokens", help="share of the tokens that are predicted"
+    )
+    keep: float = setting(
+        0.1, ge=0, le=1, source="XLM-R, as BERT: a tenth stays", help="share of the predicted tokens left as they are"
+    )
+    random: float = setting(
+        0.1,
+        ge=0,
+        le=1,
+        source="XLM-R, as BERT: a tenth is random",
+        help="share of the predicted tokens that are replaced by a random one; the rest is masked",
+    )
+
+    @model_validator(mode="after")
+    def _shares(self) -> Self:
+        """Refuse shares that are more than all."""
+        if self.keep + self.random > 1:
+            raise ValueError(f"keep is {self.keep} and random {self.random}; together they are at most 1")
+        return self
+
+
+class BlocksConfig(MaskConfig):
+    """Stretches of documents with hidden tokens."""
+
+    tokens: int = setting(
+        256, ge=SHORTEST, source="MSM's code: sequences of 256 tokens", help="tokens of a sequence at most"
+    )
+    sequences: int = setting(
+        32, ge=1, source="ours: about as many tokens as a batch of pairs", help="sequences in a batch"
+    )
+
+
+class MlmConfig(BlocksConfig):
+    """Masked language modelling beside a method's own task."""
+
+    probability: float = setting(
+        0.5,
+        ge=0,
+        lt=1,
+        source="CCP (IJCAI'22): each batch is randomly of either task; methods.md decides for 0.5; MSM's code: 0.4",
+        help="share of the batches that are masked language modelling; 0: none",
+    )
 
 
 class TrainingConfig(Config):
@@ -81,6 +130,22 @@ class TrainingConfig(Config):
         source="MSM's code, as XLM-R: 0.3",
         help="languages are drawn as their share of the tokens to this power: 0 all alike, 1 as they come",
     )
+    language_pure: bool = setting(
+        True,
+        source="CCP: negatives of another language turn the task into telling languages apart",
+        help="every batch is of one language; false: each document's language is drawn by itself",
+    )
+    vocabulary: Literal["cropped", "whole"] = setting(
+        "cropped",
+        source="ours: ids that the corpus never uses learn nothing and cost most of the time of masked prediction",
+        help="embeddings in training: of the ids that the corpus uses, the others coming back unchanged; or of all",
+    )
+    chunk_tokens: int | None = setting(
+        None,
+        ge=SHORTEST,
+        source="GradCache (Gao et al. 2021): large batches in little memory, at a third more operations",
+        help="tokens whose activations are kept at once; the others are computed again for the gradient; nothing: all",
+    )
     precision: Literal["float32", "bfloat16"] = setting(
         "float32",
         source="ours: float32 is exact to resume and quick on small models; bfloat16 saves time on GPUs",
@@ -125,3 +190,33 @@ class TrainingConfig(Config):
         if self.beta1**2 > self.beta2:
             raise ValueError(f"beta1 is {self.beta1} and beta2 {self.beta2}; AdamW diverges unless beta1² ≤ beta2")
         return self
+
+
+class DenseConfig(TrainingConfig):
+    """A training whose encoder is read in search as it was in training: what most methods have."""
+
+    pooling: Literal["mean", "cls"] = setting(
+        "cls",
+        source="CCP and MSM: the first token's vector",
+        help="what stands for a text: the mean over all tokens, or the first token",
+    )
+    similarity: Literal["cos", "dot"] = setting(
+        "cos", source="CCP and MSM: cosine", help="how two vectors are compared, in training and in search"
+    )
+    query_tokens: int = setting(
+        64, ge=SHORTEST, source="ours: as sentences in training", help="tokens kept of a query, special ones included"
+    )
+    passage_tokens: int = setting(
+        256, ge=SHORTEST, source="DPR: 256 tokens", help="tokens kept of a passage, special ones included"
+    )
+
+    def contract(self) -> Contract:
+        """How the encoder reads texts: as in training, unit vectors where training compares by cosine."""
+        return Contract(
+            pooling=self.pooling,
+            normalise=self.similarity == "cos",
+            similarity=self.similarity,
+            query_length=self.query_tokens,
+            passage_length=self.passage_tokens,
+            dtype=self.precision,
+        )

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
 from bench.data import tokenizer
-from bench.dense import Contract
-from bench.encoding import backbones
-from bench.encoding.packed import Ids, Packed, first_position, forward, load_model, longest, pack, pool
+from bench.data.shards import Shards
+from bench.dense import Contract, TrainingJob
+from bench.encoding import backbones, lm_heads
+from bench.encoding.packed import (
+    Ids,
+    Packed,
+    budget,
+    first_position,
+    forward,
+    forward_layers,
+    load_model,
+    longest,
+    pack,
+    pool,
+    wide,
+)
 from bench.errors import UsageError
-
-Views = Sequence[Sequence[Ids]]
-"""Sequences of token ids, special tokens included, for each view of a batch; row i of all views belongs together."""
-
-
-@dataclass
-class Meter:
-    """Counts non-padding tokens that an encoder has seen."""
-
-    tokens: int = 0
+from bench.training.config import TrainingConfig
+from bench.training.meter import Meter
+from bench.training.vocabulary import Vocabulary, crop, whole
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,8 @@ class TrainableEncoder:
         contract: pooling and layer; what is trained is what is later searched with.
         precision: of the forward pass.
         meter: what it adds to; a second encoder (e.g. a momentum copy) shares it.
+        vocabulary: the ids that the model still has embeddings for; None: all.
+        chunk_tokens: tokens whose activations are kept at once when vectors are made (GradCache); None: all.
     """
 
     model: PreTrainedModel
@@ -45,51 +58,153 @@ class TrainableEncoder:
     contract: Contract
     precision: Literal["float32", "bfloat16"] = "float32"
     meter: Meter = field(default_factory=Meter)
+    vocabulary: Vocabulary | None = None
+    chunk_tokens: int | None = None
 
     @staticmethod
     def load(start: Path, device: str, precision: Literal["float32", "bfloat16"] = "float32") -> TrainableEncoder:
-        """Load the encoder before training, in training mode (dropout on).
+        """Load the encoder before training, in training mode (dropout on), with its whole vocabulary.
 
         Raises:
             UsageError: the folder is no encoder's.
         """
-        model = load_model(start, device)
+        contract = Contract.load(start)
+        model = load_model(start, device, pooler=contract.pooling == "pooler")
         model.train()
-        return TrainableEncoder(model, start, Contract.load(start), precision)
+        return TrainableEncoder(model, start, contract, precision)
+
+    @staticmethod
+    def begin(start: Path, shards: Shards, config: TrainingConfig, job: TrainingJob) -> TrainableEncoder:
+        """Load the encoder before training, as config and corpus want it.
+
+        Raises:
+            UsageError: the folder is no encoder's.
+        """
+        loaded = TrainableEncoder.load(start, job.device, config.precision)
+        kept = crop(loaded.model, shards) if config.vocabulary == "cropped" else None
+        return TrainableEncoder(
+            loaded.model,
+            start,
+            loaded.contract,
+            config.precision,
+            vocabulary=kept,
+            chunk_tokens=config.chunk_tokens,
+        )
 
     @property
     def device(self) -> torch.device:
         """Where the weights lie."""
         return self.model.device
 
-    def __call__(self, sequences: Sequence[Ids]) -> torch.Tensor:
-        """Return the vectors of sequences, float32 `[n, d]`, not normalised."""
-        hidden, packed = self.hidden(sequences)
-        return pool(hidden.float(), packed, self.contract.pooling)
+    @property
+    def embeddings(self) -> torch.Tensor:
+        """The matrix of token embeddings, `[v, d]`; what a masked language model's decoder shares."""
+        return cast(torch.nn.Embedding, self.model.get_input_embeddings()).weight
 
-    def together(self, views: Views) -> tuple[torch.Tensor, ...]:
+    def rows(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the rows of `embeddings` that belong to token ids, `[m]`."""
+        return ids if self.vocabulary is None else self.vocabulary.rows(ids)
+
+    def autocast(self) -> AbstractContextManager[None]:
+        """Compute what is inside in the encoder's precision."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16")
+
+    def __call__(self, sequences: Sequence[Ids]) -> torch.Tensor:
+        """Return the vectors of sequences, float32 `[n, d]`, not normalised.
+
+        With `chunk_tokens`, activations of all but one chunk are thrown away and computed again, with the same
+        dropout, when their gradient is asked for: memory does not grow with the batch, whatever the loss.
+
+        Source: Gao et al. 2021, Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup (GradCache).
+        """
+        if self.chunk_tokens is None or not torch.is_grad_enabled():
+            return self._vectors(self._packed(sequences))
+        batches = budget([len(sequence) for sequence in sequences], self.chunk_tokens)
+        made = []
+        for batch in batches:
+            packed = self._packed([sequences[at] for at in batch], again=True)
+            made.append(checkpoint(self._vectors, packed, use_reentrant=False))
+        order = torch.tensor([at for batch in batches for at in batch], device=self.device)
+        return torch.cat(made)[order.argsort()]
+
+    def together(self, views: Iterable[Sequence[Ids]]) -> tuple[torch.Tensor, ...]:
         """Return the vectors of every view, each `[n, d]`, in one forward pass."""
-        vectors = self([sequence for view in views for sequence in view])
-        parts: tuple[torch.Tensor, ...] = vectors.split([len(view) for view in views])
+        each = list(views)
+        vectors = self([sequence for view in each for sequence in view])
+        parts: tuple[torch.Tensor, ...] = vectors.split([len(view) for view in each])
         return parts
 
-    def hidden(self, sequences: Sequence[Ids]) -> tuple[torch.Tensor, Packed]:
+    def hidden(
+        self, sequences: Sequence[Ids], layer: int | None = None, *, before: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, Packed]:
         """Return the hidden states of all tokens `[T, d]`, and where each sequence lies in them.
+
+        Args:
+            sequences: token ids, special ones included.
+            layer: as in `bench.encoding.packed.forward`; None for the contract's.
+            before: `[n, k, d]` in place of token embeddings, k of them in front of each sequence, so that its token j
+                is in row `starts[i] + k + j`; they count as tokens.
 
         Raises:
             UsageError: a sequence is longer than the model's positions.
         """
-        bound, most = longest(self.model), max(map(len, sequences))
-        if bound is not None and most > bound:
-            raise UsageError(f"a sequence has {most} tokens, but {self.start.name} has positions for {bound}; cut more")
-        packed = pack(sequences, first_position(self.model)).to(self.device)
-        self.meter.tokens += len(packed.ids)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-            return forward(self.model, packed, self.contract.layer), packed
+        layer = self.contract.layer if layer is None else layer
+        if before is None:
+            packed = self._packed(sequences)
+            return self._forward(packed, layer), packed
+        count = before.shape[1]
+        stand_in = [[*(sequence[0],) * count, *sequence] for sequence in sequences]  # ids that are not looked up
+        packed = self._packed(stand_in)
+        rows = packed.starts[:, None] + torch.arange(count, device=self.device)  # [n, k]
+        embeds = functional.embedding(packed.ids, self.embeddings).index_put((rows,), before)  # [T, d]
+        return self._forward(packed, layer, embeds), packed
+
+    def layers(self, sequences: Sequence[Ids], layers: Sequence[int]) -> tuple[tuple[torch.Tensor, ...], Packed]:
+        """Return the hidden states `[T, d]` of several layers from one pass, and where each sequence lies in them.
+
+        With `chunk_tokens`, activations between the layers are not kept, as in a call.
+
+        Raises:
+            UsageError: a sequence is longer than the model's positions.
+        """
+        if self.chunk_tokens is None or not torch.is_grad_enabled():
+            packed = self._packed(sequences)
+            return self._layers(packed, layers), packed
+        made = []
+        for batch in budget([len(sequence) for sequence in sequences], self.chunk_tokens):
+            part = self._packed([sequences[at] for at in batch], again=True)
+            made.append(checkpoint(self._layers, part, layers, use_reentrant=False))
+        whole_row = pack(sequences, first_position(self.model)).to(self.device)  # chunks are slices of its order
+        return tuple(torch.cat(parts) for parts in zip(*made, strict=True)), whole_row
 
     def save(self, folder: Path) -> None:
         """Write a plain Hugging Face folder: these weights, and the other files of the start as they were."""
-        backbones.save(self.model, tokenizer.load(self.start), folder)
+        with whole(self.model, self.vocabulary):
+            backbones.save(self.model, tokenizer.load(self.start), folder)
         for path in sorted(self.start.iterdir()):
-            if path.is_file() and not path.name.startswith("model.safetensors"):
+            if path.is_file() and not path.name.startswith("model.safetensors") and path.name != lm_heads.FILE:
                 shutil.copyfile(path, folder / path.name)
+
+    def _packed(self, sequences: Sequence[Ids], *, again: bool = False) -> Packed:
+        """Lay sequences end to end, and count them as a forward pass."""
+        bound, most = longest(self.model), max(map(len, sequences))
+        if bound is not None and most > bound:
+            raise UsageError(f"a sequence has {most} tokens, but {self.start.name} has positions for {bound}; cut more")
+        if self.vocabulary is not None:
+            sequences = [self.rows(np.asarray(sequence, np.int64)) for sequence in sequences]
+        packed = pack(sequences, first_position(self.model)).to(self.device)
+        learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in self.model.parameters())
+        self.meter.encoded(self.model, packed, gradients=learns, again=again)
+        return packed
+
+    def _forward(self, packed: Packed, layer: int, embeds: torch.Tensor | None = None) -> torch.Tensor:
+        with self.autocast():
+            return forward(self.model, packed, layer, embeds=embeds)
+
+    def _layers(self, packed: Packed, layers: Sequence[int]) -> tuple[torch.Tensor, ...]:
+        with self.autocast():
+            return forward_layers(self.model, packed, layers)
+
+    def _vectors(self, packed: Packed) -> torch.Tensor:
+        hidden = wide(self._forward(packed, self.contract.layer))
+        return pool(hidden, packed, self.contract.pooling, getattr(self.model, "pooler", None))

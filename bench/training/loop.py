@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -22,22 +22,28 @@ from bench.dense import TrainingJob
 from bench.errors import UsageError
 from bench.fsio import atomic
 from bench.training import ENCODER, LOG, checkpoint
+from bench.training.batches import BatchSource
 from bench.training.config import TrainingConfig
 from bench.training.determinism import chance, seed_everything, set_chance
-from bench.training.encoder import TrainableEncoder, Views
+from bench.training.distributed import average_gradients
+from bench.training.encoder import TrainableEncoder
 from bench.training.optimisation import adamw, clip, warm_up_and_decay
 from bench.training.probes import measure, signs
-from bench.training.views import ViewSource
+from bench.training.spending import Costs
 from bench.types import Json
 from bench.workspace import Workspace
 
-Loss = Callable[[TrainableEncoder, Views], tuple[torch.Tensor, Mapping[str, float]]]
-"""(encoder, views) → a scalar to descend, and what to log beside it."""
+B = TypeVar("B", bound=Sized)
+Loss = Callable[[TrainableEncoder, B], tuple[torch.Tensor, Mapping[str, float]]]
+"""(encoder, batch) → a scalar to descend, and what to log beside it."""
+
+Look = Callable[[], Mapping[str, float]]
+"""What a method wants looked at beside the held-out pairs; names as in `bench.training.probes.SIGNS` are judged."""
 
 
 def fit(
-    loss: Loss,
-    views: ViewSource,
+    loss: Loss[B],
+    source: BatchSource[B],
     encoder: TrainableEncoder,
     config: TrainingConfig,
     job: TrainingJob,
@@ -45,30 +51,34 @@ def fit(
     *,
     modules: nn.Module | None = None,
     after_step: Callable[[int], None] | None = None,
+    look: Look | None = None,
 ) -> dict[str, Json]:
     """Train an encoder; write `encoder/` and `log.jsonl`.
 
     Args:
         loss: the method's idea.
-        views: its batches.
+        source: its batches.
         encoder: what is trained, on its device already.
         config: how.
         job: budget and seed. The training ends with the step that spends the budget.
         work: where to; `advance` counts tokens.
-        modules: what the loss trains or keeps beside the encoder: heads, queues (as buffers), a momentum copy (without
-            gradients). Checkpointed, never exported.
+        modules: what the loss trains or keeps beside the encoder: heads, banks (as buffers), a momentum copy (without
+            gradients). Checkpointed, never exported. What a loss needs to know of earlier batches is a buffer in it.
         after_step: called with the step's number (from 1) after each change of the weights, once a step however many
             batches it accumulates; e.g. momentum and queues.
+        look: called whenever the held-out pairs are looked at, with gradients off and dropout off.
 
     Returns:
-        tokens, steps, pairs, loss (of the last step), warnings (signs of collapse), seconds, tokens_per_second.
+        tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
+        without_gradient (trainable weights that never got one), vocabulary, seconds, device_seconds,
+        peak_memory_bytes, tokens_per_second.
 
     Raises:
         UsageError: the loss or the gradient is not finite any more; the checkpoints stay.
     """
-    training = _Training(loss, views, encoder, config, job, work, modules, after_step)
+    training = _Training(loss, source, encoder, config, job, work, modules, after_step, look)
     training.resume()
-    while training.at.tokens < job.tokens:
+    while training.spent < 1:
         training.step()
     return training.finish()
 
@@ -79,54 +89,70 @@ class _Progress:
 
     Args:
         step: steps made.
-        tokens: seen.
-        pairs: seen.
+        pairs: units seen: pairs, documents or sequences.
         loss: of the last step.
+        first: the loss of the first step.
         warnings: signs of collapse logged so far.
-        sums: of what is logged, since the last line of the log.
-        summed: steps in them.
+        sums: of what is logged, since the last line of the log: name → (total, batches that had it).
         log: names of the finished pieces of the log.
         seconds: spent, earlier attempts included.
+        device_seconds: of the processor, all threads together, or of the GPU.
+        meter: tokens, passes and flops.
     """
 
     step: int = 0
-    tokens: int = 0
     pairs: int = 0
     loss: float = 0.0
+    first: float | None = None
     warnings: int = 0
-    sums: dict[str, float] = field(default_factory=dict)
-    summed: int = 0
+    sums: dict[str, list[float]] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    device_seconds: float = 0.0
+    meter: dict[str, float] = field(default_factory=dict)
 
 
-class _Training:
+class _Training(Generic[B]):
     """One training between its first step (or checkpoint) and its end."""
 
     def __init__(
         self,
-        loss: Loss,
-        views: ViewSource,
+        loss: Loss[B],
+        source: BatchSource[B],
         encoder: TrainableEncoder,
         config: TrainingConfig,
         job: TrainingJob,
         work: Workspace,
         modules: nn.Module | None,
         after_step: Callable[[int], None] | None,
+        look: Look | None,
     ) -> None:
         """Make optimiser and generators; `resume` decides where they begin."""
-        self.loss, self.views, self.encoder, self.config = loss, views, encoder, config
-        self.job, self.work, self.after_step = job, work, after_step
+        self.loss, self.source, self.encoder, self.config = loss, source, encoder, config
+        self.job, self.work, self.after_step, self.look = job, work, after_step, look
         own = {} if modules is None else {"method": modules.to(encoder.device)}
         self.modules = nn.ModuleDict({"encoder": encoder.model, **own})
         self.optimiser = adamw(self.modules, config)
         self.weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
-        self.held = views.held_out()
+        self.untouched = {name for name, weight in self.modules.named_parameters() if weight.requires_grad}
+        self.held = source.held_out()
         self.rng = np.random.default_rng([job.seed, 1])
         self.at = _Progress()
         self.lines: list[str] = []  # of the log, since the last checkpoint
-        self.begun = time.monotonic()
-        self.saved = (0, self.begun)  # tokens and moment of the last checkpoint
+        self.costs = Costs(encoder.device)
+        self.saved = (0, time.monotonic())  # tokens and moment of the last checkpoint
+
+    @property
+    def tokens(self) -> int:
+        """Seen so far."""
+        return self.encoder.meter.tokens
+
+    @property
+    def spent(self) -> float:
+        """Share of the budget, from 0."""
+        if self.job.flops is not None:
+            return self.encoder.meter.flops / self.job.flops
+        return self.tokens / self.job.tokens
 
     def resume(self) -> None:
         """Go on from the newest checkpoint, or begin."""
@@ -138,87 +164,108 @@ class _Training:
             return
         tensors, state = found
         checkpoint.restore(self.modules, self.optimiser, tensors)
-        self.views.restore(state["views"])
+        self.source.restore(state["source"])
+        self.source.shards.see(tensors["seen"].numpy())
         self.rng.bit_generator.state = state["rng"]
         set_chance(state["chance"], self.encoder.device)
         self.at = _Progress(**state["progress"])
-        self.encoder.meter.tokens = self.at.tokens
-        self.begun -= self.at.seconds
-        self.saved = (self.at.tokens, time.monotonic())
-        self.work.advance(self.at.tokens)
+        self.untouched = set(state["untouched"])
+        for name, value in self.at.meter.items():
+            setattr(self.encoder.meter, name, value)
+        self.costs = Costs(self.encoder.device, self.at.seconds, self.at.device_seconds)
+        self.saved = (self.tokens, time.monotonic())
+        self.work.advance(self.tokens)
 
     def step(self) -> None:
         """Make one step: accumulate, clip, update, tell."""
-        config, before = self.config, self.at.tokens
-        rate = config.learning_rate * warm_up_and_decay(before, config.warm_up * self.job.tokens, self.job.tokens)
-        values: dict[str, float] = {}
+        config, before = self.config, self.tokens
+        rate = config.learning_rate * warm_up_and_decay(self.spent, config.warm_up, 1.0)
+        losses = []
         self.at.step += 1
         self.optimiser.zero_grad(set_to_none=True)
         for _ in range(config.accumulate):
-            views = self.views.batch(self.rng)
-            loss, metrics = self.loss(self.encoder, views)
-            self._mind(float(loss.detach()), "loss")
+            batch = self.source.batch(self.rng)
+            loss, metrics = self.loss(self.encoder, batch)
+            losses.append(self._mind(float(loss.detach()), "loss"))
             (loss / config.accumulate).backward()
-            self.at.pairs += len(views[0])
-            for name, value in {"loss": float(loss.detach()), **metrics}.items():
-                values[name] = values.get(name, 0.0) + float(value) / config.accumulate
-        values["gradient_norm"] = clip(self.weights, config.clip)
-        self._mind(values["gradient_norm"], "gradient")
+            self.at.pairs += len(batch)
+            self._sum({"loss": losses[-1], **metrics})
+        average_gradients(self.weights)
+        self._sum({"gradient_norm": self._mind(clip(self.weights, config.clip), "gradient")})
+        if self.untouched:
+            with_gradient = (name for name, weight in self.modules.named_parameters() if _touched(weight))
+            self.untouched.difference_update(with_gradient)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
         if self.after_step is not None:
             self.after_step(self.at.step)
-        self.at.tokens, self.at.loss = self.encoder.meter.tokens, values["loss"]
-        self._log(values, rate)
+        self.at.loss = sum(losses) / len(losses)
+        self.at.first = self.at.loss if self.at.first is None else self.at.first
+        self._log(rate)
         self._checkpoint()
-        self.work.advance(self.at.tokens - before)
+        self.work.advance(self.tokens - before)
 
     def finish(self) -> dict[str, Json]:
         """Write encoder and log; return the facts."""
-        at = self.at
-        at.seconds = time.monotonic() - self.begun
+        at, meter, kept = self.at, self.encoder.meter, self.encoder.vocabulary
+        at.seconds, at.device_seconds = self.costs.spent()
         self.encoder.save(self.work.out / ENCODER)
         with atomic(self.work.out / LOG) as stream:
             for name in at.log:
                 stream.write((self.work.parts.folder / name).read_bytes())
             stream.write("".join(self.lines).encode())
         return {
-            "tokens": at.tokens,
+            "tokens": meter.tokens,
+            "distinct_tokens": self.source.shards.distinct_tokens,
+            "flops": meter.flops,
+            "passes": meter.passes,
             "steps": at.step,
             "pairs": at.pairs,
             "loss": at.loss,
             "warnings": at.warnings,
+            "without_gradient": sorted(self.untouched),
+            "vocabulary": None if kept is None else {"kept": len(kept.kept), "of": len(kept.small)},
             "seconds": round(at.seconds, 3),
-            "tokens_per_second": round(at.tokens / max(at.seconds, 1e-9)),
+            "device_seconds": round(at.device_seconds, 3),
+            "peak_memory_bytes": self.costs.peak_memory(),
+            "tokens_per_second": round(meter.tokens / max(at.seconds, 1e-9)),
         }
 
-    def _mind(self, value: float, what: str) -> None:
-        """Stop where a number is none any more."""
+    def _mind(self, value: float, what: str) -> float:
+        """Return a number; stop where it is none any more."""
         if not math.isfinite(value):
             raise UsageError(
                 f"the {what} of training step {self.at.step} is {value}; lower method.learning_rate (it is "
                 f"{self.config.learning_rate}), or raise method.temperature (it is {self.config.temperature}) or "
                 "method.warm_up, and run again"
             )
+        return value
 
-    def _log(self, values: Mapping[str, float], rate: float) -> None:
-        """Add a step to the sums; write a line when one is due, or when the budget is spent."""
-        at, last = self.at, self.at.tokens >= self.job.tokens
-        at.sums = {name: at.sums.get(name, 0.0) + value for name, value in values.items()}
-        at.summed += 1
+    def _sum(self, values: Mapping[str, float]) -> None:
+        """Add to what the next line of the log averages; a batch need not have every value."""
+        for name, value in values.items():
+            total, count = self.at.sums.get(name, (0.0, 0))
+            self.at.sums[name] = [total + float(value), count + 1]
+
+    def _log(self, rate: float) -> None:
+        """Write a line when one is due, or when the budget is spent."""
+        at, last = self.at, self.spent >= 1
         probe = last or at.step % self.config.probe_every == 0
         if probe or at.step % self.config.log_every == 0:
-            means = {name: total / at.summed for name, total in at.sums.items()}
-            at.sums, at.summed = {}, 0
-            self._write({"step": at.step, "tokens": at.tokens, "learning_rate": rate, **means}, probe)
+            means = {name: total / count for name, (total, count) in sorted(at.sums.items())}
+            at.sums = {}
+            self._write({"step": at.step, "tokens": self.tokens, "learning_rate": rate, **means}, probe)
 
     def _write(self, line: dict[str, Any], probe: bool) -> None:
         """Add a line to the log, with a look at the held-out pairs if one is due."""
-        if probe and self.held:
-            found = measure(self.encoder, self.held)
+        if probe and (self.held or self.look):
+            found = measure(self.encoder, self.held, self.look)
             line["probe"] = {name: _short(value) for name, value in found.items()}
-            line["warnings"] = signs(found) if line["step"] else []  # random weights look collapsed, and are not
+            first = {} if self.at.first is None else {"first_loss": self.at.first}
+            warm = self.spent > self.config.warm_up  # random weights look collapsed, and are not
+            numbers = {name: value for name, value in line.items() if isinstance(value, float)}
+            line["warnings"] = signs({**numbers, **first, **found}) if warm else []
             self.at.warnings += len(line["warnings"])
         shown = {name: _short(value) if isinstance(value, float) else value for name, value in line.items()}
         self.lines.append(json.dumps(shown, ensure_ascii=False, allow_nan=False) + "\n")
@@ -228,23 +275,34 @@ class _Training:
         at, now = self.at, time.monotonic()
         tokens, moment = self.saved
         often = self.config.checkpoint_tokens
-        due = now - moment >= self.config.checkpoint_seconds or (often is not None and at.tokens - tokens >= often)
-        if not due or at.tokens >= self.job.tokens:
+        due = now - moment >= self.config.checkpoint_seconds or (often is not None and self.tokens - tokens >= often)
+        if not due or self.spent >= 1:
             return
-        at.seconds = now - self.begun
+        at.seconds, at.device_seconds = self.costs.spent()
+        at.meter = asdict(self.encoder.meter)
         name = f"log-{at.step:010d}.jsonl"
         self.work.parts.write(name, "".join(self.lines).encode())
         at.log.append(name)
         self.lines.clear()
         state: dict[str, Json] = {
-            "views": self.views.state(),
+            "source": self.source.state(),
             "rng": self.rng.bit_generator.state,
             "chance": chance(self.encoder.device),
             "progress": asdict(at),
+            "untouched": sorted(self.untouched),
             "log": list(at.log),
         }
-        checkpoint.save(self.work.parts, at.step, checkpoint.tensors_of(self.modules, self.optimiser), state)
-        self.saved = (at.tokens, time.monotonic())
+        tensors = checkpoint.tensors_of(self.modules, self.optimiser)
+        tensors["seen"] = torch.from_numpy(self.source.shards.seen())
+        if self.encoder.vocabulary is not None:  # which ids the rows of the embeddings are
+            tensors["vocabulary"] = torch.from_numpy(self.encoder.vocabulary.kept)
+        checkpoint.save(self.work.parts, at.step, tensors, state)
+        self.saved = (self.tokens, time.monotonic())
+
+
+def _touched(weight: nn.Parameter) -> bool:
+    """Tell whether a weight has a gradient that is not all zero."""
+    return weight.grad is not None and bool(weight.grad.any())
 
 
 def _short(value: float) -> float:

@@ -51,6 +51,7 @@ def info_nce(
     negatives: torch.Tensor | None = None,
     forbidden: torch.Tensor | None = None,
     symmetric: bool = False,
+    label_smoothing: float = 0.0,
     reduction: Reduction = "mean",
 ) -> torch.Tensor:
     """Tell each query's key from all others: cross-entropy over similarities.
@@ -68,14 +69,15 @@ def info_nce(
         negatives: `[b, d]` further candidates that are nobody's key, e.g. a queue; they never are anchors.
         forbidden: bool `[n, m]`, keys that must not be candidates of a query, e.g. translations of its own key.
         symmetric: average with the other direction, in which each positive key tells its query from all queries.
+        label_smoothing: share of the target that is spread over all candidates alike.
         reduction: `mean` or `sum` over anchors; `none` for `[n]` (symmetric: the mean of both directions).
 
     Returns:
         A scalar, or `[n]`.
 
     Raises:
-        ValueError: shapes that do not go together, a positive that is forbidden or out of range, τ ≤ 0, or, where
-            symmetric, one key that belongs to two queries.
+        ValueError: shapes that do not go together, a positive that is forbidden or out of range, τ ≤ 0, smoothing
+            over forbidden keys, or, where symmetric, one key that belongs to two queries.
 
     Source: van den Oord et al. 2018 (InfoNCE); Karpukhin et al. 2020 (DPR), eq. 2; Lee et al. 2019 (ICT), eq. 4.
     """
@@ -86,18 +88,21 @@ def info_nce(
     logits = similarities(queries, keys, similarity) / temperature  # [n, m]
     places = _places(positives, queries, keys)
     if forbidden is not None:
+        if label_smoothing:
+            raise ValueError(f"found label smoothing {label_smoothing} beside forbidden keys, expected one of the two")
         logits = logits.masked_fill(_allowed_shape(forbidden, logits, places), float("-inf"))
     every = logits
     if negatives is not None:
         further = similarities(queries, negatives, similarity) / temperature
         every = torch.cat([logits, further], dim=1)  # [n, m + b]
-    losses = functional.cross_entropy(every, places, reduction="none")
+    losses = functional.cross_entropy(every, places, reduction="none", label_smoothing=label_smoothing)
     if symmetric:
         if places.unique().numel() != places.numel():
             raise ValueError(f"found {places.unique().numel()} keys for {places.numel()} queries, expected one each")
         back = logits[:, places].T  # [n, n]: row i are the queries as candidates of query i's key
         own = torch.arange(len(places), device=places.device)
-        losses = (losses + functional.cross_entropy(back, own, reduction="none")) / 2
+        returned = functional.cross_entropy(back, own, reduction="none", label_smoothing=label_smoothing)
+        losses = (losses + returned) / 2
     if reduction == "none":
         return losses
     return losses.sum() if reduction == "sum" else losses.mean()

@@ -5,15 +5,28 @@ Thresholds are specifications to calibrate: high cosine alone is a false alarm, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch.nn import functional
 
-from bench.training.encoder import TrainableEncoder, Views
+from bench.training.batches import Pairs
+from bench.training.encoder import TrainableEncoder
 
-COSINE, NEAR_CHANCE, RANK = 0.95, 2.0, 0.1
-"""Mean cosine above which, and multiple of chance below which, vectors are one point; least share of the full rank."""
+COSINE, NEAR_CHANCE, RANK, DIVERGED = 0.95, 2.0, 0.1, 3.0
+"""Mean cosine above which, and multiple of chance below which, vectors are one point; least share of the full rank;
+multiple of the first loss from which a training diverges."""
+FEW_HINGES, LEAKED = 0.01, 0.05
+"""Share of hinges below which a margin loss is saturated; loss in nats below which masked tokens are given away."""
+
+COPIES, FEW = 0.9, 0.5
+"""Accuracy on verbatim copies from which they are too easy; share of the negatives that is not most of them."""
+UNMOVED = 0.9
+"""Share of the accuracy that is left after shuffling neighbours, from which their order does not matter."""
+LEAK, STALE, SHARP, FLAT, TELLING, ONE_LANGUAGE = 0.2, 0.8, 0.999, 2.0, 0.95, 0.99
+"""Accuracy that batch statistics add; cosine of a bank's rows to their texts' vectors now; highest probability of a
+softmax, and multiple of chance; accuracy in telling languages; share of the mass in a batch on the own language."""
 
 
 def accuracy(queries: torch.Tensor, keys: torch.Tensor) -> float:
@@ -70,39 +83,142 @@ def probe(queries: torch.Tensor, keys: torch.Tensor) -> dict[str, float]:
     }
 
 
+@dataclass(frozen=True)
+class Sign:
+    """What looks like a failure in logged values.
+
+    Args:
+        needs: names of the values that it is about; where one was not logged, nothing is said.
+        shows: (those values) → whether it looks like the failure.
+        sentence: what it is and what to do, with the values as fields.
+    """
+
+    needs: tuple[str, ...]
+    shows: Callable[..., bool]
+    sentence: str
+
+
+SIGNS = (
+    Sign(
+        ("cosine", "accuracy", "chance"),
+        lambda cosine, accuracy, chance: cosine > COSINE and accuracy < NEAR_CHANCE * chance,
+        "vectors fall onto one point: mean cosine {cosine:.3f}, accuracy {accuracy:.3f} where chance is {chance:.3f}; "
+        "lower the learning rate or raise the temperature",
+    ),
+    Sign(
+        ("rank", "full_rank"),
+        lambda rank, full_rank: rank < RANK * full_rank,
+        "vectors use few dimensions: effective rank {rank:.1f} of {full_rank:.0f}; "
+        "raise the number of pairs or lower the learning rate",
+    ),
+    Sign(
+        ("loss", "first_loss"),
+        lambda loss, first_loss: loss > DIVERGED * max(first_loss, 1.0),
+        "the training diverges: loss {loss:.3g}, at the first step {first_loss:.3g}; "
+        "lower the learning rate, or normalise vectors before the loss",
+    ),
+    Sign(
+        ("active_hinges",),
+        lambda active_hinges: active_hinges < FEW_HINGES,
+        "nearly every negative is beyond the margin: {active_hinges:.2%} of the hinges have a gradient; raise the "
+        "margin or the number of pairs",
+    ),
+    Sign(
+        ("active_hinges", "cosine"),
+        lambda active_hinges, cosine: active_hinges == 1 and cosine > COSINE,
+        "every hinge is active and the mean cosine is {cosine:.3f}: vectors fall onto one point; lower the learning "
+        "rate",
+    ),
+    Sign(
+        ("automlm", "accuracy", "chance"),
+        lambda automlm, accuracy, chance: automlm < LEAKED and accuracy < NEAR_CHANCE * chance,
+        "hidden tokens are predicted (loss {automlm:.3f}) from vectors that tell no pair from another (accuracy "
+        "{accuracy:.3f}, chance {chance:.3f}): the vector spells the sentence; hide more tokens",
+    ),
+    Sign(
+        ("context_accuracy", "shuffled_accuracy", "context_chance"),
+        lambda context_accuracy, shuffled_accuracy, context_chance: (
+            context_accuracy > NEAR_CHANCE * context_chance and shuffled_accuracy >= UNMOVED * context_accuracy
+        ),
+        "masked sentences are predicted as well from shuffled neighbours ({shuffled_accuracy:.3f}) as from those in "
+        "order ({context_accuracy:.3f}): by their place or by the topic alone; nothing to do where documents have no "
+        "order, else train longer or take more units a block",
+    ),
+    Sign(
+        ("masked_accuracy", "unmasked_accuracy", "block_chance"),
+        lambda masked_accuracy, unmasked_accuracy, block_chance: (
+            unmasked_accuracy > COPIES and masked_accuracy < NEAR_CHANCE * block_chance
+        ),
+        "only copies are found: of sentences left in their block {unmasked_accuracy:.3f} are told right, of those "
+        "taken out {masked_accuracy:.3f}, where chance is {block_chance:.3f}; raise method.mask_rate",
+    ),
+    Sign(
+        ("same_language_mass", "same_language_share"),
+        lambda same_language_mass, same_language_share: same_language_mass > ONE_LANGUAGE and same_language_share < FEW,
+        "vectors tell languages: negatives of the same language have {same_language_mass:.3f} of the softmax, and are "
+        "{same_language_share:.3f} of the negatives; raise the number of negatives, or train on fewer languages",
+    ),
+    Sign(
+        ("without_far",),
+        lambda without_far: without_far > 0,
+        "{without_far:.0%} of the sentences have no other document to be told from, so nothing says how far near ones "
+        "are let off; raise the number of documents in a batch",
+    ),
+    Sign(
+        ("bn_leak",),
+        lambda bn_leak: bn_leak > LEAK,
+        "batch statistics give pairs away: accuracy is {bn_leak:.2f} higher by them than by running statistics; "
+        "normalise one view by running statistics (method.head.bn=asym), or not at all",
+    ),
+    Sign(
+        ("bank_agreement",),
+        lambda bank_agreement: bank_agreement < STALE,
+        "the bank is stale: its rows have a cosine of {bank_agreement:.2f} to what their texts are now; lower the "
+        "learning rate or the bank's capacity",
+    ),
+    Sign(
+        ("sharpest", "candidates"),
+        lambda sharpest, candidates: sharpest > SHARP or sharpest < FLAT / candidates,
+        "the temperature does not suit: the softmax over {candidates:.0f} candidates has a highest probability of "
+        "{sharpest:.4f} on average; near 1 nothing is learnt any more (raise it), near chance nothing yet (lower it)",
+    ),
+    Sign(
+        ("same_language_mass", "language_accuracy"),
+        lambda same_language_mass, language_accuracy: same_language_mass > ONE_LANGUAGE and language_accuracy > TELLING,
+        "vectors tell languages ({language_accuracy:.2f}) and {same_language_mass:.3f} of the softmax is on the own "
+        "one: negatives of other languages are too easy; keep to one language (method.inbatch_cross_language=false)",
+    ),
+)
+"""Signs of failure, by the names of values as `fit` logs them (specs: failure modes and detectors)."""
+
+
 def signs(values: Mapping[str, float]) -> list[str]:
-    """Return what looks like collapse in the values of `probe`, as sentences."""
-    found = []
-    near_chance = values["accuracy"] < NEAR_CHANCE * values["chance"]
-    if values["cosine"] > COSINE and near_chance:
-        found.append(
-            f"vectors fall onto one point: mean cosine {values['cosine']:.3f}, accuracy {values['accuracy']:.3f} where "
-            f"chance is {values['chance']:.3f}; lower the learning rate or raise the temperature"
-        )
-    if values["rank"] < RANK * values["full_rank"]:
-        found.append(
-            f"vectors use few dimensions: effective rank {values['rank']:.1f} of {values['full_rank']:.0f}; "
-            "raise the number of pairs or lower the learning rate"
-        )
-    return found
+    """Return what looks like a failure in logged values, as sentences."""
+    return [
+        sign.sentence.format(**values)
+        for sign in SIGNS
+        if all(name in values for name in sign.needs) and sign.shows(**{name: values[name] for name in sign.needs})
+    ]
 
 
 @torch.no_grad()
-def measure(encode: TrainableEncoder, batches: Sequence[Views]) -> dict[str, float]:
+def measure(
+    encode: TrainableEncoder, batches: Sequence[Pairs], look: Callable[[], Mapping[str, float]] | None = None
+) -> dict[str, float]:
     """Probe an encoder with dropout off and average over batches; its tokens do not count against the budget.
 
     Args:
         encode: the encoder; afterwards in training mode again if it was.
-        batches: held-out pairs, two views each; at least one batch.
-
-    Returns:
-        Means of the values of `probe`.
+        batches: held-out pairs.
+        look: what else is looked at.
     """
-    training, seen = encode.model.training, encode.meter.tokens
+    training = encode.model.training
     encode.model.eval()
-    try:
-        found = [probe(*encode.together(views)[:2]) for views in batches]
-    finally:
-        encode.model.train(training)
-        encode.meter.tokens = seen
-    return {name: sum(values[name] for values in found) / len(found) for name in found[0]}
+    with encode.meter.resting():
+        try:
+            found = [probe(*encode.together(pairs)) for pairs in batches]
+            more = look() if look else {}
+        finally:
+            encode.model.train(training)
+    means = {name: sum(values[name] for values in found) / len(found) for name in found[0]} if found else {}
+    return {**means, **more}

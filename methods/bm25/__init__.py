@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
 from bench.hookspecs import hookimpl
+from bench.spaces import Uniform
 from bench.types import Json, Method, Preset, Retriever
 from methods.bm25.analyzers import choose, describe
 from methods.bm25.config import BM25Config
@@ -61,6 +62,7 @@ BM25 = Method(
             summary="the Python library rank_bm25 as it comes",
         ),
     },
+    space={"k1": Uniform(0.1, 3.0), "b": Uniform(0.0, 1.0)},
     describe=_card,
 )
 

@@ -18,7 +18,7 @@ from bench.errors import UsageError
 from bench.types import Json
 from bench.wording import unknown
 from methods.bm25 import words
-from methods.bm25.languages import SNOWBALL, UNSPACED, language_code
+from methods.bm25.languages import SEVERAL, SNOWBALL, UNSPACED, language_code
 
 AUTO = "auto"
 """The name that leaves the choice to the corpus's language."""
@@ -147,15 +147,16 @@ def for_language(language: str) -> Analyzer:
     """Return the default analyzer of a language; it needs no extra.
 
     English has `en-porter`, a language with a Snowball stemmer that stemmer, one without blanks between words
-    `bigrams`; all others, the empty and any unknown one have `words`.
+    `bigrams`; so has a corpus of several languages, or one that does not say its own. All others have `words`: those in
+    `methods.bm25.languages.PLAIN` by decision, unknown ones because most languages part their words.
 
     Args:
-        language: ISO 639 code; may be empty.
+        language: ISO 639 code, `mul` for several languages; may be empty.
     """
     code = language_code(language)
     if code == "en":
         return ANALYZERS["en-porter"]
-    if code in UNSPACED:
+    if code in UNSPACED or code in SEVERAL:
         return ANALYZERS["bigrams"]
     if code in SNOWBALL and SNOWBALL[code] in _algorithms():
         return ANALYZERS[f"{code}-snowball"]

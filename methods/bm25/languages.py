@@ -53,6 +53,85 @@ zh zho cmn yue wuu lzh: Chinese
 """
 """Languages that part no words by blanks, or (Korean) glue particles to them: pairs of letters serve them better."""
 
+_PLAIN = """
+af: Afrikaans
+am: Amharic
+ang: Old English
+arq: Algerian Arabic
+arz: Egyptian Arabic
+ast: Asturian
+awa: Awadhi
+az: Azerbaijani
+be: Belarusian
+ber: Berber
+bg: Bulgarian
+bn ben: Bengali
+br: Breton
+bs: Bosnian
+cbk: Chavacano
+ceb: Cebuano
+ch: Chamorro
+csb: Kashubian
+cy: Welsh
+dsb: Lower Sorbian
+dtp: Central Dusun
+fo: Faroese
+fy: Western Frisian
+gd: Scottish Gaelic
+gl: Galician
+gsw: Swiss German
+he heb: Hebrew
+hr: Croatian
+hsb: Upper Sorbian
+ia: Interlingua
+ie: Interlingue
+io: Ido
+is: Icelandic
+jv: Javanese
+ka: Georgian
+kab: Kabyle
+kk: Kazakh
+ku: Kurdish
+kw: Cornish
+kzj: Coastal Kadazan
+la: Latin
+lfn: Lingua Franca Nova
+lv: Latvian
+max: North Moluccan Malay
+mhr: Meadow Mari
+mk: Macedonian
+ml: Malayalam
+mn: Mongolian
+mr: Marathi
+ms msa zsm: Malay
+nds: Low German
+nov: Novial
+oc: Occitan
+orv: Old East Slavic
+pam: Kapampangan
+pms: Piedmontese
+sk: Slovak
+sl: Slovenian
+sq: Albanian
+sw swa swh: Swahili
+swg: Swabian
+te tel: Telugu
+tk: Turkmen
+tl: Tagalog
+tt: Tatar
+tzl: Talossan
+ug: Uyghur
+uk ukr: Ukrainian
+ur urd: Urdu
+uz: Uzbek
+vi vie: Vietnamese
+war: Waray
+xh: Xhosa
+"""
+"""Languages of the suites that part words by blanks (Vietnamese: syllables) and have no stemmer in PyStemmer. The
+stemmer of a relative (Arabic's for Egyptian, Indonesian's for Malay, Serbian's for Croatian) is not borrowed: it was
+written for other endings."""
+
 
 def _rows(table: str) -> Iterator[tuple[list[str], str]]:
     """Yield the codes and the name of every line."""
@@ -67,7 +146,14 @@ SNOWBALL: Mapping[str, str] = {codes[0]: name for codes, name in _rows(_STEMMED)
 UNSPACED = frozenset(codes[0] for codes, _ in _rows(_UNSPACED))
 """Languages that are served by pairs of letters."""
 
-_FIRST = {code: codes[0] for codes, _ in _rows(_STEMMED + _UNSPACED) for code in codes}
+PLAIN: Mapping[str, str] = {codes[0]: name for codes, name in _rows(_PLAIN)}
+"""Language → its name, of those that are served by words alone, by decision."""
+
+SEVERAL = frozenset({"", "mul"})
+"""What a corpus says that holds several languages, or does not say its own. One analyzer must do for all of them: pairs
+of letters where words are not parted by blanks, words elsewhere."""
+
+_FIRST = {code: codes[0] for codes, _ in _rows(_STEMMED + _UNSPACED + _PLAIN) for code in codes}
 
 
 def language_code(language: str) -> str:

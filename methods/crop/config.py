@@ -2,52 +2,137 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import field_validator
+from pydantic import model_validator
 
-from bench.config import setting
-from bench.training.config import TrainingConfig
+from bench.config import Config, setting
+from bench.training.config import SHORTEST, DenseConfig, MlmConfig
 
 
-class CropConfig(TrainingConfig):
+class CropMlm(MlmConfig):
+    """Masked language modelling beside crop; `mask`, `keep` and `random` also hide the tokens of spans."""
+
+    probability: float = setting(
+        0.0,
+        ge=0,
+        lt=1,
+        source="ours: none, so that crop is the plainest method; MSM's code trains both (preset msm)",
+        help="share of the batches that are masked language modelling; 0: none",
+    )
+
+
+class SpanConfig(Config):
+    """Variant span: spans, and coCondenser's head that predicts their hidden tokens."""
+
+    tokens: int = setting(
+        32,
+        ge=SHORTEST,
+        source="ours: documents of the mini world have about 140 tokens; coCondenser's recipe: 128",
+        help="tokens of a span, special ones included: as many whole sentences as fit",
+    )
+    masked: bool = setting(
+        True,
+        source="coCondenser's code (luyug/Condenser): vectors come from masked text",
+        help="hide tokens of the spans and predict them; false: whole spans, and contrast alone",
+    )
+    head_layers: int = setting(
+        2, ge=1, source="Condenser: a head of two layers", help="layers over the late first token and early others"
+    )
+    early_layer: int | None = setting(
+        None,
+        ge=0,
+        source="Condenser: layer 6 of 12, the middle one",
+        help="layer that the head reads the other tokens from; nothing: the middle one",
+    )
+    late_mlm: bool = setting(
+        True,
+        source="coCondenser's recipe: --late_mlm",
+        help="hidden tokens are predicted from the last layer too; false: from the head alone",
+    )
+
+
+class TokenConfig(Config):
+    """Variant token: two crops of a stretch of text."""
+
+    stretch: int = setting(256, ge=1, source="Contriever: 256 tokens", help="tokens of a document that are cropped")
+    low: float = setting(0.1, ge=0, le=1, source="Contriever: crops of 10 to 50 %", help="least share of the stretch")
+    high: float = setting(
+        0.5, gt=0, le=1, source="Contriever: crops of 10 to 50 %", help="largest share of the stretch"
+    )
+
+    @model_validator(mode="after")
+    def _order(self) -> Self:
+        """Refuse shares that are out of order."""
+        if self.low > self.high:
+            raise ValueError(f"low is {self.low} and high {self.high}; the least share is at most the largest")
+        return self
+
+
+class CropConfig(DenseConfig):
     """What decides crop's training, and how its encoder reads texts."""
 
     variant: Literal["sentence", "span", "token"] = setting(
         "sentence",
         source="MSM's baseline CROP: two sentences of a document",
-        help="what the two views of a document are; span and token are planned",
+        help="the two views of a document: sentences, disjoint spans (coCondenser), or crops of tokens (Contriever)",
     )
     window: int | None = setting(
         None,
         ge=1,
         source="MSM describes two sentences of a document; its code's default is 5",
-        help="how many sentences apart the two are at most; nothing: anywhere in the document",
+        help="variant sentence: how many sentences apart the two are at most; nothing: anywhere in the document",
     )
-    similarity: Literal["cos", "dot"] = setting(
-        "cos", source="MSM's code: cosine", help="how the two vectors are compared, in training and in search"
+    document_pairs: int = setting(
+        1,
+        ge=1,
+        source="ours: one, so that no negative is of the same document; MSM's code has one for each sentence",
+        help="variant sentence: pairs of each document in a batch",
+    )
+    inbatch_mode: Literal["mask", "count"] = setting(
+        "mask",
+        source="ours: negatives of the same document are false ones; which MSM's runs used is not known",
+        help="other pairs of the same document: mask leaves them out of the candidates, count takes them as negatives",
     )
     symmetric: bool = setting(
         True,
         source="ours: the two sentences are drawn alike, so each may ask for the other; the papers leave it open",
-        help="each sentence of a pair tells the other from its rivals; false: the first alone",
+        help="each view of a pair tells the other from its rivals; false: the first alone (span: always each)",
     )
     pooling: Literal["mean", "cls"] = setting(
         "mean",
         source="ours: from random weights the mean learns sooner; MSM's code trains cls",
         help="what stands for a text: the mean over all tokens, or the first token",
     )
-    query_tokens: int = setting(
-        64, ge=3, source="ours: as sentences in training", help="tokens kept of a query, special ones included"
+    heads: Literal["separate", "shared", "none"] = setting(
+        "none",
+        source="ours: what is trained is what is searched with; MSM's code has separate ones (preset msm)",
+        help="projection heads of the two views, in training alone; not for variant span",
     )
-    passage_tokens: int = setting(
-        256, ge=3, source="DPR: 256 tokens", help="tokens kept of a passage, special ones included"
+    sync_bn: bool = setting(
+        False,
+        source="ours: each process by itself, as MSM's code",
+        help="batch statistics of the heads over all processes; false: over each one's own rows",
     )
+    gather_negatives: bool = setting(
+        True,
+        source="coCondenser's code; ours: a batch is that of all processes",
+        help="views of all processes are candidates; false: of the own process alone",
+    )
+    span: SpanConfig = SpanConfig()
+    token: TokenConfig = TokenConfig()
+    mlm: CropMlm = CropMlm()
 
-    @field_validator("variant")
-    @classmethod
-    def _there(cls, variant: str) -> str:
-        """Refuse what is planned, but not there."""
-        if variant != "sentence":
-            raise ValueError("sentence; span (coCondenser) and token (Contriever's crops) are not there yet")
-        return variant
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """Refuse what contradicts itself."""
+        if self.variant == "span" and self.heads != "none":
+            raise ValueError("variant span has no projection heads: set heads to none")
+        if self.document_pairs > 1 and self.variant != "sentence":
+            raise ValueError(f"variant {self.variant} draws one pair of a document: set document_pairs to 1")
+        if self.pairs < 2 * self.document_pairs:
+            raise ValueError(
+                f"pairs is {self.pairs} and document_pairs {self.document_pairs}; that is one document a batch, "
+                "which has no negatives: raise pairs"
+            )
+        return self

@@ -1,4 +1,4 @@
-"""Crop on one page: views → forward → loss."""
+"""Crop on one page: views → forward → loss; where asked for, other batches mask tokens."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from bench.data.shards import Shards
 from bench.dense import TrainingJob
-from bench.training.encoder import TrainableEncoder, Views
+from bench.training.batches import BatchSource, Masked, Mixed, Pairs
+from bench.training.distributed import gather, offset
+from bench.training.encoder import TrainableEncoder
+from bench.training.head_pair import HeadPair
 from bench.training.loop import fit
 from bench.training.losses import info_nce
+from bench.training.masking import Masking
+from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
 from bench.training.probes import accuracy
-from bench.training.views import SentencePairs
 from bench.types import Json
 from bench.workspace import Workspace
 from methods.crop.config import CropConfig
+from methods.crop.spans import SpanModules, Spans, SpanSource, contrast_of, rows_of, span_loss
+from methods.crop.views import CropViews
+
+Value = tuple[torch.Tensor, Mapping[str, float]]
 
 
 class CropTrainer:
-    """Trains an encoder to bring two sentences of a document together.
+    """Trains an encoder to bring two views of a document together.
 
     Args:
         config: how.
@@ -32,26 +41,84 @@ class CropTrainer:
 
     def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
         """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        encoder = TrainableEncoder.load(start, job.device, self.config.precision)
-        pairs = SentencePairs(Shards(shards), self.config, job.seed, self.config.window)
-        return fit(self.loss, pairs, encoder, self.config, job, work)
+        config, corpus = self.config, Shards(shards)
+        encoder = TrainableEncoder.begin(start, corpus, config, job)
+        views = CropViews(corpus, config, job.seed)
+        hidden = config.variant == "span" and config.span.masked
+        own = CropModules(config, encoder).to(encoder.device)
+        source: BatchSource[Pairs | Spans | Masked]
+        source = SpanSource(views, Masking.of(corpus, config.mlm)) if hidden else views
+        if config.mlm.probability:
+            source = Mixed(source, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
 
-    def loss(self, encode: TrainableEncoder, views: Views) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Tell each sentence's partner from those of the other documents; all documents are of one language.
+        def loss(encode: TrainableEncoder, batch: Pairs | Spans | Masked) -> Value:
+            return self.loss(encode, batch, own)
+
+        return fit(loss, source, encoder, config, job, work, modules=own)
+
+    def loss(self, encode: TrainableEncoder, batch: Pairs | Spans | Masked, own: CropModules) -> Value:
+        """Return the loss of a batch, a scalar, and what to log: the share of views whose partner is nearest.
 
         Args:
             encode: token ids → vectors.
-            views: two sentences of each of n documents, as token ids.
-
-        Returns:
-            The loss, a scalar, and the share of sentences whose partner is nearest.
+            batch: two views of each of n documents, or masked stretches of the companion task.
+            own: heads.
         """
-        left, right = encode.together(views)  # each [n, d]
-        loss = info_nce(
-            left,
-            right,
-            temperature=self.config.temperature,
-            similarity=self.config.similarity,
-            symmetric=self.config.symmetric,
-        )
+        if isinstance(batch, Spans):
+            return span_loss(encode, own.spans, batch, self.config)
+        if isinstance(batch, Masked):
+            value = mlm_loss(encode, own.mlm, batch)
+            return value, {"mlm_loss": float(value.detach())}
+        if self.config.variant == "span":
+            rows = encode(rows_of(batch))  # [2n, d]
+            return contrast_of(rows, self.config), {"accuracy": accuracy(rows[::2], rows[1::2])}
+        left, right = own.heads(*encode.together(batch))  # each [n, d]
+        encode.meter.multiplied(own.heads.operations(2 * len(batch)))
+        documents = torch.from_numpy(batch.documents).to(left.device)
+        loss = self._tell(left, right, documents)
+        if self.config.symmetric:
+            loss = (loss + self._tell(right, left, documents)) / 2
         return loss, {"accuracy": accuracy(left, right)}
+
+    def _tell(self, queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
+        """Tell each query's key from those of other documents.
+
+        Args:
+            queries: `[n, d]`.
+            keys: `[n, d]`.
+            documents: number of the document of each, `[n]`.
+        """
+        config, every, of_keys, first = self.config, keys, documents, 0
+        if config.gather_negatives:
+            every, of_keys, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
+        own = first + torch.arange(len(queries), device=queries.device)
+        same = documents[:, None] == of_keys[None]
+        same[torch.arange(len(queries), device=queries.device), own] = False
+        return info_nce(
+            queries,
+            every,
+            own,
+            temperature=config.temperature,
+            similarity=config.similarity,
+            forbidden=same if config.inbatch_mode == "mask" else None,
+        )
+
+
+class CropModules(nn.Module):
+    """What crop trains beside its encoder, as far as its config asks for it; empty by default.
+
+    Args:
+        config: what is asked for.
+        encoder: whose sizes they have.
+    """
+
+    spans: SpanModules
+    mlm: MlmHead
+
+    def __init__(self, config: CropConfig, encoder: TrainableEncoder) -> None:
+        super().__init__()
+        self.heads = HeadPair(config.heads, encoder.model.config.hidden_size, config.sync_bn)
+        if config.variant == "span" and config.span.masked:
+            self.spans = SpanModules(encoder, config)
+        if config.mlm.probability:
+            self.mlm = self.spans.mlm if hasattr(self, "spans") else MlmHead.for_(encoder)

@@ -50,9 +50,9 @@ PRETRAINED = Method(
     summary="An encoder that somebody else has trained: a folder, a Hugging Face id or a preset; read as it says.",
     citation=(
         "XLM-R: Alexis Conneau et al. 2020 (ACL). mBERT: Jacob Devlin et al. 2019 (NAACL). InfoXLM: Zewen Chi et al. "
-        "2021 (NAACL). Contriever: Gautier Izacard et al. 2022 (TMLR). Multilingual E5: Liang Wang et al. 2024 "
-        "(arXiv 2402.05672). BGE-M3: Jianlv Chen et al. 2024 (ACL Findings). Multilingual MiniLM: Nils Reimers and "
-        "Iryna Gurevych. 2020 (EMNLP)."
+        "2021 (NAACL). LaBSE: Fangxiaoyu Feng et al. 2022 (ACL). Contriever: Gautier Izacard et al. 2022 (TMLR). "
+        "Multilingual E5: Liang Wang et al. 2024 (arXiv 2402.05672). BGE-M3: Jianlv Chen et al. 2024 (ACL Findings). "
+        "Multilingual MiniLM: Nils Reimers and Iryna Gurevych. 2020 (EMNLP)."
     ),
     config=PretrainedConfig,
     contract=_contract,

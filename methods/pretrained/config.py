@@ -19,10 +19,11 @@ class PretrainedConfig(Config):
         source="ours: there is no model to prefer; name one, or take a preset",
         help="a folder, or a Hugging Face id with @REVISION where it is pinned",
     )
-    pooling: Literal["cls", "mean"] | None = setting(
+    pooling: Literal["cls", "mean", "pooler"] | None = setting(
         None,
         source=_SAID,
-        help="what stands for a text: the first token or the mean over all tokens; nothing: what the model says",
+        help="what stands for a text: the first token, the mean over all tokens, or the first token through BERT's "
+        "pooler; nothing: what the model says",
     )
     layer: int = setting(
         -1, ge=-1, source="ours: the last layer, as sentence-transformers reads", help="hidden layer read, −1 the last"

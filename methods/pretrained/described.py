@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bench.dense import CONTRACT, Contract
+from bench.encoding import poolers
 from bench.errors import UsageError
 
 _FILES = (
@@ -21,7 +22,9 @@ _FILES = (
 )
 # Families whose positions begin behind the padding id, so that fewer are left than the config says.
 _OFFSET = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
-_MODES = {"cls": "cls", "mean": "mean"}
+_MODES: Mapping[str, Literal["cls", "mean"]] = {"cls": "cls", "mean": "mean"}
+_ALWAYS, _PERHAPS = ["Transformer", "Pooling"], ["Dense", "Normalize"]
+_ORDER = [*_ALWAYS, *_PERHAPS]
 _SIMILARITIES = {None: "cos", "cosine": "cos", "dot": "dot", "dot_product": "dot"}
 _LONGEST = 512  # tokens kept where the files say nothing: what such models are trained on at most
 
@@ -49,11 +52,10 @@ def contract(model: str) -> Contract:
     if modules is None:
         return Contract(similarity="cos", query_length=tokens, passage_length=tokens)
     kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
-    strange = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
-    if strange or kinds[:2] != ["Transformer", "Pooling"]:
+    if [kind for kind in kinds if kind not in _PERHAPS] != _ALWAYS or kinds != sorted(kinds, key=_ORDER.index):
         raise UsageError(
-            f"model {model}: found the modules {', '.join(kinds)}, expected Transformer, Pooling and perhaps "
-            "Normalize; other modules are not supported"
+            f"model {model}: found the modules {', '.join(kinds)}, expected Transformer, Pooling, perhaps Dense and "
+            "perhaps Normalize; other modules are not supported"
         )
     own = folder / modules[0]["path"]  # where the Transformer's own files lie, mostly the folder itself
     sizes = _optional(own / "sentence_bert_config.json")
@@ -63,8 +65,11 @@ def contract(model: str) -> Contract:
     query, passage = _prompts(said)
     pooling = _pooling(model, _json(folder / modules[1]["path"] / "config.json"), prompted=bool(query or passage))
     length = int(sizes.get("max_seq_length") or tokens)
+    dense = poolers.dense(folder) is not None
+    if dense and pooling != "cls":
+        raise UsageError(f"model {model}: found a dense layer over the mean, expected one over the first token (cls)")
     return Contract(
-        pooling="cls" if pooling == "cls" else "mean",
+        pooling="pooler" if dense else pooling,
         normalise="Normalize" in kinds,
         similarity=_similarity(model, said.get("similarity_fn_name")),
         query_prompt=query,
@@ -74,7 +79,7 @@ def contract(model: str) -> Contract:
     )
 
 
-def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> str:
+def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> Literal["cls", "mean"]:
     """Read `1_Pooling/config.json`, in its older form (a switch a mode) or its newer one (the mode's name)."""
     if "pooling_mode" in config:
         given = config["pooling_mode"]

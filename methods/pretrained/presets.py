@@ -57,9 +57,21 @@ PRESETS: Mapping[str, Preset] = {
         "XLM-R base, trained on with contrast between translations",
     ),
     "infoxlm-large": Preset(
-        _read("microsoft/infoxlm-large", layer=14),
-        f"{_XTREME}: read like XLM-R{_MAIN}",
+        _read("microsoft/infoxlm-large@d616d637f0720deda963cebbfc630657d2b7d3ae", layer=14),
+        f"{_XTREME}: read like XLM-R",
         "XLM-R large, trained on with contrast between translations",
+    ),
+    "labse": Preset(
+        _read(
+            "sentence-transformers/LaBSE@836121a0533e5664b21c7aacc5d22951f2b8b25b",
+            pooling="pooler",
+            normalise=True,
+            query_tokens=256,
+            passage_tokens=256,
+        ),
+        "LaBSE (arXiv 2007.01852) and the model's own files: first token through a dense layer with tanh, unit length, "
+        "256 tokens",
+        "BERT in 109 languages, trained to tell translations",
     ),
     "contriever": Preset(
         _read("facebook/contriever@2bd46a25019aeea091fd42d1f0fd4801675cf699", similarity="dot"),

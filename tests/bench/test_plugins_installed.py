@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from bench.errors import PluginError
 from bench.plugins import load, own_package
+from bench.scaffold import new_method
 from bench.types import Corpus, Item, Source
 from bench.workspace import Parts, Workspace
 
@@ -96,15 +98,40 @@ def test_the_example_plugin_retrieves(example: ModuleType, tmp_path: Path) -> No
     assert missed.documents == ()
 
 
+def install(source: Path, target: Path) -> None:
+    """Build a real wheel and unpack it into a folder."""
+    pip = "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"
+    subprocess.run([sys.executable, "-m", *pip, "--target", str(target), str(source)], check=True, cwd=source.parent)
+
+
 @pytest.mark.slow
-def test_the_example_plugin_installs(tmp_path: Path) -> None:
-    """A real wheel in a folder on the path is found through its entry point, with its distribution."""
-    install = "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"
-    source = tmp_path / "source"
-    for file in ("pyproject.toml", "bench_example/__init__.py"):
-        (source / file).parent.mkdir(parents=True, exist_ok=True)
-        (source / file).write_bytes((EXAMPLE / file).read_bytes())
-    target = tmp_path / "target"
-    subprocess.run([sys.executable, "-m", *install, "--target", str(target), str(source)], check=True, cwd=tmp_path)
+def test_the_example_plugin_installs_and_keeps_every_promise(tmp_path: Path) -> None:
+    """A real wheel is found through its entry point, with its distribution; the kit tries both of its methods."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__"))
+    install(source, target)
     code = "from bench.plugins import load; p = load(); print(p.methods['overlap'].owner, p.method('overlap').version)"
     assert python(code, tmp_path, PYTHONPATH=str(target)) == "bench-example (bench_example) 1\n"
+    code = "from bench.cli import main; main(['check', 'overlap', 'nearby', '--json'])"
+    told = json.loads(python(code, tmp_path, PYTHONPATH=str(target)))
+    assert told["broken"] == 0
+    assert {name: len(rows) for name, rows in told["checks"].items()} == {"overlap": 12, "nearby": 19}
+    assert {row["state"] for rows in told["checks"].values() for row in rows} == {"kept"}
+
+
+@pytest.mark.slow
+def test_a_new_method_installs_and_passes_its_own_test(tmp_path: Path) -> None:
+    """What `bench new method` writes, installed, and its test run by pytest as its author would."""
+    files = new_method("my-idea", tmp_path / "project", taken=())
+    assert sum(len((tmp_path / "project" / name).read_text().splitlines()) for name in files) < 100
+    install(tmp_path / "project", tmp_path / "target")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "tests"],
+        cwd=tmp_path / "project",
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "target")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "19 passed" in done.stdout

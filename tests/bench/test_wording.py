@@ -8,12 +8,28 @@ import pytest
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen, MultipleOf
 from pydantic import Field
 
-from bench.wording import canonical, close, did_you_mean, expected, shown, unknown
+from bench.wording import bare, canonical, close, did_you_mean, expected, shown, unknown
 
 
 def test_names_are_spelt_one_way() -> None:
     """Lower case and hyphens."""
     assert canonical(" Auto_MLM ") == "auto-mlm"
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        ("mini/mrtydi/sw", "mrtydi/sw"),
+        ("mini-few-names/beir/nq", "beir/nq"),
+        ("beir/mini/x", "beir/mini/x"),
+        ("minimal/x", "minimal/x"),
+        ("mini-1/x", "mini-1/x"),
+        ("mini", "mini"),
+    ],
+)
+def test_tasks_of_the_embedded_world(task: str, name: str) -> None:
+    """Only a first part that names the world is left out."""
+    assert bare(task) == name
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,15 @@ def test_the_whole_suite_names_no_task(made: Publisher, results: Path) -> None:
     assert found[found.index("--data") + 1] == "mini"
 
 
+def test_another_world(made: Publisher, results: Path) -> None:
+    """Its name becomes a setting; the corpus keeps its own name, which the command takes."""
+    about = {"method": "crop", "backbone": "scratch:2x128", "corpus": {"name": "mini-few-names", "digest": {}}}
+    made("crop", {"mini-few-names/made/a": {"": [0.5]}}, data="mini-few-names", about=about)
+    line = " ".join(words(results, whole=False))
+    assert "--task a --setting unsupervised --data mini --profile" in line
+    assert "--corpus mini-few-names --set mini.world=few-names" in line
+
+
 def test_a_folder_of_the_users(made: Publisher, results: Path) -> None:
     """Results do not say where it was."""
     made("bm25", {"made/mine": {"": [0.5]}}, data="local")

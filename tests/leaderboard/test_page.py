@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from bench.types import Macro
-from leaderboard.page import STYLE, files
+from leaderboard.page import STYLE, WORDS, files
 from leaderboard.read import results as read_results
 from leaderboard.tables import boards
 
@@ -116,6 +116,18 @@ def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
         *(f"mini/suites/made-unsupervised.{ending}" for ending in endings),
         *(f"local/suites/evil-unsupervised.{ending}" for ending in endings),
     }
+
+
+def test_another_world_has_a_tree_of_its_own(made: Publisher, results: Path) -> None:
+    """Its pages say whose they are, bear the banner of mini data, and are linked from the first page."""
+    made("crop", {"mini-few-names/made/a": {"": [0.5, 0.7]}}, data="mini-few-names")
+    built = site(results)
+    page = built["mini-few-names/suites/made-unsupervised.html"].decode()
+    assert "<title>mini-few-names/made · unsupervised</title>" in page
+    assert WORDS["mini"] in page
+    assert '<body class="mini">' in page
+    assert 'href="mini-few-names/index.html">Mini-few-names data' in built["index.html"].decode()
+    assert not [name for name in built if name.startswith("mini/")]
 
 
 def test_every_link_resolves(built: dict[str, bytes]) -> None:

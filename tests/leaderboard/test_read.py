@@ -96,7 +96,18 @@ def test_what_no_run_writes_is_refused(
     assert "take its folder away" in str(caught.value)
 
 
-@pytest.mark.parametrize(("data", "task"), [("official", "mini/made/a"), ("local", "mini/made/a"), ("mini", "made/a")])
+@pytest.mark.parametrize(
+    ("data", "task"),
+    [
+        ("official", "mini/made/a"),
+        ("official", "mini-few-names/made/a"),
+        ("local", "mini/made/a"),
+        ("mini", "made/a"),
+        ("mini", "mini-few-names/made/a"),
+        ("mini-few-names", "mini/made/a"),
+        ("mini-few-names", "made/a"),
+    ],
+)
 def test_mini_and_other_data_do_not_mix(path: Path, results: Path, data: str, task: str) -> None:
     """A mini task can stand in no other table, nor another task in a mini one."""
     rewrite(path, lambda content: content.update(data=data, tasks={task: content["tasks"][TASK]}))

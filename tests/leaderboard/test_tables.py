@@ -210,6 +210,7 @@ def test_members_give_nested_weights(made: Publisher, results: Path) -> None:
 def test_kinds_of_data_and_settings_stand_apart(made: Publisher, results: Path) -> None:
     """A board each; official ones first."""
     made("x", {"mini/made/a": {"": [0.5]}}, data="mini")
+    made("x", {"mini-few-names/made/a": {"": [0.5]}}, data="mini-few-names")
     made("x", {"made/a": {"": [0.5]}})
     made("x", {"made/a": {"": [0.5]}}, data="local")
     made("x", {"made/a": {"": [0.5]}}, heading={"setting": "english"})
@@ -218,8 +219,10 @@ def test_kinds_of_data_and_settings_stand_apart(made: Publisher, results: Path) 
         ("official", "english"),
         ("official", "unsupervised"),
         ("mini", "unsupervised"),
+        ("mini-few-names", "unsupervised"),
         ("local", "unsupervised"),
     ]
+    assert {column.name for board in boards(read_results(results)) for column in board.columns} == {"a"}
 
 
 def test_other_queries_are_not_paired(made: Publisher, results: Path) -> None:

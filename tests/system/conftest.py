@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 Bench = Callable[..., "subprocess.CompletedProcess[str]"]
+Options = Callable[[Path, Path, Path], list[str]]
 TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
 
 
@@ -26,16 +27,16 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def bench(tmp_path: Path, environment: dict[str, str]) -> Bench:
-    """Run `bench …` in a folder of its own and return what it printed."""
+    """Run `bench …` in a folder of its own, at most `seconds` long, and return what it printed."""
 
-    def call(*arguments: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
+    def call(*arguments: str | Path, seconds: float = 240, **extra: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "bench", *map(str, arguments)],
             cwd=tmp_path,
             env={**environment, **extra},
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=seconds,
             check=False,
         )
 
@@ -43,10 +44,21 @@ def bench(tmp_path: Path, environment: dict[str, str]) -> Bench:
 
 
 @pytest.fixture
+def options() -> Options:
+    """The arguments of a run of BM25 on a BEIR folder, with places for stage outputs and results."""
+
+    def of(folder: Path, store: Path, results: Path) -> list[str]:
+        given = {"method": "bm25", "suite": "beir", "task": folder, "store": store, "results": results}
+        return ["run", *(str(word) for name, value in given.items() for word in (f"--{name}", value))]
+
+    return of
+
+
+@pytest.fixture
 def run_json(bench: Bench) -> Callable[..., dict[str, Any]]:
     """Run `bench … --json`, expect success and one object on stdout."""
 
-    def call(*arguments: str | Path, **extra: str) -> dict[str, Any]:
+    def call(*arguments: str | Path, **extra: Any) -> dict[str, Any]:
         done = bench(*arguments, "--json", **extra)
         assert done.returncode == 0, done.stderr
         value: dict[str, Any] = json.loads(done.stdout)

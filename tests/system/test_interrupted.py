@@ -16,22 +16,7 @@ from typing import Any
 import pytest
 
 RunJson = Callable[..., dict[str, Any]]
-
-
-def _command(folder: Path, store: Path, results: Path) -> list[str]:
-    options = [
-        "--method",
-        "bm25",
-        "--suite",
-        "beir",
-        "--task",
-        str(folder),
-        "--store",
-        str(store),
-        "--results",
-        str(results),
-    ]
-    return ["run", *options, "--json"]
+Options = Callable[[Path, Path, Path], list[str]]
 
 
 def _run_hash(outcome: dict[str, Any]) -> str:
@@ -45,18 +30,20 @@ def _artefacts(store: Path) -> dict[str, float]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_killed_at_twenty_moments(tmp_path: Path, folder: Path, environment: dict[str, str], run_json: RunJson) -> None:
+def test_killed_at_twenty_moments(
+    tmp_path: Path, folder: Path, environment: dict[str, str], run_json: RunJson, options: Options
+) -> None:
     """SIGKILL at twenty random moments, then a run: byte-identical run files, no finished stage repeated."""
     length = float("inf")
     for attempt in ("whole", "again"):  # the shorter of two, for machines are shared
         start = time.monotonic()
-        whole = run_json(*_command(folder, tmp_path / attempt, tmp_path / "results")[:-1])
+        whole = run_json(*options(folder, tmp_path / attempt, tmp_path / "results"))
         length = min(length, time.monotonic() - start)
     expected, draw = _run_hash(whole), random.Random(20)
     interrupted = 0
     for number in range(20):
         store, results = tmp_path / f"store-{number}", tmp_path / f"results-{number}"
-        command = _command(folder, store, results)
+        command = [*options(folder, store, results), "--json"]
         process = subprocess.Popen(
             [sys.executable, "-m", "bench", *command], cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL
         )
@@ -79,9 +66,11 @@ def test_killed_at_twenty_moments(tmp_path: Path, folder: Path, environment: dic
     assert interrupted >= 10, "most runs should have been hit while at work"
 
 
-def test_two_identical_runs_at_once_do_the_work_once(tmp_path: Path, folder: Path, environment: dict[str, str]) -> None:
+def test_two_identical_runs_at_once_do_the_work_once(
+    tmp_path: Path, folder: Path, environment: dict[str, str], options: Options
+) -> None:
     """Both succeed, on one store; every stage was run by exactly one of them."""
-    command = [sys.executable, "-m", "bench", *_command(folder, tmp_path / "store", tmp_path / "results")]
+    command = [sys.executable, "-m", "bench", *options(folder, tmp_path / "store", tmp_path / "results"), "--json"]
     both = [
         subprocess.Popen(
             command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -100,10 +89,10 @@ def test_two_identical_runs_at_once_do_the_work_once(tmp_path: Path, folder: Pat
 
 
 def test_a_flipped_byte_anywhere_is_found_and_rebuilt(
-    tmp_path: Path, tiny: Path, bench: Any, run_json: RunJson
+    tmp_path: Path, tiny: Path, bench: Any, run_json: RunJson, options: Options
 ) -> None:
     """`verify` names the file; the next run makes the artefact again, to the same bytes, and verify is content."""
-    command = _command(tiny, tmp_path / "store", tmp_path / "results")[:-1]
+    command = options(tiny, tmp_path / "store", tmp_path / "results")
     run_json(*command)
     places = ("--store", tmp_path / "store", "--results", tmp_path / "results")
     files = sorted(path for path in tmp_path.glob("store/artefacts/**/*") if path.is_file())
@@ -126,9 +115,11 @@ def test_a_flipped_byte_anywhere_is_found_and_rebuilt(
         assert bench("verify", *places).returncode == 0
 
 
-def test_a_damaged_result_is_named_and_written_again(tmp_path: Path, tiny: Path, bench: Any, run_json: RunJson) -> None:
+def test_a_damaged_result_is_named_and_written_again(
+    tmp_path: Path, tiny: Path, bench: Any, run_json: RunJson, options: Options
+) -> None:
     """A flipped byte in the result file or its bundle is found; the next run mends it without running a stage."""
-    command = _command(tiny, tmp_path / "store", tmp_path / "results")[:-1]
+    command = options(tiny, tmp_path / "store", tmp_path / "results")
     first = run_json(*command)
     result = Path(first["results"][0]["result_file"])
     for path in sorted(path for path in result.parent.rglob("*") if path.is_file()):

@@ -88,3 +88,50 @@ def test_files_that_contradict_each_other(tmp_path: Path) -> None:
     (tmp_path / META).write_text(json.dumps(meta | {"format": 2}))
     with pytest.raises(UsageError, match=r"meta.json: found format 2, expected 1, expected the description"):
         Shards(tmp_path)
+
+
+def test_what_a_training_has_seen(tmp_path: Path) -> None:
+    """Tokens of the sentences that were taken, each once; the bits carry over to another reader of the same corpus."""
+    shards = Shards(written(tmp_path))
+    assert shards.sentence(2, 0).tolist() == [14, 15, 16]
+    assert shards.distinct_tokens == 0
+    for _ in range(2):
+        assert shards.take(2, 0).tolist() == [14, 15, 16]
+    shards.take(0, 1)
+    assert shards.distinct_tokens == 3 + 1
+    again = Shards(tmp_path)
+    again.see(shards.seen())
+    assert again.distinct_tokens == 4
+    with pytest.raises(ValueError, match="found 2 bytes of seen sentences, expected 1"):
+        again.see(np.zeros(2, np.uint8))
+
+
+def test_languages_and_ids_of_documents(tmp_path: Path) -> None:
+    """By number; ids that occur, ascending."""
+    shards = Shards(written(tmp_path))
+    assert [shards.language_of(document) for document in range(3)] == ["de", "de", "sw"]
+    with pytest.raises(IndexError, match="no document 3"):
+        shards.language_of(3)
+    assert shards.used_ids().tolist() == [10, 11, 12, 13, 14, 15, 16, 17]
+
+
+def test_a_stretch_crosses_sentences_and_documents(tmp_path: Path) -> None:
+    """Tokens of a language end to end; the sentences that it touches are seen, and no others."""
+    shards = Shards(written(tmp_path))
+    assert [shards.place(document) for document in range(3)] == [(0, 3), (3, 4), (0, 4)]
+    assert shards.stretch("de", 1, 2).tolist() == [11, 12]
+    assert shards.distinct_tokens == 2 + 1  # [10 11] and [12]; [13] begins where the stretch ends
+    assert shards.stretch("sw", 3, 1).tolist() == [17]
+    assert shards.distinct_tokens == 3 + 1
+    assert shards.stretch("de", 0, 4).tolist() == [10, 11, 12, 13]
+    assert shards.distinct_tokens == 4 + 1
+
+
+@pytest.mark.parametrize(("start", "length"), [(3, 2), (-1, 2), (0, 0), (4, 1)])
+def test_a_stretch_stays_in_its_language(tmp_path: Path, start: int, length: int) -> None:
+    """The tokens after it are another language's."""
+    shards = Shards(written(tmp_path))
+    with pytest.raises(IndexError, match=f"de has 4 tokens, there are no {length} from {start} on"):
+        shards.stretch("de", start, length)
+    with pytest.raises(KeyError, match="fr"):
+        shards.stretch("fr", 0, 1)

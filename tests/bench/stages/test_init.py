@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
 from bench.data import tokenizer
@@ -29,11 +30,11 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def begun(
-    folder: Path, backbone: str, words: Path | None, seed: int = 1, contract: Contract = CONTRACT
+    folder: Path, backbone: str, words: Path | None, seed: int = 1, contract: Contract = CONTRACT, **more: bool
 ) -> dict[str, Any]:
     """Run the stage; return its facts."""
     folder.mkdir()
-    return dict(init.run(Workspace(folder, Parts(folder / "parts")), backbone, words, contract, seed))
+    return dict(init.run(Workspace(folder, Parts(folder / "parts")), backbone, words, contract, seed, **more))
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -73,6 +74,7 @@ def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.Ca
         "width": 64,
         "vocabulary": size,
         "parameters": (size + 512 + 1 + 2) * 64 + 2 * layer,
+        "mlm_head": False,
     }
     assert Contract.load(tmp_path / "a") == CONTRACT
     assert sorted(digests(tmp_path / "a")) == [
@@ -96,6 +98,28 @@ def test_from_a_folder(tmp_path: Path, words: Path) -> None:
     assert a["model.safetensors"] == b["model.safetensors"]
     assert a["tokenizer.json"] == b["tokenizer.json"]
     assert Contract.load(tmp_path / "b") == other
+
+
+def test_the_pooler_comes_along_where_it_is_read(tmp_path: Path, words: Path) -> None:
+    """Random from scratch; a backbone without one is refused, or given a random one by the seed, which stays."""
+    pooled = Contract(pooling="pooler")
+    begun(tmp_path / "scratch", "scratch:1x8", words, contract=pooled)
+    assert "pooler.dense.weight" in load_file(tmp_path / "scratch" / "model.safetensors")
+    begun(tmp_path / "without", "scratch:1x8", words)
+    bare = load_file(tmp_path / "without" / "model.safetensors")
+    assert not [name for name in bare if "pooler" in name]
+    with pytest.raises(UsageError, match="found no weights of a pooler"):
+        begun(tmp_path / "refused", str(tmp_path / "without"), None, contract=pooled)
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        torch.rand(3)
+        begun(tmp_path / name, str(tmp_path / "without"), None, seed, pooled, new_pooler=True)
+    a, b, c = (load_file(tmp_path / name / "model.safetensors") for name in "abc")
+    assert digests(tmp_path / "a") == digests(tmp_path / "b")
+    assert {name for name in a if not torch.equal(a[name], c[name])} == {"pooler.dense.weight"}
+    assert all(torch.equal(a[name], tensor) for name, tensor in bare.items())
+    begun(tmp_path / "again", str(tmp_path / "a"), None, 5, pooled, new_pooler=True)
+    assert digests(tmp_path / "again")["model.safetensors"] == digests(tmp_path / "a")["model.safetensors"]
+    assert torch.equal(b["pooler.dense.weight"], a["pooler.dense.weight"])
 
 
 def test_scratch_needs_a_tokenizer(tmp_path: Path) -> None:

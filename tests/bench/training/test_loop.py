@@ -107,7 +107,7 @@ def test_the_last_two_checkpoints_are_kept_without_pickles(train: Train) -> None
     state = json.loads((done.parts / kept[0]).read_bytes())
     assert {"torch", "numpy", "python"} <= set(state["chance"])
     tensors = load_file(done.parts / f"checkpoint-{steps - 1:010d}.safetensors")
-    assert {name.partition("/")[0] for name in tensors} == {"weights", "buffers", "optimiser"}
+    assert {name.partition("/")[0] for name in tensors} == {"weights", "buffers", "optimiser", "seen"}
     assert int(tensors["buffers/method.steps"]) == steps - 1
 
 
@@ -182,3 +182,36 @@ def test_probes_cost_no_budget_and_no_chance(train: Train) -> None:
     """Looking oftener changes no weight."""
     weights = "encoder/model.safetensors"
     assert train("rare", probe_every=1000).files()[weights] == train("often", probe_every=1).files()[weights]
+
+
+def test_the_cost_is_told(train: Train, start: Path) -> None:
+    """Passes, operations and distinct tokens against what they must be; a killed training tells the same."""
+    done = train("one", tokens=1000)
+    facts = done.facts
+    assert facts["passes"] == facts["steps"]
+    model = load_model(start)
+    weights = sum(value.numel() for name, value in model.named_parameters() if "embeddings" not in name)
+    dense = 3 * 2 * weights * facts["tokens"]  # forward and twice as much backward
+    assert dense < facts["flops"] < 1.2 * dense  # attention over 5 to 8 tokens adds little
+    assert 0 < facts["distinct_tokens"] < facts["tokens"]
+    assert facts["peak_memory_bytes"] > 1e6
+    assert facts["device_seconds"] > 0
+    with pytest.raises(KilledError):
+        train("killed", tokens=1000, after_step=killer(5))
+    again = train("killed", tokens=1000).facts
+    for name in ("tokens", "distinct_tokens", "flops", "passes", "steps", "pairs", "loss", "without_gradient"):
+        assert again[name] == facts[name], name
+
+
+def test_the_budget_may_be_operations(train: Train) -> None:
+    """The training ends with the step that spends them; the rate follows their share."""
+    done = train("one", tokens=1, flops=5e7, log_every=1)
+    assert 5e7 <= done.facts["flops"] < 1.2 * 5e7
+    assert done.facts["steps"] > 3
+    assert done.log[-1]["learning_rate"] < 0.3 * max(line["learning_rate"] for line in done.log[1:])
+
+
+def test_weights_that_never_learn_are_named(train: Train) -> None:
+    """Only position and word rows can lack a gradient in part; a layer that the loss does not use is told."""
+    assert train("one").facts["without_gradient"] == []
+    assert train("two", idle_layer=True).facts["without_gradient"] == ["method.idle.bias", "method.idle.weight"]

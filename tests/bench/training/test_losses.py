@@ -1,51 +1,14 @@
-"""Contrastive losses against golden values, by hand, and what they refuse."""
+"""Contrastive losses by hand, and what they refuse (golden values: tests/golden)."""
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from bench.training.losses import info_nce, paired_info_nce, similarities
-
-GOLDEN = Path(__file__).parents[2] / "golden" / "methods"
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5}
-
-
-def cases(name: str) -> list[Any]:
-    """The cases of a golden file; an empty file would test nothing."""
-    found = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))["cases"]
-    assert found
-    return [pytest.param(case, id=case["name"]) for case in found]
-
-
-@pytest.mark.parametrize("dtype", list(TOLERANCE))
-@pytest.mark.parametrize("case", cases("infonce_inbatch"))
-def test_in_batch_golden(case: dict[str, Any], dtype: torch.dtype) -> None:
-    """ICT, Contriever in batch, DPR with hard negatives and gathered ranks."""
-    assert case["norm_query"] == case["norm_doc"]
-    assert case["label_smoothing"] == 0
-    found = info_nce(
-        torch.tensor(case["q"], dtype=dtype),
-        torch.tensor(case["k"], dtype=dtype),
-        torch.tensor(case["positives"]),
-        temperature=case["tau"],
-        similarity="cos" if case["norm_query"] else "dot",
-    )
-    assert found.dtype == dtype
-    assert float(found) == pytest.approx(case["expected"], abs=TOLERANCE[dtype])
-
-
-@pytest.mark.parametrize("dtype", list(TOLERANCE))
-@pytest.mark.parametrize("case", cases("cocondenser_spans"))
-def test_paired_golden(case: dict[str, Any], dtype: torch.dtype) -> None:
-    """CoCondenser's loss over rows of which two and two belong together."""
-    found = paired_info_nce(torch.tensor(case["spans"], dtype=dtype))
-    assert float(found) == pytest.approx(case["expected"], abs=TOLERANCE[dtype])
 
 
 def vectors(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -151,3 +114,15 @@ def test_rows_without_partner_are_refused() -> None:
     for rows in (vectors(3, 2), vectors(0, 2)):
         with pytest.raises(ValueError, match=r"expected \[2n, d\]"):
             paired_info_nce(rows)
+
+
+def test_label_smoothing_is_torchs() -> None:
+    """Against cross-entropy over the same logits, in both directions; not beside forbidden keys."""
+    queries, keys = vectors(4, 3), vectors(4, 3, seed=1)
+    logits, own = queries @ keys.T, torch.arange(4)
+    expected = [torch.nn.functional.cross_entropy(one, own, label_smoothing=0.2) for one in (logits, logits.T)]
+    assert float(info_nce(queries, keys, label_smoothing=0.2)) == pytest.approx(float(expected[0]), abs=1e-12)
+    found = info_nce(queries, keys, label_smoothing=0.2, symmetric=True)
+    assert float(found) == pytest.approx(float(sum(expected)) / 2, abs=1e-12)
+    with pytest.raises(ValueError, match=r"label smoothing 0\.2 beside forbidden keys"):
+        info_nce(queries, keys, label_smoothing=0.2, forbidden=torch.zeros(4, 4, dtype=torch.bool))

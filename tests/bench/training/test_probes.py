@@ -13,7 +13,7 @@ from bench.data.shards import Shards
 from bench.training import probes
 from bench.training.config import TrainingConfig
 from bench.training.encoder import TrainableEncoder
-from bench.training.views import SentencePairs
+from bench.training.views import SentencePairs, two_sentences
 
 
 def test_equal_rows_are_one_point() -> None:
@@ -74,7 +74,7 @@ def test_a_high_cosine_alone_is_no_alarm() -> None:
 def test_measuring_leaves_no_trace(corpus: Path, start: Path) -> None:
     """Same values twice although the model has dropout; training mode, tokens and chance stay as they were."""
     encoder = TrainableEncoder.load(start, "cpu")
-    held = SentencePairs(Shards(corpus), TrainingConfig(probe_pairs=4), seed=1).held_out()
+    held = SentencePairs(Shards(corpus), TrainingConfig(probe_pairs=4), 1, two_sentences).held_out()
     before, encoder.meter.tokens = torch.get_rng_state(), 7
     first = probes.measure(encoder, held)
     assert probes.measure(encoder, held) == first

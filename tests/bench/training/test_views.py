@@ -27,7 +27,7 @@ def config(**changed: Any) -> TrainingConfig:
 def test_each_ordered_pair_is_as_likely() -> None:
     """12 pairs of 4 places, 24,000 draws: each 2,000 ± 4σ."""
     rng = np.random.default_rng(0)
-    counts = collections.Counter(two_sentences(4, None, rng) for _ in range(24_000))
+    counts = collections.Counter(two_sentences(4, rng) for _ in range(24_000))
     assert set(counts) == set(itertools.permutations(range(4), 2))
     sigma = math.sqrt(24_000 * 1 / 12 * 11 / 12)
     assert all(abs(count - 2000) < 4 * sigma for count in counts.values())
@@ -36,16 +36,16 @@ def test_each_ordered_pair_is_as_likely() -> None:
 def test_a_window_bounds_the_distance() -> None:
     """Every place within it comes, none beyond, never the first itself."""
     rng = np.random.default_rng(0)
-    pairs = {two_sentences(6, 2, rng) for _ in range(3000)}
+    pairs = {two_sentences(6, rng, 2) for _ in range(3000)}
     assert pairs == {(a, b) for a, b in itertools.permutations(range(6), 2) if abs(a - b) <= 2}
-    assert {two_sentences(2, 1, rng) for _ in range(50)} == {(0, 1), (1, 0)}
+    assert {two_sentences(2, rng, 1) for _ in range(50)} == {(0, 1), (1, 0)}
 
 
 @pytest.mark.parametrize(("count", "window"), [(1, None), (0, 2), (3, 0)])
 def test_a_pair_needs_two_places(count: int, window: int | None) -> None:
     """One sentence is no pair."""
     with pytest.raises(ValueError, match="expected at least 2"):
-        two_sentences(count, window, np.random.default_rng(0))
+        two_sentences(count, np.random.default_rng(0), window)
 
 
 def test_a_sequence_is_framed_and_cut() -> None:
@@ -102,6 +102,32 @@ def test_languages_are_drawn_by_the_exponent(corpus: Path) -> None:
             assert abs(drawn[language] - 4000 * share) < 4 * math.sqrt(4000 * share * (1 - share))
 
 
+def test_languages_may_be_mixed(corpus: Path) -> None:
+    """Each document is of a language of its own lot, 4,000 draws within 4σ; still no document twice in a batch."""
+    shards, rng = Shards(corpus), np.random.default_rng(0)
+    documents = Documents(shards, config(language_pure=False, language_exponent=0.0), least=2, seed=1)
+    batches = [documents.draw(20, rng) for _ in range(200)]
+    assert all(len(set(batch)) == 20 for batch in batches)
+    drawn = collections.Counter(language_of(shards, document) for batch in batches for document in batch)
+    for language in shards.languages:
+        assert abs(drawn[language] - 4000 / 3) < 4 * math.sqrt(4000 * 2 / 9)
+    first = [language_of(shards, batch[0]) for batch in batches]
+    assert len(set(first)) == 3  # languages do not stand in order
+
+
+def test_held_out_pairs_are_neighbours_and_the_same_for_every_method(corpus: Path) -> None:
+    """Whatever the sentences that a method needs; and looking at them does not count as seen."""
+    shards = Shards(corpus)
+    found = [Documents(shards, config(), least=least, seed=least).held_out() for least in (1, 2)]
+    for one, other in zip(*found, strict=True):
+        assert [list(map(list, view)) for view in one] == [list(map(list, view)) for view in other]
+        for row, document in enumerate(one.documents.tolist()):
+            sentences = [[1, *shards.sentence(document, i).tolist(), 2] for i in range(shards.sentence_count(document))]
+            left, right = (list(view[row]) for view in one)
+            assert any(left == a and right == b for a, b in itertools.pairwise(sentences))
+    assert shards.distinct_tokens == 0
+
+
 def test_held_out_documents_are_never_drawn(corpus: Path) -> None:
     """And are the same whatever the seed."""
     shards, rng = Shards(corpus), np.random.default_rng(0)
@@ -121,7 +147,7 @@ def test_only_the_largest_languages_are_probed(corpus: Path) -> None:
 def test_both_views_come_from_one_document(corpus: Path) -> None:
     """Two different sentences of it, framed; held-out batches likewise."""
     shards = Shards(corpus)
-    pairs = SentencePairs(shards, config(), seed=1)
+    pairs = SentencePairs(shards, config(), 1, two_sentences)
     sentences = {
         (document, i): [1, *shards.sentence(document, i).tolist(), 2]
         for document in range(180)
@@ -138,16 +164,16 @@ def test_both_views_come_from_one_document(corpus: Path) -> None:
 def test_state_goes_on_where_it_was(corpus: Path) -> None:
     """The same batches follow, across epochs."""
     shards, rng = Shards(corpus), np.random.default_rng(0)
-    pairs = SentencePairs(shards, config(), seed=1)
+    pairs = SentencePairs(shards, config(), 1, two_sentences)
     for _ in range(25):
         pairs.batch(rng)
     state, chance = pairs.state(), rng.bit_generator.state
     follow = [pairs.batch(rng) for _ in range(40)]
-    again, rng2 = SentencePairs(shards, config(), seed=1), np.random.default_rng(5)
+    again, rng2 = SentencePairs(shards, config(), 1, two_sentences), np.random.default_rng(5)
     again.restore(state)
     rng2.bit_generator.state = chance
-    for views in follow:
-        for one, other in zip(views, again.batch(rng2), strict=True):
+    for pairs_before in follow:
+        for one, other in zip(pairs_before, again.batch(rng2), strict=True):
             assert list(map(list, one)) == list(map(list, other))
 
 

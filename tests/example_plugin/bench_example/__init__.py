@@ -1,4 +1,4 @@
-"""An example plugin: rank documents by the rarity of the words that they share with the query."""
+"""An example plugin: a retriever by the rarity of shared words, and an encoder trained on neighbouring sentences."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import bench
 from bench.types import Json, Tie
+
+from .nearby import NEARBY
 
 
 class OverlapConfig(bench.Config):
@@ -53,6 +55,7 @@ class Overlap:
 
 @bench.hookimpl
 def bench_methods() -> list[bench.Method]:
-    """Bring `overlap`."""
+    """Bring `overlap` and `nearby`."""
     summary, citation = "Documents that share rare words with the query.", "An example; there is no paper."
-    return [bench.Method("overlap", "1", summary, citation, OverlapConfig, Overlap, deterministic=True, trains=False)]
+    overlap = bench.Method("overlap", "1", summary, citation, OverlapConfig, Overlap, deterministic=True, trains=False)
+    return [overlap, NEARBY]

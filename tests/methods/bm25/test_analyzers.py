@@ -73,7 +73,8 @@ def test_every_analyzer_gives_tokens_that_an_index_can_hold(name: str) -> None:
         ("bn", "words"),
         ("te", "words"),
         ("sw", "words"),
-        ("", "words"),
+        ("", "bigrams"),
+        ("mul", "bigrams"),
         ("xx", "words"),
     ],
 )

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.search.order import cut
 from methods.bm25.lucene import Lucene, build, contenders
-
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "methods" / "bm25.json").read_text(encoding="utf-8"))
 
 DOCUMENTS = st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=12).filter(any)
 QUERIES = st.lists(st.integers(0, 9), min_size=1, max_size=6)
@@ -41,24 +36,6 @@ def scored(query: Sequence[int], documents: Sequence[Sequence[int]], k1: float =
     """Score every document with the index, in 64-bit floats."""
     scores: list[float] = build(documents, 10, k1=k1, b=b, dtype="float64").scores(query).tolist()
     return scores
-
-
-def test_there_are_golden_cases() -> None:
-    """The file is there and holds the cases that the next test runs."""
-    assert [case["name"] for case in GOLDEN["cases"]] == ["default_09_04", "k1_12_b_075", "repeated_query_term"]
-
-
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
-def test_golden(case: dict[str, Any]) -> None:
-    """The scores that were worked out elsewhere, to nine digits; in 32-bit floats, to six."""
-    terms = sorted({term for document in case["docs"] for term in document})
-    documents = [[terms.index(term) for term in document] for document in case["docs"]]
-    query = [terms.index(term) for term in case["query"]]
-    exact = build(documents, len(terms), k1=case["k1"], b=case["b"], dtype="float64").scores(query)
-    np.testing.assert_allclose(exact, case["expected"], rtol=0, atol=case["tolerance"])
-    rounded = build(documents, len(terms), k1=case["k1"], b=case["b"]).scores(query)
-    assert rounded.dtype == np.float32
-    np.testing.assert_allclose(rounded, case["expected"], rtol=1e-6)
 
 
 @settings(max_examples=10, deadline=None)

@@ -51,7 +51,7 @@ def test_finds_what_shares_words_and_nothing_else(index_of: IndexOf, variant: st
     assert [name for name, _ in made.search("green red unknown")] == ["d0", "d1"]
     assert made.search("green red unknown") == made.search("green red")
     assert made.search("unknown") == made.search("") == made.search("!") == []
-    assert made.facts == {"documents": 6, "terms": 6, "tokens": 7, "analyzer": "words"}
+    assert made.facts == {"documents": 6, "terms": 6, "tokens": 7, "analyzer": "bigrams"}
 
 
 def test_query_words_count_as_often_as_they_come(index_of: IndexOf) -> None:

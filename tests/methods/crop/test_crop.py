@@ -19,12 +19,12 @@ from bench.errors import ConfigError
 from bench.sections import PrepareConfig
 from bench.stages import init, prepare, train
 from bench.training.encoder import TrainableEncoder
-from bench.training.views import SentencePairs
 from bench.types import Source
 from bench.workspace import Parts, Workspace
 from methods.crop import CROP, bench_methods
 from methods.crop.config import CropConfig
-from methods.crop.trainer import CropTrainer
+from methods.crop.trainer import CropModules, CropTrainer
+from methods.crop.views import CropViews
 
 SMALL: dict[str, Any] = {"pairs": 8, "learning_rate": 5e-3, "probe_every": 50, "probe_pairs": 4}
 
@@ -85,7 +85,6 @@ def test_the_contract_follows_the_config() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("method.variant=span", "expected sentence; span .coCondenser. and token .* are not there yet"),
         ("method.variant=words", "expected one of sentence, span, token"),
         ("method.window=0", "expected a whole number ≥ 1, or nothing"),
         ("method.temperature=0", "expected a number > 0"),
@@ -126,13 +125,13 @@ def test_the_loss_is_that_of_both_directions(tmp_path: Path, prepared: Path) -> 
     init.run(work, "scratch:2x16", prepared / "tokenizer", CROP_CONTRACT(config), 1)
     encode = TrainableEncoder.load(tmp_path / "start", "cpu")
     encode.model.eval()
-    views = SentencePairs(Shards(prepared), config, 1).batch(np.random.default_rng(0))
-    loss, metrics = CropTrainer(config).loss(encode, views)
+    views, heads = CropViews(Shards(prepared), config, 1).batch(np.random.default_rng(0)), CropModules(config, encode)
+    loss, metrics = CropTrainer(config).loss(encode, views, heads)
     left, right = (torch.nn.functional.normalize(encode(view).detach().double(), dim=1) for view in views)
     logits = left @ right.T / 0.2
     own = logits.diagonal()
     expected = (logits.logsumexp(0) + logits.logsumexp(1) - 2 * own).mean() / 2
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-5)
     assert metrics["accuracy"] == pytest.approx(float((logits.argmax(1) == torch.arange(8)).double().mean()))
-    one_way, _ = CropTrainer(config.model_copy(update={"symmetric": False})).loss(encode, views)
+    one_way, _ = CropTrainer(config.model_copy(update={"symmetric": False})).loss(encode, views, heads)
     assert float(one_way.detach()) == pytest.approx(float((logits.logsumexp(1) - own).mean()), abs=1e-5)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
 
@@ -28,6 +29,8 @@ TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers
 POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
 NORMALIZE = {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
 DENSE = {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}
+LABSE = [TRANSFORMER, POOLING, DENSE, {**NORMALIZE, "idx": 3, "name": "3", "path": "3_Normalize"}]
+TANH = {"in_features": 8, "out_features": 8, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"}
 MEAN = {"word_embedding_dimension": 8, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
 CLS = {"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
 PLAIN = Contract(similarity="cos", query_length=38, passage_length=38)
@@ -159,7 +162,15 @@ def test_a_folder_of_sentence_transformers(
 @pytest.mark.parametrize(
     ("modules", "pooling", "said", "sizes", "message"),
     [
-        ([TRANSFORMER, POOLING, DENSE], CLS, {}, None, "modules Transformer, Pooling, Dense, expected"),
+        (
+            [TRANSFORMER, POOLING, NORMALIZE, DENSE],
+            CLS,
+            {},
+            None,
+            "modules Transformer, Pooling, Normalize, Dense, exp",
+        ),
+        ([TRANSFORMER, POOLING, DENSE, DENSE], CLS, {}, None, "a dense layer of 8 to 8 .*and 1 more"),
+        ([TRANSFORMER, POOLING, DENSE], MEAN, {}, None, "a dense layer over the mean"),
         ([POOLING], CLS, {}, None, "modules Pooling, expected"),
         ([TRANSFORMER, POOLING], {**MEAN, "pooling_mode_cls_token": True}, {}, None, "pooling cls, mean, expected"),
         ([TRANSFORMER, POOLING], {"pooling_mode_lasttoken": True}, {}, None, "pooling pooling_mode_lasttoken"),
@@ -185,6 +196,23 @@ def test_what_a_contract_cannot_hold(
 ) -> None:
     """Is refused rather than read wrongly."""
     as_sentence_transformer(model, modules, pooling, said, sizes)
+    put(model / "2_Dense" / "config.json", TANH)
+    with pytest.raises(UsageError, match=message):
+        contract(model)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"activation_function": "torch.nn.modules.linear.Identity"}, "activation Identity, expected one like BERT's"),
+        ({"out_features": 4}, "a dense layer of 8 to 4 dimensions, activation Tanh, expected"),
+        ({"bias": False}, "8 to 8 dimensions without bias"),
+    ],
+)
+def test_other_dense_layers(model: Path, change: dict[str, Any], message: str) -> None:
+    """What is not BERT's pooler is refused, and the message says how it differs."""
+    as_sentence_transformer(model, [TRANSFORMER, POOLING, DENSE], CLS)
+    put(model / "2_Dense" / "config.json", {**TANH, **change})
     with pytest.raises(UsageError, match=message):
         contract(model)
 
@@ -220,12 +248,12 @@ def test_no_model_and_no_such_model(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         contract("owner/name@main")
 
 
-def vectors(model: Path, folder: Path, items: list[Item], role: Any) -> Any:
+def vectors(model: Path, folder: Path, items: list[Item], role: Any, **values: Any) -> Any:
     """Make the encoder's folder as a run does, and encode."""
     from bench.encoding.encoder import load
 
     folder.mkdir()
-    init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(model), None, contract(model), 0)
+    init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(model), None, contract(model, **values), 0)
     return load(folder).encode(items, role)
 
 
@@ -242,14 +270,90 @@ def test_from_a_folder_to_vectors(model: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, state / np.linalg.norm(state), atol=1e-5)
 
 
+def as_labse(model: Path, weights: str = "model.safetensors") -> torch.nn.Linear:
+    """Add the files of LaBSE: first token, a dense layer with tanh whose weights are returned, unit length."""
+    as_sentence_transformer(model, LABSE, CLS)
+    put(model / "2_Dense" / "config.json", TANH)
+    torch.manual_seed(1)
+    layer = torch.nn.Linear(8, 8)
+    tensors = {f"linear.{name}": tensor.detach() for name, tensor in layer.named_parameters()}
+    path = model / "2_Dense" / weights
+    if weights == "model.safetensors":
+        save_file(tensors, path)
+    else:
+        torch.save(tensors, path)
+    return layer
+
+
+@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
+def test_a_folder_like_labse(model: Path, tmp_path: Path, weights: str) -> None:
+    """First token, the dense layer's own weights (not the model's pooler, which differs), tanh, unit length."""
+    from transformers import AutoModel, AutoTokenizer
+
+    layer = as_labse(model, weights)
+    assert contract(model) == Contract(
+        pooling="pooler", normalise=True, similarity="cos", query_length=30, passage_length=30
+    )
+    texts = ["who is this", "a", "the quick brown fox jumps over"]
+    found = vectors(model, tmp_path / "encoder", [Item(f"d{at}", text) for at, text in enumerate(texts)], "passage")
+    whole, words = AutoModel.from_pretrained(model).train(False), AutoTokenizer.from_pretrained(model)
+    assert not torch.equal(whole.pooler.dense.weight, layer.weight)
+    for text, vector in zip(texts, found, strict=True):
+        with torch.no_grad():
+            ids = words(text, return_tensors="pt", truncation=True, max_length=30)
+            expected = torch.tanh(layer(whole(**ids).last_hidden_state[0, 0])).numpy()
+        np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=1e-5)
+    kept = AutoModel.from_pretrained(tmp_path / "encoder")
+    assert torch.equal(kept.pooler.dense.weight, layer.weight)
+    assert torch.equal(kept.pooler.dense.bias, layer.bias)
+
+
+def test_the_models_own_pooler(model: Path, tmp_path: Path) -> None:
+    """Asked for in a plain folder, it gives what transformers calls the pooler's output; without weights it is none."""
+    from transformers import AutoModel, AutoTokenizer
+
+    text = "who is this"
+    given: dict[str, Any] = {"pooling": "pooler"}
+    (found,) = vectors(model, tmp_path / "encoder", [Item("q", text)], "query", **given)
+    with torch.no_grad():
+        ids = AutoTokenizer.from_pretrained(model)(text, return_tensors="pt")
+        expected = AutoModel.from_pretrained(model).train(False)(**ids).pooler_output[0].numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    path = model / "model.safetensors"
+    save_file({name: one for name, one in load_file(path).items() if "pooler" not in name}, path, {"format": "pt"})
+    with pytest.raises(UsageError, match=r"no weights of a pooler, expected .*; choose the pooling cls or mean"):
+        vectors(model, tmp_path / "none", [Item("q", text)], "query", **given)
+
+
+def test_dense_layers_that_cannot_be_read(model: Path, tmp_path: Path) -> None:
+    """No file, wrong sizes, and objects instead of tensors, each in a sentence."""
+    as_labse(model)
+    path = model / "2_Dense" / "model.safetensors"
+    save_file({"linear.weight": torch.zeros(4, 8), "linear.bias": torch.zeros(8)}, path)
+    with pytest.raises(UsageError, match=r"found sizes \(4, 8\) for linear.weight, expected sizes \(8, 8\)"):
+        vectors(model, tmp_path / "a", [], "query")
+    save_file({"linear.weight": torch.zeros(8, 8)}, path)
+    with pytest.raises(UsageError, match=r"found none for linear.bias"):
+        vectors(model, tmp_path / "b", [], "query")
+    path.unlink()
+    with pytest.raises(UsageError, match=r"found neither model.safetensors nor pytorch_model.bin"):
+        vectors(model, tmp_path / "c", [], "query")
+    torch.save({"linear.weight": Path("x")}, path.with_name("pytorch_model.bin"))
+    with pytest.raises(UsageError, match=r"pytorch_model.bin: found .*, expected the tensors of a dense layer"):
+        vectors(model, tmp_path / "d", [], "query")
+
+
 @pytest.mark.parametrize(
-    ("modules", "pooling"), [([TRANSFORMER, POOLING, NORMALIZE], MEAN), ([TRANSFORMER, POOLING], CLS)]
+    ("modules", "pooling"),
+    [([TRANSFORMER, POOLING, NORMALIZE], MEAN), ([TRANSFORMER, POOLING], CLS), (LABSE, CLS)],
 )
 def test_vectors_are_those_of_sentence_transformers(
     model: Path, tmp_path: Path, modules: list[dict[str, Any]], pooling: dict[str, Any]
 ) -> None:
     """The library itself, on the same folder: queries and passages of any length, to 1e-5."""
     library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    if modules == LABSE:
+        as_labse(model)
     as_sentence_transformer(model, modules, pooling, {"prompts": {"query": "q: ", "document": "p: "}})
     texts = ["who is this", "", "a", "the quick brown fox jumps over the lazy dog"]
     theirs = library.SentenceTransformer(str(model), device="cpu")

@@ -1,0 +1,53 @@
+"""What the nodes of dense methods have in common: their order, and what enters their keys."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+from bench.dense import Contract
+from bench.errors import PluginError
+from bench.graph import Node
+from bench.pretraining import Compute
+from bench.stages import encode
+from bench.systems import System, row_json
+from bench.types import Json
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
+"""Whose versions can change weights and vectors."""
+
+
+def encoder_folder(item: Node, folder: Path) -> Path:
+    """Where the encoder lies in the artefact of `train` or `init`."""
+    return folder / "encoder" if item.recipe.stage == "train" else folder
+
+
+def encoding(contract: Contract, role: str, compute: Compute) -> dict[str, Json]:
+    """What can change vectors; the similarity cannot, and neither can the other role's prompt and length."""
+    other = "passage" if role == "query" else "query"
+    read = {key: value for key, value in contract.dump().items() if not key.startswith(other) and key != "similarity"}
+    code, libraries = encode.VERSION, versions(*LIBRARIES)
+    return {"code": code, "role": role, "contract": read, "compute": compute.identity(), "libraries": libraries}
+
+
+def chain(encoder: Node) -> tuple[Node, ...]:
+    """The encoder's node with what stands before it, first things first."""
+    before = [part for given in encoder.inputs.values() for part in chain(given)]
+    return (*{part.key: part for part in before}.values(), encoder)
+
+
+def compute_of(system: System) -> Compute:
+    """The machine of a dense system. Raises `PluginError` where there is none."""
+    if system.compute is None:
+        raise PluginError(f"method {system.method.name} has no encoder")
+    return system.compute
+
+
+def versions(*names: str) -> dict[str, Json]:
+    """The installed versions of libraries by name."""
+    return {name: version(name) for name in sorted(set(names))}
+
+
+def settings_of(system: System) -> dict[str, Json]:
+    """The resolved settings with their origins and sources, kept beside every artefact."""
+    return {"system": system.label, "settings": [row_json(row) for row in system.resolved.rows()]}

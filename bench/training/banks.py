@@ -1,0 +1,100 @@
+"""Banks of earlier vectors that serve as negatives: rings of rows, first in, first out, kept in checkpoints."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+EMPTY = -1
+"""Tag of a slot that holds nothing yet."""
+
+
+class Ring(nn.Module):
+    """A ring of rows with a tag each; the oldest rows are overwritten first. It never holds a gradient.
+
+    Args:
+        capacity: slots.
+        width: d.
+    """
+
+    rows: torch.Tensor
+    tags: torch.Tensor
+    pointer: torch.Tensor
+
+    def __init__(self, capacity: int, width: int) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(capacity, width))
+        self.register_buffer("tags", torch.full((capacity,), EMPTY, dtype=torch.int64))
+        self.register_buffer("pointer", torch.zeros((), dtype=torch.int64))
+
+    @torch.no_grad()
+    def push(self, rows: torch.Tensor, tags: torch.Tensor | int = 0) -> None:
+        """Add rows `[n, d]` with their tags `[n]`, the first one first; of more than the capacity the last ones stay.
+
+        Raises:
+            ValueError: rows of another width, or as many tags as there are no rows.
+        """
+        capacity, width = self.rows.shape
+        if rows.ndim != 2 or rows.shape[1] != width:
+            raise ValueError(f"found rows {list(rows.shape)}, expected [n, {width}]")
+        marks = torch.as_tensor(tags, device=self.tags.device).expand(len(rows))  # raises where the numbers differ
+        slots = (int(self.pointer) + torch.arange(len(rows), device=self.tags.device)) % capacity
+        late = slice(max(0, len(rows) - capacity), None)
+        self.rows[slots[late]] = rows.detach()[late].to(self.rows.dtype)
+        self.tags[slots[late]] = marks[late]
+        self.pointer.fill_((int(self.pointer) + len(rows)) % capacity)
+
+    @torch.no_grad()
+    def fill_randomly(self) -> Ring:
+        """Fill every slot with a random row of unit length, tag 0; the pointer stays at 0."""
+        self.rows.copy_(functional.normalize(torch.randn_like(self.rows), dim=1))
+        self.tags.zero_()
+        return self
+
+    def ordered(self, among: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the rows `[m, d]` and tags `[m]` that are there, the oldest first.
+
+        Args:
+            among: tags; only rows with one of them are copied. None: all.
+        """
+        capacity = len(self.rows)
+        order = (int(self.pointer) + torch.arange(capacity, device=self.tags.device)) % capacity
+        tags = self.tags[order]
+        order = order[tags != EMPTY if among is None else (tags != EMPTY) & torch.isin(tags, among)]
+        return self.rows[order], self.tags[order]
+
+
+class TaggedBank(nn.Module):
+    """Rows tagged by language, in one ring for all or in a ring for each.
+
+    Args:
+        capacity: slots; of each language where each has its ring.
+        width: d.
+        tags: number of languages; tags are 0 … tags − 1.
+        layout: `tagged_global`, or `per_language`, in which no language pushes out another's rows.
+    """
+
+    def __init__(
+        self, capacity: int, width: int, tags: int, layout: Literal["tagged_global", "per_language"] = "tagged_global"
+    ) -> None:
+        super().__init__()
+        self.layout = layout
+        self.rings = nn.ModuleList(Ring(capacity, width) for _ in range(tags if layout == "per_language" else 1))
+
+    def push(self, rows: torch.Tensor, tags: torch.Tensor) -> None:
+        """Add rows `[n, d]` with their tags `[n]`."""
+        for tag, ring in enumerate(self._each()):
+            mine = slice(None) if self.layout == "tagged_global" else tags == tag
+            if len(rows[mine]):
+                ring.push(rows[mine], tags[mine])
+
+    def ordered(self, among: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return rows `[m, d]` and tags `[m]`, of `among` alone, the oldest first, ring by ring."""
+        rows, tags = zip(*(ring.ordered(among) for ring in self._each()), strict=True)
+        return torch.cat(rows), torch.cat(tags)
+
+    def _each(self) -> list[Ring]:
+        return [ring for ring in self.rings if isinstance(ring, Ring)]

@@ -1,0 +1,124 @@
+"""What a training step is made of, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.data.shards import Shards
+from bench.encoding.packed import Ids
+from bench.types import Json
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two views of each of n texts, as token ids with special tokens; row i of both belongs together.
+
+    Unpacking it gives the two views.
+
+    Args:
+        left: n sequences.
+        right: n sequences.
+        documents: number of the document that each row comes from, int64 `[n]`.
+        languages: n codes.
+    """
+
+    left: Sequence[Ids]
+    right: Sequence[Ids]
+    documents: npt.NDArray[np.int64]
+    languages: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.left)
+
+    def __iter__(self) -> Iterator[Sequence[Ids]]:
+        """Yield the two views."""
+        return iter((self.left, self.right))
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Sequences some of whose tokens are hidden, and what stood there.
+
+    Args:
+        inputs: n sequences with masks (or random or kept tokens) in place.
+        sequence: which of them each of the m chosen places is in, int64 `[m]`, ascending.
+        place: position of each chosen token in its sequence, int64 `[m]`.
+        targets: the original ids, int64 `[m]`.
+    """
+
+    inputs: Sequence[Ids]
+    sequence: npt.NDArray[np.int64]
+    place: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Number of sequences."""
+        return len(self.inputs)
+
+
+B_co = TypeVar("B_co", bound=Sized, covariant=True)
+MainT = TypeVar("MainT", bound=Sized)
+SideT = TypeVar("SideT", bound=Sized)
+
+
+class BatchSource(Protocol[B_co]):
+    """Where the loop gets its batches from. `len` of a batch is its number of units: pairs, documents, sequences."""
+
+    @property
+    def shards(self) -> Shards:
+        """The corpus; what `take` has read of it is what the training has seen."""
+
+    def batch(self, rng: np.random.Generator) -> B_co:
+        """Return the next batch. Chance comes from `rng` alone, whose state the loop keeps."""
+
+    def held_out(self) -> Sequence[Pairs]:
+        """Return pairs that are never trained on, a batch a language; always the same. Empty: nothing is probed."""
+
+    def state(self) -> Mapping[str, Json]:
+        """Return what `restore` needs to go on with the next batch."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+
+
+class Mixed(Generic[MainT, SideT]):
+    """Draws each batch by lot from one of two sources: a method's own, and its companion task's.
+
+    Args:
+        main: the method's own; it says what is probed.
+        side: the companion's.
+        share: probability of a batch of `side`.
+    """
+
+    def __init__(self, main: BatchSource[MainT], side: BatchSource[SideT], share: float) -> None:
+        self._main, self._side, self._share = main, side, share
+
+    @property
+    def shards(self) -> Shards:
+        """The corpus of both."""
+        return self._main.shards
+
+    def batch(self, rng: np.random.Generator) -> MainT | SideT:
+        """Return a batch of either; without a companion (share 0) no lot is drawn."""
+        if self._share and rng.random() < self._share:
+            return self._side.batch(rng)
+        return self._main.batch(rng)
+
+    def held_out(self) -> Sequence[Pairs]:
+        """Return the method's own."""
+        return self._main.held_out()
+
+    def state(self) -> Mapping[str, Json]:
+        """Return the states of both."""
+        return {"main": self._main.state(), "side": self._side.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._main.restore(state["main"])
+        self._side.restore(state["side"])

@@ -1,0 +1,150 @@
+"""Chunks: stretches of so many tokens of a language's stream, wherever sentences and documents end.
+
+All documents of a language are read end to end. Each epoch cuts the stream anew, from another offset, and draws its
+chunks in another order; seed, language and epoch decide both, so that two numbers a language say where it stands.
+Documents that are held out for probes are not in the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.data.sampling import probabilities
+from bench.data.shards import Shards
+from bench.training.batches import Pairs
+from bench.training.config import TrainingConfig
+from bench.training.views import Documents
+from bench.types import Json
+
+
+class Stream:
+    """The tokens of a language end to end, without some documents.
+
+    Args:
+        shards: the prepared corpus.
+        language: whose.
+        without: numbers of documents that are left out.
+    """
+
+    def __init__(self, shards: Shards, language: str, without: Sequence[int] = ()) -> None:
+        """Find what is left between the documents that are left out."""
+        gaps = [shards.place(document) for document in sorted(without)]
+        starts = np.array([0, *(end for _, end in gaps)], np.int64)
+        ends = np.array([*(start for start, _ in gaps), shards.tokens_of(language)], np.int64)
+        self._shards, self._language, self._starts = shards, language, starts
+        self._cuts = np.concatenate([[0], np.cumsum(ends - starts)])  # places in the stream where a gap was
+
+    def __len__(self) -> int:
+        """Number of tokens."""
+        return int(self._cuts[-1])
+
+    def read(self, start: int, length: int) -> npt.NDArray[np.int64]:
+        """Return `length` ids from a place on, remembered as seen by a training.
+
+        Raises:
+            IndexError: there are no such tokens.
+        """
+        end = start + length
+        if start < 0 or length < 1 or end > len(self):
+            raise IndexError(f"the stream has {len(self)} tokens, there are no {length} from {start} on")
+        pieces, run = [], int(np.searchsorted(self._cuts, start, side="right")) - 1
+        while start < end:
+            count = min(end, int(self._cuts[run + 1])) - start
+            if count:  # a document left out at an end, or beside another one, leaves nothing between
+                at = int(self._starts[run]) + start - int(self._cuts[run])
+                pieces.append(self._shards.stretch(self._language, at, count).astype(np.int64))
+            start, run = start + count, run + 1
+        return np.concatenate(pieces)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of a stream, not read yet.
+
+    Args:
+        language: whose stream.
+        start: place of its first token in the stream.
+        length: tokens.
+        stream: what it is read from.
+    """
+
+    language: str
+    start: int
+    length: int
+    stream: Stream
+
+    def read(self, part: slice) -> npt.NDArray[np.int64]:
+        """Return the ids of a part, from `part.start` to before `part.stop`; only these count as seen."""
+        return self.stream.read(self.start + part.start, part.stop - part.start)
+
+
+class Chunks:
+    """Draws chunks: the language by lot, its chunks in the order of an epoch.
+
+    Args:
+        shards: the prepared corpus.
+        config: language exponent; whether batches are of one language; what is held out.
+        length: tokens of a chunk; a language with fewer tokens is one chunk.
+        seed: of offsets and orders.
+
+    Raises:
+        UsageError: no language has two documents.
+    """
+
+    def __init__(self, shards: Shards, config: TrainingConfig, length: int, seed: int) -> None:
+        """Lay out the streams; read nothing."""
+        documents = Documents(shards, config, least=1, seed=seed)
+        streams = {one: Stream(shards, one, documents.held.get(one, ())) for one in shards.languages}
+        shares = probabilities({one: len(stream) for one, stream in streams.items()}, config.language_exponent)
+        self._streams = {language: streams[language] for language in shares}
+        self._languages, self._shares = tuple(shares), np.array(list(shares.values()))
+        self._config, self._length, self._seed, self._documents = config, length, seed, documents
+        self._places = dict.fromkeys(self._languages, (0, 0))  # epoch, and how many chunks of it were drawn
+        self._orders: dict[str, tuple[int, npt.NDArray[np.int64]]] = {}
+
+    def draw(self, count: int, rng: np.random.Generator) -> list[Chunk]:
+        """Return `count` chunks, of one language or each of a language of its own lot.
+
+        A chunk comes again only after all others of its language; where there are few, within a batch.
+        """
+        lots = 1 if self._config.language_pure else count
+        drawn = rng.choice(len(self._languages), size=lots, p=self._shares).tolist()
+        return [self._next(self._languages[at]) for at in (drawn * count if lots == 1 else drawn)]
+
+    def held_out(self) -> list[Pairs]:
+        """Return neighbouring sentences of documents that are in no stream; as for every other method."""
+        return self._documents.held_out()
+
+    def state(self) -> dict[str, Json]:
+        """Return language → (epoch, how many chunks of it were drawn)."""
+        return {language: list(place) for language, place in self._places.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._places = {language: (int(epoch), int(drawn)) for language, (epoch, drawn) in state.items()}
+
+    def _next(self, language: str) -> Chunk:
+        """Return the next chunk of a language."""
+        epoch, drawn = self._places[language]
+        if drawn == len(self._order(language, epoch)):
+            epoch, drawn = epoch + 1, 0
+        self._places[language] = (epoch, drawn + 1)
+        stream = self._streams[language]
+        return Chunk(language, int(self._order(language, epoch)[drawn]), min(self._length, len(stream)), stream)
+
+    def _order(self, language: str, epoch: int) -> npt.NDArray[np.int64]:
+        """Return where the chunks of an epoch begin, in their order."""
+        made, order = self._orders.get(language, (-1, np.empty(0, np.int64)))
+        if made != epoch:
+            chance = np.random.default_rng([self._seed, int.from_bytes(language.encode(), "big"), epoch])
+            size = len(self._streams[language])
+            length = min(self._length, size)
+            offset = int(chance.integers(min(length, size - length + 1)))
+            order = offset + length * chance.permutation((size - offset) // length)
+            self._orders[language] = (epoch, order)
+        return order

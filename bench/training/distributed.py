@@ -1,0 +1,101 @@
+"""Several processes as one: rows gathered with their gradients, statistics and gradients averaged.
+
+Nothing here does anything where `torch.distributed` was not begun, so losses need not ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.nn import functional as carried
+
+
+def world() -> int:
+    """Number of processes."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def rank() -> int:
+    """Number of this process, from 0."""
+    return dist.get_rank() if world() > 1 else 0
+
+
+def gather(rows: torch.Tensor) -> torch.Tensor:
+    """Return the rows of all processes in the order of ranks; each process may have another number of them.
+
+    Gradients flow back to where the rows came from, summed over the processes that used them. Each process takes the
+    mean loss of its own anchors and gradients are averaged afterwards (`average_gradients`): that equals one process
+    on the joined batch where every process has as many anchors.
+
+    Args:
+        rows: `[n, …]`, the trailing dimensions alike everywhere; whole numbers are gathered without gradients.
+
+    Returns:
+        `[Σ n, …]`, and `rows` itself where there is one process.
+    """
+    if world() == 1:
+        return rows
+    counts = sizes(len(rows))
+    most = max(counts)
+    padded = torch.cat([rows, rows.new_zeros(most - len(rows), *rows.shape[1:])])  # [most, …]
+    if padded.is_floating_point():
+        parts = list(carried.all_gather(padded.contiguous()))
+    else:
+        parts = [torch.empty_like(padded) for _ in counts]
+        dist.all_gather(parts, padded.contiguous())
+    return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
+
+
+def sizes(own: int) -> list[int]:
+    """Return a number of each process, by rank."""
+    if world() == 1:
+        return [own]
+    found: list[int | None] = [None] * world()
+    dist.all_gather_object(found, own)
+    return [int(count or 0) for count in found]
+
+
+def offset(own: int) -> int:
+    """Return where this process's rows begin among the gathered ones."""
+    return sum(sizes(own)[: rank()])
+
+
+def weight(own: int) -> float:
+    """Return what a mean over this process's rows counts among the processes, 1 where all have as many.
+
+    The mean over processes of (weight · mean over own rows) is the mean over the rows of all.
+    """
+    every = sizes(own)
+    return own * len(every) / max(1, sum(every))
+
+
+def candidates(keys: torch.Tensor, *, gathered: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what a process's anchors choose among, `[m, d]`, and the place of each one's own key, int64 `[n]`.
+
+    Args:
+        keys: this process's, `[n, d]`, one an anchor.
+        gathered: those of all processes are there.
+    """
+    first = offset(len(keys)) if gathered else 0
+    places = torch.arange(first, first + len(keys), device=keys.device)
+    return (gather(keys) if gathered else keys), places
+
+
+def total(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the sum over processes, with gradients."""
+    return tensor if world() == 1 else carried.all_reduce(tensor)
+
+
+@torch.no_grad()
+def average_gradients(weights: Iterable[nn.Parameter]) -> None:
+    """Average gradients over processes, in place; a weight without one counts as zero."""
+    if world() == 1:
+        return
+    for weight in weights:
+        if weight.grad is None:
+            weight.grad = torch.zeros_like(weight)
+        dist.all_reduce(weight.grad)
+        weight.grad /= world()

@@ -1,0 +1,68 @@
+"""What a training has spent: tokens, forward passes and floating-point operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from transformers import PreTrainedModel
+
+from bench.encoding.packed import Packed
+
+_BACKWARD = 2  # times the operations of the forward pass
+
+
+@dataclass
+class Meter:
+    """Counts what encoders and heads of one training do; all of them share one.
+
+    Args:
+        tokens: non-padding tokens, once for each forward pass of an encoder, momentum and no-gradient ones included.
+            Activations computed again to save memory are not a pass.
+        passes: forward passes of an encoder (batches of sequences).
+        flops: floating-point operations, of multiplications by weights and of attention, forward and backward,
+            recomputation included; embedding look-ups cost none.
+    """
+
+    tokens: int = 0
+    passes: int = 0
+    flops: float = 0.0
+
+    def encoded(self, model: PreTrainedModel, packed: Packed, *, gradients: bool, again: bool = False) -> None:
+        """Count a forward pass.
+
+        Args:
+            model: the encoder.
+            packed: what it read.
+            gradients: a backward pass follows.
+            again: activations are computed a second time for it.
+        """
+        forward = forward_flops(model, packed)
+        self.tokens += len(packed.ids)
+        self.passes += 1
+        self.flops += forward * (1 + (_BACKWARD if gradients else 0) + (1 if again else 0))
+
+    def multiplied(self, operations: float) -> None:
+        """Count a head: multiply-add pairs of its forward pass; backward is added."""
+        self.flops += 2 * operations * (1 + _BACKWARD)
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Count nothing of what happens inside, e.g. probes."""
+        before = (self.tokens, self.passes, self.flops)
+        try:
+            yield
+        finally:
+            self.tokens, self.passes, self.flops = before
+
+
+def forward_flops(model: PreTrainedModel, packed: Packed) -> float:
+    """Operations of one forward pass: `2·N·T + 4·L·H·Σ len²`, N weights without embeddings, L layers of width H.
+
+    Source: Kaplan et al. 2020, section 2.1, with attention over each sequence's own length.
+    """
+    weights = sum(weight.numel() for name, weight in model.named_parameters() if "embeddings" not in name)
+    squares = sum(count * ((end - start) // count) ** 2 for start, end, count in packed.runs)
+    attention = 4 * model.config.num_hidden_layers * model.config.hidden_size * squares
+    return float(2 * weights * len(packed.ids) + attention)

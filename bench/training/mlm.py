@@ -1,0 +1,255 @@
+"""Masked language modelling: a head over masked tokens alone, its loss, and the batches of a companion task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from bench.data.shards import Shards
+from bench.encoding import lm_heads
+from bench.encoding.packed import Ids
+from bench.training.batches import BatchSource, Masked, Pairs
+from bench.training.config import BlocksConfig, TrainingConfig
+from bench.training.distributed import weight
+from bench.training.encoder import TrainableEncoder
+from bench.training.masking import Masking
+from bench.training.views import Documents, framed
+from bench.types import Json
+
+MlmReduction = Literal["token_mean", "sentence_sum"]
+
+_SPREAD = 0.02  # of new weights, as in BERT
+
+
+class MlmHead(nn.Module):
+    """Dense → gelu → LayerNorm, before a decoder that shares the embeddings and has a bias of its own.
+
+    Args:
+        width: d.
+        vocabulary: v.
+        eps: of the LayerNorm.
+    """
+
+    def __init__(self, width: int, vocabulary: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width, eps=eps)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        nn.init.normal_(self.dense.weight, std=_SPREAD)
+        nn.init.zeros_(self.dense.bias)
+
+    @staticmethod
+    def for_(encoder: TrainableEncoder) -> MlmHead:
+        """Make one for an encoder: the backbone's own where it came with one, else with random weights."""
+        count, width = encoder.embeddings.shape
+        made = MlmHead(width, count, getattr(encoder.model.config, "layer_norm_eps", 1e-5))
+        found = lm_heads.load(encoder.start)
+        if found is not None:
+            kept = encoder.vocabulary
+            bias = found["bias"] if kept is None else found["bias"][torch.from_numpy(kept.kept)]
+            made.load_state_dict({**found, "bias": bias})
+        return made
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Transform `[m, d]` → `[m, d]`; the decoder comes after."""
+        made: torch.Tensor = self.norm(functional.gelu(self.dense(rows)))
+        return made
+
+
+def masked_prediction(
+    rows: torch.Tensor,
+    targets: torch.Tensor,
+    decoder: torch.Tensor,
+    bias: torch.Tensor,
+    *,
+    head: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    vectors: torch.Tensor | None = None,
+    sentence: torch.Tensor | None = None,
+    sentences: int | None = None,
+    reduction: MlmReduction = "token_mean",
+) -> torch.Tensor:
+    """Predict the tokens that were hidden; logits are made at those places alone.
+
+    Args:
+        rows: hidden states at the masked places, `[m, d]`.
+        targets: original ids, int64 `[m]`.
+        decoder: one row an id, `[v, d]`.
+        bias: `[v]`.
+        head: what the rows go through before the decoder.
+        vectors: `[n, d]` added to the rows of their sentences before the head (Auto-MLM, eq. 7).
+        sentence: which sentence each row belongs to, int64 `[m]`; needed for `vectors` and `sentence_sum`.
+        sentences: how many there are, for `sentence_sum`; None: as many as vectors, or as the highest number says.
+        reduction: `token_mean`; or `sentence_sum`, the sum over the tokens of a sentence, averaged over sentences.
+
+    Returns:
+        A scalar, float32 or float64; 0 where nothing was hidden.
+
+    Raises:
+        ValueError: `sentence` is missing where it is needed.
+
+    Source: Devlin et al. 2019; with `vectors`, Auto-MLM (arXiv 2203.16187), eq. 7.
+    """
+    if sentence is None and (vectors is not None or reduction == "sentence_sum"):
+        raise ValueError("found no sentence numbers, expected them beside vectors or for sentence_sum")
+    if vectors is not None:
+        rows = rows + vectors[sentence]  # [m, d]
+    if head is not None:
+        rows = head(rows)
+    logits = functional.linear(rows, decoder.to(rows.dtype), bias.to(rows.dtype))  # [m, v]
+    logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+    losses = functional.cross_entropy(logits, targets, reduction="none")
+    if reduction == "token_mean":
+        return losses.sum() / max(1, len(losses))
+    if sentences is None:
+        assert sentence is not None  # noqa: S101 (held above)
+        sentences = len(vectors) if vectors is not None else int(sentence.max()) + 1
+    return losses.sum() / sentences
+
+
+def mlm_loss(
+    encode: TrainableEncoder,
+    head: MlmHead,
+    masked: Masked,
+    *,
+    vectors: torch.Tensor | None = None,
+    before: torch.Tensor | None = None,
+    reduction: MlmReduction = "token_mean",
+) -> torch.Tensor:
+    """Run masked sequences through an encoder and predict what was hidden.
+
+    Args:
+        encode: the encoder; its last layer is read, whatever the contract's is.
+        head: what goes before the decoder.
+        masked: n sequences.
+        vectors: `[n, d]`, see `masked_prediction`.
+        before: `[n, k, d]`, embeddings in front of each sequence, see `TrainableEncoder.hidden`.
+        reduction: see `masked_prediction`.
+
+    Returns:
+        A scalar. With several processes their mean is that of one process on the joined batch.
+    """
+    hidden, packed = encode.hidden(masked.inputs, -1, before=before)  # [T, d]
+    sentence = torch.from_numpy(masked.sequence).to(encode.device)
+    place = torch.from_numpy(masked.place).to(encode.device) + (0 if before is None else before.shape[1])
+    rows = hidden[packed.starts[sentence] + place]  # [m, d]
+    targets = torch.from_numpy(encode.rows(masked.targets)).to(encode.device)
+    count, width = encode.embeddings.shape
+    encode.meter.multiplied(len(rows) * width * (width + count))
+    with encode.autocast():
+        loss = masked_prediction(
+            rows,
+            targets,
+            encode.embeddings,
+            head.bias,
+            head=head,
+            vectors=vectors,
+            sentence=sentence,
+            sentences=len(masked),
+            reduction=reduction,
+        )
+    return loss * weight(len(rows) if reduction == "token_mean" else len(masked))
+
+
+@dataclass(frozen=True)
+class PairsAndMasks:
+    """Pairs, and sequences of theirs with hidden tokens.
+
+    Args:
+        pairs: n pairs.
+        masked: of the left sequences, the right ones, or the left and then the right ones; None: of none.
+    """
+
+    pairs: Pairs
+    masked: Masked | None
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.pairs)
+
+
+class MaskedPairs:
+    """Hides tokens of the pairs that another source draws; the pairs themselves stay as they are.
+
+    Args:
+        pairs: the source.
+        masking: how tokens are hidden; None: none are.
+        sides: of which sequences.
+    """
+
+    def __init__(self, pairs: BatchSource[Pairs], masking: Masking | None, sides: Literal["both", "left", "right"]):
+        self._pairs, self._masking, self._sides = pairs, masking, sides
+
+    @property
+    def shards(self) -> Shards:
+        """The corpus."""
+        return self._pairs.shards
+
+    def batch(self, rng: np.random.Generator) -> PairsAndMasks:
+        """Return the next pairs with hidden tokens beside them."""
+        pairs = self._pairs.batch(rng)
+        if self._masking is None:
+            return PairsAndMasks(pairs, None)
+        views = {"both": (pairs.left, pairs.right), "left": (pairs.left,), "right": (pairs.right,)}[self._sides]
+        return PairsAndMasks(pairs, self._masking([one for view in views for one in view], rng))
+
+    def held_out(self) -> Sequence[Pairs]:
+        """Return those of the source."""
+        return self._pairs.held_out()
+
+    def state(self) -> Mapping[str, Json]:
+        """Return the source's."""
+        return self._pairs.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._pairs.restore(state)
+
+
+class MaskedBlocks:
+    """Stretches of documents with hidden tokens: the batches of masked language modelling.
+
+    A stretch begins at a sentence drawn uniformly and runs to the end of its document, cut at `mlm.tokens`.
+
+    Args:
+        shards: the prepared corpus.
+        config: languages and held-out pairs.
+        mlm: how long, how many, how hidden.
+        seed: of the order of documents.
+    """
+
+    def __init__(self, shards: Shards, config: TrainingConfig, mlm: BlocksConfig, seed: int) -> None:
+        self.shards, self._mlm = shards, mlm
+        self._documents = Documents(shards, config, least=1, seed=seed)
+        self._masking = Masking.of(shards, mlm)
+
+    def batch(self, rng: np.random.Generator) -> Masked:
+        """Return stretches of documents, of one language where the config wants that."""
+        return self._masking([self._stretch(one, rng) for one in self._documents.draw(self._mlm.sequences, rng)], rng)
+
+    def held_out(self) -> Sequence[Pairs]:
+        """Return neighbouring sentences, as every method is probed."""
+        return self._documents.held_out()
+
+    def state(self) -> Mapping[str, Json]:
+        """Return where each language stands."""
+        return self._documents.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._documents.restore(state)
+
+    def _stretch(self, document: int, rng: np.random.Generator) -> Ids:
+        count, room = self.shards.sentence_count(document), self._mlm.tokens - 2
+        pieces = []
+        for at in range(int(rng.integers(count)), count):
+            pieces.append(self.shards.take(document, at))
+            room -= len(pieces[-1])
+            if room <= 0:
+                break
+        return framed(np.concatenate(pieces), self.shards.special, self._mlm.tokens)

@@ -1,0 +1,99 @@
+"""Auto-MLM's contrastive losses. Eq. 7 is `bench.training.mlm.masked_prediction` with vectors.
+
+Conventions: n anchors, m ≥ n candidates (those of all processes), d dimensions; `first + i` is anchor i's own one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch.nn import functional
+
+from bench.training.losses import similarities
+
+
+def hinge(
+    anchors: torch.Tensor,
+    candidates: torch.Tensor,
+    *,
+    margin: float = 0.1,
+    sign: Literal["standard", "printed"] = "standard",
+    first: int = 0,
+) -> tuple[torch.Tensor, float]:
+    """Demand that each anchor's own candidate be nearer than every other one.
+
+    `L = 1/n Σ_i Σ_{j≠i} max(0, margin + cos(a_i, u_j) − cos(a_i, u_i))`; as printed the margin has a minus sign, and
+    one vector for all texts is then a global optimum, with loss 0.
+
+    Args:
+        anchors: `[n, d]`, of any length.
+        candidates: `[m, d]`, of any length.
+        margin: in cosines.
+        sign: of the margin.
+        first: where the anchors' own candidates begin.
+
+    Returns:
+        A scalar, float32 or float64, 0 where there are no negatives; and the share of hinges above 0.
+
+    Source: Auto-MLM (arXiv 2203.16187), eq. 6, the sum from the first pair on.
+    """
+    cosines = similarities(anchors, candidates, "cos")  # [n, m]
+    own = _own(cosines, first)
+    gap = cosines - cosines.gather(1, own[:, None]) + (margin if sign == "standard" else -margin)
+    losses = gap.clamp(min=0).scatter(1, own[:, None], 0.0)
+    negatives = cosines.numel() - len(cosines)
+    return losses.sum() / len(losses), float((losses.detach() > 0).sum()) / max(1, negatives)
+
+
+def additive_margin(
+    left: torch.Tensor,
+    right: torch.Tensor,
+    *,
+    margin: float,
+    scale: float,
+    gathered: tuple[torch.Tensor, torch.Tensor] | None = None,
+    first: int = 0,
+) -> torch.Tensor:
+    """Tell each text's partner from all others although the margin is taken off it, in both directions, added.
+
+    `L = Σ over both directions of −1/n Σ_i log softmax_j(scale · (cos(x_i, y_j) − margin·[j = i]))[i]`.
+
+    Args:
+        left: `[n, d]`.
+        right: `[n, d]`; row i belongs to row i of `left`.
+        margin: in cosines.
+        scale: of cosines, 1 / temperature.
+        gathered: those of all processes, `[m, d]` each; None: the same two.
+        first: where this process's begin among them.
+
+    Returns:
+        A scalar, float32 or float64.
+
+    Source: Feng et al. 2022 (LaBSE), eq. 1 to 3; Yang et al. 2019.
+    """
+    every_left, every_right = gathered or (left, right)
+    losses = []
+    for anchors, candidates in ((left, every_right), (right, every_left)):
+        cosines = similarities(anchors, candidates, "cos")  # [n, m]
+        own = _own(cosines, first)
+        taken = torch.zeros_like(cosines).scatter(1, own[:, None], margin)
+        losses.append(functional.cross_entropy(scale * (cosines - taken), own))
+    return losses[0] + losses[1]
+
+
+def together(ctl: torch.Tensor, prediction: torch.Tensor, weight: float) -> torch.Tensor:
+    """Add the two parts: `L = L_ctl + λ · L_automlm` (eq. 8)."""
+    return ctl + weight * prediction
+
+
+def _own(cosines: torch.Tensor, first: int) -> torch.Tensor:
+    """Place of each anchor's own candidate, `[n]`.
+
+    Raises:
+        ValueError: there are fewer candidates than that.
+    """
+    n, m = cosines.shape
+    if first < 0 or first + n > m:
+        raise ValueError(f"found {m} candidates for {n} anchors whose own begin at {first}, expected one each")
+    return torch.arange(first, first + n, device=cosines.device)

@@ -1,0 +1,132 @@
+"""The settings of CCP."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from bench.config import Config, setting
+from bench.training.config import DenseConfig, MlmConfig
+
+_NEXT = 2  # consecutive sentences: one and the next
+
+
+class HeadConfig(Config):
+    """The projection head between encoder and loss; it is not kept."""
+
+    enabled: bool = setting(
+        True,
+        source="CCP, section 3.3: linear, batch normalisation, linear, as SimCLR, in training alone",
+        help="a projection head before the loss; false: the encoder's vectors themselves",
+    )
+    bn: Literal["asym", "train", "none", "shuffle"] = setting(
+        "asym",
+        source="CCP, section 3.3 and algorithm 1: one view by its batch, the other by running statistics, in turns",
+        help="batch normalisation: asym, train (each view by its batch), none, or shuffle (by halves of both, mixed)",
+    )
+    activation: Literal["relu", "gelu", "tanh", "none"] = setting(
+        "relu",
+        source="methods.md: CCP calls its head non-linear and follows SimCLR; MSM's code, its descendant, has ReLU",
+        help="between the two layers",
+    )
+    bias: bool = setting(
+        True, source="methods.md: nothing is said; MSM's code has none", help="linear layers have a bias"
+    )
+    final_bn: bool = setting(
+        False,
+        source="CCP says one normalisation between two layers; MSM's code has a second one",
+        help="a second batch normalisation at the end, without scale and shift",
+    )
+    sync_bn: bool = setting(
+        False,
+        source="CCP: statistics of each device; traffic between devices is what it avoids",
+        help="statistics of the joined batch of all processes",
+    )
+
+
+class AbnConfig(Config):
+    """Asymmetric batch normalisation."""
+
+    order: Literal["eval_first", "written"] = setting(
+        "eval_first",
+        source="methods.md decides: no view may know its own batch; written is algorithm 1's order",
+        help="which is projected first: the view that takes running statistics, or the first view (written)",
+    )
+
+
+class BankConfig(Config):
+    """Earlier projections as further negatives."""
+
+    enabled: bool = setting(True, source="CCP, section 3.2", help="earlier projections are negatives too")
+    layout: Literal["tagged_global", "per_language"] = setting(
+        "tagged_global",
+        source="CCP: embeddings are tagged by language; MSM's code has one queue",
+        help="one ring for all languages, or one for each, in which none pushes out another's rows",
+    )
+    capacity: int = setting(
+        32768,
+        ge=1,
+        source="CCP, section 4.1: 32k",
+        help="rows kept; of each language where each has its ring",
+    )
+    language_specific: bool = setting(
+        True,
+        source="CCP, section 3.2: negatives of another language would teach telling languages apart",
+        help="an anchor meets only the rows of its language; false: all rows",
+    )
+    push: Literal["both", "target"] = setting(
+        "both",
+        source="CCP, algorithm 1 runs over both views; MSM's code likewise",
+        help="what is kept of a batch: both views, or the second alone",
+    )
+
+
+class CcpConfig(DenseConfig):
+    """What decides CCP's training, and how its encoder reads texts."""
+
+    window: int = setting(
+        5,
+        ge=1,
+        source="CCP, table 6 (best)",
+        help="sentences of the window that both are drawn from; radius: how far the second is from the first at most",
+    )
+    window_semantics: Literal["consecutive", "radius"] = setting(
+        "consecutive",
+        source="CCP, table 6: a window of 2 predicts the next sentence; radius is what MSM's code calls a window",
+        help="what a window is: so many consecutive sentences, or all within so many places of the first",
+    )
+    l2_norm: bool = setting(
+        True, source="CCP, section 3.3", help="the loss compares projections by cosine; false: by inner product"
+    )
+    similarity: Literal["cos", "dot"] = setting(
+        "cos",
+        source="CCP: cosine on Tatoeba; inner product after tuning for questions",
+        help="how two vectors are compared in search; in training l2_norm decides",
+    )
+    inbatch_cross_language: bool = setting(
+        False,
+        source="methods.md decides, after MSM's code; CCP's formula counts all rows of the batch",
+        help="in batches of several languages, sentences of other languages are negatives",
+    )
+    reduction: Literal["mean", "sum"] = setting(
+        "mean",
+        source="methods.md decides: the learning rate stays apart from the batch size; CCP's formula sums",
+        help="of the terms of a batch",
+    )
+    gather_negatives: bool = setting(
+        True,
+        source="ours: several processes train as one would; CCP accumulates batches of each device's own",
+        help="with several processes, sentences of all of them are negatives",
+    )
+    head: HeadConfig = HeadConfig()
+    abn: AbnConfig = AbnConfig()
+    bank: BankConfig = BankConfig()
+    mlm: MlmConfig = MlmConfig()
+
+    @model_validator(mode="after")
+    def _window(self) -> Self:
+        """Refuse a window that holds one sentence alone."""
+        if self.window_semantics == "consecutive" and self.window < _NEXT:
+            raise ValueError(f"window is {self.window}, expected at least {_NEXT} consecutive sentences")
+        return self

@@ -1,0 +1,73 @@
+"""CCP's projection head: which view is normalised by what."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import nn
+
+from bench.training.heads import Projection
+
+Norm = Literal["asym", "train", "none", "shuffle"]
+
+
+class ViewsHead(nn.Module):
+    """One head for both views, with the same weights and running statistics.
+
+    With `asym`, one view is normalised by its own batch and updates the running statistics, the other one is normalised
+    by the running statistics alone; the roles change with every batch. So no two views both know what else is in their
+    batch, and pairs cannot be told by that.
+
+    Args:
+        project: linear → normalisation → activation → linear.
+        norm: `asym`; `train`: each view by its own batch; `shuffle`: rows of both views are mixed, and each half of
+            them is normalised by itself; `none`: `project` has none.
+        order: of `asym`: `eval_first`, the view that takes running statistics comes first, so that these know
+            nothing of this batch; `written`: the first view comes first (algorithm 1).
+
+    Source: CCP (arXiv 2206.03281), section 3.3 and algorithm 1; shuffled statistics: MoCo (CVPR 2020), section 3.3.
+    """
+
+    turn: torch.Tensor
+
+    def __init__(
+        self, project: Projection, norm: Norm = "asym", order: Literal["eval_first", "written"] = "eval_first"
+    ) -> None:
+        super().__init__()
+        self.project, self.norm, self.order = project, norm, order
+        self.register_buffer("turn", torch.zeros((), dtype=torch.int64))
+        """0: the first view goes by its batch; 1: the second."""
+
+    def forward(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Project both views, each `[n, d]`.
+
+        Raises:
+            ValueError: statistics of a batch are wanted, and it has fewer than two rows.
+        """
+        if self.norm == "shuffle":
+            return self._mixed(left, right)
+        if self.norm != "asym":
+            return self.project(left), self.project(right)
+        second = bool(self.turn)
+        self.turn.fill_(1 - int(self.turn))
+        if second:  # in both orders the view that takes running statistics comes first
+            still = self.project(left, running=True)
+            return still, self.project(right)
+        if self.order == "written":
+            return self.project(left), self.project(right, running=True)
+        still = self.project(right, running=True)
+        return self.project(left), still
+
+    def still(self, rows: torch.Tensor) -> torch.Tensor:
+        """Project rows `[n, d]` by running statistics, changing nothing."""
+        made: torch.Tensor = self.project(rows, running=True)
+        return made
+
+    def _mixed(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Normalise by random halves of both views together."""
+        rows = torch.cat([left, right])
+        order = torch.randperm(len(rows)).to(rows.device)  # on the processor, so that devices draw alike
+        made = torch.cat([self.project(half) for half in rows[order].split(len(left))])
+        first, second = made[order.argsort()].split(len(left))
+        return first, second

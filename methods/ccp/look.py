@@ -1,0 +1,105 @@
+"""What CCP looks at beside the usual probes: stale bank rows, statistics that leak, vectors that tell languages."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from bench.encoding.packed import Ids
+from bench.training.batches import Pairs
+from bench.training.encoder import TrainableEncoder
+from bench.training.probes import accuracy
+from methods.ccp.head import ViewsHead
+
+WITNESSES = 16
+"""Texts whose rows are held against what the encoder makes of them later."""
+
+
+class Witnesses(nn.Module):
+    """Some texts and the rows that the bank has of them, until these are the bank's oldest.
+
+    Args:
+        tokens: of a text at most.
+        width: d.
+        capacity: rows of the bank.
+    """
+
+    ids: torch.Tensor
+    lengths: torch.Tensor
+    rows: torch.Tensor
+    age: torch.Tensor
+
+    def __init__(self, tokens: int, width: int, capacity: int) -> None:
+        super().__init__()
+        self.capacity = capacity
+        self.register_buffer("ids", torch.zeros(WITNESSES, tokens, dtype=torch.int64))
+        self.register_buffer("lengths", torch.zeros(WITNESSES, dtype=torch.int64))
+        self.register_buffer("rows", torch.zeros(WITNESSES, width))
+        self.register_buffer("age", torch.full((), capacity, dtype=torch.int64))
+
+    @torch.no_grad()
+    def pushed(self, texts: Sequence[Ids], rows: torch.Tensor, count: int) -> None:
+        """Hear that `count` rows came into the bank, among them those of some texts, `[n, d]`."""
+        self.age += count
+        if int(self.age) <= self.capacity:
+            return
+        self.age.zero_()
+        self.lengths.zero_()
+        for at, (text, row) in enumerate(zip(texts[:WITNESSES], rows, strict=False)):
+            self.ids[at, : len(text)] = torch.as_tensor(np.asarray(text, np.int64))
+            self.lengths[at], self.rows[at] = len(text), row
+
+    def agreement(self, encode: TrainableEncoder, project: Callable[[torch.Tensor], torch.Tensor]) -> float | None:
+        """Return the mean cosine of the rows and what their texts are now; None before the first ones are there."""
+        lengths = self.lengths.tolist()
+        texts = [ids[:length] for ids, length in zip(self.ids.cpu().numpy(), lengths, strict=True) if length]
+        if not texts:
+            return None
+        now = project(encode(texts))
+        return float(functional.cosine_similarity(now, self.rows[: len(texts)]).mean())
+
+
+def leak(head: ViewsHead, left: torch.Tensor, right: torch.Tensor) -> float:
+    """Return how much more accurate projections of both views `[n, d]` are by batch than by running statistics.
+
+    The head is left as it is.
+    """
+    other = copy.deepcopy(head.project)
+    return accuracy(other(left), other(right)) - accuracy(head.still(left), head.still(right))
+
+
+def language_accuracy(rows: Sequence[torch.Tensor]) -> float:
+    """Return how often the nearest mean direction of a language is that of a row's own.
+
+    Args:
+        rows: of each language `[n, d]`, n ≥ 2. Every other one makes the means, the rest is told apart.
+    """
+    unit = [functional.normalize(one.detach(), dim=1) for one in rows]
+    means = functional.normalize(torch.stack([one[::2].mean(0) for one in unit]), dim=1)  # [languages, d]
+    told = [(one[1::2] @ means.T).argmax(1) == at for at, one in enumerate(unit)]
+    return float(torch.stack([one.float().mean() for one in told]).mean())
+
+
+def looked_at(
+    encode: TrainableEncoder, held: Sequence[Pairs], head: ViewsHead | None, witnesses: Witnesses | None
+) -> dict[str, float]:
+    """Look at held-out pairs, a batch a language, and at the witnesses; names as in `bench.training.probes.SIGNS`.
+
+    Returns:
+        `language_accuracy` of projections where there are two languages, `bn_leak` where a head normalises by the
+        batch, `bank_agreement` where rows are in the bank.
+    """
+    project = head.still if head is not None else lambda rows: rows
+    found: dict[str, float] = {}
+    views = [encode.together(pairs) for pairs in held]
+    if len(views) > 1:
+        found["language_accuracy"] = language_accuracy([project(left) for left, _ in views])
+    if views and head is not None and head.norm != "none":
+        found["bn_leak"] = sum(leak(head, left, right) for left, right in views) / len(views)
+    agreement = witnesses.agreement(encode, project) if witnesses is not None else None
+    return found if agreement is None else {**found, "bank_agreement": agreement}

@@ -1,0 +1,34 @@
+"""The settings of cmlm."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from bench.config import setting
+from bench.training.config import DenseConfig, MaskConfig
+
+
+class CmlmConfig(DenseConfig):
+    """What decides cmlm's training, and how its encoder reads texts."""
+
+    projections: int = setting(
+        15,
+        ge=1,
+        source="CMLM (arXiv 2012.14388): N = 15",
+        help="positions that the neighbour's vector is projected to; the first of them is the vector itself",
+    )
+    masking: MaskConfig = MaskConfig()
+    pooling: Literal["mean", "cls"] = setting(
+        "mean",
+        source="the published models (universal-sentence-encoder-cmlm): mean over tokens",
+        help="what stands for a text: the mean over all tokens, or the first token",
+    )
+
+    @model_validator(mode="after")
+    def _used(self) -> Self:
+        """Refuse a setting that would change nothing."""
+        if self.temperature != type(self).model_fields["temperature"].default:
+            raise ValueError("temperature changes nothing in cmlm, which compares no vectors")
+        return self

@@ -1,0 +1,91 @@
+"""CMLM on one page: neighbouring sentences → vector of the first → hidden tokens of the second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from bench.data.shards import Shards
+from bench.dense import TrainingJob
+from bench.training.draws import adjacent
+from bench.training.encoder import TrainableEncoder
+from bench.training.loop import fit
+from bench.training.masking import Masking
+from bench.training.mlm import MaskedPairs, MlmHead, PairsAndMasks, mlm_loss
+from bench.training.views import SentencePairs
+from bench.types import Json
+from bench.workspace import Workspace
+from methods.cmlm.config import CmlmConfig
+
+
+class Projections(nn.Module):
+    """A vector → k positions of an encoder's input: itself, and k − 1 projections of three layers.
+
+    Args:
+        width: d.
+        count: k.
+
+    Source: Yang et al. 2021 (CMLM), section 2.
+    """
+
+    def __init__(self, width: int, count: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
+        self.third = nn.Linear(width, width * (count - 1)) if count > 1 else None
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Project `[n, d]` → `[n, k, d]`."""
+        own = vectors[:, None]
+        if self.third is None:
+            return own
+        inner = functional.relu(self.second(functional.relu(self.first(vectors))))
+        return torch.cat([own, self.third(inner).unflatten(1, (-1, vectors.shape[1]))], dim=1)
+
+    def operations(self, count: int) -> float:
+        """Multiply-adds of the projection of so many vectors."""
+        layers = (self.first, self.second, self.third) if self.third is not None else ()
+        return float(count * sum(layer.weight.numel() for layer in layers))
+
+
+class CmlmTrainer:
+    """Trains an encoder whose vectors help to find what was hidden in the sentence that follows.
+
+    Args:
+        config: how.
+    """
+
+    def __init__(self, config: CmlmConfig) -> None:
+        """Remember it."""
+        self.config = config
+
+    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
+        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
+        config, corpus = self.config, Shards(shards)
+        encoder = TrainableEncoder.begin(start, corpus, config, job)
+        head, projections = MlmHead.for_(encoder), Projections(encoder.embeddings.shape[1], config.projections)
+        pairs = SentencePairs(corpus, config, job.seed, adjacent)
+        source = MaskedPairs(pairs, Masking.of(corpus, config.masking), "right")
+        modules = nn.ModuleDict({"head": head, "projections": projections})
+        return fit(partial(self.loss, head, projections), source, encoder, config, job, work, modules=modules)
+
+    def loss(
+        self, head: MlmHead, projections: Projections, encode: TrainableEncoder, batch: PairsAndMasks
+    ) -> tuple[torch.Tensor, Mapping[str, float]]:
+        """Predict the hidden tokens of each sentence, in front of which stands the vector of the one before it.
+
+        Args:
+            head: predicts tokens.
+            projections: vector → positions.
+            encode: reads both sentences.
+            batch: n sentences, and the n that follow them with hidden tokens.
+        """
+        assert batch.masked is not None  # noqa: S101 (for the type checker: the source hides always)
+        vectors = encode(batch.pairs.left)  # [n, d]
+        before = projections(vectors)  # [n, k, d]
+        encode.meter.multiplied(projections.operations(len(vectors)))
+        return mlm_loss(encode, head, batch.masked, before=before), {}

@@ -1,0 +1,55 @@
+"""Contriever: two crops of a text belong together, against a queue of others. Importing it imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files
+
+from bench.dense import Trainer
+from bench.hookspecs import hookimpl
+from bench.spaces import Choice, LogUniform, Uniform
+from bench.types import Method
+from methods.contriever.config import ContrieverConfig
+from methods.contriever.presets import PRESETS
+
+
+def _trainer(config: ContrieverConfig) -> Trainer:
+    """Make the trainer; torch is imported here."""
+    from methods.contriever.trainer import ContrieverTrainer
+
+    return ContrieverTrainer(config)
+
+
+def _card() -> str:
+    """Return the README of this package."""
+    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
+
+
+CONTRIEVER = Method(
+    name="contriever",
+    version="1",
+    summary="Two random crops of a text belong together; keys of earlier batches, kept in a queue, do not.",
+    citation=(
+        "Gautier Izacard, Mathilde Caron, Lucas Hosseini, Sebastian Riedel, Piotr Bojanowski, Armand Joulin and "
+        "Edouard Grave. 2022. Unsupervised Dense Information Retrieval with Contrastive Learning. TMLR "
+        "(arXiv 2112.09118)."
+    ),
+    config=ContrieverConfig,
+    contract=ContrieverConfig.contract,
+    trainer=_trainer,
+    libraries=("numpy", "safetensors", "torch", "transformers"),
+    presets=PRESETS,
+    space={
+        "learning_rate": LogUniform(3e-4, 5e-3),
+        "temperature": LogUniform(0.02, 0.5),
+        "momentum": Choice((0.9, 0.99, 0.995, 0.999)),
+        "ratio_max": Uniform(0.3, 0.6),
+    },
+    describe=_card,
+)
+
+
+@hookimpl
+def bench_methods() -> Iterable[Method]:
+    """Bring Contriever."""
+    return [CONTRIEVER]

@@ -1,0 +1,95 @@
+"""Contriever's loss: a query tells its key from a queue of earlier ones."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from bench.training.losses import similarities
+
+_TINY = 1e-12  # of a norm, below which a vector counts as zero
+
+
+def normed(rows: torch.Tensor, wanted: bool) -> torch.Tensor:
+    """Return rows `[n, d]` in float32 or float64, scaled to unit length if wanted."""
+    wide = rows.float() if rows.dtype in (torch.float16, torch.bfloat16) else rows
+    return functional.normalize(wide, dim=1, eps=_TINY) if wanted else wide
+
+
+def moco_logits(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, *, temperature: float) -> torch.Tensor:
+    """Return the logits of every query: its own key first, then the queue; `[q·k⁺, q·queue_1 … q·queue_K] / τ`.
+
+    Other keys of the batch are not among them.
+
+    Args:
+        queries: `[n, d]`, normalised if they are to be.
+        keys: `[n, d]`; row i is query i's. Without gradients, as is the queue.
+        queue: `[K, d]`, as stored.
+        temperature: τ > 0.
+
+    Returns:
+        `[n, 1 + K]`.
+
+    Raises:
+        ValueError: shapes that do not go together, or τ ≤ 0.
+
+    Source: Izacard et al. 2022 (Contriever), eq. 1, with the logarithm that it lacks; facebookresearch/contriever.
+    """
+    if queries.shape != keys.shape:
+        raise ValueError(f"found queries {list(queries.shape)} and keys {list(keys.shape)}, expected a key a query")
+    if not temperature > 0:
+        raise ValueError(f"found temperature {temperature}, expected a number > 0")
+    own = (queries * keys.detach()).sum(1, keepdim=True)  # [n, 1]
+    return torch.cat([own, similarities(queries, queue.detach())], dim=1) / temperature
+
+
+def moco_loss(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    queue: torch.Tensor,
+    *,
+    temperature: float,
+    norm_query: bool = False,
+    norm_doc: bool = False,
+    label_smoothing: float = 0.0,
+) -> torch.Tensor:
+    """Return `−1/n Σ_i log softmax(logits_i)[0]`, a scalar; see `moco_logits`.
+
+    Args:
+        queries: `[n, d]`.
+        keys: `[n, d]`.
+        queue: `[K, d]`; used as stored, never normalised again.
+        temperature: τ > 0.
+        norm_query: scale queries to unit length.
+        norm_doc: scale keys to unit length.
+        label_smoothing: share of the target that is spread over all candidates alike.
+    """
+    logits = moco_logits(normed(queries, norm_query), normed(keys, norm_doc), queue, temperature=temperature)
+    return own_first(logits, label_smoothing)
+
+
+def own_first(logits: torch.Tensor, label_smoothing: float = 0.0) -> torch.Tensor:
+    """Return the mean cross-entropy of logits `[n, 1 + K]` whose first column is right."""
+    first = torch.zeros(len(logits), dtype=torch.int64, device=logits.device)
+    return functional.cross_entropy(logits, first, label_smoothing=label_smoothing)
+
+
+def sharpest(logits: torch.Tensor) -> float:
+    """Return the highest probability of the softmax over logits `[n, m]`, averaged over rows."""
+    return float(torch.softmax(logits.detach(), dim=1).amax(1).mean())
+
+
+def same_language(logits: torch.Tensor, tags: torch.Tensor, queue_tags: torch.Tensor) -> tuple[float, float]:
+    """Return the share of the softmax over the negatives that those of the query's language have, and of their number.
+
+    A share near 1 of the one beside a small share of the other: vectors tell languages, and negatives of another one
+    count for nothing.
+
+    Args:
+        logits: `[n, 1 + K]`.
+        tags: language of each query, `[n]`.
+        queue_tags: language of each row of the queue, `[K]`.
+    """
+    same = tags[:, None] == queue_tags[None, :]  # [n, K]
+    mass = torch.softmax(logits.detach()[:, 1:], dim=1)
+    return float((mass * same).sum(1).mean()), float(same.float().mean())

@@ -1,0 +1,107 @@
+"""Momentum contrast: a slow copy of the encoder makes keys, and a queue keeps those of earlier steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import torch
+from torch import nn
+
+from bench.errors import UsageError
+from bench.training.banks import Ring
+from bench.training.batches import Pairs
+from bench.training.distributed import gather, world
+from bench.training.encoder import TrainableEncoder
+from bench.training.momentum import follow, twin
+from bench.training.probes import deviation
+from methods.contriever.config import ContrieverConfig
+from methods.contriever.loss import moco_logits, normed, own_first, same_language, sharpest
+
+
+class Moco:
+    """The loss, with what it keeps between steps.
+
+    The reference moves the slow copy between the queries and the keys of a step. Here it moves after each step, once
+    however many batches a step accumulates: the same, since the encoder does not change between the two moments, and
+    the first move of the reference changes nothing.
+
+    Args:
+        config: how.
+        encoder: makes the queries.
+        languages: of the corpus, in order.
+
+    Raises:
+        UsageError: what all processes add in a step does not divide the queue.
+    """
+
+    def __init__(self, config: ContrieverConfig, encoder: TrainableEncoder, languages: Sequence[str]) -> None:
+        """Copy the encoder; fill the queue with random directions, which count as negatives from the first step on."""
+        added = config.added * (world() if config.gather_negatives else 1)
+        if config.queue % added:
+            raise UsageError(
+                f"queue is {config.queue}, and {world()} processes add {added} keys a step, which does not divide it; "
+                f"type --set method.queue={max(1, round(config.queue / added)) * added}"
+            )
+        self._config, self._encoder = config, encoder
+        self._tags: Mapping[str, int] = {language: number for number, language in enumerate(languages)}
+        self.key = twin(encoder)
+        self.queue = Ring(config.queue, encoder.model.config.hidden_size).fill_randomly()
+        self.queue.tags.fill_(len(languages))  # of no language
+        self.modules = nn.ModuleDict({"key": self.key.model, "queue": self.queue})
+        self._fresh: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def loss(self, encode: TrainableEncoder, pairs: Pairs) -> tuple[torch.Tensor, Mapping[str, float]]:
+        """Tell each query's key from the queue.
+
+        Args:
+            encode: token ids → vectors; makes the queries.
+            pairs: queries and keys of n texts.
+
+        Returns:
+            The loss, a scalar; the share of queries whose own key is nearest, the highest probability of the softmax
+            and over how many it is, deviations per dimension, and what share of the softmax negatives of the query's
+            language have, beside the share that they are.
+        """
+        config = self._config
+        queries = normed(encode(pairs.left), config.norm_query)  # [n, d]
+        self.key.model.train(config.key_dropout)
+        with torch.no_grad():
+            keys = normed(self.key(pairs.right), config.norm_doc)  # [n, d]
+        logits = moco_logits(queries, keys, self.queue.rows, temperature=config.temperature)
+        encode.meter.multiplied(logits.numel() * queries.shape[1])
+        tags = torch.tensor([self._tags[language] for language in pairs.languages], device=keys.device)
+        self._fresh.append((keys, tags))
+        mass, share = same_language(logits, tags, self.queue.tags)
+        return own_first(logits, config.label_smoothing), {
+            "accuracy": float((logits[:, :1] > logits[:, 1:]).all(1).float().mean()),
+            "sharpest": sharpest(logits),
+            "candidates": float(logits.shape[1]),
+            "query_deviation": deviation(queries.detach()),
+            "key_deviation": deviation(keys),
+            "same_language_mass": mass,
+            "same_language_share": share,
+        }
+
+    def after_step(self, step: int) -> None:
+        """Let the copy follow; put the step's keys, of all processes, into the queue, the oldest of which leave."""
+        follow(self.key.model, self._encoder.model, self._config.momentum)
+        rows, tags = (torch.cat(part) for part in zip(*self._fresh, strict=True))
+        self._fresh.clear()
+        if self._config.gather_negatives:
+            rows, tags = gather(rows), gather(tags)
+        self.queue.push(rows, tags)
+
+    def look(self) -> Mapping[str, float]:
+        """Return how far the copy is behind: `‖θ_q − θ_k‖ / ‖θ_q‖`, over all weights."""
+        return {"drift": drift(self.key.model, self._encoder.model)}
+
+
+@torch.no_grad()
+def drift(slow: nn.Module, fast: nn.Module) -> float:
+    """Return `‖θ_fast − θ_slow‖ / ‖θ_fast‖`, over all weights, in float64."""
+    norm = partial(torch.linalg.vector_norm, dtype=torch.float64)
+    pairs = list(zip(slow.parameters(), fast.parameters(), strict=True))
+    away = torch.stack([norm(one - other) for one, other in pairs])
+    whole = torch.stack([norm(other) for _, other in pairs])
+    return float(norm(away) / norm(whole))

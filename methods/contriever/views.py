@@ -1,0 +1,126 @@
+"""Contriever's data: chunks of a language's stream, two crops of each, tokens deleted or replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.data.shards import Shards
+from bench.encoding.packed import Ids
+from bench.errors import UsageError
+from bench.training.batches import Pairs
+from bench.training.chunks import Chunk, Chunks
+from bench.training.crops import token_crop
+from bench.training.views import framed
+from bench.types import Json
+from methods.contriever.config import ContrieverConfig
+
+_NO_DOCUMENT = -1  # a chunk may touch several
+_FRAME = 2  # first and last token of a sequence
+
+
+class Augmentation:
+    """Deletes, replaces or masks tokens, each by its own lot; at least one is left.
+
+    Args:
+        shards: whose ids replace, and whose mask token masks.
+        kind: what happens to a token.
+        probability: that it happens.
+
+    Raises:
+        UsageError: tokens are to be masked, and the tokenizer has no mask token.
+    """
+
+    def __init__(self, shards: Shards, kind: str, probability: float) -> None:
+        """Find the ids that are needed."""
+        if kind == "mask" and "mask" not in shards.special:
+            raise UsageError(
+                f"the tokenizer of {shards.folder} has no mask token; type --set method.augmentation=replace"
+            )
+        self._kind, self._probability = kind, probability
+        used = shards.used_ids() if kind == "replace" else np.empty(0, np.int64)
+        self._pool = np.setdiff1d(used, np.asarray(sorted(shards.special.values()), np.int64))
+        self._mask = shards.special["mask"] if kind == "mask" else 0
+
+    def __call__(self, tokens: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Return what is left of tokens `[n]`; `[m]` with 1 ≤ m ≤ n.
+
+        Source: Contriever's code: a token stays as it is where a lot from [0, 1) is above the probability.
+        """
+        if self._kind == "none":
+            return tokens
+        stay = rng.random(len(tokens)) > self._probability
+        if self._kind == "delete":
+            if not stay.any():
+                stay[rng.integers(len(tokens))] = True
+            return tokens[stay]
+        if self._kind == "mask":
+            return np.where(stay, tokens, self._mask)
+        return np.where(stay, tokens, self._pool[rng.integers(len(self._pool), size=len(tokens))])
+
+
+class CroppedPairs:
+    """Two views of each of several chunks.
+
+    Args:
+        shards: the prepared corpus.
+        config: chunks, crops, augmentation, languages, held-out pairs.
+        seed: of the order of chunks.
+
+    Raises:
+        UsageError: as `Chunks` and `Augmentation` raise.
+    """
+
+    def __init__(self, shards: Shards, config: ContrieverConfig, seed: int) -> None:
+        """Lay out the streams."""
+        self.shards, self._config = shards, config
+        self._chunks = Chunks(shards, config, config.chunk_length, seed)
+        self._augment = Augmentation(shards, config.augmentation, config.augmentation_probability)
+
+    def batch(self, rng: np.random.Generator) -> Pairs:
+        """Return a pair of each of `pairs` chunks."""
+        chunks = self._chunks.draw(self._config.pairs, rng)
+        views = [self._views(chunk, rng) for chunk in chunks]
+        return Pairs(
+            [left for left, _ in views],
+            [right for _, right in views],
+            np.full(len(chunks), _NO_DOCUMENT),
+            tuple(chunk.language for chunk in chunks),
+        )
+
+    def held_out(self) -> Sequence[Pairs]:
+        """Return neighbouring sentences of documents that are never trained on."""
+        return self._chunks.held_out()
+
+    def state(self) -> Mapping[str, Json]:
+        """Return where each language stands."""
+        return self._chunks.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._chunks.restore(state)
+
+    def _views(self, chunk: Chunk, rng: np.random.Generator) -> tuple[Ids, Ids]:
+        """Draw the two views of a chunk, and read no more of it than they need."""
+        low, high = self._config.ratio_min, self._config.ratio_max
+        crop = token_crop(chunk.length, rng, low, high)
+        if self._config.views == "crop":
+            others = [token_crop(chunk.length, rng, low, high)]
+        else:
+            others = complement(chunk.length, crop)
+        left = chunk.read(crop)
+        right = np.concatenate([chunk.read(part) for part in others or [crop]])
+        return self._framed(left, rng), self._framed(right, rng)
+
+    def _framed(self, tokens: npt.NDArray[np.int64], rng: np.random.Generator) -> Ids:
+        """Augment, and put first and last token around it."""
+        changed = self._augment(tokens, rng)
+        return framed(changed, self.shards.special, len(changed) + _FRAME)
+
+
+def complement(count: int, crop: slice) -> list[slice]:
+    """Return the parts of `count` tokens that a crop leaves, in order; none where it leaves nothing."""
+    return [part for part in (slice(0, crop.start), slice(crop.stop, count)) if part.start < part.stop]

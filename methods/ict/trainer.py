@@ -1,0 +1,92 @@
+"""The inverse cloze task on one page: sentences and blocks → forward → projection → loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from bench.data.shards import Shards
+from bench.dense import TrainingJob
+from bench.training.distributed import candidates, weight
+from bench.training.encoder import TrainableEncoder
+from bench.training.loop import fit
+from bench.training.losses import info_nce
+from bench.types import Json
+from bench.workspace import Workspace
+from methods.ict.config import IctConfig
+from methods.ict.views import Clozes, SentencesOfBlocks
+
+
+def projection(width: int, out: int, dropout: float) -> nn.Module:
+    """Make what both sides are compared behind: dense → LayerNorm → dropout, `[n, width]` → `[n, out]`.
+
+    Source: google-research/language, orqa.
+    """
+    return nn.Sequential(nn.Linear(width, out), nn.LayerNorm(out), nn.Dropout(dropout))
+
+
+class IctTrainer:
+    """Trains an encoder to tell which block a sentence was taken from.
+
+    Args:
+        config: how.
+    """
+
+    def __init__(self, config: IctConfig) -> None:
+        """Remember it."""
+        self.config = config
+
+    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
+        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
+        config, corpus = self.config, Shards(shards)
+        encoder = TrainableEncoder.begin(start, corpus, config, job)
+        head = projection(encoder.model.config.hidden_size, config.projection_dim, config.projection_dropout)
+        clozes = SentencesOfBlocks(corpus, config, job.seed)
+        return fit(partial(self.loss, head), clozes, encoder, config, job, work, modules=head)
+
+    def loss(
+        self, head: nn.Module, encode: TrainableEncoder, clozes: Clozes
+    ) -> tuple[torch.Tensor, Mapping[str, float]]:
+        """Tell each sentence's block from all others: `−1/n Σ_i log softmax_j(q_i·b_j)[i]`, one direction.
+
+        Args:
+            head: the projection, shared by both sides.
+            encode: token ids → vectors.
+            clozes: n sentences and their blocks.
+
+        Returns:
+            The loss, a scalar; the share of sentences whose block is nearest, among those that were taken out of it
+            and among those that were left (one of them is missing where a batch has no such sentence), and chance.
+        """
+        vectors = torch.cat(encode.together(clozes))  # [2n, d]
+        sentences, blocks = head(vectors).chunk(2)  # each [n, p]
+        every, places = candidates(blocks, gathered=self.config.gather_negatives)  # [m, p], [n]
+        encode.meter.multiplied(vectors.numel() * blocks.shape[1] + len(sentences) * every.numel())
+        loss = info_nce(sentences, every, places, temperature=self.config.temperature)
+        seen = accuracies(sentences.detach(), every.detach(), places, torch.from_numpy(clozes.removed))
+        return loss * weight(len(sentences)), seen  # examples are dropped, so processes may have different numbers
+
+
+def accuracies(
+    sentences: torch.Tensor, blocks: torch.Tensor, places: torch.Tensor, removed: torch.Tensor
+) -> dict[str, float]:
+    """Return `masked_accuracy`, `unmasked_accuracy` and `block_chance`; ties count as misses.
+
+    Unmasked near 1 while masked stays at chance: the encoder finds copies only.
+
+    Args:
+        sentences: `[n, p]`.
+        blocks: `[m, p]`.
+        places: of each sentence's block, `[n]`.
+        removed: whether the block is without it, bool `[n]`.
+    """
+    scores = sentences @ blocks.T  # [n, m]
+    rivals = scores >= scores.gather(1, places[:, None])
+    hits = (rivals.sum(1) == 1).cpu()  # itself alone
+    parts = {"masked_accuracy": hits[removed], "unmasked_accuracy": hits[~removed]}
+    found = {name: float(part.float().mean()) for name, part in parts.items() if len(part)}
+    return {**found, "block_chance": 1 / len(blocks)}

@@ -1,0 +1,135 @@
+"""The inverse cloze task's data: a sentence, and the block that it comes from, mostly without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.data.shards import Shards
+from bench.encoding.packed import Ids
+from bench.errors import UsageError
+from bench.training.batches import Pairs
+from bench.training.units import Bounds, pack_sentences
+from bench.training.views import Documents, framed
+from bench.types import Json
+from methods.ict.config import IctConfig
+
+_FRAME = 2  # first and last token of a sequence
+_LEAST = 2  # examples in a batch: one alone has no negative
+_TRIES = 100  # batches, before it is said that documents are too short
+
+
+@dataclass(frozen=True)
+class Clozes(Pairs):
+    """Sentences (left) and their blocks (right).
+
+    Args:
+        removed: whether each sentence was taken out of its block, bool `[n]`.
+    """
+
+    removed: npt.NDArray[np.bool_]
+
+
+def cloze(
+    tokens: npt.NDArray[Any], starts: Sequence[int], query: int, *, remove: bool
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    """Return a sentence of a block, and the block with or without it.
+
+    Args:
+        tokens: ids of the block, `[n]`, without special tokens.
+        starts: where each sentence begins, ascending, the first at 0.
+        query: which sentence.
+        remove: take it out.
+
+    Returns:
+        The sentence and the block; None where nothing of the block would be left.
+
+    Source: Lee et al. 2019, section 5, as google-research/language (orqa) builds its examples; golden values `ict`.
+    """
+    ends = [*starts[1:], len(tokens)]
+    sentence = tokens[starts[query] : ends[query]]
+    if not remove:
+        return sentence, tokens
+    rest = np.concatenate([tokens[: starts[query]], tokens[ends[query] :]])
+    return (sentence, rest) if len(rest) else None
+
+
+class SentencesOfBlocks:
+    """A sentence and its block, of each of several documents.
+
+    A document is cut into blocks of whole sentences, from its first one on, and one of them is drawn. Where the
+    sentence is to be removed and the block has no other, the example is dropped, and the batch is smaller by it.
+
+    Args:
+        shards: the prepared corpus. It has no titles, so that none is put before a block.
+        config: examples in a batch, lengths, share of removed sentences, languages, held-out pairs.
+        seed: of the order of documents.
+
+    Raises:
+        UsageError: no language has two documents.
+    """
+
+    def __init__(self, shards: Shards, config: IctConfig, seed: int) -> None:
+        """Take all documents."""
+        self.shards, self._config = shards, config
+        self._documents = Documents(shards, config, least=1, seed=seed)
+
+    def batch(self, rng: np.random.Generator) -> Clozes:
+        """Return an example of each of several documents.
+
+        Raises:
+            UsageError: nearly every block has one sentence only.
+        """
+        for _ in range(_TRIES):
+            documents = self._documents.draw(self._config.pairs, rng)
+            drawn = [(document, self._example(document, rng)) for document in documents]
+            found = [(document, *example) for document, example in drawn if example is not None]
+            if len(found) >= _LEAST:
+                rows, left, right, removed = zip(*found, strict=True)
+                languages = tuple(map(self.shards.language_of, rows))
+                return Clozes(left, right, np.asarray(rows, np.int64), languages, np.asarray(removed))
+        raise UsageError(
+            f"nearly all documents of the corpus {self.shards.folder} are one sentence, which leaves nothing when it "
+            "is taken out; type --set method.mask_rate=0.5, or take a corpus of longer texts"
+        )
+
+    def held_out(self) -> Sequence[Pairs]:
+        """Return neighbouring sentences of documents that are never trained on."""
+        return self._documents.held_out()
+
+    def state(self) -> Mapping[str, Json]:
+        """Return where each language stands."""
+        return self._documents.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._documents.restore(state)
+
+    def _example(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids, bool] | None:
+        """Draw a block, a sentence of it and whether that is removed; read them."""
+        first, end = self._block(document, rng)
+        query = int(rng.integers(end - first))
+        removed = bool(rng.random() < self._config.mask_rate)
+        if removed and end - first == 1:
+            return None
+        sentences = [self.shards.take(document, at) for at in range(first, end)]
+        starts = np.cumsum([0, *map(len, sentences)])[:-1].tolist()
+        made = cloze(np.concatenate(sentences), starts, query, remove=removed)
+        assert made is not None  # noqa: S101 (a block of several sentences has something left)
+        sentence, block = made
+        special = self.shards.special
+        return (
+            framed(sentence, special, self._config.sentence_tokens),
+            framed(block, special, self._config.block_tokens),
+            removed,
+        )
+
+    def _block(self, document: int, rng: np.random.Generator) -> Bounds:
+        """Draw a block of a document, all alike."""
+        lengths = self.shards.sentence_lengths(range(document, document + 1))
+        blocks = pack_sentences(lengths, self._config.block_tokens - _FRAME)
+        return blocks[int(rng.integers(len(blocks)))]

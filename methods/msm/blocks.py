@@ -1,0 +1,128 @@
+"""From documents to blocks of units: what msm's batches are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.data.shards import Shards
+from bench.encoding.packed import Ids
+from bench.errors import UsageError
+from bench.training.batches import Pairs
+from bench.training.units import Bounds, read_unit, serving, units_of
+from bench.training.views import Documents
+from bench.types import Json
+from methods.msm.config import MsmConfig
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A block of each of several documents.
+
+    Args:
+        units: token ids of all units, block after block, in the order of their documents.
+        sizes: units of each block, int64 `[b]`.
+        documents: number of the document of each block, int64 `[b]`, all different.
+        languages: b codes.
+    """
+
+    units: Sequence[Ids]
+    sizes: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.int64]
+    languages: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Number of blocks."""
+        return len(self.sizes)
+
+    @property
+    def of_units(self) -> npt.NDArray[np.int64]:
+        """Number of the document of each unit, int64 `[units]`."""
+        return np.repeat(self.documents, self.sizes)
+
+
+def blocks_of(units: Sequence[Bounds], size: int, least: int) -> list[tuple[Bounds, ...]]:
+    """Cut a document's units into blocks of `size`, and an end of at least `least`; a shorter end is left out.
+
+    Source: MSM's code, which leaves every end out (`least` equal to `size`).
+    """
+    cut = [tuple(units[at : at + size]) for at in range(0, len(units), size)]
+    return [block for block in cut if len(block) >= least]
+
+
+class DocumentBlocks:
+    """Draws documents, and one block of each.
+
+    One block a document, so that no other document of a batch is in truth the same one. Which block is drawn by lot.
+
+    Args:
+        shards: the prepared corpus.
+        config: how units, blocks and batches are made.
+        seed: of the order of documents.
+
+    Raises:
+        UsageError: no language has two documents that are long enough.
+    """
+
+    def __init__(self, shards: Shards, config: MsmConfig, seed: int) -> None:
+        """Find the documents of enough units."""
+        self.shards, self._config = shards, config
+        least, enough = (
+            config.min_doc_sentences,
+            partial(serving, shards, most=config.sentence_tokens, pack=config.pack),
+        )
+        try:
+            self._documents = Documents(shards, config, least, seed, lambda language: enough(language, least=least))
+        except UsageError as error:
+            raise UsageError(
+                f"{error}; msm asks for at least {least} units of up to {config.sentence_tokens} tokens in a document: "
+                "lower method.min_doc_sentences or method.sentence_tokens"
+            ) from error
+
+    def batch(self, rng: np.random.Generator) -> Blocks:
+        """Return a block of each of several documents."""
+        return self._read([(one, self._draw(one, rng)) for one in self._documents.draw(self._config.documents, rng)])
+
+    def held_out(self) -> Sequence[Pairs]:
+        """Return neighbouring sentences, as every method is probed."""
+        return self._documents.held_out()
+
+    def held_blocks(self) -> list[Blocks]:
+        """Return the first blocks of documents that are never trained on, a batch a language; always the same."""
+        batches = []
+        for documents in self._documents.held.values():
+            first = [(one, blocks[0]) for one in documents if (blocks := self._blocks(one))][: self._config.documents]
+            if len(first) > 1:
+                batches.append(self._read(first, seen=False))
+        return batches
+
+    def state(self) -> Mapping[str, Json]:
+        """Return where each language stands."""
+        return self._documents.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._documents.restore(state)
+
+    def _blocks(self, document: int) -> list[tuple[Bounds, ...]]:
+        config = self._config
+        units = units_of(self.shards, document, config.sentence_tokens, config.pack)
+        return blocks_of(units, config.doc_sentences, config.min_doc_sentences)
+
+    def _draw(self, document: int, rng: np.random.Generator) -> tuple[Bounds, ...]:
+        blocks = self._blocks(document)
+        return blocks[int(rng.integers(len(blocks)))]
+
+    def _read(self, drawn: Sequence[tuple[int, tuple[Bounds, ...]]], *, seen: bool = True) -> Blocks:
+        most = self._config.sentence_tokens
+        return Blocks(
+            [read_unit(self.shards, one, unit, most, seen=seen) for one, block in drawn for unit in block],
+            np.array([len(block) for _, block in drawn], np.int64),
+            np.array([one for one, _ in drawn], np.int64),
+            tuple(self.shards.language_of(one) for one, _ in drawn),
+        )

@@ -1,0 +1,109 @@
+"""The settings of msm."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from bench.config import Config, setting
+from bench.training.config import SHORTEST, DenseConfig, MlmConfig
+
+
+class LossConfig(Config):
+    """Which sentences a masked one is told from."""
+
+    mode: Literal["balanced", "cross_only"] = setting(
+        "balanced",
+        source="MSM, eq. 1; cross_only is a row of its ablation of the loss",
+        help="balanced: from the other sentences of its document too, let off by the bias; cross_only: not from them",
+    )
+
+
+class MsmConfig(DenseConfig):
+    """What decides msm's training, and how its encoder reads texts."""
+
+    mu: float = setting(
+        0.5,
+        ge=0,
+        source="MSM's code: 0.5",
+        help="share of the gap between near and far negatives that is taken off the near ones; 0: none",
+    )
+    loss: LossConfig = LossConfig()
+    doc_layers: int = setting(2, ge=1, source="MSM: two layers", help="layers of the document encoder")
+    doc_sentences: int = setting(
+        32, ge=1, source="MSM: blocks of 32", help="units of a block, which is what the document encoder reads at once"
+    )
+    min_doc_sentences: int = setting(
+        2,
+        ge=1,
+        source="ours: corpora of short documents would lose all; MSM's code drops blocks below 32",
+        help="units of a block at least; shorter documents and ends of documents are left out",
+    )
+    pack: bool = setting(
+        True,
+        source="MSM's code: sentences are packed while they fit",
+        help="a unit is as many sentences as fit into sentence_tokens; false: one sentence",
+    )
+    documents: int = setting(
+        16, ge=2, source="MSM's code: 512 units, 16 documents of 32", help="blocks in a batch, of as many documents"
+    )
+    heads: Literal["separate", "shared", "none"] = setting(
+        "separate",
+        source="MSM: separate heads (its ablation: best)",
+        help="projection heads of predicted and of true sentences, in training alone",
+    )
+    sync_bn: bool = setting(
+        False,
+        source="ours: each process by itself, as MSM's code",
+        help="batch statistics of the heads over all processes; false: over each one's own rows",
+    )
+    share_doc_encoder: Literal["all", "sep_en", "sep_en_head"] = setting(
+        "all",
+        source="MSM: one document encoder for all languages (its ablation: best)",
+        help="sep_en: English has a document encoder of its own; sep_en_head: and heads of its own",
+    )
+    begin: Literal["average", "normal"] = setting(
+        "normal",
+        source="MSM's code: N(0, 0.02²)",
+        help="average: the document encoder begins as the average of the neighbours, and separate heads begin alike",
+    )
+    mask_documents: bool = setting(
+        True,
+        source="MSM: the sentence is masked where it is predicted",
+        help="false: the sentence stays visible, a check for leaks and nothing to train with",
+    )
+    gather_negatives: bool = setting(
+        True,
+        source="MSM's code (nega_gpu), which it leaves off in its best rows; ours: a batch is that of all processes",
+        help="sentences of all processes are candidates; false: of the own process alone",
+    )
+    sentence_tokens: int = setting(
+        64,
+        ge=SHORTEST,
+        source="MSM: 64, the first token among them",
+        help="tokens of a unit, special ones included; a longer sentence is cut",
+    )
+    pairs: int = setting(
+        64,
+        ge=2,
+        source="ours: not used, a batch of msm is made of documents",
+        help="has no meaning here; set documents",
+    )
+    mlm: MlmConfig = MlmConfig()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """Refuse what contradicts itself."""
+        if self.min_doc_sentences > self.doc_sentences:
+            raise ValueError(
+                f"min_doc_sentences is {self.min_doc_sentences} and doc_sentences {self.doc_sentences}; "
+                "no block is that long, lower the former"
+            )
+        if self.share_doc_encoder != "all" and not self.language_pure:
+            raise ValueError(
+                "share_doc_encoder other than all needs batches of one language: set language_pure to true"
+            )
+        if self.pairs != type(self).model_fields["pairs"].default:
+            raise ValueError("pairs has no meaning for msm, whose batches are made of documents; set documents")
+        return self

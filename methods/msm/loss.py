@@ -1,0 +1,133 @@
+"""MSM's loss as pure functions: the own sentence among two kinds of others, those of the document let off by a bias."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch.nn import functional
+
+from bench.training.losses import similarities
+
+Mode = Literal["balanced", "cross_only"]
+Reduction = Literal["mean", "none"]
+
+
+def gap(logits: torch.Tensor, intra: torch.Tensor, cross: torch.Tensor) -> torch.Tensor:
+    """Return by how much each query likes its own document's other sentences more than other documents'.
+
+    `α_i = mean_{j∈I(i)} l_ij − mean_{j∈C(i)} l_ij` (eq. 2), without gradient; 0 where either set is empty.
+
+    Args:
+        logits: `[n, m]`, similarities over the temperature.
+        intra: bool `[n, m]`, I(i): other sentences of the same document.
+        cross: bool `[n, m]`, C(i): sentences of other documents.
+
+    Returns:
+        α `[n]`.
+
+    Source: MSM (arXiv 2302.01626), eq. 2; that it is taken per query is from its code.
+    """
+    fixed = logits.detach()
+    inside, outside = intra.sum(1), cross.sum(1)
+    alpha = (fixed * intra).sum(1) / inside.clamp(min=1) - (fixed * cross).sum(1) / outside.clamp(min=1)
+    return torch.where((inside > 0) & (outside > 0), alpha, torch.zeros_like(alpha))
+
+
+def hierarchical_nce(
+    logits: torch.Tensor,
+    positives: torch.Tensor,
+    intra: torch.Tensor,
+    cross: torch.Tensor,
+    *,
+    mu: float = 0.5,
+    mode: Mode = "balanced",
+) -> torch.Tensor:
+    """Tell each query's own key from the others: `−log e^{l_ii} / (e^{l_ii} + Σ_I e^{l_ij − μα_i} + Σ_C e^{l_ij})`.
+
+    Args:
+        logits: `[n, m]`, similarities over the temperature; finite.
+        positives: place of each query's key, int64 `[n]`.
+        intra: bool `[n, m]`, see `gap`; without the positive.
+        cross: bool `[n, m]`, see `gap`. What is in neither is no candidate.
+        mu: μ, how much of the gap is taken off; 0: other sentences of the document are negatives like any other.
+        mode: `cross_only` leaves the document's own sentences out of the candidates.
+
+    Returns:
+        Losses `[n]`.
+
+    Raises:
+        ValueError: an unknown mode.
+
+    Source: MSM (arXiv 2302.01626), eq. 1, as its code computes it.
+    """
+    if mode not in ("balanced", "cross_only"):
+        raise ValueError(f"found mode {mode!r}, expected balanced or cross_only")
+    adjusted = torch.where(intra, logits - mu * gap(logits, intra, cross)[:, None], logits)
+    own = _own(positives, logits.shape[1])
+    candidates = own | cross | intra if mode == "balanced" else own | cross
+    return functional.cross_entropy(adjusted.masked_fill(~candidates, float("-inf")), positives, reduction="none")
+
+
+def msm_loss(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    documents: torch.Tensor,
+    key_documents: torch.Tensor | None = None,
+    *,
+    first: int = 0,
+    temperature: float = 0.1,
+    mu: float = 0.5,
+    mode: Mode = "balanced",
+    valid: torch.Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> torch.Tensor:
+    """Tell what was predicted for a masked sentence to be that sentence: `hierarchical_nce` over cosines.
+
+    Args:
+        queries: predictions `[n, d]`.
+        keys: sentences `[m, d]`; the key of query i is row `first + i`.
+        documents: number of the document of each query, int64 `[n]`.
+        key_documents: of each key, int64 `[m]`; None where the keys are the queries' own, row by row.
+        first: where the queries' keys begin, when keys of several processes were gathered.
+        temperature: τ > 0.
+        mu: μ.
+        mode: see `hierarchical_nce`.
+        valid: bool `[n]`, rows that are no padding; padding is neither query nor key (rows of one process only).
+        reduction: `mean` over queries, or `none`: `[valid rows]`.
+
+    Returns:
+        A scalar (0 for no query), or the losses.
+
+    Raises:
+        ValueError: τ ≤ 0, an unknown mode or reduction, or `valid` beside gathered keys.
+    """
+    if not temperature > 0:
+        raise ValueError(f"found temperature {temperature}, expected a number > 0")
+    if reduction not in ("mean", "none"):
+        raise ValueError(f"found reduction {reduction!r}, expected mean or none")
+    if valid is not None:
+        if key_documents is not None:
+            raise ValueError("found padding beside gathered keys, expected rows without padding to be gathered")
+        queries, keys, documents = queries[valid], keys[valid], documents[valid]  # selected: NaN there changes nothing
+    logits = similarities(queries, keys, "cos") / temperature  # [n, m]
+    positives = first + torch.arange(len(queries), device=queries.device)
+    intra, cross = relations(documents, documents if key_documents is None else key_documents, positives)
+    losses = hierarchical_nce(logits, positives, intra, cross, mu=mu, mode=mode)
+    if reduction == "none":
+        return losses
+    return losses.mean() if len(losses) else losses.sum()
+
+
+def relations(
+    documents: torch.Tensor, key_documents: torch.Tensor, positives: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return I and C, bool `[n, m]`, from the documents of queries `[n]` and keys `[m]`; neither has the positive."""
+    same = documents[:, None] == key_documents[None]
+    own = _own(positives, len(key_documents))
+    return same & ~own, ~same & ~own
+
+
+def _own(positives: torch.Tensor, keys: int) -> torch.Tensor:
+    """Where each query's key is, bool `[n, m]`."""
+    return positives[:, None] == torch.arange(keys, device=positives.device)

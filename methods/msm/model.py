@@ -1,0 +1,154 @@
+"""What msm trains beside its encoder: a document encoder that predicts masked sentences, and two projection heads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from bench.training.head_pair import HeadPair
+from bench.training.transformer import Layer, Shape, initialise
+from methods.msm.config import MsmConfig
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
+ENGLISH, OTHERS, ALL = "english", "others", "all"
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Which rows each copy of a document reads. Of n sentences in all, there is a copy for each of them.
+
+    Args:
+        index: int64 `[n, l]`: numbers of sentences; n for the mask, n + 1 where there is nothing.
+        slots: place that each copy predicts, int64 `[n]`.
+    """
+
+    index: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int64]
+
+    @staticmethod
+    def of(sizes: Sequence[int], *, masked: bool = True) -> Copies:
+        """One copy for each sentence of documents of these sizes, its own slot masked."""
+        total = sum(sizes)
+        index = np.full((total, max(sizes)), total + 1, np.int64)
+        starts = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)  # of each copy's document
+        slots = np.arange(total) - starts
+        places = np.arange(index.shape[1])[None]
+        there = places < np.repeat(sizes, sizes)[:, None]
+        index[there] = (starts[:, None] + places)[there]
+        if masked:
+            index[np.arange(total), slots] = total
+        return Copies(index, slots)
+
+    def shuffled(self, rng: np.random.Generator) -> Copies:
+        """Return the same with the neighbours of each masked sentence in another order."""
+        index = self.index.copy()
+        for row, slot in zip(index, self.slots.tolist(), strict=True):
+            near = np.flatnonzero(row < len(index) + 1)
+            near = near[near != slot]
+            row[near] = row[rng.permutation(near)]
+        return Copies(index, self.slots)
+
+
+class DocumentEncoder(nn.Module):
+    """Predicts each sentence of a document from the others.
+
+    Args:
+        shape: of its layers.
+        layers: how many.
+        places: sentences that it can read at once.
+        average: begin with predictions that are the average of the neighbours; false: with random ones.
+
+    Source: MSM (arXiv 2302.01626), section 3.2; learned positions, post-norm and N(0, 0.02²) from its code.
+    """
+
+    def __init__(self, shape: Shape, layers: int, places: int, average: bool = False) -> None:
+        super().__init__()
+        self.shape = shape
+        self.mask = nn.Parameter(torch.empty(1, shape.width))
+        self.positions = nn.Parameter(torch.empty(places, shape.width))
+        self.norm = nn.LayerNorm(shape.width, eps=shape.eps)
+        self.dropout = nn.Dropout(shape.dropout)
+        stack = [Layer(shape) for _ in range(layers)]
+        self.layers = nn.ModuleList(stack)
+        initialise(self)
+        if average:
+            for layer in stack:
+                layer.begin_as_average()
+
+    def forward(self, sentences: torch.Tensor, copies: Copies, at_once: int | None = None) -> torch.Tensor:
+        """Return what is predicted at the masked slot of every copy.
+
+        Args:
+            sentences: vectors `[n, d]` of all documents.
+            copies: which of them each copy reads.
+            at_once: copies whose activations are kept at once, the others computed again; None: all.
+
+        Returns:
+            `[n, d]`.
+        """
+        index = torch.from_numpy(copies.index).to(sentences.device)  # [n, l]
+        slots = torch.from_numpy(copies.slots).to(sentences.device)  # [n]
+        table = torch.cat([sentences, self.mask.to(sentences.dtype), sentences.new_zeros(1, sentences.shape[1])])
+        if at_once is None or not torch.is_grad_enabled():
+            return self._predicted(table, index, slots)
+        parts = zip(index.split(at_once), slots.split(at_once), strict=True)
+        return torch.cat([checkpoint(self._predicted, table, *part, use_reentrant=False) for part in parts])
+
+    def operations(self, copies: Copies) -> int:
+        """Multiply-adds of a forward pass; the last layer is computed at the masked slots alone."""
+        count, read = copies.index.shape
+        full = (len(self.layers) - 1) * self.shape.operations(read, read)
+        return int(count) * (full + self.shape.operations(1, read))
+
+    def _predicted(self, table: torch.Tensor, index: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """Run copies `[c, l]` over a table of sentences, mask and nothing, `[n + 2, d]` → `[c, d]`."""
+        nothing = index == len(table) - 1
+        states = self.dropout(self.norm(table[index] + self.positions[: index.shape[1]]))  # [c, l, d]
+        for layer in self.layers[:-1]:
+            states = layer(states, states, nothing)
+        asking = states[torch.arange(len(slots), device=slots.device), slots][:, None]  # [c, 1, d]
+        predicted: torch.Tensor = self.layers[-1](asking, states, nothing)[:, 0]
+        return predicted
+
+
+class MsmModules(nn.Module):
+    """The document encoders and heads of a training, by language.
+
+    Args:
+        config: how many there are, and of what.
+        shape: of the sentence encoder's layers.
+    """
+
+    def __init__(self, config: MsmConfig, shape: Shape) -> None:
+        super().__init__()
+        own, average = config.share_doc_encoder, config.begin == "average"
+        encoders = (ALL,) if own == "all" else (ENGLISH, OTHERS)
+        heads = (ENGLISH, OTHERS) if own == "sep_en_head" else (ALL,)
+        self.documents = nn.ModuleDict(
+            {name: DocumentEncoder(shape, config.doc_layers, config.doc_sentences, average) for name in encoders}
+        )
+        self.heads = nn.ModuleDict(
+            {name: HeadPair(config.heads, shape.width, config.sync_bn, average) for name in heads}
+        )
+
+    def encoder_for(self, language: str) -> DocumentEncoder:
+        """The document encoder of a language."""
+        return _of(self.documents, language, DocumentEncoder)
+
+    def heads_for(self, language: str) -> HeadPair:
+        """The heads of a language."""
+        return _of(self.heads, language, HeadPair)
+
+
+def _of(modules: nn.ModuleDict, language: str, kind: type[ModuleT]) -> ModuleT:
+    """The one of a dictionary that a language uses."""
+    found = modules[ALL if ALL in modules else ENGLISH if language == "en" else OTHERS]
+    assert isinstance(found, kind)  # noqa: S101 (for the type checker)
+    return found

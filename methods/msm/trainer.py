@@ -1,0 +1,174 @@
+"""MSM on one page: blocks → sentences → predictions from their documents → loss; other batches mask tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from bench.data.shards import Shards
+from bench.dense import TrainingJob
+from bench.training.batches import BatchSource, Masked, Mixed
+from bench.training.distributed import gather, offset
+from bench.training.encoder import TrainableEncoder
+from bench.training.loop import fit
+from bench.training.losses import similarities
+from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
+from bench.training.probes import accuracy
+from bench.training.transformer import Shape
+from bench.types import Json
+from bench.workspace import Workspace
+from methods.msm.blocks import Blocks, DocumentBlocks
+from methods.msm.config import MsmConfig
+from methods.msm.loss import msm_loss, relations
+from methods.msm.model import Copies, MsmModules
+
+
+class MsmTrainer:
+    """Trains an encoder so that sentences can be predicted from those around them.
+
+    Args:
+        config: how.
+    """
+
+    def __init__(self, config: MsmConfig) -> None:
+        """Remember it."""
+        self.config = config
+
+    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
+        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
+        config, corpus = self.config, Shards(shards)
+        encoder = TrainableEncoder.begin(start, corpus, config, job)
+        own = MsmModules(config, Shape.of(encoder.model.config)).to(encoder.device)
+        modules: dict[str, nn.Module] = {"msm": own}
+        blocks = DocumentBlocks(corpus, config, job.seed)
+        source: BatchSource[Blocks | Masked] = blocks
+        if config.mlm.probability:
+            modules["mlm"] = MlmHead.for_(encoder)
+            source = Mixed(blocks, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
+
+        def loss(encode: TrainableEncoder, batch: Blocks | Masked) -> tuple[torch.Tensor, Mapping[str, float]]:
+            if isinstance(batch, Blocks):
+                return self.loss(encode, own, batch)
+            head = modules["mlm"]
+            assert isinstance(head, MlmHead)  # noqa: S101 (for the type checker)
+            value = mlm_loss(encode, head, batch)
+            return value, {"mlm_loss": float(value.detach())}
+
+        look = partial(self.look, encoder, own, blocks)
+        return fit(loss, source, encoder, config, job, work, modules=nn.ModuleDict(modules), look=look)
+
+    def loss(
+        self, encode: TrainableEncoder, own: MsmModules, blocks: Blocks
+    ) -> tuple[torch.Tensor, Mapping[str, float]]:
+        """Tell each sentence, predicted from the others of its block, from all other sentences.
+
+        Args:
+            encode: token ids → vectors.
+            own: document encoders and heads.
+            blocks: a block of each of several documents; n units in all.
+
+        Returns:
+            The loss, a scalar, and what to log: the share of predictions nearest to their own sentence among all,
+            among those of the same document (`near_accuracy`) and among it and those of others (`far_accuracy`), and
+            the share that has no sentence of another document to be told from (`without_far`).
+        """
+        config = self.config
+        queries, keys = self.projected(encode, own, blocks)  # each [n, d]
+        documents = torch.from_numpy(blocks.of_units).to(queries.device)
+        every, of_keys, first = keys, documents, 0
+        if config.gather_negatives:
+            every, of_keys, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
+        encode.meter.multiplied(len(queries) * every.numel())
+        loss = msm_loss(
+            queries,
+            every,
+            documents,
+            of_keys,
+            first=first,
+            temperature=config.temperature,
+            mu=config.mu,
+            mode=config.loss.mode,
+        )
+        return loss, _told(queries.detach(), every.detach(), documents, of_keys, first) | {
+            "msm_loss": float(loss.detach())
+        }
+
+    def projected(
+        self,
+        encode: TrainableEncoder,
+        own: MsmModules,
+        blocks: Blocks,
+        change: Callable[[Copies], Copies] = lambda copies: copies,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return predictions and sentences as they are compared, `[n, d]` each.
+
+        Args:
+            encode: token ids → vectors.
+            own: document encoders and heads.
+            blocks: n units in all.
+            change: what is done to the copies that the document encoder reads.
+        """
+        reader, heads = own.encoder_for(blocks.languages[0]), own.heads_for(blocks.languages[0])
+        sentences = encode(blocks.units)  # [n, d]
+        copies = change(Copies.of(blocks.sizes.tolist(), masked=self.config.mask_documents))
+        at_once = None if encode.chunk_tokens is None else max(1, encode.chunk_tokens // copies.index.shape[1])
+        again = 4 / 3 if at_once is not None else 1  # a second forward pass beside forward and twice backward
+        encode.meter.multiplied(reader.operations(copies) * again + heads.operations(2 * len(sentences)))
+        with encode.autocast():
+            predicted = reader(sentences, copies, at_once)
+        queries, keys = heads(predicted.to(sentences.dtype), sentences)
+        return queries, keys
+
+    def look(self, encode: TrainableEncoder, own: MsmModules, blocks: DocumentBlocks) -> Mapping[str, float]:
+        """See on documents that are never trained on whether the order of the neighbours matters.
+
+        Returns:
+            Accuracy with the neighbours as they stand and in another order, and chance; nothing without such documents.
+        """
+        training, rng, held = own.training, np.random.default_rng(0), blocks.held_blocks()
+        own.eval()
+        try:
+            rows = [
+                (self._accuracy(encode, own, one), self._accuracy(encode, own, one, rng), 1 / len(one.units))
+                for one in held
+            ]
+        finally:
+            own.train(training)
+        names = ("context_accuracy", "shuffled_accuracy", "context_chance")
+        return (
+            {name: sum(values) / len(rows) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+            if rows
+            else {}
+        )
+
+    def _accuracy(
+        self, encode: TrainableEncoder, own: MsmModules, blocks: Blocks, rng: np.random.Generator | None = None
+    ) -> float:
+        """Share of predictions nearest to their own sentence; with `rng` the neighbours are shuffled first."""
+        change = (lambda copies: copies) if rng is None else (lambda copies: copies.shuffled(rng))
+        return accuracy(*self.projected(encode, own, blocks, change))
+
+
+def _told(
+    queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor, of_keys: torch.Tensor, first: int
+) -> dict[str, float]:
+    """Return the shares of queries `[n, d]` that are nearest to their own among keys `[m, d]`, by kind of rival."""
+    scores = similarities(queries, keys, "cos")
+    positives = first + torch.arange(len(queries), device=queries.device)
+    near, far = relations(documents, of_keys, positives)
+    beaten = scores >= scores.gather(1, positives[:, None])  # by whom; ties count as misses
+
+    def share(rivals: torch.Tensor) -> float:
+        return float((~(beaten & rivals).any(1)).float().mean())
+
+    return {
+        "accuracy": share(near | far),
+        "near_accuracy": share(near),
+        "far_accuracy": share(far),
+        "without_far": float((~far.any(1)).float().mean()),
+    }

@@ -1,0 +1,65 @@
+"""Quick-Thoughts' loss."""
+
+from __future__ import annotations
+
+import torch
+
+from bench.training.losses import Similarity, similarities
+
+
+def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None = None, first: int = 0) -> torch.Tensor:
+    """Tell which of m consecutive sentences are neighbours of sentences `first` … `first + n − 1`; bool `[n, m]`.
+
+    Args:
+        n: sentences that ask.
+        m: sentences in all.
+        context: how far away a neighbour is at most.
+        documents: which document each of the m is of, `[m]`; sentences of different ones are no neighbours. None: one.
+        first: number of the first one that asks.
+    """
+    device = None if documents is None else documents.device
+    own, every = torch.arange(first, first + n, device=device)[:, None], torch.arange(m, device=device)[None]
+    near = ((own - every).abs() <= context) & (own != every)
+    return near if documents is None else near & (documents[own] == documents[every])
+
+
+def quickthought(
+    f: torch.Tensor,
+    g: torch.Tensor,
+    *,
+    context: int = 1,
+    documents: torch.Tensor | None = None,
+    first: int = 0,
+    temperature: float = 1.0,
+    similarity: Similarity = "dot",
+) -> torch.Tensor:
+    """Tell the neighbours of each sentence from all others.
+
+    `L = −1/n Σ_i Σ_j t_ij log softmax_j(s_ij)`, `s_ij = f_i · g_j / τ`, but `s_ii = 0`; `t_i` is uniform over the
+    neighbours of i. The sentence itself keeps its place among the candidates, with the score 0, as in the public code.
+
+    Args:
+        f: vectors of n consecutive sentences, `[n, d]`.
+        g: the other encoder's vectors of m sentences, `[m, d]`, among them these n.
+        context: how far away a neighbour is at most.
+        documents: which document each of the m is of, `[m]`; None: all of one.
+        first: place of the n among the m.
+        temperature: τ.
+        similarity: `dot` or `cos`.
+
+    Returns:
+        A scalar, float32 or float64.
+
+    Raises:
+        ValueError: a sentence has no neighbour.
+
+    Source: Logeswaran and Lee 2018, section 3, as lajanugen/S2V computes it.
+    """
+    scores = similarities(f, g, similarity) / temperature  # [n, m]
+    near = neighbours(*scores.shape, context=context, documents=documents, first=first).to(scores.device)
+    counts = near.sum(1, keepdim=True)
+    if not bool(counts.all()):
+        raise ValueError("found a sentence without a neighbour, expected at least two consecutive ones of a document")
+    own = torch.arange(first, first + len(f), device=scores.device)[:, None]
+    scores = scores.scatter(1, own, 0.0)
+    return -((near / counts) * scores.log_softmax(1)).sum(1).mean()

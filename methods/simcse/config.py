@@ -1,0 +1,31 @@
+"""The settings of SimCSE."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bench.config import setting
+from bench.training.config import DenseConfig
+
+
+class SimcseConfig(DenseConfig):
+    """What decides SimCSE's training, and how its encoder reads texts."""
+
+    head: Literal["mlp", "none"] = setting(
+        "mlp",
+        source="Gao et al. 2021 (SimCSE), section 6.3: a layer with tanh in training, dropped afterwards",
+        help="what stands between the first token and the loss; it is not kept",
+    )
+    pooling: Literal["mean", "cls"] = setting(
+        "cls",
+        source="Gao et al. 2021 (SimCSE), section 6.3: the first token",
+        help="what stands for a text: the mean over all tokens, or the first token",
+    )
+    temperature: float = setting(
+        0.05, gt=0, source="SimCSE, appendix D: 0.05", help="what cosines are divided by before the softmax"
+    )
+    gather_negatives: bool = setting(
+        True,
+        source="princeton-nlp/SimCSE: sentences of all devices are gathered",
+        help="with several processes, sentences of all of them are negatives",
+    )

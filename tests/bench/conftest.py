@@ -1,0 +1,95 @@
+"""What tests of grids and sweeps share: methods made here beside the installed ones, a training that fails at will."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import bench
+from bench.config import Config, setting
+from bench.dense import Contract, TrainingJob
+from bench.errors import DataError, UsageError
+from bench.plugins import Plugins, load
+from bench.spaces import Space
+from bench.types import Cell, Method, Preset
+
+TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
+
+
+@pytest.fixture
+def tiny() -> Path:
+    """The small BEIR folder of the repository."""
+    return TINY
+
+
+@pytest.fixture
+def with_methods() -> Callable[..., Plugins]:
+    """Load what is installed, and some methods more."""
+
+    def make(*methods: Method) -> Plugins:
+        module = ModuleType("toys")
+        module.bench_methods = bench.hookimpl(lambda: list(methods))  # type: ignore[attr-defined]  # a plugin made here
+        found = load({}, extra=(module,))
+        assert not [broken for broken in found.broken if broken.distribution == "given directly"]
+        return found
+
+    return make
+
+
+class ToyConfig(Config):
+    """Whether the training fails, and how."""
+
+    fault: str = setting("", source="ours: a test", help="what the training raises")
+    pooling: str = setting("mean", source="ours: a test", help="how texts become vectors")
+
+
+@dataclass(frozen=True)
+class ToyTrainer:
+    """A training that leaves the start as it is, or fails."""
+
+    config: ToyConfig
+
+    def train(self, start: Path, shards: Path, job: TrainingJob, work: bench.Workspace) -> dict[str, Any]:
+        """Copy the start."""
+        if self.config.fault == "nan":
+            raise UsageError("the loss of training step 7 is nan")
+        if self.config.fault == "disk":
+            raise DataError(shards, None, "rubbish", "shards")
+        shutil.copytree(start, work.out / "encoder")
+        (work.out / "log.jsonl").write_text('{"step": 0}\n')
+        return {"tokens": job.tokens}
+
+
+def _contract(config: ToyConfig) -> Contract:
+    """As the config says."""
+    return Contract(pooling="cls" if config.pooling == "cls" else "mean")
+
+
+@pytest.fixture
+def dense() -> Callable[..., Method]:
+    """Make a dense method with a grid of cells, and a search space."""
+
+    def make(*cells: Cell, space: Mapping[str, Space] | None = None) -> Method:
+        presets = {"grid": Preset({}, "a paper", "", cells, suite="beir")}
+        return Method(
+            "dense", "1", "", "", ToyConfig, contract=_contract, trainer=ToyTrainer, presets=presets, space=space or {}
+        )
+
+    return make
+
+
+@pytest.fixture
+def small() -> dict[str, Any]:
+    """Of a request: a backbone, a corpus and a task that take no time."""
+    return {
+        "backbone": "scratch:1x16",
+        "corpus": str(TINY / "corpus.jsonl"),
+        "tasks": (str(TINY),),
+        "sets": ("prepare.vocabulary=512", "budget.tokens=10", "data.language=en"),
+    }

@@ -1,0 +1,57 @@
+"""Sentences drawn from a prepared corpus."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.data import samples
+from bench.data.shards import Shards
+from bench.dense import Document
+from bench.sections import PrepareConfig
+from bench.stages import prepare
+from bench.types import Item, Source
+from bench.workspace import Parts, Workspace
+
+TEXTS = {
+    "en": [["The first one stands here.", "So does another: short."], ["A third sentence, alone."]],
+    "sw": [[f"Hii ni sentensi ya {number} kwa mfano wetu." for number in range(40)]],
+}
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
+    """A prepared corpus of two languages."""
+    folder = tmp_path_factory.mktemp("shards")
+    made = [
+        Document(f"{language}-{number}", language, tuple(sentences))
+        for language, texts in TEXTS.items()
+        for number, sentences in enumerate(texts)
+    ]
+    work = Workspace(folder / "out", Parts(folder / "parts"))
+    work.out.mkdir()
+    source: Source[Document] = Source("made", "made/1", (), lambda: iter(made))
+    prepare.run(work, source, None, PrepareConfig(vocabulary=600))
+    return Shards(work.out)
+
+
+def drawn(shards: Shards, most: int, *languages: str) -> list[Item]:
+    """A sample as a list."""
+    return list(samples.source(shards, languages, most).read())
+
+
+def test_all_sentences_where_there_are_few(shards: Shards) -> None:
+    """In the order of the corpus, spelt as they were, under ids that tell language and place."""
+    found = drawn(shards, 100, "en", "sw")
+    wanted = [sentence for texts in TEXTS.values() for one in texts for sentence in one]
+    assert [item.text for item in found] == wanted
+    assert [item.id for item in found[:4]] == ["en:0", "en:1", "en:2", "sw:0"]
+    assert [item.language for item in found] == [samples.language_of(item.id) for item in found]
+
+
+def test_a_lot_is_drawn_without_repetition(shards: Shards) -> None:
+    """The same one again, a part of all, not simply the first."""
+    found, every = drawn(shards, 10, "sw"), drawn(shards, 100, "sw")
+    assert found == drawn(shards, 10, "sw")
+    assert len({item.id for item in found}) == 10
+    assert found == [item for item in every if item in found]
+    assert found != every[:10]

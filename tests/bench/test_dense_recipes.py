@@ -1,0 +1,62 @@
+"""Keys of the start of an encoder: what of a backbone's folder decides them, and whose pooler may be random."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.config import resolve
+from bench.dense import Contract
+from bench.dense_recipes import DenseRecipes
+from bench.graph import Node
+from bench.plugins import load
+from bench.recipes import Recipes
+from bench.store import Store
+from bench.systems import System
+from bench.types import Method
+
+
+@pytest.fixture
+def backbone(tmp_path: Path) -> Path:
+    """A folder with the files of a model (keys read none of them but as bytes), in LaBSE's form."""
+    folder = tmp_path / "backbone"
+    kinds = {"": "Transformer", "1_Pooling": "Pooling", "2_Dense": "Dense"}
+    for place in kinds:
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        (folder / place / "config.json").write_text("{}")
+    said = {"in_features": 8, "out_features": 8, "activation_function": "torch.nn.modules.activation.Tanh"}
+    (folder / "2_Dense" / "config.json").write_text(json.dumps(said))
+    (folder / "2_Dense" / "model.safetensors").write_bytes(b"weights")
+    listed = [{"path": place, "type": f"sentence_transformers.models.{kind}"} for place, kind in kinds.items()]
+    (folder / "modules.json").write_text(json.dumps(listed))
+    return folder
+
+
+def start(tmp_path: Path, method: Method, backbone: Path) -> Node:
+    """The node that makes the encoder's folder of a backbone."""
+    plugins = load()
+    contract = Contract(pooling="pooler")
+    system = System(method.name, replace(method, contract=lambda _: contract), resolve([method])[method.name])
+    recipes = DenseRecipes(Recipes(Store(tmp_path / "store"), plugins, []))
+    return recipes._start(system, str(backbone), contract)
+
+
+def test_the_files_of_modules_decide_too(tmp_path: Path, backbone: Path) -> None:
+    """LaBSE's dense layer lies in a folder of its own; other folders, e.g. of checkpoints, do not matter."""
+    method = load().method("pretrained")
+    before = start(tmp_path, method, backbone).key
+    (backbone / "checkpoint-500").mkdir()
+    (backbone / "checkpoint-500" / "model.safetensors").write_bytes(b"x")
+    assert start(tmp_path, method, backbone).key == before
+    (backbone / "2_Dense" / "model.safetensors").write_bytes(b"other weights")
+    assert start(tmp_path, method, backbone).key != before
+
+
+def test_a_random_pooler_is_never_taken_for_a_trained_one(tmp_path: Path, backbone: Path) -> None:
+    """A method that trains may begin with a random pooler; one that does not has another key, and is refused."""
+    plugins = load()
+    trains, ready = (start(tmp_path, plugins.method(name), backbone) for name in ("crop", "pretrained"))
+    assert trains.key != ready.key

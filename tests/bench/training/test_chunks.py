@@ -1,0 +1,130 @@
+"""Chunks of a language's stream: where they lie, in which order they come, and what is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.data.shards import Shards
+from bench.training.chunks import Chunks, Stream
+from bench.training.config import TrainingConfig
+
+
+def config_of(**changed: Any) -> TrainingConfig:
+    """Mixed batches of languages that are all alike."""
+    values: dict[str, Any] = {"language_exponent": 0.0, "language_pure": False, "probe_pairs": 4, "probe_languages": 2}
+    return TrainingConfig(**{**values, **changed})
+
+
+def tokens_of(shards: Shards, language: str, without: set[int]) -> list[int]:
+    """The stream of a language, sentence by sentence."""
+    return [
+        int(token)
+        for document in shards.documents(language)
+        if document not in without
+        for at in range(shards.sentence_count(document))
+        for token in shards.sentence(document, at)
+    ]
+
+
+@pytest.mark.parametrize("without", [set(), {0}, {1}, {0, 1}, {3, 5}, {29, 60}, {88, 89}])
+def test_a_stream_has_all_documents_but_some(corpus: Path, without: set[int]) -> None:
+    """Against the documents put end to end, the first, the last and neighbouring ones left out."""
+    shards = Shards(corpus)
+    first = shards.documents("en").start
+    left_out = {first + at for at in without}
+    stream, expected = Stream(shards, "en", sorted(left_out)), tokens_of(shards, "en", left_out)
+    assert len(stream) == len(expected)
+    assert stream.read(0, len(stream)).tolist() == expected
+    for start in range(0, len(stream) - 30, 17):
+        assert stream.read(start, 30).tolist() == expected[start : start + 30]
+    with pytest.raises(IndexError, match=f"there are no 2 from {len(stream) - 1} on"):
+        stream.read(len(stream) - 1, 2)
+    with pytest.raises(IndexError, match="from -1 on"):
+        stream.read(-1, 2)
+
+
+def test_an_epoch_cuts_the_stream_once_through(corpus: Path) -> None:
+    """Chunks of an epoch do not overlap, leave less than a chunk at each end, and are cut elsewhere in the next."""
+    config = config_of(language_pure=True, language_exponent=0.0)
+    chunks, length = Chunks(Shards(corpus), config, 32, seed=3), 32
+    rng = np.random.default_rng(0)
+    starts: dict[str, list[int]] = {"en": [], "fi": [], "sw": []}
+    sizes: dict[str, int] = {}
+    for _ in range(90):
+        for chunk in chunks.draw(4, rng):
+            assert chunk.length == length
+            starts[chunk.language].append(chunk.start)
+            sizes[chunk.language] = len(chunk.stream)
+    for language, found in starts.items():
+        size, offset = sizes[language], found[0] % length
+        count = (size - offset) // length
+        assert len(found) > count, "the test needs more than an epoch"
+        assert sorted(found[:count]) == [offset + at * length for at in range(count)]
+        assert found[:count] != sorted(found[:count])
+        assert found[count] % length != offset
+    assert len({found[0] % length for found in starts.values()}) > 1
+
+
+def test_the_seed_decides_the_order(corpus: Path) -> None:
+    """Equal seeds give equal chunks; another one other offsets."""
+
+    def drawn(seed: int) -> list[tuple[str, int]]:
+        chunks = Chunks(Shards(corpus), config_of(), 16, seed).draw(12, np.random.default_rng(0))
+        return [(chunk.language, chunk.start) for chunk in chunks]
+
+    assert drawn(1) == drawn(1)
+    assert [language for language, _ in drawn(1)] == [language for language, _ in drawn(2)]
+    assert drawn(1) != drawn(2)
+
+
+def test_the_state_goes_on_in_the_middle_of_an_epoch(corpus: Path) -> None:
+    """Two numbers a language are enough, whatever was drawn before."""
+    one, rng = Chunks(Shards(corpus), config_of(), 16, 1), np.random.default_rng(0)
+    for _ in range(11):
+        one.draw(7, rng)
+    other = Chunks(Shards(corpus), config_of(), 16, 1)
+    other.restore(one.state())
+    for _ in range(20):
+        lots = rng.bit_generator.state
+        expected = one.draw(7, rng)
+        again = np.random.default_rng(0)
+        again.bit_generator.state = lots
+        assert [(c.language, c.start) for c in other.draw(7, again)] == [(c.language, c.start) for c in expected]
+
+
+def test_languages_are_drawn_alike_each_by_itself(corpus: Path) -> None:
+    """Exponent 0: a third each, mixed in a batch (five standard deviations); pure: one a batch."""
+    chunks, rng = Chunks(Shards(corpus), config_of(), 16, 1), np.random.default_rng(0)
+    batches = [[chunk.language for chunk in chunks.draw(10, rng)] for _ in range(300)]
+    counts = Counter(language for batch in batches for language in batch)
+    assert all(abs(count - 1000) < 5 * np.sqrt(3000 * 2 / 9) for count in counts.values())
+    assert sum(len(set(batch)) > 1 for batch in batches) > 290
+    pure = Chunks(Shards(corpus), config_of(language_pure=True), 16, 1)
+    assert all(len({chunk.language for chunk in pure.draw(10, rng)}) == 1 for _ in range(30))
+
+
+def test_held_out_documents_are_in_no_chunk(corpus: Path) -> None:
+    """Read all of an epoch and more: no sentence of a held-out document is seen, nearly all others are."""
+    shards = Shards(corpus)
+    chunks, rng = Chunks(shards, config_of(), 16, 1), np.random.default_rng(0)
+    held = {int(document) for pairs in chunks.held_out() for document in pairs.documents}
+    assert len(held) == 8
+    for _ in range(400):
+        for chunk in chunks.draw(10, rng):
+            chunk.read(slice(0, chunk.length))
+    total = sum(shards.tokens_of(language) for language in shards.languages)
+    of_held = sum(len(shards.sentence(d, at)) for d in held for at in range(shards.sentence_count(d)))
+    assert shards.distinct_tokens == total - of_held
+
+
+def test_a_language_smaller_than_a_chunk_is_one(corpus: Path) -> None:
+    """Its stream, whole, again and again."""
+    shards = Shards(corpus)
+    drawn = Chunks(shards, config_of(), 100_000, 1).draw(20, np.random.default_rng(0))
+    assert {(chunk.start, chunk.length == len(chunk.stream)) for chunk in drawn} == {(0, True)}
+    assert {chunk.language for chunk in drawn} == set(shards.languages)

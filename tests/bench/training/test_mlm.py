@@ -1,0 +1,261 @@
+"""Masked language modelling: against transformers' own models and losses, and the batches that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+)
+
+from bench.data.shards import Shards
+from bench.dense import Contract, TrainingJob
+from bench.encoding import lm_heads
+from bench.stages import init
+from bench.training.batches import Masked
+from bench.training.config import BlocksConfig, MaskConfig, TrainingConfig
+from bench.training.encoder import TrainableEncoder
+from bench.training.masking import Masking
+from bench.training.mlm import MaskedBlocks, MaskedPairs, MlmHead, masked_prediction, mlm_loss
+from bench.training.views import SentencePairs, two_sentences
+from bench.workspace import Parts, Workspace
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 125,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 60,
+    "initializer_range": 0.2,
+    "pad_token_id": 0,
+}
+MASKED = Masked(
+    [np.array([1, 3, 11, 12, 2]), np.array([1, 20, 2]), np.array([1, 30, 3, 77, 3, 2])],
+    np.array([0, 2, 2, 2]),
+    np.array([1, 2, 3, 4]),
+    np.array([10, 31, 32, 33]),
+)
+"""Four hidden tokens of the first and third of three sequences; one of them was replaced, not masked."""
+JOB = TrainingJob(tokens=100, seed=1, device="cpu", threads=1)
+
+
+def bert() -> PreTrainedModel:
+    """A language model of BERT's family."""
+    return BertForMaskedLM(BertConfig(**SIZES))
+
+
+def xlm() -> PreTrainedModel:
+    """A language model of XLM-R's family, whose head has another LayerNorm guard."""
+    return XLMRobertaForMaskedLM(XLMRobertaConfig(**{**SIZES, "layer_norm_eps": 1e-5}))
+
+
+MODELS = {"bert": bert, "xlm-r": xlm}
+
+
+@pytest.fixture
+def saved(tmp_path: Path, corpus: Path) -> Callable[[str], tuple[Path, PreTrainedModel]]:
+    """Save a language model with random weights, biases too, as a backbone's folder."""
+
+    def make(family: str) -> tuple[Path, PreTrainedModel]:
+        torch.manual_seed(5)
+        model = MODELS[family]()
+        with torch.no_grad():
+            for weight in model.parameters():
+                if weight.ndim == 1:
+                    weight.add_(torch.randn_like(weight) * 0.3)
+        model.save_pretrained(tmp_path / family)
+        PreTrainedTokenizerFast.from_pretrained(corpus / "tokenizer").save_pretrained(tmp_path / family)
+        return tmp_path / family, model.eval()
+
+    return make
+
+
+def begun(backbone: Path, folder: Path, corpus: Path, **changed: Any) -> TrainableEncoder:
+    """Init, and load as a training does, dropout off."""
+    folder.mkdir()
+    init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(backbone), None, Contract(), 0)
+    encoder = TrainableEncoder.begin(folder, Shards(corpus), TrainingConfig(**changed), JOB)
+    encoder.model.eval()
+    return encoder
+
+
+def own_loss(model: PreTrainedModel, masked: Masked) -> torch.Tensor:
+    """Transformers' loss: full logits of a padded batch, cross-entropy at the labelled places."""
+    size = max(map(len, masked.inputs))
+    pad = model.config.pad_token_id or 0
+    ids = torch.full((len(masked), size), pad)
+    real, labels = torch.zeros_like(ids), torch.full_like(ids, -100)
+    for row, sequence in enumerate(masked.inputs):
+        ids[row, : len(sequence)] = torch.as_tensor(np.asarray(sequence))
+        real[row, : len(sequence)] = 1
+    labels[masked.sequence, masked.place] = torch.from_numpy(masked.targets)
+    loss: torch.Tensor = model(input_ids=ids, attention_mask=real, labels=labels).loss
+    return loss
+
+
+@pytest.mark.parametrize("family", list(MODELS))
+def test_a_backbones_own_head_goes_on(
+    saved: Callable[[str], tuple[Path, PreTrainedModel]], family: str, tmp_path: Path, corpus: Path
+) -> None:
+    """Logits at the masked rows alone give the loss that the language model has with its full logits."""
+    backbone, model = saved(family)
+    encoder = begun(backbone, tmp_path / "start", corpus, vocabulary="whole")
+    head = MlmHead.for_(encoder)
+    with torch.no_grad():
+        found, expected = mlm_loss(encoder, head, MASKED), own_loss(model, MASKED)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    (tmp_path / "saved").mkdir()
+    encoder.save(tmp_path / "saved")
+    assert (tmp_path / "start" / lm_heads.FILE).is_file()
+    assert not (tmp_path / "saved" / lm_heads.FILE).exists()
+
+
+def test_the_decoders_bias_is_cropped_with_the_vocabulary(
+    saved: Callable[[str], tuple[Path, PreTrainedModel]], tmp_path: Path, corpus: Path
+) -> None:
+    """The loss is the softmax over the ids that are left, each with its own bias."""
+    backbone, model = saved("bert")
+    encoder = begun(backbone, tmp_path / "start", corpus)
+    kept = encoder.vocabulary
+    assert kept is not None
+    assert len(kept.kept) < 125
+    ids = torch.tensor([[1, 3, 11, 12, 2]])
+    with torch.no_grad():
+        logits = model(input_ids=ids).logits[0, 1].double()
+        one = Masked([ids[0].numpy()], np.array([0]), np.array([1]), np.array([10]))
+        found = mlm_loss(encoder, MlmHead.for_(encoder), one)
+    expected = logits[torch.from_numpy(kept.kept)].logsumexp(0) - logits[10]
+    assert float(found) == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_random_weights_where_the_backbone_has_no_head(start: Path, corpus: Path) -> None:
+    """Small ones; the loss is near that of guessing."""
+    encoder = TrainableEncoder.begin(start, Shards(corpus), TrainingConfig(), JOB)
+    head = MlmHead.for_(encoder)
+    assert 0.01 < float(head.dense.weight.detach().std()) < 0.03
+    assert not head.bias.detach().any()
+    words = Masked(MASKED.inputs, MASKED.sequence, MASKED.place, np.array([10, 31, 32, 33]))
+    loss = float(mlm_loss(encoder, head, words).detach())
+    assert loss == pytest.approx(np.log(len(encoder.embeddings)), abs=0.5)
+
+
+def test_the_head_is_counted(start: Path, corpus: Path) -> None:
+    """By hand: the dense layer and the decoder, at the hidden tokens alone, forward and backward."""
+    encoder = TrainableEncoder.begin(start, Shards(corpus), TrainingConfig(), JOB)
+    head = MlmHead.for_(encoder)
+    encoder.hidden(MASKED.inputs)
+    before = encoder.meter.flops
+    mlm_loss(encoder, head, MASKED)
+    count, width = encoder.embeddings.shape
+    assert encoder.meter.flops - 2 * before == 6 * 4 * width * (width + count)
+
+
+def test_sums_by_sentence_count_sentences_without_hidden_tokens() -> None:
+    """The last of three sentences has none; the sum is still over three."""
+    rows, decoder, bias = torch.randn(2, 3), torch.randn(5, 3), torch.zeros(5)
+    targets, sentence = torch.tensor([1, 4]), torch.tensor([0, 1])
+    losses = torch.nn.functional.cross_entropy(rows @ decoder.T, targets, reduction="sum")
+    found = masked_prediction(rows, targets, decoder, bias, sentence=sentence, sentences=3, reduction="sentence_sum")
+    torch.testing.assert_close(found, losses / 3)
+    none = masked_prediction(rows[:0], targets[:0], decoder, bias)
+    assert float(none) == 0
+
+
+def test_vectors_need_sentence_numbers() -> None:
+    """A sentence says so."""
+    rows = torch.zeros(2, 3)
+    with pytest.raises(ValueError, match="found no sentence numbers"):
+        masked_prediction(rows, torch.zeros(2, dtype=torch.int64), torch.zeros(4, 3), torch.zeros(4), vectors=rows)
+
+
+def test_what_stands_before_moves_the_places(start: Path) -> None:
+    """With embeddings of real words in front, the loss is that of the longer sequences."""
+    encoder = TrainableEncoder.load(start, "cpu")
+    encoder.model.eval()
+    head = MlmHead.for_(encoder)
+    longer = Masked([np.r_[50, 51, one] for one in MASKED.inputs], MASKED.sequence, MASKED.place + 2, MASKED.targets)
+    with torch.no_grad():
+        before = encoder.embeddings[torch.tensor([50, 51])].expand(3, 2, -1)
+        found, expected = mlm_loss(encoder, head, MASKED, before=before), mlm_loss(encoder, head, longer)
+        other = mlm_loss(encoder, head, MASKED)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    assert float(other) != pytest.approx(float(found), abs=1e-6)
+
+
+def test_the_last_layer_is_read_whatever_the_contract_says(start: Path) -> None:
+    """An encoder that is searched by its first layer still models language by its last."""
+    encoder = TrainableEncoder.load(start, "cpu")
+    encoder.model.eval()
+    head = MlmHead.for_(encoder)
+    early = replace(encoder, contract=Contract(layer=1))
+    torch.testing.assert_close(mlm_loss(early, head, MASKED), mlm_loss(encoder, head, MASKED), rtol=0, atol=0)
+
+
+def test_blocks_are_ends_of_documents(corpus: Path) -> None:
+    """Each begins at a sentence and runs on to the end, or to the bound; a batch is of one language, and resumes."""
+    shards, config = Shards(corpus), TrainingConfig()
+    blocks = MaskedBlocks(shards, config, BlocksConfig(tokens=12, sequences=6), 3)
+    rng = np.random.default_rng(0)
+    texts = {
+        language: [[shards.sentence(one, at).tolist() for at in range(shards.sentence_count(one))] for one in documents]
+        for language in shards.languages
+        for documents in [shards.documents(language)]
+    }
+    ends = {
+        language: {
+            tuple(token for sentence in document[at:] for token in sentence)[:10]
+            for document in documents
+            for at in range(len(document))
+        }
+        for language, documents in texts.items()
+    }
+    for _ in range(20):
+        made = blocks.batch(rng)
+        whole = [np.array(sequence) for sequence in made.inputs]
+        for number, place, target in zip(made.sequence, made.place, made.targets, strict=True):
+            whole[number][place] = target
+        found = {tuple(sequence[1:-1].tolist()) for sequence in whole}
+        assert sum(found <= of_language for of_language in ends.values()) == 1
+        assert all(len(sequence) <= 12 and sequence[0] == 1 and sequence[-1] == 2 for sequence in whole)
+    state, place = blocks.state(), rng.bit_generator.state
+    after = blocks.batch(rng)
+    blocks.restore(state)
+    rng.bit_generator.state = place
+    again = blocks.batch(rng)
+    assert all(np.array_equal(a, b) for a, b in zip(after.inputs, again.inputs, strict=True))
+    assert shards.distinct_tokens > 0
+    assert [len(pairs) for pairs in blocks.held_out()] == [len(pairs) for pairs in blocks.held_out()]
+
+
+@pytest.mark.parametrize(("sides", "count"), [("both", 8), ("left", 4), ("right", 4)])
+def test_pairs_stay_as_they_are_beside_their_hidden_tokens(corpus: Path, sides: Any, count: int) -> None:
+    """The masked sequences are those of the sides asked for, in order; the pairs have no mask."""
+    shards, config = Shards(corpus), TrainingConfig(pairs=4)
+    source = MaskedPairs(
+        SentencePairs(shards, config, 1, two_sentences), Masking.of(shards, MaskConfig(mask=0.5)), sides
+    )
+    batch = source.batch(np.random.default_rng(0))
+    assert batch.masked is not None
+    assert (len(batch), len(batch.masked)) == (4, count)
+    whole = [np.array(sequence) for sequence in batch.masked.inputs]
+    for number, place, target in zip(batch.masked.sequence, batch.masked.place, batch.masked.targets, strict=True):
+        whole[number][place] = target
+    left, right = batch.pairs
+    expected = {"both": [*left, *right], "left": [*left], "right": [*right]}[sides]
+    assert all(np.array_equal(a, b) for a, b in zip(whole, expected, strict=True))
+    assert not any(shards.special["mask"] in np.asarray(one) for one in (*left, *right))
+    assert source.shards is shards
+    plain = MaskedPairs(SentencePairs(shards, config, 1, two_sentences), None, sides)
+    assert plain.batch(np.random.default_rng(0)).masked is None

@@ -1,0 +1,172 @@
+"""Training with the ids of the corpus alone: the same as with all, and the others come back as they were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bench.data.shards import Shards
+from bench.dense import TrainingJob
+from bench.training import checkpoint
+from bench.training.config import BlocksConfig, TrainingConfig
+from bench.training.encoder import TrainableEncoder
+from bench.training.loop import fit
+from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
+from bench.training.vocabulary import crop
+from bench.workspace import Parts, Workspace
+
+EMBEDDINGS = "embeddings.word_embeddings.weight"
+JOB = TrainingJob(tokens=900, seed=1, device="cpu", threads=1)
+
+
+def saying(corpus: Path, folder: Path, words: range) -> Path:
+    """Copy a corpus so that it says these words, each at least once, and no others."""
+    folder.mkdir()
+    for path in corpus.iterdir():
+        if path.is_file():
+            (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "tokenizer").mkdir()
+    for path in (corpus / "tokenizer").iterdir():
+        (folder / "tokenizer" / path.name).write_bytes(path.read_bytes())
+    tokens = np.fromfile(corpus / "tokens.bin", "<u2")
+    tokens = np.where(np.isin(tokens, words), tokens, tokens % len(words) + words.start)
+    tokens[: len(words)] = words
+    tokens.astype("<u2").tofile(folder / "tokens.bin")
+    return folder
+
+
+def trained(start: Path, shards: Path, folder: Path, **changed: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Train by masked language modelling, dropout off; return the facts and the log."""
+    values = {"learning_rate": 5e-3, "log_every": 1, "probe_every": 1000, "checkpoint_tokens": 300, **changed}
+    config, corpus = TrainingConfig(**values), Shards(shards)
+    (folder / "out").mkdir(parents=True)
+    torch.manual_seed(0)
+    encoder = TrainableEncoder.begin(start, corpus, config, JOB)
+    for module in encoder.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    for layer in encoder.model.encoder.layer:  # type: ignore[union-attr]  # transformers types no modules
+        layer.attention.self.dropout.p = 0.0
+    torch.manual_seed(0)
+    head = MlmHead.for_(encoder)
+    blocks = MaskedBlocks(corpus, config, BlocksConfig(tokens=20, sequences=4), 1)
+    work = Workspace(folder / "out", Parts(folder / "parts"))
+    facts = fit(
+        lambda encode, masked: (mlm_loss(encode, head, masked), {}), blocks, encoder, config, JOB, work, modules=head
+    )
+    log = [json.loads(line) for line in (folder / "out/log.jsonl").read_text(encoding="utf-8").splitlines()]
+    return facts, log
+
+
+def matrix(folder: Path) -> torch.Tensor:
+    """The token embeddings of an exported encoder."""
+    return load_file(folder / "out/encoder/model.safetensors")[EMBEDDINGS]
+
+
+def test_where_every_id_is_used_nothing_is_cropped(start: Path, corpus: Path, tmp_path: Path) -> None:
+    """The same log, loss for loss, and the same bytes."""
+    shards = saying(corpus, tmp_path / "all", range(5, 125))
+    facts, log = trained(start, shards, tmp_path / "cropped", vocabulary="cropped")
+    others, other = trained(start, shards, tmp_path / "whole", vocabulary="whole")
+    assert len(log) > 5
+    assert log == other
+    assert facts["vocabulary"] is None
+    assert others["vocabulary"] is None
+    torch.testing.assert_close(matrix(tmp_path / "cropped"), matrix(tmp_path / "whole"), rtol=0, atol=0)
+
+
+def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, corpus: Path, tmp_path: Path) -> None:
+    """All of them, and none of the corpus's own words; the export has the whole matrix and its size."""
+    shards = saying(corpus, tmp_path / "less", range(5, 60))
+    facts, _ = trained(start, shards, tmp_path / "run")
+    before, after = load_file(start / "model.safetensors")[EMBEDDINGS], matrix(tmp_path / "run")
+    used = Shards(shards).used_ids()
+    other = np.setdiff1d(np.arange(len(before)), np.r_[used, 0:5])
+    assert len(other) > 30
+    assert facts["vocabulary"] == {"kept": len(before) - len(other), "of": len(before)}
+    torch.testing.assert_close(after[other], before[other], rtol=0, atol=0)
+    changed = (after != before).any(1).numpy()
+    assert changed[used].all()
+    said = json.loads((tmp_path / "run/out/encoder/config.json").read_text(encoding="utf-8"))
+    assert said["vocab_size"] == len(before)
+
+
+def test_vectors_are_the_same_cropped_and_exported(start: Path, corpus: Path, tmp_path: Path) -> None:
+    """Bit for bit, dropout off."""
+    shards = Shards(saying(corpus, tmp_path / "less", range(5, 60)))
+    encoder = TrainableEncoder.begin(start, shards, TrainingConfig(), JOB)
+    assert encoder.vocabulary is not None
+    encoder.model.eval()
+    sentences = [[1, 10, 11, 2], [1, 21, 2], [1, 12, 13, 14, 2]]
+    with torch.no_grad():
+        encoder.embeddings.add_(0.125)
+        inside = encoder(sentences)
+        (tmp_path / "saved").mkdir()
+        encoder.save(tmp_path / "saved")
+        after = encoder(sentences)
+        again = TrainableEncoder.load(tmp_path / "saved", "cpu")
+        again.model.eval()
+        outside = again(sentences)
+    torch.testing.assert_close(outside, inside, rtol=0, atol=0)
+    torch.testing.assert_close(after, inside, rtol=0, atol=0)  # saving leaves it as it was
+    assert len(encoder.embeddings) == len(encoder.vocabulary.kept)
+
+
+def test_an_id_that_was_left_out_is_refused(start: Path, corpus: Path, tmp_path: Path) -> None:
+    """It has no row."""
+    shards = Shards(saying(corpus, tmp_path / "less", range(5, 60)))
+    encoder = TrainableEncoder.begin(start, shards, TrainingConfig(), JOB)
+    with pytest.raises(ValueError, match="found id 70, expected one of the"):
+        encoder([[1, 70, 2]])
+    np.testing.assert_array_equal(encoder.rows(np.array([0, 5])), [0, 5])
+
+
+def test_padding_keeps_its_number(build_xlm: Callable[[], Any], corpus: Path, tmp_path: Path) -> None:
+    """Families that count positions from the padding id give the same vectors after cropping."""
+    model, shards = build_xlm(), Shards(saying(corpus, tmp_path / "less", range(5, 60)))
+    ids = torch.tensor([[2, 10, 11, 3]])
+    with torch.no_grad():
+        before = model(ids).last_hidden_state
+        kept = crop(model, shards)
+        assert kept is not None
+        after = model(torch.from_numpy(kept.rows(ids.numpy()))).last_hidden_state
+    torch.testing.assert_close(after, before, rtol=0, atol=0)
+
+
+def test_checkpoints_keep_which_ids_rows_are(start: Path, corpus: Path, tmp_path: Path) -> None:
+    """The map stands among the tensors."""
+    shards = saying(corpus, tmp_path / "less", range(5, 60))
+    trained(start, shards, tmp_path / "run")
+    found = checkpoint.newest(Parts(tmp_path / "run/parts"))
+    assert found is not None
+    kept = np.union1d(Shards(shards).used_ids(), np.arange(5))
+    np.testing.assert_array_equal(found[0]["vocabulary"].numpy(), kept)
+    assert len(found[0][f"weights/encoder.{EMBEDDINGS}"]) == len(kept)
+
+
+@pytest.fixture
+def build_xlm() -> Callable[[], Any]:
+    """Make a tiny encoder of RoBERTa's family, padding id 1."""
+    from transformers import XLMRobertaConfig, XLMRobertaModel
+
+    def make() -> Any:
+        torch.manual_seed(0)
+        config = XLMRobertaConfig(
+            vocab_size=125,
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=40,
+            pad_token_id=1,
+        )
+        return XLMRobertaModel(config, add_pooling_layer=False).eval()
+
+    return make

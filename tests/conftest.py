@@ -1,0 +1,205 @@
+"""What tests of trainings share: a planted corpus as prepared shards, a tiny encoder, one-call trainings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from bench.dense import Contract, Trainer, TrainingJob
+from bench.stages import init
+from bench.training.determinism import reproducible
+from bench.types import Json
+from bench.workspace import Advance, Parts, Workspace, silent
+
+SPECIAL = {"pad": 0, "cls": 1, "sep": 2, "mask": 3, "unk": 4}
+MARKS = {"pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "unk": "[UNK]"}
+LANGUAGES = {"en": 90, "fi": 60, "sw": 30}
+"""Language → documents. Each has its own words: `TOPICS` topics of `WORDS` words."""
+TOPICS, WORDS = 8, 5
+
+
+def words_of(language: str) -> range:
+    """The ids of a language's words."""
+    first = len(SPECIAL) + list(LANGUAGES).index(language) * TOPICS * WORDS
+    return range(first, first + TOPICS * WORDS)
+
+
+def tokenizer_folder(folder: Path) -> Path:
+    """Write a tokenizer of whole words, which are called `w` and their id."""
+    names = [*MARKS.values(), *(f"w{at}" for language in LANGUAGES for at in words_of(language))]
+    words = Tokenizer(models.WordLevel({name: at for at, name in enumerate(names)}, unk_token=MARKS["unk"]))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    marks = {f"{key}_token": mark for key, mark in MARKS.items()}
+    PreTrainedTokenizerFast(tokenizer_object=words, **marks).save_pretrained(folder)
+    return folder
+
+
+def write_shards(folder: Path, documents: Mapping[str, list[list[list[int]]]]) -> Path:
+    """Write documents (language → documents → sentences → ids) in the agreed layout, by hand."""
+    folder.mkdir(parents=True)
+    every = [document for language in sorted(documents) for document in documents[language]]
+    sentences = [sentence for document in every for sentence in document]
+    np.array([token for sentence in sentences for token in sentence], "<u2").tofile(folder / "tokens.bin")
+    np.save(folder / "sentences.npy", np.cumsum([0, *map(len, sentences)]).astype(np.int64))
+    np.save(folder / "documents.npy", np.cumsum([0, *map(len, every)]).astype(np.int64))
+    rows, first = [], 0
+    for language in sorted(documents):
+        own = documents[language]
+        inside = [sentence for document in own for sentence in document]
+        row = {"language": language, "first": first, "end": first + len(own), "sentences": len(inside)}
+        rows.append({**row, "tokens": sum(map(len, inside))})
+        first += len(own)
+    size = len(SPECIAL) + len(LANGUAGES) * TOPICS * WORDS
+    meta = {"format": 1, "languages": rows, "vocabulary": size, "special": SPECIAL}
+    (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+    tokenizer_folder(folder / "tokenizer")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shards of documents that keep to a topic: sentences of 3 to 6 words out of its five."""
+    rng = np.random.default_rng(7)
+
+    def document(language: str) -> list[list[int]]:
+        first = words_of(language).start + int(rng.integers(TOPICS)) * WORDS
+        return [(first + rng.integers(0, WORDS, rng.integers(3, 7))).tolist() for _ in range(rng.integers(2, 6))]
+
+    documents = {language: [document(language) for _ in range(count)] for language, count in LANGUAGES.items()}
+    return write_shards(tmp_path_factory.mktemp("corpus") / "shards", documents)
+
+
+Start = Callable[[Contract], Path]
+
+
+@pytest.fixture(scope="session")
+def start_of(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Start:
+    """Make, once for each contract, a folder of `scratch:2x16` with random weights, dropout 0.1."""
+    made: dict[Contract, Path] = {}
+
+    def make(contract: Contract) -> Path:
+        if contract not in made:
+            folder = tmp_path_factory.mktemp("start")
+            work = Workspace(folder, Parts(folder.with_name(f"{folder.name}-parts")))
+            init.run(work, "scratch:2x16", corpus / "tokenizer", contract, 3)
+            made[contract] = folder
+        return made[contract]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def start(start_of: Start) -> Path:
+    """The folder whose vectors are unit means."""
+    return start_of(Contract(pooling="mean", normalise=True, similarity="cos"))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training left.
+
+    Args:
+        out: its folder.
+        parts: its checkpoints.
+        facts: what it said.
+    """
+
+    out: Path
+    parts: Path
+    facts: Mapping[str, Json]
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """The lines of its log."""
+        return [json.loads(line) for line in (self.out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+
+    def files(self) -> dict[str, bytes]:
+        """Every file's bytes, by its path."""
+        paths = [path for path in sorted(self.out.rglob("*")) if path.is_file()]
+        return {str(path.relative_to(self.out)): path.read_bytes() for path in paths}
+
+
+@pytest.fixture(scope="session")
+def trained() -> type[Trained]:
+    """The class of what a training left, for other fixtures."""
+    return Trained
+
+
+TrainMethod = Callable[..., Trained]
+
+
+@pytest.fixture
+def train_method(tmp_path: Path, corpus: Path, start_of: Start) -> TrainMethod:
+    """Train the tiny encoder with a method's trainer, on the planted corpus or another one.
+
+    Called again with the same name it goes on from the checkpoints of the first call.
+    """
+
+    def make(
+        name: str,
+        trainer: Trainer,
+        contract: Contract,
+        tokens: int = 1200,
+        seed: int = 1,
+        shards: Path | None = None,
+        advance: Advance = silent,
+    ) -> Trained:
+        out, parts = tmp_path / name / "out", tmp_path / name / "parts"
+        out.mkdir(parents=True, exist_ok=True)
+        job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1)
+        with reproducible(job):
+            facts = trainer.train(start_of(contract), shards or corpus, job, Workspace(out, Parts(parts), advance))
+        return Trained(out, parts, facts)
+
+    return make
+
+
+_RANK = """
+import importlib.util, sys
+import torch
+import torch.distributed as dist
+path, name, folder, rank = sys.argv[1:]
+torch.set_num_threads(1)
+spec = importlib.util.spec_from_file_location("ranked", path)
+module = importlib.util.module_from_spec(spec)
+sys.modules["ranked"] = module
+spec.loader.exec_module(module)
+dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=int(rank), world_size=2)
+torch.save(getattr(module, name)(*torch.load(f"{folder}/given.pt")), f"{folder}/{rank}.pt")
+dist.destroy_process_group()
+"""
+
+
+TwoProcesses = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def two_processes(tmp_path: Path) -> TwoProcesses:
+    """Run a function of a test module in two gloo processes; return what each gave, by rank.
+
+    Arguments and results are tensors, numbers, texts, and lists, tuples or dicts of these.
+    """
+
+    def run(function: Callable[..., Any], *given: Any) -> list[Any]:
+        torch.save(given, tmp_path / "given.pt")
+        place = function.__code__.co_filename, function.__name__, str(tmp_path)
+        ranks = [
+            subprocess.Popen([sys.executable, "-c", _RANK, *place, rank], stderr=subprocess.PIPE, text=True)
+            for rank in "01"
+        ]
+        errors = [process.communicate(timeout=120)[1] for process in ranks]
+        assert not any(process.returncode for process in ranks), "\n".join(errors)
+        return [torch.load(tmp_path / f"{rank}.pt") for rank in "01"]
+
+    return run

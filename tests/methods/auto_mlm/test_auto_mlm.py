@@ -1,0 +1,290 @@
+"""Auto-MLM as a plugin, its two passes, and a training end to end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from bench.config import check_config, check_preset, resolve
+from bench.data.shards import Shards
+from bench.dense import TrainingJob
+from bench.errors import ConfigError
+from bench.promises import method_faults
+from bench.training.batches import Masked, Pairs
+from bench.training.config import TrainingConfig
+from bench.training.encoder import TrainableEncoder
+from bench.training.mlm import MlmHead, PairsAndMasks, mlm_loss
+from bench.training.probes import signs
+from methods.auto_mlm import AUTO_MLM, bench_methods
+from methods.auto_mlm.config import AutoMlmConfig
+from methods.auto_mlm.trainer import AutoMlmTrainer
+
+SMALL: dict[str, Any] = {
+    "pooling": "mean",
+    "pairs": 6,
+    "learning_rate": 5e-3,
+    "log_every": 3,
+    "probe_every": 4,
+    "probe_pairs": 4,
+}
+JOB = TrainingJob(tokens=100, seed=1, device="cpu", threads=1)
+LEFT = [[1, 10, 11, 12, 2], [1, 20, 21, 2], [1, 30, 2]]
+RIGHT = [[1, 13, 14, 2], [1, 22, 23, 24, 2], [1, 31, 32, 2]]
+Encoders = Callable[..., tuple[TrainableEncoder, MlmHead]]
+
+
+def batch(sides: str = "both") -> PairsAndMasks:
+    """Three pairs; the second token of every sequence is hidden."""
+    pairs = Pairs(LEFT, RIGHT, np.arange(3), ("en",) * 3)
+    every = [*LEFT, *RIGHT] if sides == "both" else LEFT
+    inputs = [np.array([one[0], 3, *one[2:]]) for one in every]
+    places = np.ones(len(every), np.int64)
+    masked = Masked(inputs, np.arange(len(every)), places, np.array([one[1] for one in every]))
+    return PairsAndMasks(pairs, masked)
+
+
+@pytest.fixture
+def encoders(start_of: Callable[..., Path], corpus: Path) -> Encoders:
+    """Load the tiny encoder as a training does, dropout off, and a head whose decoder is not even."""
+
+    def make(config: AutoMlmConfig) -> tuple[TrainableEncoder, MlmHead]:
+        encode = TrainableEncoder.begin(start_of(config.contract()), Shards(corpus), config, JOB)
+        encode.model.eval()
+        torch.manual_seed(4)
+        head = MlmHead.for_(encode)
+        with torch.no_grad():
+            encode.embeddings.mul_(20)  # random embeddings are so small that logits hardly differ
+        return encode, head
+
+    return make
+
+
+def value(encode: TrainableEncoder, head: MlmHead | None, given: PairsAndMasks, **changed: Any) -> float:
+    """The loss with some settings changed."""
+    loss, _ = AutoMlmTrainer(AutoMlmConfig(**changed)).loss(head, encode, given)
+    return float(loss.detach())
+
+
+def test_the_method_keeps_its_promises() -> None:
+    """Config, presets, card, one method."""
+    assert check_config(AutoMlmConfig) == []
+    for name, preset in AUTO_MLM.presets.items():
+        assert check_preset(AutoMlmConfig, preset.values) == [], name
+        assert all(check_preset(AutoMlmConfig, {**preset.values, **cell.values}) == [] for cell in preset.cells), name
+        assert f"`{name}`" in AUTO_MLM.card()
+    assert [*bench_methods()] == [AUTO_MLM]
+    own = set(AutoMlmConfig.model_fields) - set(TrainingConfig.model_fields)
+    assert len(own) > 12
+    assert all(f"`{key}`" in AUTO_MLM.card() for key in own)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["method.ctl=false", "method.automlm=false"], "at least one of them is learnt"),
+        (["method.mlm=true"], "set automlm=false"),
+        (["method.margin_sign=minus"], "expected one of standard, printed"),
+        (["method.window=1"], "expected a whole number ≥ 2"),
+        (["method.masking.mask=0"], "expected a number > 0"),
+    ],
+)
+def test_a_wrong_setting_is_a_sentence(given: list[str], message: str) -> None:
+    """What is allowed is told."""
+    with pytest.raises(ConfigError, match=message):
+        resolve([AUTO_MLM], sets=given)
+
+
+def test_without_a_vector_it_is_plain_masked_prediction(encoders: Encoders) -> None:
+    """Zero vectors added give the loss of the same masked sequences without any."""
+    encode, head = encoders(AutoMlmConfig())
+    masked = batch().masked
+    assert masked is not None
+    zero = torch.zeros(6, 16)
+    plain, added = mlm_loss(encode, head, masked), mlm_loss(encode, head, masked, vectors=zero)
+    torch.testing.assert_close(added, plain, rtol=0, atol=0)
+    assert value(encode, head, batch(), ctl=False, automlm=False, mlm=True) == float(plain.detach())
+    assert value(encode, head, batch(), ctl=False) != float(plain.detach())
+
+
+def test_the_first_pass_reads_no_mask_and_the_second_no_vector(encoders: Encoders) -> None:
+    """The sequences of both passes as the encoder gets them."""
+    encode, head = encoders(AutoMlmConfig())
+    seen: list[list[list[int]]] = []
+    object.__setattr__(encode, "_packed", _spy(encode, seen))
+    value(encode, head, batch())
+    assert len(seen) == 2
+    assert not any(3 in one for one in seen[0])
+    assert all(3 in one for one in seen[1])
+    assert seen[0] == [*LEFT, *RIGHT]
+
+
+def _spy(encode: TrainableEncoder, seen: list[list[list[int]]]) -> Callable[..., Any]:
+    """Note what is packed, and pack it."""
+    inner = encode._packed
+
+    def packed(sequences: Any, **given: Any) -> Any:
+        seen.append([[int(token) for token in one] for one in sequences])
+        return inner(sequences, **given)
+
+    return packed
+
+
+def test_a_hidden_token_reaches_the_vector_and_not_the_states(encoders: Encoders) -> None:
+    """Changing it changes v; the second pass's input is the same, so that only v and the target can tell."""
+    encode, head = encoders(AutoMlmConfig())
+    other = [[1, 15, 11, 12, 2], *LEFT[1:]]
+    with torch.no_grad():
+        before, after = encode(LEFT), encode(other)
+        masked = batch("query").masked
+        assert masked is not None
+        hidden = [mlm_loss(encode, head, masked, vectors=torch.zeros(3, 16)) for _ in range(2)]
+        first, second = (mlm_loss(encode, head, masked, vectors=v) for v in (before, after))
+    assert not torch.allclose(before[0], after[0], atol=1e-4)
+    torch.testing.assert_close(before[1:], after[1:], rtol=0, atol=1e-6)
+    torch.testing.assert_close(hidden[0], hidden[1], rtol=0, atol=0)
+    assert abs(float(first - second)) > 1e-5
+
+
+def test_the_vector_is_added_to_the_hidden_rows_before_the_head(encoders: Encoders) -> None:
+    """Written out with full logits: `decoder(head(H_t + v))`, v not normalised, averaged over tokens."""
+    encode, head = encoders(AutoMlmConfig())
+    given = batch()
+    assert given.masked is not None
+    with torch.no_grad():
+        v = encode([*LEFT, *RIGHT])
+        losses = []
+        for row, sequence in enumerate(given.masked.inputs):
+            states, packed = encode.hidden([sequence])
+            logits = head(states[packed.starts[0] + 1] + v[row]) @ encode.embeddings.T + head.bias
+            target = int(encode.rows(given.masked.targets[row : row + 1])[0])
+            losses.append(logits.logsumexp(0) - logits[target])
+    assert value(encode, head, given, ctl=False) == pytest.approx(float(torch.stack(losses).mean()), abs=1e-5)
+
+
+def test_weight_nought_trains_no_head_and_the_parts_add_up(encoders: Encoders) -> None:
+    """λ = 0: no gradient in the decoder's bias; else the total is L_ctl + λ · L_automlm."""
+    encode, head = encoders(AutoMlmConfig())
+    loss, _ = AutoMlmTrainer(AutoMlmConfig(weight=0.0)).loss(head, encode, batch())
+    loss.backward()
+    assert head.bias.grad is not None
+    assert not head.bias.grad.any()
+    ctl, automlm = value(encode, None, batch(), automlm=False), value(encode, head, batch(), ctl=False)
+    assert float(loss.detach()) == pytest.approx(ctl, abs=1e-6)
+    assert value(encode, head, batch(), weight=0.3) == pytest.approx(ctl + 0.3 * automlm, abs=1e-5)
+
+
+@pytest.mark.parametrize("detach", [False, True])
+def test_gradients_flow_through_both_passes(encoders: Encoders, detach: bool) -> None:
+    """The hidden word's own embedding is read by the first pass alone; detached, only the decoder moves it."""
+    encode, head = encoders(AutoMlmConfig())
+    config = AutoMlmConfig(ctl=False, automlm_detach=detach)
+    v: list[torch.Tensor] = []
+    inner = encode.together
+
+    def together(views: Any) -> tuple[torch.Tensor, ...]:
+        parts = inner(views)
+        for part in parts:
+            part.retain_grad()
+            v.append(part)
+        return parts
+
+    object.__setattr__(encode, "together", together)
+    AutoMlmTrainer(config).loss(head, encode, batch())[0].backward()
+    if detach:
+        assert all(part.grad is None for part in v)
+    else:
+        assert all(part.grad is not None and bool(part.grad.any()) for part in v)
+
+
+def test_one_side_reads_the_query_alone(encoders: Encoders) -> None:
+    """The tokens of the other sentence are not hidden, and its vector helps nobody."""
+    encode, head = encoders(AutoMlmConfig())
+    config = AutoMlmConfig(ctl=False, automlm_side="query")
+    loss, _ = AutoMlmTrainer(config).loss(head, encode, batch("query"))
+    masked = batch("query").masked
+    assert masked is not None
+    torch.testing.assert_close(loss, mlm_loss(encode, head, masked, vectors=encode(LEFT)), rtol=0, atol=1e-6)
+
+
+def test_both_passes_count(encoders: Encoders) -> None:
+    """Tokens of the sentences twice; of a training without one of the passes, once."""
+    tokens = sum(map(len, [*LEFT, *RIGHT]))
+    ways: list[tuple[dict[str, Any], int]] = [
+        ({}, 2),
+        ({"automlm": False}, 1),
+        ({"ctl": False, "automlm": False, "mlm": True}, 1),
+    ]
+    for changed, times in ways:
+        config = AutoMlmConfig(**changed)
+        encode, head = encoders(config)
+        AutoMlmTrainer(config).loss(head if config.automlm or config.mlm else None, encode, batch())
+        assert encode.meter.tokens == times * tokens, changed
+
+
+def test_the_vector_gives_hidden_tokens_away(train_method: Callable[..., Any]) -> None:
+    """After as many steps the loss of hidden tokens is lower than without the vector, whose training has one pass."""
+    common = {**SMALL, "ctl": False, "learning_rate": 1e-2, "log_every": 20, "probe_every": 1000}
+    auto = AutoMlmConfig(**common)
+    plain = AutoMlmConfig(**common, automlm=False, mlm=True)
+    found = train_method("auto", AutoMlmTrainer(auto), auto.contract(), tokens=24_000).log[-1]["automlm"]
+    other = train_method("plain", AutoMlmTrainer(plain), plain.contract(), tokens=12_000).log[-1]["mlm"]
+    assert found < other - 0.3
+
+
+def test_it_learns_and_exports_the_encoder_alone(train_method: Callable[..., Any]) -> None:
+    """Held-out pairs are told apart better than at the start; no key of the head is exported."""
+    config = AutoMlmConfig(**{**SMALL, "log_every": 20, "probe_every": 1000})
+    done = train_method("run", AutoMlmTrainer(config), config.contract(), tokens=12_000)
+    assert done.log[-1]["probe"]["accuracy"] > done.log[0]["probe"]["accuracy"]
+    assert done.log[-1]["ctl"] < 0.8 * done.log[1]["ctl"]
+    assert {"ctl", "automlm", "active_hinges", "accuracy"} <= set(done.log[1])
+    with safe_open(done.out / "encoder/model.safetensors", framework="pt") as opened:
+        keys = set(opened.keys())
+    assert not [key for key in keys if not key.startswith(("embeddings.", "encoder."))]
+    assert not (done.out / "encoder/mlm_head.safetensors").exists()
+
+
+@pytest.mark.parametrize("changed", [{}, {"loss": "labse_ams", "automlm_side": "query"}, {"pairing": "dialogue"}])
+def test_a_killed_training_ends_with_the_same_bytes(train_method: Callable[..., Any], changed: dict[str, Any]) -> None:
+    """Killed after a checkpoint and begun again: every file is equal."""
+    config = AutoMlmConfig(**SMALL, checkpoint_tokens=300, **changed)
+    whole = train_method("whole", AutoMlmTrainer(config), config.contract())
+    told: list[float] = []
+
+    def kill(tokens: float) -> None:
+        told.append(tokens)
+        if sum(told) > 700:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        train_method("killed", AutoMlmTrainer(config), config.contract(), advance=kill)
+    again = train_method("killed", AutoMlmTrainer(config), config.contract())
+    assert again.files() == whole.files()
+    assert json.dumps(again.log) == json.dumps(whole.log)
+
+
+def test_saturated_hinges_and_leaks_are_told() -> None:
+    """Three signs; a healthy training has none."""
+    healthy = {"active_hinges": 0.4, "cosine": 0.3, "accuracy": 0.6, "chance": 0.1, "automlm": 3.0}
+    assert signs(healthy) == []
+    for changed, words in (
+        ({"active_hinges": 0.005}, "beyond the margin: 0.50%"),
+        ({"active_hinges": 1.0, "cosine": 0.99}, "every hinge is active"),
+        ({"automlm": 0.01, "accuracy": 0.11}, "the vector spells the sentence"),
+    ):
+        found = signs({**healthy, **changed})
+        assert len(found) == 1, changed
+        assert words in found[0]
+    assert signs({**healthy, "active_hinges": 1.0}) == []  # early in a healthy training
+
+
+def test_promises() -> None:
+    """As the harness holds every plugin to."""
+    assert method_faults(AUTO_MLM) == []

@@ -1,0 +1,124 @@
+"""Auto-MLM's losses: the invariants of eq. 6, and two processes against one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.nn import functional
+
+from bench.training.distributed import average_gradients, gather, offset, rank
+from methods.auto_mlm.loss import additive_margin, hinge
+
+
+def vectors(n: int, d: int = 5, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two sides of n pairs, float64."""
+    chance = torch.Generator().manual_seed(seed)
+    both = torch.randn(2, n, d, generator=chance, dtype=torch.float64)
+    return both[0], both[1]
+
+
+def test_the_hinge_is_its_double_sum() -> None:
+    """Written out, both signs; lengths of vectors change nothing."""
+    a, u = vectors(6)
+    for sign, way in (("standard", 1), ("printed", -1)):
+        terms = [
+            max(
+                0.0,
+                way * 0.1
+                + float(functional.cosine_similarity(a[i], u[j], 0) - functional.cosine_similarity(a[i], u[i], 0)),
+            )
+            for i in range(6)
+            for j in range(6)
+            if i != j
+        ]
+        loss, active = hinge(3 * a, u / 7, margin=0.1, sign="standard" if way > 0 else "printed")
+        assert float(loss) == pytest.approx(sum(terms) / 6, abs=1e-12), sign
+        assert active == pytest.approx(sum(term > 0 for term in terms) / 30)
+
+
+def test_one_pair_has_no_loss() -> None:
+    """There is no negative; nor is there a gradient."""
+    a, u = (side.requires_grad_() for side in vectors(1))
+    loss, active = hinge(a, u)
+    loss.backward()
+    assert (float(loss.detach()), active) == (0, 0)
+    assert a.grad is not None
+    assert not a.grad.any()
+
+
+@pytest.mark.parametrize("n", [2, 5, 9])
+def test_one_point_costs_the_margin_of_every_negative(n: int) -> None:
+    """(N − 1) · margin as it should be, and nothing as printed: there, collapse is an optimum."""
+    same = torch.ones(n, 4, dtype=torch.float64)
+    assert float(hinge(same, 2 * same, margin=0.1)[0]) == pytest.approx((n - 1) * 0.1, abs=1e-12)
+    assert float(hinge(same, 2 * same, margin=0.1, sign="printed")[0]) == 0
+    assert hinge(same, same, margin=0.1)[1] == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_is_never_negative_and_grows_with_the_margin(seed: int) -> None:
+    """Both signs; the printed one is the smaller."""
+    a, u = vectors(8, seed=seed)
+    values = [float(hinge(a, u, margin=margin)[0]) for margin in (0.0, 0.1, 0.5)]
+    printed = float(hinge(a, u, margin=0.1, sign="printed")[0])
+    assert 0 <= printed <= values[0] <= values[1] <= values[2]
+
+
+def test_a_candidate_too_few_is_refused() -> None:
+    """Every anchor has its own."""
+    a, u = vectors(4)
+    with pytest.raises(ValueError, match="found 3 candidates for 4 anchors"):
+        hinge(a, u[:3])
+    with pytest.raises(ValueError, match="whose own begin at 2"):
+        hinge(a, u, first=2)
+
+
+def test_additive_margin_without_a_margin_is_both_cross_entropies() -> None:
+    """And with one, the positive's logit alone is lower."""
+    x, y = vectors(6)
+    logits = 20 * functional.normalize(x, dim=1) @ functional.normalize(y, dim=1).T
+    own = torch.arange(6)
+    expected = functional.cross_entropy(logits, own) + functional.cross_entropy(logits.T, own)
+    assert float(additive_margin(x, y, margin=0.0, scale=20)) == pytest.approx(float(expected), abs=1e-12)
+    lower = logits - 6 * torch.eye(6)
+    expected = functional.cross_entropy(lower, own) + functional.cross_entropy(lower.T, own)
+    assert float(additive_margin(x, y, margin=0.3, scale=20)) == pytest.approx(float(expected), abs=1e-12)
+
+
+def losses(a: torch.Tensor, u: torch.Tensor, weight: torch.Tensor) -> dict[str, torch.Tensor]:
+    """This process's half through a layer, both losses; gradients averaged."""
+    layer = torch.nn.Linear(5, 5, bias=False, dtype=torch.float64)
+    found: dict[str, torch.Tensor] = {}
+    half = slice(rank() * 3, rank() * 3 + 3)
+    for name in ("hinge", "ams"):
+        layer.weight.data.copy_(weight)
+        layer.zero_grad()
+        left, right = layer(a[half]), layer(u[half])
+        first, both = offset(3), (gather(left), gather(right))
+        if name == "hinge":
+            loss = hinge(left, both[1], first=first)[0]
+        else:
+            loss = additive_margin(left, right, margin=0.3, scale=20, gathered=both, first=first)
+        loss.backward()
+        average_gradients(layer.parameters())
+        assert layer.weight.grad is not None
+        found |= {name: loss.detach(), f"{name} grad": layer.weight.grad.clone()}
+    return found
+
+
+def test_two_processes_are_one(two_processes: Callable[..., list[dict[str, torch.Tensor]]]) -> None:
+    """Halves of a batch in two processes: the mean loss and averaged gradient of the joined batch, to 1e-9."""
+    a, u = vectors(6, seed=3)
+    weight = torch.randn(5, 5, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
+    found = two_processes(losses, a, u, weight)
+    for name in ("hinge", "ams"):
+        layer = weight.clone().requires_grad_()
+        left, right = a @ layer.T, u @ layer.T
+        whole = hinge(left, right)[0] if name == "hinge" else additive_margin(left, right, margin=0.3, scale=20)
+        whole.backward()
+        mean = (found[0][name] + found[1][name]) / 2
+        assert float(mean) == pytest.approx(float(whole.detach()), abs=1e-9)
+        for one in found:
+            torch.testing.assert_close(one[f"{name} grad"], layer.grad, rtol=0, atol=1e-9)

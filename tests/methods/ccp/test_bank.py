@@ -1,0 +1,59 @@
+"""Banks: the last rows in order, wrapped around exactly, of the languages that are asked for, without gradients."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+import torch
+
+from bench.training.banks import EMPTY, Ring, TaggedBank
+
+
+@pytest.mark.parametrize("capacity", [1, 4, 7, 30])
+def test_a_ring_holds_the_last_rows_in_order(capacity: int) -> None:
+    """Invariant 7: as a queue of bounded length does, also where a push is longer than the ring."""
+    generator = torch.Generator().manual_seed(capacity)
+    ring, expected = Ring(capacity, 1), deque[float](maxlen=capacity)
+    value = 0
+    for _ in range(40):
+        count = int(torch.randint(0, 10, (), generator=generator))
+        rows = torch.arange(value, value + count, dtype=torch.float32)[:, None]
+        value += count
+        ring.push(rows, torch.arange(count) % 3)
+        expected.extend(rows[:, 0].tolist())
+        found, tags = ring.ordered()
+        assert found[:, 0].tolist() == list(expected)
+        assert len(tags) == len(found)
+
+
+@pytest.mark.parametrize("layout", ["tagged_global", "per_language"])
+def test_rows_of_some_languages_alone(layout: str) -> None:
+    """Asked for some tags, the rest is left out and the order stays."""
+    bank = TaggedBank(6, 1, 3, "tagged_global" if layout == "tagged_global" else "per_language")
+    tags = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
+    bank.push(torch.arange(8.0)[:, None], tags)
+    rows, found = bank.ordered(torch.tensor([2, 0]))
+    expected = {"tagged_global": [2, 3, 5, 6], "per_language": [0, 3, 6, 2, 5]}[layout]
+    assert rows[:, 0].tolist() == expected
+    assert found.tolist() == tags[torch.tensor(expected)].tolist()
+    assert len(bank.ordered(torch.tensor([EMPTY]))[0]) == 0
+
+
+def test_nothing_in_a_bank_has_a_gradient() -> None:
+    """Invariant 3: neither what was pushed with one, nor what comes back; and it is a copy."""
+    bank, rows = TaggedBank(4, 2, 1), torch.ones(2, 2, requires_grad=True)
+    bank.push(rows * 2, torch.zeros(2).long())
+    found = bank.ordered()[0]
+    assert not found.requires_grad
+    assert not any(value.requires_grad for value in bank.state_dict().values())
+    assert [*bank.parameters()] == []
+    with torch.no_grad():
+        rows.fill_(9)
+    assert bank.ordered()[0].tolist() == [[2, 2], [2, 2]]
+
+
+def test_wrong_rows_are_refused() -> None:
+    """Found and expected."""
+    with pytest.raises(ValueError, match=r"found rows \[2, 3\], expected \[n, 2\]"):
+        Ring(4, 2).push(torch.zeros(2, 3))

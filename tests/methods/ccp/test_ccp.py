@@ -1,0 +1,356 @@
+"""CCP as a plugin, its windows, and trained end to end on a planted corpus."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+from scipy.stats import chisquare
+
+from bench.config import check_config, check_preset, resolve
+from bench.data.shards import Shards
+from bench.dense import Contract, TrainingJob
+from bench.errors import ConfigError, UsageError
+from bench.grids import grid_faults, space_faults
+from bench.training.draws import in_a_window
+from bench.training.encoder import TrainableEncoder
+from bench.training.mlm import MlmHead
+from bench.training.probes import signs
+from bench.training.views import SentencePairs
+from methods.ccp import CCP, bench_methods
+from methods.ccp.config import CcpConfig
+from methods.ccp.look import Witnesses, language_accuracy
+from methods.ccp.loss import ccp_loss
+from methods.ccp.trainer import Beside, CcpTrainer
+
+Small = Callable[..., CcpConfig]
+TrainMethod = Callable[..., Any]
+Start = Callable[[Contract], Path]
+
+
+def test_the_method_keeps_its_promises() -> None:
+    """Config, presets, grids, search space, card, one method."""
+    assert check_config(CcpConfig) == []
+    assert [*grid_faults(CCP), *space_faults(CCP)] == []
+    for name, preset in CCP.presets.items():
+        assert check_preset(CcpConfig, preset.values) == [], name
+        assert f"`{name}`" in CCP.card()
+    assert [*bench_methods()] == [CCP]
+
+
+def test_the_card_tells_every_setting() -> None:
+    """Each key stands in it."""
+    keys = [row.key.removeprefix("method.") for row in resolve([CCP])["ccp"].rows() if row.key.startswith("method.")]
+    assert [key for key in keys if f"`{key}`" not in CCP.card()] == []
+
+
+def test_the_grids_are_the_tables() -> None:
+    """24 cells, four of which fail; twelve cells; some numbers by hand."""
+    five = {cell.name: cell for cell in CCP.presets["table5"].cells}
+    six = {cell.name: cell for cell in CCP.presets["table6"].cells}
+    assert (len(five), sum(cell.fails for cell in five.values()), len(six)) == (24, 4, 12)
+    assert [*five["bank+l2+abn,0.1"].reported.values()] == [91.3]
+    assert [*five["bank+l2+bn,1"].reported.values()] == [61.5]
+    assert [*five["bank+l2,0.001"].reported.values()] == [70.3]
+    assert five["bank,0.01"].reported == {}
+    assert dict(five["bank+abn,0.01"].values) == {"l2_norm": False, "temperature": 0.01}
+    assert [*six["window=2,batch=8"].reported.values()] == [84.3]
+    assert [*six["window=5,batch=64"].reported.values()] == [91.3]
+    assert dict(six["window=3,batch=16"].values) == {"window": 3, "pairs": 16}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("method.window=1", "window is 1, expected at least 2 consecutive sentences"),
+        ("method.head.bn=batch", "expected one of asym, train, none, shuffle"),
+        ("method.bank.capacity=0", "expected a whole number ≥ 1"),
+        ("method.abn.order=first", "expected one of eval_first, written"),
+        ("method.mlm.probability=1", "expected a number ≥ 0 and < 1"),
+    ],
+)
+def test_a_wrong_setting_is_a_sentence(given: str, message: str) -> None:
+    """What is allowed is told."""
+    with pytest.raises(ConfigError, match=message):
+        resolve([CCP], sets=[given])
+
+
+def test_a_radius_of_one_is_no_fault() -> None:
+    """Neighbours on either side."""
+    config = resolve([CCP], sets=["method.window=1", "method.window_semantics=radius"])["ccp"].method
+    assert isinstance(config, CcpConfig)
+    assert (config.window, config.window_semantics) == (1, "radius")
+
+
+def test_a_window_of_two_is_the_next_sentence() -> None:
+    """Invariant 12: always neighbours, in both orders alike."""
+    rng = np.random.default_rng(0)
+    pairs = [in_a_window(9, rng, 2) for _ in range(4000)]
+    assert {abs(a - b) for a, b in pairs} == {1}
+    counts = Counter(pairs)
+    assert len(counts) == 16
+    assert chisquare([*counts.values()]).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_in_a_window_every_ordered_pair_is_alike(count: int) -> None:
+    """Invariant 12: χ² over the ordered pairs of a window; a shorter document is its window."""
+    rng = np.random.default_rng(count)
+    counts = Counter(in_a_window(count, rng, 5) for _ in range(6000))
+    assert set(counts) == {(a, b) for a in range(count) for b in range(count) if a != b}
+    assert chisquare([*counts.values()]).pvalue > 1e-3
+
+
+def test_a_long_document_has_every_window_alike() -> None:
+    """Invariant 12: never more than four apart, and as often as the windows that hold both."""
+    rng, count, window = np.random.default_rng(1), 8, 5
+    counts = Counter(in_a_window(count, rng, window) for _ in range(20_000))
+    holding = {
+        (a, b): sum(start <= min(a, b) and max(a, b) < start + window for start in range(count - window + 1))
+        for a in range(count)
+        for b in range(count)
+        if a != b
+    }
+    assert set(counts) == {pair for pair, windows in holding.items() if windows}
+    expected = np.array([holding[pair] for pair in counts]) * 20_000 / (4 * 20)
+    assert chisquare([*counts.values()], expected).pvalue > 1e-3
+
+
+@pytest.fixture
+def trainer(small: Small) -> CcpTrainer:
+    """With the defaults, but small."""
+    return CcpTrainer(small())
+
+
+def test_it_trains_and_exports_the_encoder_alone(trainer: CcpTrainer, train_method: TrainMethod) -> None:
+    """Invariant 11: weights have the names of the start's; what is beside them lies in checkpoints alone."""
+    made = train_method("one", trainer, trainer.config.contract(), tokens=4000)
+    start = safetensors.torch.load_file(made.out / "encoder" / "model.safetensors")
+    assert not [key for key in start if any(part in key for part in ("head", "bank", "ring", "words", "witness"))]
+    (checkpoint, *_) = sorted(made.parts.glob("checkpoint-*.safetensors"))
+    beside = [key for key in safetensors.torch.load_file(checkpoint) if "method" in key and not key.startswith("opt")]
+    for part in ("head.turn", "bank.rings.0.rows", "witnesses.rows", "words.bias"):
+        assert any(key.endswith(part) for key in beside), part
+    assert made.facts["without_gradient"] == []
+    tasks = [("mlm_loss" in line, "contrast_loss" in line) for line in made.log[1:]]
+    assert {(True, False), (False, True)} == set(tasks)
+    last = made.log[-1]["probe"]
+    assert {"language_accuracy", "bn_leak", "bank_agreement"} <= set(last)
+    assert all(math.isfinite(value) for value in last.values())
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.parametrize("order", ["eval_first", "written"])
+def test_a_killed_training_writes_the_same_bytes(small: Small, train_method: TrainMethod, order: str) -> None:
+    """Bank, turn, running statistics and witnesses go through checkpoints."""
+    trainer = CcpTrainer(small(f"method.abn.order={order}"))
+    contract = trainer.config.contract()
+    whole = train_method("whole", trainer, contract, tokens=3000)
+    left = [1700]
+
+    def advance(tokens: int) -> None:
+        left[0] -= tokens
+        if left[0] < 0:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        train_method("cut", trainer, contract, tokens=3000, advance=advance)
+    again = train_method("cut", trainer, contract, tokens=3000)
+    assert again.files() == whole.files()
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        "head.enabled=false",
+        "head.bn=train",
+        "head.bn=none",
+        "head.bn=shuffle",
+        "head.final_bn=true",
+        "head.activation=gelu",
+        "head.bias=false",
+        "bank.enabled=false",
+        "bank.layout=per_language",
+        "bank.language_specific=false",
+        "bank.push=target",
+        "l2_norm=false",
+        "language_pure=false",
+        "language_pure=false inbatch_cross_language=true",
+        "window=2",
+        "window_semantics=radius window=1",
+        "abn.order=written",
+        "reduction=sum",
+        "temperature=0.5",
+    ],
+)
+def test_every_switch_changes_the_training(small: Small, train_method: TrainMethod, sets: str) -> None:
+    """It trains with finite numbers, and to other weights than without (a switch without effect would be none)."""
+    given = [f"method.{one}" for one in sets.split()]
+    config = small("method.mlm.probability=0", *given)
+    made = train_method("switched", CcpTrainer(config), config.contract(), tokens=500)
+    plain = small("method.mlm.probability=0")
+    base = train_method("plain", CcpTrainer(plain), plain.contract(), tokens=500)
+    assert made.facts["loss"] > 0
+    weights = [one.files()["encoder/model.safetensors"] for one in (made, base)]
+    assert weights[0] != weights[1]
+
+
+Parts = tuple[CcpTrainer, Beside, TrainableEncoder, SentencePairs, tuple[str, ...]]
+
+
+@pytest.fixture
+def parts(small: Small, corpus: Path, start_of: Start) -> Callable[..., Parts]:
+    """Make what a step needs, as the trainer does."""
+
+    def make(*sets: str) -> Parts:
+        config = small(*(f"method.{one}" for one in sets))
+        shards = Shards(corpus)
+        job = TrainingJob(tokens=1000, seed=1, device="cpu", threads=1)
+        torch.manual_seed(0)
+        encode = TrainableEncoder.begin(start_of(config.contract()), shards, config, job)
+        beside = Beside(config, 16, len(shards.languages), MlmHead.for_(encode))
+        pairs = SentencePairs(shards, config, 1, partial(in_a_window, window=config.window))
+        return CcpTrainer(config), beside, encode, pairs, tuple(shards.languages)
+
+    return make
+
+
+def test_the_bank_is_fed_after_the_loss(parts: Callable[..., Parts]) -> None:
+    """Invariant 8: the first loss knows of no bank; the second one of all rows of its language."""
+    losses = []
+    for sets in ("bank.push=both", "bank.push=target", "bank.enabled=false"):
+        trainer, beside, encode, pairs, languages = parts(sets)
+        batch = pairs.batch(np.random.default_rng(3))
+        loss, seen = trainer.loss(beside, languages, encode, batch)
+        losses.append(float(loss.detach()))
+        assert seen["candidates"] == 2 * len(batch) - 1
+        held = 0 if beside.bank is None else len(beside.bank.ordered()[0])
+        assert held == {"bank.push=both": 12, "bank.push=target": 6, "bank.enabled=false": 0}[sets]
+        _, seen = trainer.loss(beside, languages, encode, batch)
+        assert seen["candidates"] == 11 + held
+    assert losses[0] == losses[1] == losses[2]
+
+
+def test_the_step_is_the_loss_of_its_parts(parts: Callable[..., Parts]) -> None:
+    """First token's vectors through the head, with windows by row and languages by number, against a direct call."""
+    trainer, beside, encode, pairs, languages = parts("language_pure=false")
+    encode.model.eval()
+    beside.double()
+    for _ in range(3):
+        batch = pairs.batch(np.random.default_rng(3))
+        assert len(set(batch.languages)) > 1
+        tags = torch.tensor([languages.index(one) for one in batch.languages]).repeat(2)
+        with torch.no_grad():
+            left, right = (torch.stack([encode([text])[0] for text in view]).double() for view in batch)
+        assert beside.head is not None
+        assert beside.bank is not None
+        turn, state = int(beside.head.turn), {k: v.clone() for k, v in beside.head.state_dict().items()}
+        z = torch.cat(beside.head(left, right))
+        assert int(beside.head.turn) != turn
+        beside.head.load_state_dict(state)
+        rows, marks = beside.bank.ordered()
+        expected = ccp_loss(z, torch.arange(6).repeat(2), tags, bank=rows, bank_languages=marks, temperature=0.1)
+        beside.float()
+        loss, seen = trainer.loss(beside, languages, encode, batch)
+        beside.double()
+        assert float(loss.detach()) == pytest.approx(float(expected.loss.detach()), abs=1e-4)
+        assert "same_language_mass" not in seen
+
+
+def test_spoilt_rows_of_another_language_change_nothing(parts: Callable[..., Parts]) -> None:
+    """Invariant 2, through the trainer: NaN in the bank's rows of the other languages, value and gradients."""
+    found = []
+    for spoil in (False, True):
+        trainer, beside, encode, pairs, languages = parts()
+        encode.model.eval()
+        batch = pairs.batch(np.random.default_rng(3))
+        own = languages.index(batch.languages[0])
+        assert beside.bank is not None
+        rows = torch.randn(9, 16, generator=torch.Generator().manual_seed(1))
+        tags = torch.arange(9) % 3
+        if spoil:
+            rows[tags != own] = float("nan")
+        beside.bank.push(rows, tags)
+        loss, _ = trainer.loss(beside, languages, encode, batch)
+        loss.backward()
+        assert beside.head is not None
+        weight = beside.head.project.first.weight.grad
+        assert weight is not None
+        found.append((loss.detach(), weight))
+    assert torch.equal(found[0][0], found[1][0])
+    assert torch.equal(found[0][1], found[1][1])
+
+
+def test_rows_of_a_later_step_do_not_reach_back(parts: Callable[..., Parts]) -> None:
+    """Invariant 3: rows pushed after the loss, before the backward pass, change no gradient."""
+    found = []
+    for later in (False, True):
+        trainer, beside, encode, pairs, languages = parts()
+        encode.model.eval()
+        loss, _ = trainer.loss(beside, languages, encode, pairs.batch(np.random.default_rng(3)))
+        if later:
+            assert beside.bank is not None
+            beside.bank.push(torch.full((40, 16), 3.0), torch.zeros(40).long())
+        loss.backward()
+        found.append([weight.grad for weight in encode.model.parameters() if weight.grad is not None])
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
+def test_witnesses_stay_until_their_rows_leave_the_bank() -> None:
+    """Kept from the first push on, replaced by the push that is their rows' last; and what agreement is."""
+    witnesses = Witnesses(tokens=5, width=2, capacity=10)
+    encode: Any = lambda texts: torch.tensor([[float(text[1]), 0.0] for text in texts])  # noqa: E731 (an encoder of one line)
+    assert witnesses.agreement(encode, lambda rows: rows) is None
+    for step, ages in enumerate((0, 4, 8, 0, 4)):
+        texts = [np.array([1, 10 * step + at + 1, 2]) for at in range(2)]
+        witnesses.pushed(texts, torch.tensor([[1.0, 0.0], [0.0, 1.0]]), 4)
+        assert int(witnesses.age) == ages
+        assert witnesses.ids[0, 1] == (1 if step < 3 else 31)
+    assert witnesses.agreement(encode, lambda rows: rows) == pytest.approx(0.5)  # the one agrees, the other is square
+
+
+def test_languages_apart_are_told() -> None:
+    """Two clouds are told apart; one cloud is not."""
+    generator = torch.Generator().manual_seed(0)
+    cloud = torch.randn(200, 6, generator=generator)
+    assert language_accuracy([cloud[:100] + 5, cloud[100:] - 5]) == 1
+    assert 0.3 < language_accuracy([cloud[:100], cloud[100:]]) < 0.7
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"bn_leak": 0.3}, "batch statistics give pairs away: accuracy is 0.30 higher"),
+        ({"bank_agreement": 0.5}, "the bank is stale: its rows have a cosine of 0.50"),
+        ({"sharpest": 0.9995, "candidates": 300.0}, "the temperature does not suit"),
+        ({"sharpest": 0.005, "candidates": 300.0}, "over 300 candidates has a highest probability of 0.0050"),
+        ({"same_language_mass": 0.999, "language_accuracy": 1.0}, "0.999 of the softmax is on the own one"),
+    ],
+)
+def test_signs(values: dict[str, float], sentence: str) -> None:
+    """Each value shows by itself; healthy ones say nothing."""
+    assert [one for one in signs(values) if sentence in one] == signs(values) != []
+    healthy = {"bn_leak": 0.1, "bank_agreement": 0.9, "sharpest": 0.1, "candidates": 300.0}
+    assert signs({**healthy, "same_language_mass": 0.9, "language_accuracy": 1.0}) == []
+
+
+def test_a_folder_that_is_no_encoder_is_refused(tmp_path: Path, corpus: Path, trainer: CcpTrainer) -> None:
+    """As every method does."""
+    (tmp_path / "start").mkdir()
+    job = TrainingJob(tokens=10, seed=0, device="cpu", threads=1)
+    work: Any = None
+    with pytest.raises(UsageError):
+        trainer.train(tmp_path / "start", corpus, job, work)
+    shutil.rmtree(tmp_path / "start")

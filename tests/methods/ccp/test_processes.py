@@ -1,0 +1,109 @@
+"""Two processes on half batches do what one does on the joined batch: loss, gradients, bank (float64)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+import torch
+
+from bench.config import resolve
+from bench.training.distributed import average_gradients, rank, world
+from methods.ccp import CCP
+from methods.ccp.config import CcpConfig
+from methods.ccp.trainer import Beside, CcpTrainer
+
+Step = dict[str, Any]
+CUT = 4  # of seven pairs: processes need not have as many
+LANGUAGES = torch.tensor([0, 1, 0, 1, 1, 0, 0])
+
+
+def step(left: torch.Tensor, right: torch.Tensor, sets: list[str]) -> Step:
+    """Project, hold against all, push; twice. Return loss, gradients and bank of this process."""
+    config = cast("CcpConfig", resolve([CCP], sets=[f"method.{one}" for one in sets])["ccp"].method)
+    torch.manual_seed(0)
+    beside = Beside(config, 4, 2, None).double()
+    assert beside.head is not None
+    assert beside.bank is not None
+    mine = slice(None) if world() == 1 else slice(CUT) if rank() == 0 else slice(CUT, None)
+    trainer, tags, losses = CcpTrainer(config), LANGUAGES[mine], []
+    for _ in range(2):
+        one, other = beside.head(left[mine], right[mine])
+        contrast, _ = trainer.contrast(beside.bank, one, other, tags)
+        loss = trainer.scaled(contrast)
+        loss.backward()
+        losses.append(loss.detach())
+        trainer.push(beside.bank, one, other, tags)
+    average_gradients(beside.parameters())
+    rows, marks = beside.bank.ordered()
+    return {
+        "losses": torch.stack(losses),
+        "gradients": [weight.grad for weight in beside.parameters()],
+        "rows": rows,
+        "marks": marks,
+        "mean": torch.zeros(1) if beside.head.project.norm is None else beside.head.project.norm.running_mean,
+    }
+
+
+def views() -> tuple[torch.Tensor, torch.Tensor]:
+    """Vectors of seven pairs, float64."""
+    generator = torch.Generator().manual_seed(2)
+    left, right = torch.randn(2, 7, 4, dtype=torch.float64, generator=generator)
+    return left, right
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        ["head.bn=none"],
+        ["head.bn=none", "reduction=sum", "inbatch_cross_language=true"],
+        ["head.sync_bn=true"],
+        ["head.sync_bn=true", "abn.order=written", "bank.push=target"],
+    ],
+    ids=",".join,
+)
+def test_two_processes_are_one(two_processes: Callable[..., list[Step]], sets: list[str]) -> None:
+    """Means of losses and gradients, statistics, and the bank's rows (the same on both, in rank order)."""
+    left, right = views()
+    first, second = two_processes(step, left, right, sets)
+    whole = step(left, right, sets)
+    torch.testing.assert_close((first["losses"] + second["losses"]) / 2, whole["losses"], rtol=0, atol=1e-9)
+    for mine, expected in zip(first["gradients"], whole["gradients"], strict=True):
+        torch.testing.assert_close(mine, expected, rtol=0, atol=1e-9)
+    assert torch.equal(first["rows"], second["rows"])
+    assert torch.equal(first["marks"], second["marks"])
+    rows, expected = (one["rows"][one["rows"][:, 0].argsort()] for one in (first, whole))  # ranks come one by one
+    torch.testing.assert_close(rows, expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(first["mean"], whole["mean"], rtol=0, atol=1e-9)
+
+
+def test_statistics_are_each_process_s_own(two_processes: Callable[..., list[Step]]) -> None:
+    """Without `head.sync_bn`, as one process that normalises the halves by themselves."""
+    left, right = views()
+    found = two_processes(step, left, right, [])
+    config = cast("CcpConfig", resolve([CCP])["ccp"].method)
+    for one, mine in zip(found, (slice(CUT), slice(CUT, None)), strict=True):
+        torch.manual_seed(0)
+        head = Beside(config, 4, 2, None).double().head
+        assert head is not None
+        for _ in range(2):
+            head(left[mine], right[mine])
+        assert head.project.norm is not None
+        torch.testing.assert_close(one["mean"], head.project.norm.running_mean, rtol=0, atol=1e-12)
+    assert not torch.allclose(found[0]["mean"], found[1]["mean"])
+
+
+def test_ungathered_negatives_stay_at_home(two_processes: Callable[..., list[Step]]) -> None:
+    """With `gather_negatives=false` each process's first loss is that of its half alone."""
+    left, right = views()
+    sets = ["head.bn=none", "gather_negatives=false"]
+    found = two_processes(step, left, right, sets)
+    config = cast("CcpConfig", resolve([CCP], sets=[f"method.{one}" for one in sets])["ccp"].method)
+    torch.manual_seed(0)
+    beside = Beside(config, 4, 2, None).double()
+    assert beside.head is not None
+    for one, mine, share in zip(found, (slice(CUT), slice(CUT, None)), (8 / 7, 6 / 7), strict=True):
+        near, far = beside.head(left[mine], right[mine])
+        contrast, _ = CcpTrainer(config).contrast(None, near, far, LANGUAGES[mine])
+        torch.testing.assert_close(one["losses"][0], contrast.loss.detach() * share, rtol=0, atol=1e-9)

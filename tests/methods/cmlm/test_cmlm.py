@@ -1,0 +1,142 @@
+"""CMLM: the vector before the sentence, its projections, and a training end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from bench.config import check_config, resolve
+from bench.data.shards import Shards
+from bench.dense import TrainingJob
+from bench.errors import ConfigError
+from bench.promises import method_faults
+from bench.training.batches import Masked, Pairs
+from bench.training.encoder import TrainableEncoder
+from bench.training.mlm import MlmHead, PairsAndMasks
+from methods.cmlm import CMLM, bench_methods
+from methods.cmlm.config import CmlmConfig
+from methods.cmlm.trainer import CmlmTrainer, Projections
+
+SMALL: dict[str, Any] = {
+    "pairs": 6,
+    "projections": 3,
+    "masking": {"mask": 0.3},
+    "learning_rate": 1e-2,
+    "log_every": 10,
+    "probe_every": 50,
+    "probe_pairs": 4,
+}
+LEFT, RIGHT = [[1, 10, 11, 12, 2], [1, 20, 2]], [[1, 13, 14, 2], [1, 21, 22, 2]]
+
+
+def batch(left: list[list[int]]) -> PairsAndMasks:
+    """Two pairs, the first word of each second sentence hidden."""
+    masked = Masked(
+        [np.array([1, 3, 14, 2]), np.array([1, 3, 22, 2])], np.arange(2), np.ones(2, np.int64), np.array([13, 21])
+    )
+    return PairsAndMasks(Pairs(left, RIGHT, np.arange(2), ("en", "en")), masked)
+
+
+@pytest.fixture
+def encode(start: Path, corpus: Path) -> TrainableEncoder:
+    """The tiny encoder, dropout off, with embeddings large enough to tell words apart."""
+    made = TrainableEncoder.begin(start, Shards(corpus), CmlmConfig(), TrainingJob(100, 1, "cpu", 1))
+    made.model.eval()
+    with torch.no_grad():
+        made.embeddings.mul_(20)
+    return made
+
+
+def test_the_method_keeps_its_promises() -> None:
+    """Config, card, one method; a temperature would change nothing."""
+    assert check_config(CmlmConfig) == []
+    assert method_faults(CMLM) == []
+    assert [*bench_methods()] == [CMLM]
+    assert "`projections`" in CMLM.card()
+    with pytest.raises(ConfigError, match="temperature changes nothing in cmlm"):
+        resolve([CMLM], sets=["method.temperature=0.2"])
+
+
+def test_the_first_projection_is_the_vector_itself() -> None:
+    """Of every vector; one projection has no layers; multiply-adds by hand."""
+    vectors = torch.randn(4, 6)
+    made = Projections(6, 5)
+    assert made(vectors).shape == (4, 5, 6)
+    torch.testing.assert_close(made(vectors)[:, 0], vectors, rtol=0, atol=0)
+    assert not torch.allclose(made(vectors)[:, 1], made(vectors)[:, 2])
+    assert made.operations(4) == 4 * (36 + 36 + 6 * 24)
+    lone = Projections(6, 1)
+    torch.testing.assert_close(lone(vectors), vectors[:, None], rtol=0, atol=0)
+    assert lone.operations(4) == 0
+
+
+def test_the_loss_written_out(encode: TrainableEncoder) -> None:
+    """The model over word vectors with the projected ones in front; the hidden token is three places further on."""
+    head, projections = MlmHead.for_(encode), Projections(16, 3)
+    given = batch(LEFT)
+    assert given.masked is not None
+    losses = []
+    with torch.no_grad():
+        for left, sequence, target in zip(LEFT, given.masked.inputs, given.masked.targets, strict=True):
+            front = projections(encode([left]))[0]
+            ids = encode.rows(np.array([2, 2, 2, *sequence]))
+            words = encode.embeddings[torch.from_numpy(ids)]
+            words[:3] = front
+            states, packed = encode.hidden([sequence], before=front[None])
+            plain = encode.model(
+                inputs_embeds=words[None],
+                position_ids=torch.arange(7)[None],
+                bench_packed=packed,
+            ).last_hidden_state[0]
+            torch.testing.assert_close(states, plain, rtol=0, atol=1e-6)
+            logits = head(plain[4]) @ encode.embeddings.T + head.bias
+            losses.append(float(logits.logsumexp(0) - logits[int(encode.rows(np.array([target]))[0])]))
+        found, _ = CmlmTrainer(CmlmConfig()).loss(head, projections, encode, given)
+    assert float(found) == pytest.approx(sum(losses) / 2, abs=1e-5)
+
+
+def test_the_sentence_before_matters_and_learns(encode: TrainableEncoder) -> None:
+    """Another first sentence changes the loss; gradients reach its words, which stand nowhere else."""
+    head, projections = MlmHead.for_(encode), Projections(16, 3)
+    trainer = CmlmTrainer(CmlmConfig())
+    loss, _ = trainer.loss(head, projections, encode, batch(LEFT))
+    other, _ = trainer.loss(head, projections, encode, batch([[1, 40, 41, 2], LEFT[1]]))
+    assert abs(float(loss.detach() - other.detach())) > 1e-6
+    head.requires_grad_(requires_grad=False)
+    vectors: list[torch.Tensor] = []
+    projections.register_forward_hook(lambda _module, given, _made: vectors.append(given[0]))
+    loss, _ = trainer.loss(head, projections, encode, batch(LEFT))
+    grads = torch.autograd.grad(loss, vectors[-1])
+    assert bool(grads[0].abs().sum(1).all())
+
+
+def test_both_passes_and_the_front_count(encode: TrainableEncoder) -> None:
+    """Tokens of the first sentences, and of the second ones with three positions each."""
+    CmlmTrainer(CmlmConfig()).loss(MlmHead.for_(encode), Projections(16, 3), encode, batch(LEFT))
+    assert (encode.meter.tokens, encode.meter.passes) == (8 + 8 + 6, 2)
+
+
+def test_it_learns_exports_the_encoder_alone_and_resumes(train_method: Callable[..., Any]) -> None:
+    """The loss falls; no key of heads or projections; killed and resumed, the same bytes."""
+    config = CmlmConfig(**SMALL, checkpoint_tokens=3000)
+    done = train_method("run", CmlmTrainer(config), config.contract(), tokens=24_000)
+    assert done.log[-1]["loss"] < done.log[1]["loss"] - 0.15
+    with safe_open(done.out / "encoder/model.safetensors", framework="pt") as opened:
+        assert all(key.startswith(("embeddings.", "encoder.")) for key in opened.keys())  # noqa: SIM118 (no mapping)
+    told: list[float] = []
+
+    def kill(tokens: float) -> None:
+        told.append(tokens)
+        if sum(told) > 5000:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        train_method("killed", CmlmTrainer(config), config.contract(), tokens=24_000, advance=kill)
+    again = train_method("killed", CmlmTrainer(config), config.contract(), tokens=24_000)
+    assert again.files() == done.files()

@@ -1,0 +1,161 @@
+"""Contriever's views: contiguous crops of a chunk, with tokens deleted, replaced or masked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.data.shards import Shards
+from bench.errors import UsageError
+from methods.contriever.config import ContrieverConfig
+from methods.contriever.views import Augmentation, CroppedPairs, complement
+
+
+def config_of(**changed: Any) -> ContrieverConfig:
+    """Crops as they are."""
+    values: dict[str, Any] = {"pairs": 8, "queue": 8, "chunk_length": 32, "probe_pairs": 4, "augmentation": "none"}
+    return ContrieverConfig(**{**values, **changed})
+
+
+def stream(shards: Shards, language: str, without: set[int]) -> str:
+    """The tokens of a language as text, a space before and after each."""
+    words = [
+        str(int(token))
+        for document in shards.documents(language)
+        if document not in without
+        for at in range(shards.sentence_count(document))
+        for token in shards.sentence(document, at)
+    ]
+    return " " + " ".join(words) + " "
+
+
+def text(tokens: Any) -> str:
+    """Tokens in the same form."""
+    return " " + " ".join(str(int(token)) for token in tokens) + " "
+
+
+def test_crops_are_contiguous_pieces_of_the_stream(corpus: Path) -> None:
+    """First and last token around them; 5 to 50 % of 32 tokens; languages mixed in a batch."""
+    shards = Shards(corpus)
+    source, rng = CroppedPairs(shards, config_of(), 1), np.random.default_rng(0)
+    held = {int(document) for pairs in source.held_out() for document in pairs.documents}
+    streams = {language: stream(shards, language, held) for language in shards.languages}
+    lengths = set()
+    for _ in range(40):
+        pairs = source.batch(rng)
+        assert len(pairs) == 8
+        for left, right, language in zip(*pairs, pairs.languages, strict=True):
+            for view in (left, right):
+                assert (view[0], view[-1]) == (shards.special["cls"], shards.special["sep"])
+                assert text(view[1:-1]) in streams[language]
+                lengths.add(len(view) - 2)
+    assert (min(lengths), max(lengths)) == (1, 15)
+
+
+def test_the_two_crops_are_independent(corpus: Path) -> None:
+    """Over many chunks lengths of the two do not go together (five standard deviations), and they may overlap."""
+    source, rng = CroppedPairs(Shards(corpus), config_of(), 1), np.random.default_rng(0)
+    views = [pair for _ in range(100) for pair in zip(*source.batch(rng), strict=True)]
+    lengths = np.array([[len(left), len(right)] for left, right in views], float)
+    assert abs(np.corrcoef(lengths.T)[0, 1]) < 5 / np.sqrt(len(views))
+    assert any(text(left[1:-1]) in text(right[1:-1]) for left, right in views if len(left) > 5)
+
+
+def test_the_rest_of_a_chunk_is_the_other_view(corpus: Path) -> None:
+    """views=ict: what is before the crop and what is after it, 32 tokens in all."""
+    shards = Shards(corpus)
+    source, rng = CroppedPairs(shards, config_of(views="ict"), 1), np.random.default_rng(0)
+    held = {int(document) for pairs in source.held_out() for document in pairs.documents}
+    for _ in range(20):
+        pairs = source.batch(rng)
+        for left, right, language in zip(*pairs, pairs.languages, strict=True):
+            assert len(left) + len(right) - 4 == 32
+            crop, rest = left[1:-1], right[1:-1]
+            whole = (np.concatenate([rest[:at], crop, rest[at:]]) for at in range(len(rest) + 1))
+            assert any(text(tokens) in stream(shards, language, held) for tokens in whole)
+
+
+def test_the_rest_has_up_to_two_parts() -> None:
+    """At either end there is one; of the whole nothing is left."""
+    assert complement(10, slice(3, 5)) == [slice(0, 3), slice(5, 10)]
+    assert complement(10, slice(0, 5)) == [slice(5, 10)]
+    assert complement(10, slice(5, 10)) == [slice(0, 5)]
+    assert complement(10, slice(0, 10)) == []
+
+
+def test_what_is_read_is_what_counts_as_seen(corpus: Path) -> None:
+    """One batch touches a part of the corpus only."""
+    shards = Shards(corpus)
+    pairs = CroppedPairs(shards, config_of(), 1).batch(np.random.default_rng(0))
+    read = sum(len(view) - 2 for views in pairs for view in views)
+    assert 0 < shards.distinct_tokens < 4 * read
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5, 0.0])
+def test_tokens_are_deleted(corpus: Path, probability: float) -> None:
+    """The rest keeps its order; the share is the probability (five standard deviations)."""
+    augment, rng, tokens = Augmentation(Shards(corpus), "delete", probability), np.random.default_rng(0), np.arange(50)
+    left = [augment(tokens, rng) for _ in range(200)]
+    assert all((np.diff(kept) > 0).all() for kept in left)
+    deleted, bound = 10_000 - sum(map(len, left)), 5 * np.sqrt(10_000 * probability * (1 - probability))
+    assert abs(deleted - 10_000 * probability) <= bound
+
+
+def test_a_token_is_always_left(corpus: Path) -> None:
+    """Though nearly every one is deleted; whole numbers stay whole numbers."""
+    augment, rng = Augmentation(Shards(corpus), "delete", 0.999), np.random.default_rng(0)
+    left = [augment(np.array([7, 8, 9]), rng) for _ in range(300)]
+    assert {len(kept) for kept in left} >= {1}
+    assert min(map(len, left)) == 1
+    assert {kept.dtype for kept in left} == {np.dtype(np.int64)}
+    assert {int(kept[0]) for kept in left} == {7, 8, 9}
+
+
+@pytest.mark.parametrize("kind", ["replace", "mask", "none"])
+def test_tokens_are_replaced(corpus: Path, kind: str) -> None:
+    """By ids of the corpus, never special ones; or by the mask; none are lost."""
+    shards = Shards(corpus)
+    augment, rng, tokens = Augmentation(shards, kind, 0.3), np.random.default_rng(0), np.full(5000, 6)
+    changed = augment(tokens, rng)
+    assert len(changed) == 5000
+    others = changed[changed != 6]
+    if kind == "none":
+        assert not len(others)
+        return
+    assert abs(len(others) - 1500) < 5 * np.sqrt(5000 * 0.3 * 0.7) + 15  # a random id may be the same again
+    if kind == "mask":
+        assert set(others.tolist()) == {shards.special["mask"]}
+    else:
+        assert len(set(others.tolist())) > 50
+        assert not set(others.tolist()) & set(shards.special.values())
+
+
+def test_masking_needs_a_mask(corpus: Path, tmp_path: Path) -> None:
+    """Said before anything is trained."""
+    for path in corpus.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    meta = json.loads((corpus / "meta.json").read_text(encoding="utf-8"))
+    del meta["special"]["mask"]
+    (tmp_path / "meta.json").unlink()
+    (tmp_path / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"has no mask token; type --set method\.augmentation=replace"):
+        CroppedPairs(Shards(tmp_path), config_of(augmentation="mask"), 1)
+    CroppedPairs(Shards(tmp_path), config_of(augmentation="replace"), 1)
+
+
+def test_the_state_goes_on_with_the_next_batch(corpus: Path) -> None:
+    """As `Chunks` does, whose state it is."""
+    one, other = (CroppedPairs(Shards(corpus), config_of(), 1) for _ in range(2))
+    rng = np.random.default_rng(0)
+    for _ in range(15):
+        one.batch(rng)
+    other.restore(json.loads(json.dumps(one.state())))
+    lots = rng.bit_generator.state
+    expected = one.batch(rng)
+    rng.bit_generator.state = lots
+    again = other.batch(rng)
+    assert [[text(view) for view in views] for views in again] == [[text(view) for view in views] for views in expected]

@@ -1,0 +1,250 @@
+"""The inverse cloze task: its examples, its loss, and a training on the planted corpus."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from bench.config import check_config, check_preset, resolve
+from bench.data.shards import DOCUMENTS, META, SENTENCES, TOKENS, Meta, Shards, Stretch
+from bench.dense import Contract
+from bench.errors import ConfigError, UsageError
+from bench.grids import grid_faults, space_faults
+from bench.training.encoder import TrainableEncoder
+from bench.training.probes import signs
+from methods.ict import ICT, bench_methods
+from methods.ict.config import IctConfig
+from methods.ict.trainer import IctTrainer, accuracies, projection
+from methods.ict.views import SentencesOfBlocks, cloze
+
+Train = Callable[..., Any]
+Start = Callable[[Contract], Path]
+SMALL: dict[str, Any] = {
+    "pairs": 8,
+    "block_tokens": 24,
+    "projection_dropout": 0.0,
+    "pooling": "mean",
+    "learning_rate": 5e-3,
+    "log_every": 2,
+    "probe_every": 5,
+    "probe_pairs": 4,
+    "checkpoint_tokens": 200,
+}
+
+
+def config_of(**changed: Any) -> IctConfig:
+    """A config for trainings of a second."""
+    return IctConfig(**{**SMALL, **changed})
+
+
+def written(folder: Path, documents: list[list[int]]) -> Shards:
+    """Documents of one language, by the lengths of their sentences; all ids differ."""
+    special = {"cls": 0, "sep": 1, "pad": 2}
+    lengths = [length for document in documents for length in document]
+    stretch = Stretch("en", 0, len(documents), len(lengths), sum(lengths))
+    (folder / META).write_bytes(Meta((stretch,), 60_000, special).dump())
+    (folder / TOKENS).write_bytes(np.arange(10, 10 + sum(lengths)).astype("<u2").tobytes())
+    np.save(folder / SENTENCES, np.cumsum([0, *lengths]))
+    np.save(folder / DOCUMENTS, np.cumsum([0, *map(len, documents)]))
+    return Shards(folder)
+
+
+def test_the_method_keeps_its_promises() -> None:
+    """Config, presets, search space, card, one method."""
+    assert check_config(IctConfig) == []
+    for name, preset in ICT.presets.items():
+        assert check_preset(IctConfig, preset.values) == [], name
+        assert name in ICT.card()
+    assert [*grid_faults(ICT), *space_faults(ICT)] == []
+    assert [*bench_methods()] == [ICT]
+    assert all(f"`{key}`" in ICT.card() for key in IctConfig.model_fields)
+
+
+@pytest.mark.parametrize("given", ["method.mask_rate=1.5", "method.projection_dim=0", "method.block_tokens=2"])
+def test_a_wrong_setting_is_a_sentence(given: str) -> None:
+    """What is allowed is told."""
+    with pytest.raises(ConfigError, match=r"expected a (whole )?number"):
+        resolve([ICT], sets=[given])
+
+
+def test_a_removed_sentence_leaves_its_place() -> None:
+    """By hand; the block is as long as all less the sentence."""
+    tokens, starts = np.arange(10), [0, 3, 7]
+    made = cloze(tokens, starts, 1, remove=True)
+    assert made is not None
+    assert [part.tolist() for part in made] == [[3, 4, 5, 6], [0, 1, 2, 7, 8, 9]]
+    kept = cloze(tokens, starts, 2, remove=False)
+    assert kept is not None
+    assert [part.tolist() for part in kept] == [[7, 8, 9], list(range(10))]
+    assert cloze(tokens, [0], 0, remove=True) is None
+    assert cloze(tokens, [0], 0, remove=False) is not None
+
+
+def test_examples_are_sentences_of_blocks_of_whole_sentences(tmp_path: Path) -> None:
+    """Of six sentences of five tokens, four fit in a block of 22; a removed one is not in it, its neighbours are."""
+    shards = written(tmp_path, [[5] * 6 for _ in range(40)])
+    source, rng = SentencesOfBlocks(shards, config_of(block_tokens=22), 1), np.random.default_rng(0)
+    lengths = set()
+    for _ in range(60):
+        batch = source.batch(rng)
+        for query, block, document, removed in zip(*batch, batch.documents, batch.removed, strict=True):
+            own = {int(token) for at in range(6) for token in shards.sentence(int(document), at)}
+            sentence, rest = set(query[1:-1].tolist()), block[1:-1].tolist()
+            assert len(sentence) == 5
+            assert sentence <= own
+            assert set(rest) <= own
+            assert bool(sentence & set(rest)) != removed
+            whole = sorted(sentence | set(rest))
+            assert whole == list(range(whole[0], whole[-1] + 1)), "a block is one piece"
+            lengths.add((len(rest), bool(removed)))
+            assert (query[0], query[-1], block[0], block[-1]) == (0, 1, 0, 1)
+    assert lengths == {(15, True), (20, False), (5, True), (10, False)}  # blocks of four, and of two
+
+
+def test_a_tenth_of_the_sentences_stays(tmp_path: Path) -> None:
+    """Within three standard deviations over 10,000; every sentence of a block is as likely."""
+    shards = written(tmp_path, [[2, 2, 2, 2] for _ in range(200)])
+    source, rng = SentencesOfBlocks(shards, config_of(pairs=100), 1), np.random.default_rng(5)
+    kept, total, places = 0, 0, np.zeros(4)
+    for _ in range(100):
+        batch = source.batch(rng)
+        kept, total = kept + int((~batch.removed).sum()), total + len(batch)
+        for query, document in zip(batch.left, batch.documents, strict=True):
+            places[(int(query[1]) - 10 - 8 * int(document)) // 2] += 1
+    assert total == 10_000
+    assert abs(kept / total - 0.1) < 3 * math.sqrt(0.1 * 0.9 / total)
+    assert np.abs(places / total - 0.25).max() < 4 * math.sqrt(0.25 * 0.75 / total)
+
+
+def test_a_block_of_one_sentence_survives_where_it_is_kept(tmp_path: Path) -> None:
+    """Half of the documents are one sentence: nearly all their examples are dropped, and the batch is smaller."""
+    shards = written(tmp_path, [[3], [3, 3]] * 40)
+    source, rng = SentencesOfBlocks(shards, config_of(pairs=20), 1), np.random.default_rng(0)
+    batches = [source.batch(rng) for _ in range(100)]
+    short = [
+        bool(gone)
+        for batch in batches
+        for row, gone in zip(batch.documents, batch.removed, strict=True)
+        if row % 2 == 0
+    ]
+    assert short
+    assert not any(short)
+    assert len(short) == pytest.approx(0.1 * 1000, abs=4 * math.sqrt(1000 * 0.1 * 0.9))
+    assert 2 <= min(map(len, batches)) < 20
+
+
+def test_texts_of_one_sentence_are_refused(tmp_path: Path) -> None:
+    """Rather than drawing for ever; with sentences left in, they will do."""
+    shards = written(tmp_path, [[3]] * 30)
+    with pytest.raises(UsageError, match=r"nearly all documents .* type --set method\.mask_rate=0\.5"):
+        SentencesOfBlocks(shards, config_of(mask_rate=1.0), 1).batch(np.random.default_rng(0))
+    assert len(SentencesOfBlocks(shards, config_of(mask_rate=0.0), 1).batch(np.random.default_rng(0))) == 8
+
+
+def test_long_texts_are_cut(tmp_path: Path) -> None:
+    """A query to `sentence_tokens`; a sentence longer than a block is one by itself, and cut."""
+    shards = written(tmp_path, [[40, 3] for _ in range(30)])
+    config = config_of(mask_rate=0.0, sentence_tokens=12)
+    batch = SentencesOfBlocks(shards, config, 1).batch(np.random.default_rng(0))
+    assert {len(query) for query in batch.left} == {5, 12}
+    assert {len(block) for block in batch.right} == {5, 24}
+
+
+def test_the_loss_is_a_cross_entropy_of_projections(corpus: Path, start_of: Start) -> None:
+    """Written out, without dropout: dot products over all blocks, one direction; gradients reach both sides."""
+    config = config_of()
+    encode = TrainableEncoder.load(start_of(config.contract()), "cpu")
+    encode.model.eval()
+    head = projection(16, 128, 0.0)
+    batch = SentencesOfBlocks(Shards(corpus), config, 1).batch(np.random.default_rng(0))
+    loss, metrics = IctTrainer(config).loss(head, encode, batch)
+    sentences, blocks = (head(encode(view)).detach().double() for view in batch)
+    logits = sentences @ blocks.T
+    expected = (logits.logsumexp(1) - logits.diagonal()).mean()
+    assert float(loss.detach()) == pytest.approx(float(expected), rel=1e-5)
+    assert metrics["block_chance"] == 1 / 8
+    for frozen in (0, 1):
+        encode.model.zero_grad()
+        vectors = [encode(view) for view in batch]
+        vectors[frozen] = vectors[frozen].detach()
+        scores = head(vectors[0]) @ head(vectors[1]).T
+        torch.nn.functional.cross_entropy(scores, torch.arange(8)).backward()
+        assert encode.embeddings.grad is not None
+        assert float(encode.embeddings.grad.abs().sum()) > 0
+
+
+def test_the_projection_is_dense_and_layer_norm() -> None:
+    """128 wide, mean 0 and variance 1 in each row; dropout in training alone."""
+    head = projection(16, 128, 0.5)
+    rows = torch.randn(5, 16)
+    assert bool((head(rows) == 0).any())
+    head.eval()
+    made = head(rows)
+    assert made.shape == (5, 128)
+    torch.testing.assert_close(made.mean(1), torch.zeros(5), atol=1e-5, rtol=0)
+    torch.testing.assert_close(made.var(1, correction=0), torch.ones(5), atol=1e-3, rtol=0)
+
+
+def test_accuracies_by_hand() -> None:
+    """First and third are right; the second's block is second best; the removed ones are the first two."""
+    blocks = torch.eye(4)
+    sentences = torch.tensor([[0.9, 0, 0, 0], [0, 0.5, 0.6, 0], [0, 0, 1.0, 0]])
+    found = accuracies(sentences, blocks, torch.arange(3), torch.tensor([True, True, False]))
+    assert found == {"masked_accuracy": 0.5, "unmasked_accuracy": 1.0, "block_chance": 0.25}
+    tie = accuracies(torch.ones(1, 4), blocks, torch.tensor([2]), torch.tensor([True]))
+    assert tie == {"masked_accuracy": 0.0, "block_chance": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("masked", "unmasked", "says"), [(0.02, 0.99, True), (0.5, 0.99, False), (0.02, 0.3, False)], ids=str
+)
+def test_an_encoder_that_copies_is_warned_of(masked: float, unmasked: float, says: bool) -> None:
+    """Sentences left in are found, others are not."""
+    values: Mapping[str, float] = {"masked_accuracy": masked, "unmasked_accuracy": unmasked, "block_chance": 1 / 64}
+    assert any("only copies are found" in sentence for sentence in signs(values)) == says
+
+
+def test_it_trains(train_method: Train) -> None:
+    """Loss falls on a planted corpus; held-out pairs are told apart better; the projection is not exported."""
+    config = config_of()
+    found = train_method("one", IctTrainer(config), config.contract(), tokens=20_000)
+    losses = [line["loss"] for line in found.log[1:]]
+    assert sum(losses[-5:]) < 0.9 * sum(losses[:5])
+    assert found.log[-1]["probe"]["accuracy"] > found.log[0]["probe"]["accuracy"]
+    assert {"masked_accuracy", "block_chance"} <= set(found.log[-1])
+    assert found.facts["without_gradient"] == []
+    with safe_open(found.out / "encoder" / "model.safetensors", "pt") as file:
+        tensors = {name: file.get_tensor(name).shape for name in file.keys()}  # noqa: SIM118 (no mapping)
+    assert not any(128 in shape for shape in tensors.values())
+
+
+def test_the_seed_decides_all_bytes(train_method: Train) -> None:
+    """The same seed twice, and another one."""
+    config = config_of(projection_dropout=0.1)
+    one, two, three = (
+        train_method(name, IctTrainer(config), config.contract(), seed=seed).files()
+        for name, seed in (("one", 1), ("two", 1), ("three", 2))
+    )
+    assert one == two
+    assert one["encoder/model.safetensors"] != three["encoder/model.safetensors"]
+
+
+def test_the_state_goes_on_with_the_next_batch(corpus: Path) -> None:
+    """Documents already drawn in an epoch do not come again."""
+    one, other = (SentencesOfBlocks(Shards(corpus), config_of(), 1) for _ in range(2))
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        one.batch(rng)
+    other.restore(json.loads(json.dumps(one.state())))
+    lots = rng.bit_generator.state
+    expected = one.batch(rng).documents.tolist()
+    rng.bit_generator.state = lots
+    assert other.batch(rng).documents.tolist() == expected

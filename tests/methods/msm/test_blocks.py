@@ -1,0 +1,100 @@
+"""MSM's blocks: within documents, none too short, and drawn as the config says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.data.shards import Shards
+from bench.errors import UsageError
+from bench.training.units import units_of
+from methods.msm.blocks import DocumentBlocks, blocks_of
+from methods.msm.config import MsmConfig
+
+
+def config_of(**changed: Any) -> MsmConfig:
+    """Small blocks of single sentences."""
+    return MsmConfig(**{"pack": False, "documents": 6, "probe_pairs": 4, "doc_sentences": 3, **changed})
+
+
+def test_blocks_keep_to_their_size_and_drop_short_ends() -> None:
+    """By hand: 7 units in blocks of 3; the end of one is kept, or not."""
+    units = [(at, at + 1) for at in range(7)]
+    assert [len(block) for block in blocks_of(units, 3, 1)] == [3, 3, 1]
+    assert [len(block) for block in blocks_of(units, 3, 2)] == [3, 3]
+    assert blocks_of(units, 32, 32) == []
+    assert [unit for block in blocks_of(units, 3, 1) for unit in block] == units
+    for least in (1, 2, 3):  # blocks of a document never hold more than it has
+        assert sum(map(len, blocks_of(units, 3, least))) <= len(units)
+
+
+def test_a_batch_is_of_one_language_and_one_block_a_document(corpus: Path) -> None:
+    """Units are consecutive units of their document, in order; no block spans two documents, none is held out."""
+    shards, config = Shards(corpus), config_of()
+    source, rng = DocumentBlocks(shards, config, seed=1), np.random.default_rng(0)
+    held = {int(document) for pairs in source.held_out() for document in pairs.documents}
+    assert held
+    sizes: set[int] = set()
+    for _ in range(30):
+        blocks = source.batch(rng)
+        assert len(blocks) == len(set(blocks.documents.tolist())) == 6
+        assert len(set(blocks.languages)) == 1
+        assert not held & set(blocks.documents.tolist())
+        assert len(blocks.units) == blocks.sizes.sum() == len(blocks.of_units)
+        at = 0
+        for document, size in zip(blocks.documents.tolist(), blocks.sizes.tolist(), strict=True):
+            every = [shards.sentence(document, one).tolist() for one in range(shards.sentence_count(document))]
+            mine = [list(unit[1:-1]) for unit in blocks.units[at : at + size]]
+            assert mine in [every[start : start + size] for start in range(0, len(every), 3)]
+            at, sizes = at + size, sizes | {size}
+    assert sizes == {2, 3}
+
+
+def test_short_documents_are_left_out(corpus: Path) -> None:
+    """Faithful blocks are whole blocks; documents too short for one are never drawn."""
+    shards = Shards(corpus)
+    source, rng = DocumentBlocks(shards, config_of(min_doc_sentences=3), seed=1), np.random.default_rng(0)
+    for _ in range(30):
+        assert set(source.batch(rng).sizes.tolist()) == {3}
+    with pytest.raises(UsageError, match=r"at least 32 units of up to 64 tokens.*lower method\.min_doc_sentences"):
+        DocumentBlocks(shards, config_of(doc_sentences=32, min_doc_sentences=32), seed=1)
+
+
+def test_packed_units_decide_who_serves(corpus: Path) -> None:
+    """With room for about two sentences, only documents of two units and more are drawn."""
+    shards = Shards(corpus)
+    source = DocumentBlocks(shards, config_of(pack=True, sentence_tokens=12, documents=4), seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        blocks = source.batch(rng)
+        assert all(len(units_of(shards, one, 12)) >= 2 for one in blocks.documents.tolist())
+        assert max(map(len, blocks.units)) <= 12
+
+
+def test_held_blocks_are_of_held_documents_and_unseen(corpus: Path) -> None:
+    """Always the same, and looking at them does not count as reading the corpus."""
+    shards = Shards(corpus)
+    source = DocumentBlocks(shards, config_of(), seed=1)
+    held = {int(document) for pairs in source.held_out() for document in pairs.documents}
+    batches = source.held_blocks()
+    assert batches
+    assert {int(one) for blocks in batches for one in blocks.documents} <= held
+    assert shards.distinct_tokens == 0
+
+
+def test_a_restored_source_goes_on(corpus: Path) -> None:
+    """State and generator decide the next batch."""
+    shards = Shards(corpus)
+    one, other = (DocumentBlocks(shards, config_of(), seed=1) for _ in range(2))
+    rng = np.random.default_rng(3)
+    for _ in range(9):
+        one.batch(rng)
+    other.restore(one.state())
+    again = np.random.default_rng()
+    again.bit_generator.state = rng.bit_generator.state
+    first, second = one.batch(rng), other.batch(again)
+    assert first.documents.tolist() == second.documents.tolist()
+    assert [list(unit) for unit in first.units] == [list(unit) for unit in second.units]

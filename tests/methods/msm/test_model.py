@@ -1,0 +1,191 @@
+"""MSM's document encoder: what a prediction sees and what it must not."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bench.training.transformer import Layer, Shape
+from methods.msm.config import MsmConfig
+from methods.msm.model import Copies, DocumentEncoder, MsmModules
+
+SHAPE = Shape(width=8, heads=2, inner=12, dropout=0.1, eps=1e-12)
+SIZES = [3, 1, 4, 2]
+ROWS = sum(SIZES)
+
+
+@pytest.fixture
+def reader() -> DocumentEncoder:
+    """A document encoder in float64 without dropout, with weights large enough to see something."""
+    torch.manual_seed(1)
+    made = DocumentEncoder(SHAPE, 2, 5).double().eval()
+    for weight in made.parameters():
+        torch.nn.init.normal_(weight, std=0.5)
+    return made
+
+
+def sentences() -> torch.Tensor:
+    """Vectors of ten sentences."""
+    return torch.randn(ROWS, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+
+
+def sees(reader: DocumentEncoder, copies: Copies) -> torch.Tensor:
+    """Which prediction (row) depends on which sentence (column), bool `[n, n]`."""
+    jacobian = torch.autograd.functional.jacobian(lambda rows: reader(rows, copies), sentences())
+    seen: torch.Tensor = jacobian.abs().amax((1, 3)) > 0
+    return seen
+
+
+def test_copies_are_masked_where_they_predict() -> None:
+    """By hand: documents of two sentences and of one; 3 is the mask, 4 nothing."""
+    copies = Copies.of([2, 1])
+    assert copies.index.tolist() == [[3, 1], [0, 3], [3, 4]]
+    assert copies.slots.tolist() == [0, 1, 0]
+    assert Copies.of([2, 1], masked=False).index.tolist() == [[0, 1], [0, 1], [2, 4]]
+
+
+def test_a_prediction_sees_all_its_document_but_itself(reader: DocumentEncoder) -> None:
+    """Gradients are exactly zero for its own sentence and for other documents, and for no other one."""
+    documents = torch.arange(4).repeat_interleave(torch.tensor(SIZES))
+    same = documents[:, None] == documents[None]
+    assert torch.equal(sees(reader, Copies.of(SIZES)), same & ~torch.eye(ROWS, dtype=torch.bool))
+
+
+def test_without_masking_it_sees_itself(reader: DocumentEncoder) -> None:
+    """The leak check: then the test above must fail."""
+    assert sees(reader, Copies.of(SIZES, masked=False)).diagonal().all()
+
+
+def test_noise_in_the_masked_sentence_changes_nothing(reader: DocumentEncoder) -> None:
+    """Bit for bit, even if it is no number."""
+    copies, rows = Copies.of(SIZES), sentences()
+    before = reader(rows, copies)
+    for at in range(ROWS):
+        noisy = rows.clone()
+        noisy[at] = torch.nan
+        assert torch.equal(reader(noisy, copies)[at], before[at])
+
+
+def test_order_matters_and_shuffling_keeps_the_rest(reader: DocumentEncoder) -> None:
+    """Neighbours change places among themselves; the mask stays; documents of one or two look the same."""
+    copies = Copies.of(SIZES)
+    shuffled = copies.shuffled(np.random.default_rng(1))
+    assert [sorted(row) for row in shuffled.index.tolist()] == [sorted(row) for row in copies.index.tolist()]
+    assert (shuffled.index[np.arange(ROWS), shuffled.slots] == ROWS).all()
+    assert not np.array_equal(shuffled.index, copies.index)
+    changed = (reader(sentences(), shuffled) - reader(sentences(), copies)).abs().amax(1) > 1e-6
+    assert changed.tolist() == (shuffled.index != copies.index).any(1).tolist()
+    assert not changed[[3, 8, 9]].any()
+
+
+def test_neighbouring_documents_change_nothing_but_rounding(reader: DocumentEncoder) -> None:
+    """A document alone gives what it gives among longer ones: padding is not read."""
+    whole = reader(sentences(), Copies.of(SIZES))
+    torch.testing.assert_close(reader(sentences()[:3], Copies.of([3])), whole[:3])
+    torch.testing.assert_close(reader(sentences()[8:], Copies.of([2])), whole[8:])
+
+
+def test_the_last_layer_at_the_slots_alone_is_the_whole_one() -> None:
+    """Against layers over all rows, of which the slot is taken afterwards."""
+    torch.manual_seed(1)
+    layer = Layer(SHAPE).double().eval()
+    states = torch.randn(3, 4, 8, dtype=torch.float64)
+    hidden = torch.tensor([[False, False, True, True], [False] * 4, [False] * 3 + [True]])
+    slots = torch.tensor([1, 3, 0])
+    alone = layer(states[torch.arange(3), slots][:, None], states, hidden)[:, 0]
+    torch.testing.assert_close(alone, layer(states, states, hidden)[torch.arange(3), slots])
+
+
+def test_copies_computed_again_give_the_same_gradient(reader: DocumentEncoder) -> None:
+    """In parts of three copies; 1e-10."""
+    copies = Copies.of(SIZES)
+    found = []
+    for at_once in (None, 3):
+        reader.zero_grad()
+        rows = sentences().requires_grad_()
+        reader(rows, copies, at_once).square().sum().backward()
+        assert rows.grad is not None
+        found.append([rows.grad, *(weight.grad for weight in reader.parameters())])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
+
+
+def test_a_layer_is_that_of_torch() -> None:
+    """The same weights in torch's own post-norm layer give the same states."""
+    torch.manual_seed(1)
+    layer = Layer(SHAPE).double().eval()
+    theirs = torch.nn.TransformerEncoderLayer(
+        8, 2, 12, 0.1, "gelu", 1e-12, batch_first=True, norm_first=False, dtype=torch.float64
+    ).eval()
+    theirs.self_attn.load_state_dict(layer.attention.state_dict())
+    pairs = ((theirs.linear1, layer.first), (theirs.linear2, layer.second))
+    for one, other in (*pairs, (theirs.norm1, layer.norm_attention), (theirs.norm2, layer.norm)):
+        one.load_state_dict(other.state_dict())
+    states = torch.randn(3, 4, 8, dtype=torch.float64)
+    torch.testing.assert_close(layer(states, states, None), theirs(states))
+
+
+def test_operations_are_counted_by_hand() -> None:
+    """One full layer of 4 copies of 3 places and a last one at the slot; width 8, inner 12."""
+    reader = DocumentEncoder(SHAPE, 2, 5)
+    full = 3 * (4 * 64 + 2 * 96) + 2 * 9 * 8
+    last = (2 * 64 + 2 * 96) + 3 * 2 * 64 + 2 * 3 * 8
+    assert reader.operations(Copies.of([3, 1])) == 4 * (full + last)
+
+
+@pytest.mark.parametrize(
+    ("given", "encoders", "heads"),
+    [
+        ("all", {"all"}, {"all"}),
+        ("sep_en", {"english", "others"}, {"all"}),
+        ("sep_en_head", {"english", "others"}, {"english", "others"}),
+    ],
+)
+def test_english_has_its_own_where_asked(given: Any, encoders: set[str], heads: set[str]) -> None:
+    """Which modules there are, and that Finnish and Swahili share them."""
+    own = MsmModules(MsmConfig(share_doc_encoder=given), SHAPE)
+    assert set(own.documents) == encoders
+    assert set(own.heads) == heads
+    assert own.encoder_for("fi") is own.encoder_for("sw")
+    assert (own.encoder_for("en") is own.encoder_for("fi")) == (given == "all")
+    assert (own.heads_for("en") is own.heads_for("fi")) == (given != "sep_en_head")
+
+
+def test_heads_are_two_one_or_none() -> None:
+    """Separate ones are different objects with different weights; a shared one is the same object."""
+    separate, shared, none = (
+        MsmModules(MsmConfig(heads=kind, begin="normal"), SHAPE).heads_for("en")
+        for kind in ("separate", "shared", "none")
+    )
+    assert separate.query is not separate.key
+    assert not {id(weight) for weight in separate.query.parameters()} & {
+        id(weight) for weight in separate.key.parameters()
+    }
+    assert shared.query is shared.key
+    rows = torch.randn(4, 8)
+    assert all(torch.equal(one, rows) for one in none(rows, rows))
+    query, key = copy.deepcopy(separate)(rows, rows)
+    assert not torch.allclose(query, key)
+    torch.testing.assert_close(query.mean(0), torch.zeros(8), atol=1e-5, rtol=0)  # normalised at the end
+
+
+def test_it_may_begin_as_an_average_and_with_heads_alike() -> None:
+    """Then every attention adds the mean of what it reads; separate heads have equal weights that are not shared."""
+    torch.manual_seed(0)
+    own = MsmModules(MsmConfig(begin="average"), SHAPE).eval()
+    heads = own.heads_for("en")
+    assert heads.query is not heads.key
+    for one, other in zip(heads.query.parameters(), heads.key.parameters(), strict=True):
+        assert torch.equal(one, other)
+        assert one is not other
+    layer = Layer(SHAPE).eval()
+    layer.begin_as_average()
+    with torch.no_grad():
+        layer.attention.in_proj_weight[:16] = 0  # all places weigh alike
+        states = torch.randn(2, 3, 8)
+        read, _ = layer.attention(states, states, states)
+    torch.testing.assert_close(read, states.mean(1, keepdim=True).expand(2, 3, 8))

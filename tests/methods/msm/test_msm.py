@@ -1,0 +1,203 @@
+"""MSM as a plugin, and trained end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bench.config import check_config, check_preset, resolve
+from bench.data.shards import Shards
+from bench.dense import TrainingJob
+from bench.errors import ConfigError
+from bench.grids import grid_faults, space_faults
+from bench.training.distributed import average_gradients, rank
+from bench.training.encoder import TrainableEncoder
+from bench.training.probes import signs
+from bench.training.transformer import Shape
+from methods.msm import MSM, bench_methods
+from methods.msm.blocks import Blocks, DocumentBlocks
+from methods.msm.config import MsmConfig
+from methods.msm.model import MsmModules
+from methods.msm.trainer import MsmTrainer
+
+Train = Callable[..., Any]
+SMALL: dict[str, Any] = {
+    "documents": 6,
+    "pack": False,
+    "learning_rate": 5e-3,
+    "probe_every": 6,
+    "probe_pairs": 4,
+    "log_every": 3,
+    "checkpoint_tokens": 200,
+    "mlm": {"probability": 0.4, "tokens": 20, "sequences": 4},
+}
+
+
+def config_of(**changed: Any) -> MsmConfig:
+    """Small batches, a companion task, frequent checkpoints."""
+    return MsmConfig.model_validate({**SMALL, **changed})
+
+
+def trainer_of(config: MsmConfig) -> tuple[MsmTrainer, Any]:
+    """The trainer and the contract."""
+    assert MSM.contract is not None
+    return MsmTrainer(config), MSM.contract(config)
+
+
+class KilledError(RuntimeError):
+    """Stands for a kill."""
+
+
+def test_the_method_keeps_its_promises() -> None:
+    """Config, presets, grids, space, card."""
+    assert check_config(MsmConfig) == []
+    assert [*grid_faults(MSM), *space_faults(MSM)] == []
+    for name, preset in MSM.presets.items():
+        assert check_preset(MsmConfig, preset.values) == [], name
+        assert f"`{name}`" in MSM.card()
+    assert [*bench_methods()] == [MSM]
+
+
+def test_the_grids_are_the_printed_tables() -> None:
+    """As many rows, and the best row the same in all."""
+    assert {name: len(preset.cells) for name, preset in MSM.presets.items()} == {
+        "mini": 0,
+        "paper": 0,
+        "loss": 5,
+        "negatives": 4,
+        "heads": 3,
+        "layers": 4,
+        "sharing": 3,
+    }
+    for preset in MSM.presets.values():
+        best = max((cell.reported["Mr. TyDi MRR@100"] for cell in preset.cells), default=34.0)
+        assert best == 34.0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("method.pairs=32", "pairs has no meaning for msm"),
+        ("method.min_doc_sentences=33", "no block is that long"),
+        ("method.mu=-1", "expected a number ≥ 0"),
+        ("method.loss.mode=near", "expected one of balanced, cross_only"),
+    ],
+)
+def test_a_wrong_setting_is_a_sentence(given: str, message: str) -> None:
+    """What is allowed is told."""
+    with pytest.raises(ConfigError, match=message):
+        resolve([MSM], sets=[given])
+
+
+@pytest.mark.parametrize("changed", [{}, {"share_doc_encoder": "sep_en_head"}, {"chunk_tokens": 30, "heads": "shared"}])
+def test_a_killed_training_ends_with_the_same_bytes(changed: Mapping[str, Any], train_method: Train) -> None:
+    """Which task comes next, heads' statistics and all; what is left is an encoder alone."""
+    trainer, contract = trainer_of(config_of(**changed))
+    told: list[float] = []
+
+    def dying(tokens: float) -> None:
+        told.append(tokens)
+        if sum(told) > 800:
+            raise KilledError
+
+    whole = train_method("whole", trainer, contract)
+    assert any("mlm_loss" in line for line in whole.log)
+    assert any("msm_loss" in line for line in whole.log)
+    with pytest.raises(KilledError):
+        train_method("killed", trainer, contract, advance=dying)
+    assert train_method("killed", trainer, contract).files() == whole.files()
+    names = set(load_file(whole.out / "encoder/model.safetensors"))
+    assert not [name for name in names if any(part in name for part in ("msm", "documents", "heads", "mlm", "mask"))]
+    if not changed:
+        assert [name for name in whole.facts["without_gradient"] if "pooler" not in name] == []
+
+
+def test_it_learns_what_is_planted(train_method: Train) -> None:
+    """Sentences of a document share a topic: their neighbours predict them better than at the start."""
+    trainer, contract = trainer_of(config_of(pooling="mean", mlm={"probability": 0.0}, probe_every=50))
+    log = train_method("one", trainer, contract, tokens=12_000).log
+    assert log[-1]["probe"]["context_accuracy"] > 1.5 * log[-1]["probe"]["context_chance"]
+    losses = [line["msm_loss"] for line in log[1:]]
+    assert np.mean(losses[-5:]) < 0.9 * np.mean(losses[:5])
+
+
+def test_signs_of_short_cuts_and_of_lonely_documents() -> None:
+    """They show where the specification says, and not where vectors are at chance or well."""
+    found = {"context_accuracy": 0.5, "shuffled_accuracy": 0.46, "context_chance": 0.01}
+    assert "shuffled neighbours" in signs(found)[0]
+    assert signs({**found, "shuffled_accuracy": 0.4}) == []
+    assert signs({**found, "context_accuracy": 0.015, "shuffled_accuracy": 0.015}) == []
+    assert "raise the number of documents" in signs({"without_far": 0.25})[0]
+    assert signs({"without_far": 0.0}) == []
+
+
+def encoder_of(start: Path, corpus: Path, config: MsmConfig) -> tuple[TrainableEncoder, MsmModules]:
+    """The tiny encoder and msm's modules in float64 without dropout, weights always the same."""
+    torch.manual_seed(4)
+    encode = TrainableEncoder.begin(
+        start, Shards(corpus), config, TrainingJob(tokens=1, seed=1, device="cpu", threads=1)
+    )
+    own = MsmModules(config, replace(Shape.of(encode.model.config), dropout=0.0)).double()
+    encode.model.double().eval()
+    return encode, own
+
+
+def gradients(start: str, corpus: str, settings: Mapping[str, Any], halves: bool) -> tuple[float, list[torch.Tensor]]:
+    """Loss and gradients of a batch of four documents, or of this process's half of it, averaged."""
+    config = config_of(**settings, documents=4)
+    encode, own = encoder_of(Path(start), Path(corpus), config)
+    blocks = DocumentBlocks(Shards(Path(corpus)), config, 1).batch(np.random.default_rng(0))
+    units, at = [], 0
+    for size in blocks.sizes.tolist():
+        units.append(blocks.units[at : at + size][:2])  # as many in each half
+        at += size
+    mine = slice(2 * rank(), 2 * rank() + 2) if halves else slice(0, 4)
+    part = Blocks(
+        [unit for document in units[mine] for unit in document],
+        np.full(len(units[mine]), 2),
+        blocks.documents[mine],
+        blocks.languages[mine],
+    )
+    loss, _ = MsmTrainer(config).loss(encode, own, part)
+    loss.backward()
+    weights = [*encode.model.parameters(), *own.parameters()]
+    average_gradients(weights)
+    made = [weight.grad for weight in weights if weight.grad is not None and bool(weight.grad.any())]
+    return float(loss.detach()), made
+
+
+@pytest.mark.parametrize("heads", ["none", "separate"])
+def test_two_processes_are_one(
+    heads: str, start: Path, corpus: Path, two_processes: Callable[..., list[tuple[float, list[torch.Tensor]]]]
+) -> None:
+    """Halves of a batch against the whole: the mean of the losses, the average of the gradients; 1e-9 in float64."""
+    settings = {"heads": heads, "sync_bn": heads != "none"}
+    ranks = two_processes(gradients, str(start), str(corpus), settings, True)
+    loss, expected = gradients(str(start), str(corpus), settings, False)
+    assert np.mean([one for one, _ in ranks]) == pytest.approx(loss, abs=1e-9)
+    for _, found in ranks:
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, atol=1e-9, rtol=0)
+
+
+def test_the_look_changes_nothing(start: Path, corpus: Path) -> None:
+    """Heads' running statistics stay, and the same is seen again."""
+    config = config_of()
+    encode, own = encoder_of(start, corpus, config)
+    encode.model.float()
+    own.float()
+    before = {name: value.clone() for name, value in own.state_dict().items()}
+    look = partial(MsmTrainer(config).look, encode, own, DocumentBlocks(Shards(corpus), config, 1))
+    with torch.no_grad():
+        assert look() == look()
+    assert own.training
+    assert all(torch.equal(value, before[name]) for name, value in own.state_dict().items())

@@ -1,0 +1,158 @@
+"""Quick-Thoughts: its loss, its batches, its two encoders, and a training end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bench.config import check_config, check_preset
+from bench.data.shards import Shards
+from bench.promises import method_faults
+from bench.training.config import TrainingConfig
+from bench.training.distributed import average_gradients, gather, offset, rank
+from methods.quickthought import QUICKTHOUGHT, bench_methods
+from methods.quickthought.config import QuickThoughtConfig
+from methods.quickthought.loss import neighbours, quickthought
+from methods.quickthought.runs import RunsOfSentences
+from methods.quickthought.trainer import QuickThoughtTrainer
+
+SMALL: dict[str, Any] = {"pairs": 5, "learning_rate": 5e-3, "log_every": 5, "probe_every": 20, "probe_pairs": 4}
+
+
+def test_the_method_keeps_its_promises() -> None:
+    """Config, presets, card, one method."""
+    assert check_config(QuickThoughtConfig) == []
+    assert method_faults(QUICKTHOUGHT) == []
+    for name, preset in QUICKTHOUGHT.presets.items():
+        assert check_preset(QuickThoughtConfig, preset.values) == [], name
+        assert f"`{name}`" in QUICKTHOUGHT.card()
+    assert [*bench_methods()] == [QUICKTHOUGHT]
+    own = set(QuickThoughtConfig.model_fields) - (set(TrainingConfig.model_fields) - {"pairs", "temperature"})
+    assert len(own) > 6
+    assert all(f"`{key}`" in QUICKTHOUGHT.card() for key in own)
+
+
+def test_neighbours_stay_within_their_document() -> None:
+    """Three sentences of one, two of another; the last two of them ask."""
+    documents = torch.tensor([4, 4, 4, 9, 9])
+    expected = [[0, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0]]
+    assert neighbours(5, 5, context=1, documents=documents).int().tolist() == expected
+    assert neighbours(2, 5, context=1, documents=documents, first=3).int().tolist() == expected[3:]
+    assert neighbours(5, 5, context=2, documents=documents).int().tolist()[0] == [0, 1, 1, 0, 0]
+
+
+def test_the_loss_written_out() -> None:
+    """Soft targets over the neighbours; the own score is 0, not left out."""
+    chance = torch.Generator().manual_seed(1)
+    f, g = torch.randn(2, 5, 4, generator=chance, dtype=torch.float64)
+    documents = torch.tensor([0, 0, 0, 7, 7])
+    near = {0: [1], 1: [0, 2], 2: [1], 3: [4], 4: [3]}
+    total = 0.0
+    for i, beside in near.items():
+        scores = (g @ f[i] / 0.5).clone()
+        scores[i] = 0
+        total -= sum(float(scores[j] - scores.logsumexp(0)) for j in beside) / len(beside) / 5
+    assert float(quickthought(f, g, documents=documents, temperature=0.5)) == pytest.approx(total, abs=1e-12)
+    moved = g.clone()
+    moved[2] += 3 * torch.ones(4, dtype=torch.float64)
+    assert float(quickthought(f, moved, documents=documents)) != pytest.approx(
+        float(quickthought(f, g, documents=documents))
+    )
+
+
+def test_a_lone_sentence_is_refused() -> None:
+    """It has no neighbour."""
+    with pytest.raises(ValueError, match="found a sentence without a neighbour"):
+        quickthought(torch.ones(3, 2), torch.ones(3, 2), documents=torch.tensor([0, 0, 1]))
+
+
+def halves(f: torch.Tensor, g: torch.Tensor, documents: torch.Tensor, weight: torch.Tensor) -> dict[str, torch.Tensor]:
+    """This process's half: its own sentences ask, all are candidates."""
+    layer = torch.nn.Linear(4, 4, bias=False, dtype=torch.float64)
+    layer.weight.data.copy_(weight)
+    half = slice(rank() * 4, rank() * 4 + 4)
+    every, owners = gather(layer(g[half])), gather(documents[half])
+    loss = quickthought(layer(f[half]), every, documents=owners, first=offset(4))
+    loss.backward()
+    average_gradients(layer.parameters())
+    assert layer.weight.grad is not None
+    return {"loss": loss.detach(), "grad": layer.weight.grad}
+
+
+def test_two_processes_are_one(two_processes: Callable[..., list[dict[str, torch.Tensor]]]) -> None:
+    """The mean loss and averaged gradient of halves are those of the whole, to 1e-9."""
+    chance = torch.Generator().manual_seed(2)
+    f, g = torch.randn(2, 8, 4, generator=chance, dtype=torch.float64)
+    documents = torch.tensor([0, 0, 1, 1, 2, 2, 2, 2])
+    weight = torch.randn(4, 4, generator=chance, dtype=torch.float64)
+    found = two_processes(halves, f, g, documents, weight)
+    layer = weight.clone().requires_grad_()
+    whole = quickthought(f @ layer.T, g @ layer.T, documents=documents)
+    whole.backward()
+    assert float(found[0]["loss"] + found[1]["loss"]) / 2 == pytest.approx(float(whole.detach()), abs=1e-9)
+    for one in found:
+        torch.testing.assert_close(one["grad"], layer.grad, rtol=0, atol=1e-9)
+
+
+def test_runs_are_consecutive_sentences(corpus: Path) -> None:
+    """In order, of one language, at most so many of a document and never one alone; resumed, the same."""
+    shards = Shards(corpus)
+    runs = RunsOfSentences(shards, QuickThoughtConfig(pairs=4), 3, 1)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        batch = runs.batch(rng)
+        assert len({shards.language_of(int(one)) for one in batch.documents}) == 1
+        for document in dict.fromkeys(batch.documents.tolist()):
+            mine = np.flatnonzero(batch.documents == document)
+            assert 2 <= len(mine) <= 3
+            assert (np.diff(mine) == 1).all()
+            own = [shards.sentence(document, at).tolist() for at in range(shards.sentence_count(document))]
+            said = [np.asarray(batch.sentences[at])[1:-1].tolist() for at in mine.tolist()]
+            assert any(own[at : at + len(said)] == said for at in range(len(own)))
+    state, place = runs.state(), rng.bit_generator.state
+    after = runs.batch(rng)
+    runs.restore(state)
+    rng.bit_generator.state = place
+    again = runs.batch(rng)
+    assert all(np.array_equal(a, b) for a, b in zip(after.sentences, again.sentences, strict=True))
+
+
+def test_f_is_exported_and_g_is_trained_beside_it(train_method: Callable[..., Any]) -> None:
+    """Both move, apart from each other; the export has one encoder; both passes count."""
+    config = QuickThoughtConfig(**SMALL, checkpoint_tokens=300)
+    done = train_method("two", QuickThoughtTrainer(config), config.contract(), tokens=3000)
+    exported = load_file(done.out / "encoder/model.safetensors")
+    assert all(key.startswith(("embeddings.", "encoder.")) for key in exported)
+    newest = load_file(sorted(done.parts.glob("checkpoint-*.safetensors"))[-1])
+    name = "encoder.layer.0.output.dense.weight"
+    f, g = newest[f"weights/encoder.{name}"], newest[f"weights/method.{name}"]
+    assert not torch.allclose(f, g, atol=1e-4)
+    one = QuickThoughtConfig(**SMALL, encoders="one")
+    single = train_method("one", QuickThoughtTrainer(one), one.contract(), tokens=3000)
+    assert done.facts["passes"] == 2 * done.facts["steps"]
+    assert single.facts["passes"] == single.facts["steps"]
+
+
+def test_it_learns_and_resumes(train_method: Callable[..., Any]) -> None:
+    """Neighbours are told from others better than at the start; killed and resumed, the same bytes."""
+    config = QuickThoughtConfig(**SMALL, checkpoint_tokens=2000)
+    done = train_method("run", QuickThoughtTrainer(config), config.contract(), tokens=9000)
+    assert done.log[-1]["loss"] < done.log[1]["loss"] - 0.3
+    assert done.log[-1]["probe"]["accuracy"] > done.log[0]["probe"]["accuracy"]
+    told: list[float] = []
+
+    def kill(tokens: float) -> None:
+        told.append(tokens)
+        if sum(told) > 5000:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        train_method("killed", QuickThoughtTrainer(config), config.contract(), tokens=9000, advance=kill)
+    again = train_method("killed", QuickThoughtTrainer(config), config.contract(), tokens=9000)
+    assert again.files() == done.files()

@@ -1,0 +1,94 @@
+"""The main job on a bare machine: three minutes for one seed, and training that is worth it, seed by seed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+Bench = Callable[..., Any]
+RunJson = Callable[..., dict[str, Any]]
+SECONDS = 180
+"""What the demo may take on two cores that it has for itself."""
+SLACK = 2
+"""How much longer on cores that others use at the same time."""
+LEVEL = 0.01
+
+
+def _job(place: Path, *more: str) -> tuple[str | Path, ...]:
+    places = ("--store", place / "store", "--results", place / "results")
+    return ("run", "--method", "bm25,crop", "--suite", "mrtydi", *places, *more)
+
+
+def _trained_beats_start(outcome: dict[str, Any], seed: int) -> None:
+    """Hold the command's own test of a seed against the level."""
+    (found,) = [
+        row
+        for row in outcome["comparisons"]
+        if {row["system"], row["other"]} == {"crop", "crop@init"} and row["seed"] == seed
+    ]
+    assert (found["system"], found["queries"]) == ("crop", 660)
+    assert found["p"] < LEVEL
+    assert found["low"] > 0
+
+
+def _values(outcome: dict[str, Any], system: str) -> dict[tuple[str, str], list[float]]:
+    """RR@100 of every query of every language, one value a seed, from the bundles beside the result files."""
+    found = defaultdict(list)
+    for row in outcome["results"]:
+        if row["system"] == system:
+            path = Path(row["result_file"]).parent / "per-query" / f"{row['task']}.json.gz"
+            table = json.loads(gzip.decompress(path.read_bytes()))
+            for query, value in zip(table["queries"], table["measures"]["RR@100"], strict=True):
+                found[row["task"], query].append(value)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(SECONDS * SLACK + 120)
+def test_one_seed_in_three_minutes(tmp_path: Path, bench: Bench, run_json: RunJson) -> None:
+    """From nothing to the table, the untrained start in a row of its own, and the paired test."""
+    start = time.monotonic()
+    done = bench(*_job(tmp_path), seconds=SECONDS * SLACK)
+    took = time.monotonic() - start
+    assert done.returncode == 0, done.stderr
+    assert took < SECONDS * SLACK, f"took {took:.0f} s"
+    rows = [line.split() for line in done.stdout.splitlines()]
+    header = next(row for row in rows if row[:1] == ["system"])
+    assert header[1:12] == ["ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th"]
+    averages = {
+        row[0]: float(row[-1]) for row in rows if row[:1] in (["bm25"], ["crop"], ["crop@init"]) and row[1] != "−"
+    }
+    assert averages["bm25"] > averages["crop"] > averages["crop@init"]
+    assert "crop − crop@init: +" in done.stdout
+    outcome = run_json(*_job(tmp_path))
+    assert {stage["state"] for stage in outcome["stages"]} == {"cached"}
+    _trained_beats_start(outcome, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3 * SECONDS * SLACK + 120)
+def test_three_seeds(tmp_path: Path, bench: Bench, run_json: RunJson) -> None:
+    """Training helps with every seed, and over all: a paired t test (scipy's) of each query's mean over the seeds."""
+    done = bench(*_job(tmp_path, "--seed", "0,1,2"), seconds=3 * SECONDS * SLACK)
+    assert done.returncode == 0, done.stderr
+    for row in ("bm25 ", *(f"{name} (seed {seed}) " for name in ("crop", "crop@init") for seed in range(3))):
+        assert any(line.startswith(row) for line in done.stdout.splitlines()), f"{row}\n{done.stdout}"
+    outcome = run_json(*_job(tmp_path, "--seed", "0,1,2"))
+    for seed in range(3):
+        _trained_beats_start(outcome, seed)
+    trained, start = (_values(outcome, name) for name in ("crop", "crop@init"))
+    assert trained.keys() == start.keys()
+    assert {len(values) for values in (*trained.values(), *start.values())} == {3}
+    differences = np.array([np.mean(trained[query]) - np.mean(start[query]) for query in trained])
+    assert len(differences) == 660
+    assert differences.mean() > 0
+    assert stats.ttest_1samp(differences, 0).pvalue < LEVEL

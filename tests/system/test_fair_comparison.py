@@ -1,0 +1,110 @@
+"""`bench sweep`, `bench compare` and `bench ablate` as a user types them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RunJson = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[str | Path, ...]:
+    """Folders of this test."""
+    return "--store", tmp_path / "store", "--results", tmp_path / "results"
+
+
+def test_two_systems_are_found_by_label_and_by_path(
+    tmp_path: Path, folder: Path, run_json: RunJson, bench: Any, places: tuple[str | Path, ...]
+) -> None:
+    """The test and the values are those of the runs; a difference in what was given is a warning."""
+    run = ("run", "--method", "bm25", "--suite", "beir", *places)
+    first = run_json(*run, "--task", folder)["results"][0]
+    second = run_json(*run, "--task", folder, "--set", "method.k1=0", "--set", "search.k=20")["results"][0]
+    compare = ("compare", "bm25", Path(second["result_file"]).parent, "--suite", "beir", *places[2:])
+    (found,) = run_json(*compare)["comparisons"]
+    values = [row["measures"]["nDCG@10"] for row in (first, second)]
+    assert [one["value"] for one in found["systems"]] == pytest.approx(values)
+    (test,) = found["tests"]
+    assert test["difference"] == pytest.approx(abs(values[0] - values[1]))
+    assert test["p_holm"] == test["p"]
+    assert test["queries"] == first["queries"]
+    assert found["warnings"] == ["protocol on beir/made (k): bm25 has 1000, bm25@k1=0.0 has 20"]
+    said = bench(*compare).stdout
+    assert "warning: protocol on beir/made (k)" in said
+    assert "bm25 − bm25@k1=0.0" in said or "bm25@k1=0.0 − bm25" in said
+
+
+def test_what_cannot_be_compared_is_a_sentence(
+    tiny: Path, run_json: RunJson, bench: Any, places: tuple[str | Path, ...]
+) -> None:
+    """One system, an unknown one, a label of two systems."""
+    run = ("run", "--method", "bm25", "--suite", "beir", "--task", tiny, *places)
+    run_json(*run, "--label", "mine")
+    run_json(*run, "--label", "mine", "--set", "method.k1=0")
+    run_json(*run)
+    for systems, message in (
+        (("bm25",), "found 1 system, expected two or more"),
+        (("bm25", "bm26"), "no system 'bm26'; did you mean bm25?"),
+        (("bm25", "mine"), "mine stands for 2 systems; name one of them: mine-"),
+        (("bm25", "none/result.json"), "none/result.json: found no such file"),
+    ):
+        done = bench("compare", *systems, "--suite", "beir", *places[2:])
+        assert done.returncode == 2
+        assert message in done.stderr
+
+
+def test_a_damaged_result_is_not_compared(
+    tiny: Path, run_json: RunJson, bench: Any, places: tuple[str | Path, ...]
+) -> None:
+    """It may say anything."""
+    run = ("run", "--method", "bm25", "--suite", "beir", "--task", tiny, *places)
+    path = Path(run_json(*run)["results"][0]["result_file"])
+    path.write_text(path.read_text().replace('"queries": 12', '"queries": 13'))
+    done = bench("compare", "bm25", "x", "--suite", "beir", *places[2:])
+    assert done.returncode == 1
+    assert "cannot be trusted" in done.stderr
+
+
+def test_bm25_is_never_worse_on_dev_than_by_default(tmp_path: Path, bench: Any, run_json: RunJson) -> None:
+    """k1 and b tuned on the dev questions of the embedded world; the tuned system is told apart from the other."""
+    places = ("--store", tmp_path / "store")
+    swept = run_json("sweep", "--method", "bm25", "--suite", "mrtydi", "--task", "sw", "--trials", "4", *places)
+    (found,) = swept["sweeps"]
+    scores = [trial["score"] for trial in found["trials"]]
+    assert len(scores) == 4
+    assert scores[found["chosen"]] == max(scores) >= scores[0]
+    assert Path(found["config"]) == tmp_path / "sweeps" / "mrtydi" / "bm25.toml"
+    run = ("run", "--method", "bm25", "--suite", "mrtydi", "--task", "sw", *places, "--results", tmp_path / "results")
+    run_json(*run)
+    run_json(*run, "--config", found["config"], "--label", "tuned")
+    (both,) = run_json("compare", "bm25", "tuned", "--suite", "mrtydi", "--results", tmp_path / "results")[
+        "comparisons"
+    ]
+    assert both["warnings"] == ["trials of tuning: bm25 has none, tuned has 4"]
+    assert json.loads(Path(found["record"]).read_text())["seal"]
+    said = bench("sweep", "--method", "bm25", "--suite", "mrtydi", "--task", "sw", "--trials", "4", *places).stdout
+    assert f"{found['chosen']} *" in said
+    assert "RR@100 on dev, percent" in said
+
+
+def test_ablate_without_a_grid_says_so(bench: Any) -> None:
+    """And a name that is none."""
+    done = bench("ablate", "--method", "bm25")
+    assert done.returncode == 2
+    assert "found no grid among the presets of bm25" in done.stderr
+    done = bench("ablate", "bm25/lucene")
+    assert done.returncode == 2
+    assert "no grid 'bm25/lucene'" in done.stderr
+
+
+def test_presets_are_listed_with_their_cells(run_json: RunJson) -> None:
+    """By name; a plain preset has none."""
+    rows = {row["name"]: row for row in run_json("list", "presets")["presets"]}
+    assert rows["bm25/lucene"]["cells"] is None
+    shown = run_json("show", "bm25")
+    assert shown["space"] == {"k1": "from 0.1 to 3", "b": "from 0 to 1"}
