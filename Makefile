@@ -47,7 +47,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP) ## the main job: pretrain, encode, search, score and show, in the embedded world
-	@$(BIN)/bench run --method bm25,crop --suite mrtydi --store store --results results
+	@$(BIN)/bench run --method bm25,msm --suite mrtydi --store store --results results
 	@$(BIN)/bench leaderboard build --results results --out site
 
 worlds: $(STAMP) ## the ranking of METHODS under the five settings of the embedded world (bench/mini/README.md)

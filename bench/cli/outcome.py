@@ -16,6 +16,9 @@ from bench.scoring.significance import summary
 
 _WIDE = 4  # from so many tasks on, tasks are columns and the table shows the headline measure
 
+_MANY = 6  # tests between trained systems that are all printed: those of four
+_START = "@init"
+
 Row = Mapping[str, Any]
 
 
@@ -37,8 +40,14 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast]
             _wide(f"{title} · {primary[suite]}, percent", primary[suite], tasks, rows, averages)
     for one in grids:
         print_ablation(one)
-    for contrast in held:
-        click.echo(summary(contrast.first, contrast.second, contrast.measure, contrast.comparison))
+    shown = telling(held)
+    seeds = {contrast.about["seed"] for contrast in shown}
+    for contrast in shown:
+        of = f" (seed {contrast.about['seed']})" if len(seeds) > 1 else ""
+        click.echo(summary(contrast.first, contrast.second, contrast.measure, contrast.comparison) + of)
+    more = len(held) - len(shown)
+    if more:
+        click.echo(f"{more} further pair{'s' if more > 1 else ''}: --json has all, `bench compare` tests what you name")
     for cell in outcome.plan.refused:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
     for failure in outcome.failed:
@@ -48,6 +57,38 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast]
     work = [stage for stage in ran if stage["state"] == "ran"]
     ready = len(outcome.plan.steps) - len(work)
     click.echo(f"{len(work)} stages run in {duration(sum(stage['seconds'] for stage in work))}, {ready} reused")
+
+
+def telling(held: Sequence[Contrast]) -> list[Contrast]:
+    """Choose what to print of the tests of a run: a few pairs as they are, of many those that say most.
+
+    An untrained start is held against its own method alone. Beyond that, where more than so many pairs are left in a
+    group (suite, setting, data, seed), the best system is held against each other one.
+    """
+    groups: dict[str, list[Contrast]] = defaultdict(list)
+    for contrast in held:
+        groups[repr(sorted(contrast.about.items()))].append(contrast)
+    chosen = []
+    for group in groups.values():
+        starts = [one for one in group if _START in one.first + one.second]
+        own = [one for one in starts if _method(one.first) == _method(one.second) or len({*_labels(group)}) <= 2]
+        trained = [one for one in group if one not in starts]
+        if len(trained) > _MANY:
+            wins = {label: sum(one.first == label for one in trained) for label in _labels(trained)}
+            best = max(wins, key=lambda label: wins[label])
+            trained = [one for one in trained if best in (one.first, one.second)]
+        chosen += [one for one in group if one in own or one in trained]
+    return chosen
+
+
+def _method(label: str) -> str:
+    """The method that a label begins with."""
+    return label.partition("@")[0]
+
+
+def _labels(group: Sequence[Contrast]) -> list[str]:
+    """The systems of some tests."""
+    return list(dict.fromkeys(label for one in group for label in (one.first, one.second)))
 
 
 def print_ablation(found: Ablation) -> None:

@@ -25,7 +25,7 @@ LEVEL = 0.01
 
 def _job(place: Path, *more: str) -> tuple[str | Path, ...]:
     places = ("--store", place / "store", "--results", place / "results")
-    return ("run", "--method", "bm25,crop", "--suite", "mrtydi", *places, *more)
+    return ("run", "--method", "bm25,msm", "--suite", "mrtydi", *places, *more)
 
 
 def _trained_beats_start(outcome: dict[str, Any], seed: int) -> None:
@@ -33,9 +33,9 @@ def _trained_beats_start(outcome: dict[str, Any], seed: int) -> None:
     (found,) = [
         row
         for row in outcome["comparisons"]
-        if {row["system"], row["other"]} == {"crop", "crop@init"} and row["seed"] == seed
+        if {row["system"], row["other"]} == {"msm", "msm@init"} and row["seed"] == seed
     ]
-    assert (found["system"], found["queries"]) == ("crop", 660)
+    assert (found["system"], found["queries"]) == ("msm", 660)
     assert found["p"] < LEVEL
     assert found["low"] > 0
 
@@ -65,10 +65,10 @@ def test_one_seed_in_three_minutes(tmp_path: Path, bench: Bench, run_json: RunJs
     header = next(row for row in rows if row[:1] == ["system"])
     assert header[1:12] == ["ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th"]
     averages = {
-        row[0]: float(row[-1]) for row in rows if row[:1] in (["bm25"], ["crop"], ["crop@init"]) and row[1] != "−"
+        row[0]: float(row[-1]) for row in rows if row[:1] in (["bm25"], ["msm"], ["msm@init"]) and row[1] != "−"
     }
-    assert averages["bm25"] > averages["crop"] > averages["crop@init"]
-    assert "crop − crop@init: +" in done.stdout
+    assert averages["msm"] > averages["msm@init"]
+    assert "msm − msm@init: +" in done.stdout
     outcome = run_json(*_job(tmp_path))
     assert {stage["state"] for stage in outcome["stages"]} == {"cached"}
     _trained_beats_start(outcome, 0)
@@ -80,12 +80,12 @@ def test_three_seeds(tmp_path: Path, bench: Bench, run_json: RunJson) -> None:
     """Training helps with every seed, and over all: a paired t test (scipy's) of each query's mean over the seeds."""
     done = bench(*_job(tmp_path, "--seed", "0,1,2"), seconds=3 * SECONDS * SLACK)
     assert done.returncode == 0, done.stderr
-    for row in ("bm25 ", *(f"{name} (seed {seed}) " for name in ("crop", "crop@init") for seed in range(3))):
+    for row in ("bm25 ", *(f"{name} (seed {seed}) " for name in ("msm", "msm@init") for seed in range(3))):
         assert any(line.startswith(row) for line in done.stdout.splitlines()), f"{row}\n{done.stdout}"
     outcome = run_json(*_job(tmp_path, "--seed", "0,1,2"))
     for seed in range(3):
         _trained_beats_start(outcome, seed)
-    trained, start = (_values(outcome, name) for name in ("crop", "crop@init"))
+    trained, start = (_values(outcome, name) for name in ("msm", "msm@init"))
     assert trained.keys() == start.keys()
     assert {len(values) for values in (*trained.values(), *start.values())} == {3}
     differences = np.array([np.mean(trained[query]) - np.mean(start[query]) for query in trained])

@@ -1,0 +1,43 @@
+"""Which tests of a run are printed: all of a few, the telling ones of many."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from bench.cli.outcome import telling
+from bench.contrasts import Contrast
+from bench.scoring.significance import pairwise
+
+
+def held_for(*labels: str, seed: int = 0) -> list[Contrast]:
+    """Every pair of systems, each better than those named after it."""
+    values = {label: {"t": [1.0 - at / 10, 0.5 - at / 20, 0.4]} for at, label in enumerate(labels)}
+    found = pairwise(values, 0)
+    about = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": seed}
+    return [Contrast(about, one, other, "RR@100", found[one, other]) for one, other in combinations(labels, 2)]
+
+
+def pairs(held: list[Contrast]) -> list[tuple[str, str]]:
+    """The labels of what is printed."""
+    return [(one.first, one.second) for one in telling(held)]
+
+
+def test_a_start_stands_against_its_own_method() -> None:
+    """Not against other methods, nor against other starts."""
+    found = pairs(held_for("bm25", "msm", "crop", "msm@init", "crop@init"))
+    assert found == [("bm25", "msm"), ("bm25", "crop"), ("msm", "crop"), ("msm", "msm@init"), ("crop", "crop@init")]
+
+
+def test_of_many_the_best_stands_against_each() -> None:
+    """Five systems have ten pairs, four of them with the best; seeds are groups of their own."""
+    for held in (held_for("a", "b", "c", "d", "e"), held_for("a", "b", "c", "d", "e", seed=1)):
+        assert pairs(held) == [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")]
+    both = held_for("a", "b", "c", "d", "e") + held_for("a", "b", seed=1)
+    assert pairs(both)[-1] == ("a", "b")
+    assert len(pairs(both)) == 5
+
+
+def test_four_systems_are_told_in_full() -> None:
+    """Six pairs; and a start alone with one other system is told too."""
+    assert len(pairs(held_for("a", "b", "c", "d"))) == 6
+    assert pairs(held_for("bm25", "msm@init")) == [("bm25", "msm@init")]
