@@ -21,7 +21,7 @@ from bench.recipes import LegNodes, Recipes
 from bench.request import Request
 from bench.selection import Cell, NotApplicable, Selection, select
 from bench.store import Store
-from bench.systems import System, systems
+from bench.systems import System, about_backbones, systems
 from bench.types import Method
 
 
@@ -108,7 +108,7 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     recipes = Recipes(store, plugins, describe(own.run, own.origins))
     legs = tuple(tuple(recipes.legs(cell)) for cell in chosen.cells)
     targets = [leg.score for cell in legs for leg in cell]
-    warnings = (*_warnings(chosen, legs), *_about_systems(named))
+    warnings = (*_warnings(chosen, legs), *_about_systems(named), *about_backbones(named))
     return Plan(request, size, chosen.cells, legs, chosen.refused, tuple(steps(targets, store)), warnings)
 
 

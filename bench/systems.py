@@ -14,6 +14,7 @@ from bench.errors import UsageError
 from bench.fsio import digest
 from bench.grids import GridCell, Variant, below_settings
 from bench.pretraining import Compute, Pretraining
+from bench.profiles import DEFAULT
 from bench.types import Json, Method
 
 _LONGEST = 80
@@ -146,6 +147,26 @@ def row_json(row: Row) -> dict[str, Any]:
         "default": row.default,
         "source": row.source,
     }
+
+
+def about_backbones(named: Sequence[System]) -> list[str]:
+    """Tell where weights that were trained before would be trained on at a rate that suits random ones.
+
+    Nobody has said otherwise where the rate is a method's default, or comes with a profile whose backbone is random.
+    """
+    rate, nobody = "method.learning_rate", f"profile {DEFAULT}"
+    told = []
+    for system in named:
+        given, origin = system.pretraining, system.resolved.origins.get(rate, nobody)
+        if given is None or given.scratch or system.untrained or origin != nobody:
+            continue
+        value = getattr(system.resolved.method, "learning_rate", "")
+        told.append(
+            f"{system.label} trains {given.backbone} with {rate} {value}, "
+            "which suits random weights and may undo what it knows; type --preset paper, --profile small, or "
+            f"--set {rate}=3e-5"
+        )
+    return told
 
 
 def systems(variants: Sequence[Variant], label: str | None) -> list[System]:

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from bench.config import resolve
-from bench.dense import Contract
+from bench.dense import Contract, Document
 from bench.dense_recipes import DenseRecipes
 from bench.graph import Node
 from bench.plugins import load
+from bench.pretraining import Pretraining
+from bench.profiles import profile
 from bench.recipes import Recipes
 from bench.store import Store
-from bench.systems import System
-from bench.types import Method
+from bench.systems import System, about_backbones
+from bench.types import Method, Source
 
 
 @pytest.fixture
@@ -60,3 +62,22 @@ def test_a_random_pooler_is_never_taken_for_a_trained_one(tmp_path: Path, backbo
     plugins = load()
     trains, ready = (start(tmp_path, plugins.method(name), backbone) for name in ("crop", "pretrained"))
     assert trains.key != ready.key
+
+
+def test_a_rate_for_random_weights_is_told_on_a_trained_backbone(tmp_path: Path) -> None:
+    """Unless the user, or a preset, has said one; random weights and untrained starts need no warning."""
+    method = load().method("crop")
+    documents = Source[Document]("none", "none/1", (), lambda: iter(()))
+
+    def told(backbone: str, sets: tuple[str, ...] = (), preset: str | None = None) -> list[str]:
+        resolved = resolve([method], profile=profile(), preset=preset, sets=sets)["crop"]
+        given = Pretraining(backbone, "mini", documents, None, 1000)
+        system = System("crop", method, resolved, pretraining=given)
+        return about_backbones([system, system.start()])
+
+    (sentence,) = told("owner/model")
+    assert "crop trains owner/model with method.learning_rate 0.002" in sentence
+    assert "--preset paper" in sentence
+    assert told("scratch:2x128") == []
+    assert told("owner/model", sets=("method.learning_rate=1e-5",)) == []
+    assert told("owner/model", preset="paper") == []
