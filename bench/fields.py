@@ -79,7 +79,8 @@ def build(config: type[ModelT], given: Iterable[Given], prefix: str = "") -> tup
             key = _leaf_of(fault["loc"], leaves, prefix)
             by_author = str(fault["ctx"]["error"]) if "error" in fault.get("ctx", {}) else ""
             if key is None:  # a rule between several fields, written by the config's author
-                together.append(f"{prefix.rstrip('.') or config.__name__}: {by_author or fault['msg']}")
+                section = prefix + ".".join(map(str, fault["loc"]))
+                together.append(f"{section.rstrip('.') or config.__name__}: {by_author or fault['msg']}")
             else:
                 wanted.setdefault(key, by_author or expected(leaves[key].annotation, leaves[key].metadata))
     return built, [_misfit(key, values[key], last.get(key), wanted[key]) for key in wanted] + together

@@ -69,6 +69,13 @@ def card(facts: Facts) -> str:
     )
 
 
+def _budget(identity: Mapping[str, Any]) -> str:
+    """What the training was given; empty for an encoder that was not trained."""
+    if identity.get("flops"):
+        return f"{identity['flops']:.3g} floating-point operations"
+    return f"{identity['tokens']:,} tokens" if "tokens" in identity else ""
+
+
 def _backbone(identity: Mapping[str, Any]) -> str:
     """The backbone that an artefact names itself; a folder's is known by the hashes of its files alone."""
     found = identity.get("backbone")
@@ -85,7 +92,7 @@ def _rows(facts: Facts, system: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("backbone", str(system.get("backbone") or _backbone(identity))),
         ("corpus", str((system.get("corpus") or {}).get("name", ""))),
         ("languages", ", ".join(facts.languages)),
-        ("budget", f"{identity['tokens']:,} tokens" if "tokens" in identity else ""),
+        ("budget", _budget(identity)),
         ("tokens seen", f"{tokens:,} in {found.get('steps', 0):,} steps" if isinstance(tokens, int) else ""),
         ("seed", "" if seed is None else str(seed)),
         ("made by", f"retrieval-bench {version('retrieval-bench')}, artefact {facts.manifest['key']}"),

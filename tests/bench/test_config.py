@@ -328,6 +328,12 @@ class Lax(Config, extra="allow"):
     """A config that opens what every config closes."""
 
 
+def test_a_rule_within_a_section_names_it() -> None:
+    """Two budgets at once."""
+    with pytest.raises(ConfigError, match=r"^budget: found tokens 5 and flops 1000000000\.0; a training has one budget$"):
+        resolve_run(sets=["budget.tokens=5", "budget.flops=1e9"])
+
+
 def test_a_config_class_is_checked() -> None:
     """Every broken promise is a phrase that names the field; a good class has none."""
     assert check_config(BM25Config) == check_config(RunConfig) == []
