@@ -330,7 +330,7 @@ class Lax(Config, extra="allow"):
 
 def test_a_rule_within_a_section_names_it() -> None:
     """Two budgets at once."""
-    with pytest.raises(ConfigError, match=r"^budget: found tokens 5 and flops 1000000000\.0; a training has one budget$"):
+    with pytest.raises(ConfigError, match=r"^budget: found tokens 5 and flops 1000000000\.0; a training has"):
         resolve_run(sets=["budget.tokens=5", "budget.flops=1e9"])
 
 
