@@ -15,6 +15,7 @@ from bench.types import Json
 from bench.workspace import Workspace
 
 VERSION = 2
+_SNAPSHOTS = "snapshots"  # where the cache of the hub keeps a folder for each commit
 
 
 def run(
@@ -42,13 +43,13 @@ def run(
 
     Returns:
         kind (`scratch` or `pretrained`), architecture, layers, width, vocabulary, parameters,
-        mlm_head (whether one came with it).
+        mlm_head (whether one came with it), revision (the commit that was taken of a Hugging Face id).
 
     Raises:
         UsageError: the backbone cannot be found or loaded, no tokenizer is given for `scratch:LxH`, or the tokenizer
             has ids that the backbone does not know.
     """
-    sizes, pooled, head = backbones.scratch(backbone), contract.pooling == "pooler", None
+    sizes, pooled, head, revision = backbones.scratch(backbone), contract.pooling == "pooler", None, None
     if sizes is not None:
         if tokenizer_folder is None:
             raise UsageError(f"backbone {backbone}: found no tokenizer, expected that of a prepared corpus (--corpus)")
@@ -61,6 +62,7 @@ def run(
         lacking: Literal["own", "new"] = "new" if new_pooler else "own"
         model = backbones.load_encoder(folder, lacking if pooled else "none", seed)
         head = lm_heads.find(folder)
+        revision = folder.name if folder.parent.name == _SNAPSHOTS else None
     _fits(backbone, len(words), model.config.vocab_size)
     backbones.save(model, words, work.out)
     if head is not None:
@@ -74,6 +76,7 @@ def run(
         "vocabulary": len(words),
         "parameters": sum(weights.numel() for weights in model.parameters()),
         "mlm_head": head is not None,
+        "revision": revision,
     }
 
 

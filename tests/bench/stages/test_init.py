@@ -14,6 +14,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from bench.data import tokenizer
 from bench.dense import Contract
+from bench.encoding import backbones
 from bench.errors import UsageError
 from bench.stages import init
 from bench.workspace import Parts, Workspace
@@ -75,6 +76,7 @@ def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.Ca
         "vocabulary": size,
         "parameters": (size + 512 + 1 + 2) * 64 + 2 * layer,
         "mlm_head": False,
+        "revision": None,
     }
     assert Contract.load(tmp_path / "a") == CONTRACT
     assert sorted(digests(tmp_path / "a")) == [
@@ -140,3 +142,13 @@ def test_a_tokenizer_with_too_many_ids_is_refused(tmp_path: Path, words: Path) -
         UsageError, match=f"found a tokenizer of {bigger.get_vocab_size()} ids, expected at most .* {known};"
     ):
         begun(tmp_path / "b", str(tmp_path / "a"), tmp_path / "bigger")
+
+
+def test_the_commit_of_a_model_of_the_hub_is_told(tmp_path: Path, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id may name none, and the cache keeps each commit in a folder of its name."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    cached = tmp_path / "models--owner--name" / "snapshots" / commit
+    cached.parent.mkdir(parents=True)
+    begun(cached, "scratch:2x8", words)
+    monkeypatch.setattr(backbones, "locate", lambda _: cached)
+    assert begun(tmp_path / "out", "owner/name", None)["revision"] == commit
