@@ -347,6 +347,7 @@ class Method:
         libraries: distributions whose version can change the bytes.
         deterministic: no seed changes anything; such a method has one seed, and stands against all.
         trains: it has a backbone and is pretrained on a corpus (`--backbone`, `--corpus` and `--device` apply).
+        learns: from random weights on a corpus with planted topics; false for objectives that promise none.
         settings: the settings that it can be tuned for.
         presets: named configs.
         space: what `bench sweep` searches, by config key without the `method.` prefix; empty where nothing is tuned.
@@ -365,6 +366,7 @@ class Method:
     libraries: tuple[str, ...] = ()
     deterministic: bool = False
     trains: bool = True
+    learns: bool = True
     settings: tuple[str, ...] = SETTINGS
     presets: Mapping[str, Preset] = field(default_factory=dict)
     space: Mapping[str, Space] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.checking import world
-from bench.checking.kit import BrokenPromiseError, Check, different, expect
+from bench.checking.kit import BrokenPromiseError, Check, NotApplicableError, different, expect
 from bench.checking.trial import DenseSubject, Trained
 from bench.training import ENCODER, LOG
 
@@ -95,6 +95,8 @@ def on_the_processor(subject: DenseSubject) -> None:
 
 def learns(subject: DenseSubject) -> None:
     """Ask held-out questions before and after a training."""
+    if not subject.method.learns:
+        raise NotApplicableError("it does not claim to learn topics from random weights (Method.learns)")
     before = share_below(subject, subject.start, subject.start)
     folders = subject.encoders(_no_divergence(subject))
     after = share_below(subject, folders["query"], folders["passage"])

@@ -26,9 +26,8 @@ from bench.workspace import Advance, Parts, Workspace, silent
 BACKBONE = "scratch:2x64"
 STEPS = 4
 """About so many steps has a short training; every one has fewer tokens than this many batches."""
-LEARN_TOKENS = 100_000
-"""Tokens of the training that is to learn, where nobody says otherwise: about ten seconds of a processor."""
-_LEARN_PAIRS = 16  # small batches make many steps of few tokens
+LEARN_TOKENS = 400_000
+"""Tokens of the training that is to learn, where nobody says otherwise: about ten seconds of a processor's core."""
 _VOCABULARY = 1200
 _ATTEMPTS = 12  # of a training that is killed after every step
 
@@ -155,7 +154,7 @@ class DenseSubject(MethodSubject):
     @cached_property
     def long(self) -> Trained:
         """The training that is to learn."""
-        return self.train("long", max(self.budget, self.learn_tokens), pairs=_LEARN_PAIRS)
+        return self.train("long", max(self.budget, self.learn_tokens))
 
     def train(
         self, name: str, tokens: int, seed: int = 1, advance: Advance = silent, watched: bool = False, **changed: Any

@@ -16,7 +16,7 @@ from bench.dense import Document
 from bench.types import Item, Source
 
 LANGUAGES = ("en", "sw")
-TOPICS, WORDS, FILLERS = 8, 8, 24  # of a language; words of a topic; fillers of a language
+TOPICS, WORDS, FILLERS = 12, 6, 24  # of a language; words of a topic; fillers of a language
 DOCUMENTS, SENTENCES = 240, 8  # of a language; of a document
 _TOPICAL, _IDLE = 3, 6  # words of a sentence: of its topics, fillers
 

@@ -29,7 +29,7 @@ _MARKS = {"kept": "✓", "broken": "✗", "not applicable": "–"}
     "--learn-tokens",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Tokens of the training that is to learn; default 100,000. Some methods learn late.",
+    help="Tokens of the training that is to learn; default 400,000. Some methods learn late.",
 )
 @json_option
 def command(

@@ -186,7 +186,7 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
                 local_files_only=True,
                 weights_only=True,
                 output_loading_info=True,
-                **(_without_pooler(type(config)) if pooler == "none" else {}),
+                **(without_pooler(type(config)) if pooler == "none" else {}),
             )
     except pickle.UnpicklingError as error:
         raise UsageError(
@@ -218,8 +218,8 @@ def save(model: PreTrainedModel, words: PreTrainedTokenizerBase, folder: Path) -
         words.save_pretrained(folder)
 
 
-def _without_pooler(config: type) -> dict[str, bool]:
-    """The argument that leaves the pooler out, where the architecture takes it."""
+def without_pooler(config: type) -> dict[str, bool]:
+    """Return the argument that leaves the pooler out, where the architecture of a class of configs takes it."""
     from transformers import AutoModel
 
     found = AutoModel._model_mapping[config]

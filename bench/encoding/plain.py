@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModel
 
-from bench.encoding.backbones import _without_pooler as _argument  # one rule for both, in this package alone
+from bench.encoding import backbones
 
 
 def strangers(folder: Path, weights: Sequence[Path], pooler: bool) -> list[str]:
@@ -24,7 +24,8 @@ def strangers(folder: Path, weights: Sequence[Path], pooler: bool) -> list[str]:
     """
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     with torch.device("meta"):  # names alone: no memory is touched
-        known = set(AutoModel.from_config(config, **({} if pooler else _argument(type(config)))).state_dict())
+        arguments = {} if pooler else backbones.without_pooler(type(config))
+        known = set(AutoModel.from_config(config, **arguments).state_dict())
     found = set[str]()
     for path in weights:
         with safe_open(path, "pt") as tensors:
@@ -35,7 +36,7 @@ def strangers(folder: Path, weights: Sequence[Path], pooler: bool) -> list[str]:
 def without_pooler(folder: Path) -> dict[str, Any]:
     """Return the loading argument that leaves out the pooler, whose weights are not there, where there is one."""
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    return dict(_argument(type(config)))
+    return dict(backbones.without_pooler(type(config)))
 
 
 def write_dense(weights: Sequence[Path], folder: Path) -> tuple[int, int]:

@@ -35,6 +35,7 @@ CMLM = Method(
     config=CmlmConfig,
     contract=CmlmConfig.contract,
     trainer=_trainer,
+    learns=False,
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets={
         "paper": Preset(

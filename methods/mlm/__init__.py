@@ -35,6 +35,7 @@ MLM = Method(
     config=MlmMethodConfig,
     contract=MlmMethodConfig.contract,
     trainer=_trainer,
+    learns=False,
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets={
         "paper": Preset(

@@ -35,6 +35,7 @@ SIMCSE = Method(
     config=SimcseConfig,
     contract=SimcseConfig.contract,
     trainer=_trainer,
+    learns=False,
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets={
         "mini": Preset(

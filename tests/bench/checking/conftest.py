@@ -107,7 +107,7 @@ Toy = Callable[..., DenseSubject]
 def sound(tmp_path_factory: pytest.TempPathFactory) -> DenseSubject:
     """A dense method that keeps every promise; what it made is shared."""
     folder = tmp_path_factory.mktemp("sound")
-    return DenseSubject(_toy("", folder / "litter"), "bench", folder)
+    return DenseSubject(_toy("", folder / "litter"), "bench", folder, ("method.pairs=16",), 100_000)  # learns sooner so
 
 
 @pytest.fixture

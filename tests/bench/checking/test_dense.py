@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ import torch
 from bench.checking import encoding, light, training
 from bench.checking.kit import Check, carry_out
 from bench.checking.trial import DenseSubject
+from bench.dense import Contract
 from bench.encoding.encoder import TorchEncoder
 from bench.errors import PluginError
+from bench.training.config import TrainingConfig
+from bench.types import Method, Preset
 
 
 def check(name: str) -> Check:
@@ -63,6 +67,26 @@ def test_a_method_that_learns_nothing_is_found(toy: Callable[..., DenseSubject])
     verdict = carry_out(check("learns-planted-corpus"), subject)
     assert verdict.state == "broken"
     assert "expected at least 10% more" in verdict.reason
+
+
+def test_a_method_that_claims_to_learn_nothing_is_not_trained(toy: Callable[..., DenseSubject]) -> None:
+    """It says so itself; then nothing is tried."""
+    subject = toy("idle", learns=False)
+    verdict = carry_out(check("learns-planted-corpus"), subject)
+    assert (verdict.state, verdict.reason) == (
+        "not applicable",
+        "it does not claim to learn topics from random weights (Method.learns)",
+    )
+    assert "long" not in vars(subject)
+
+
+def test_it_is_tried_as_the_profile_mini_runs_it(tmp_path: Path) -> None:
+    """With the preset of that name, and `--set` above it."""
+    small = Preset({"pairs": 32, "log_every": 1}, "ours", "small")
+    about = "sized", "1", "Two sentences.", "Nobody's."
+    method = Method(*about, TrainingConfig, contract=lambda _: Contract(), presets={"mini": small})
+    config = DenseSubject(method, "bench", tmp_path, sets=("method.pairs=8",)).config
+    assert (config.pairs, config.log_every, config.accumulate) == (8, 1, 1)
 
 
 def test_a_claim_to_have_no_chance_is_held(toy: Callable[..., DenseSubject]) -> None:

@@ -25,6 +25,7 @@ from bench.training.transformer import Shape
 from methods.msm import MSM, bench_methods
 from methods.msm.blocks import Blocks, DocumentBlocks
 from methods.msm.config import MsmConfig
+from methods.msm.loss import msm_loss
 from methods.msm.model import MsmModules
 from methods.msm.trainer import MsmTrainer
 
@@ -150,28 +151,53 @@ def encoder_of(start: Path, corpus: Path, config: MsmConfig) -> tuple[TrainableE
     return encode, own
 
 
-def gradients(start: str, corpus: str, settings: Mapping[str, Any], halves: bool) -> tuple[float, list[torch.Tensor]]:
-    """Loss and gradients of a batch of four documents, or of this process's half of it, averaged."""
-    config = config_of(**settings, documents=4)
-    encode, own = encoder_of(Path(start), Path(corpus), config)
+HALVES = slice(0, 2), slice(2, 4)
+"""Documents of a batch of four that each of two processes has."""
+
+
+def batch_of(corpus: str, config: MsmConfig, mine: slice) -> Blocks:
+    """Some documents of a batch of four, two units of each."""
     blocks = DocumentBlocks(Shards(Path(corpus)), config, 1).batch(np.random.default_rng(0))
     units, at = [], 0
     for size in blocks.sizes.tolist():
         units.append(blocks.units[at : at + size][:2])  # as many in each half
         at += size
-    mine = slice(2 * rank(), 2 * rank() + 2) if halves else slice(0, 4)
-    part = Blocks(
+    return Blocks(
         [unit for document in units[mine] for unit in document],
         np.full(len(units[mine]), 2),
         blocks.documents[mine],
         blocks.languages[mine],
     )
-    loss, _ = MsmTrainer(config).loss(encode, own, part)
+
+
+def made(loss: torch.Tensor, encode: TrainableEncoder, own: MsmModules) -> tuple[float, list[torch.Tensor]]:
+    """The loss and its gradients, averaged over the processes."""
     loss.backward()
     weights = [*encode.model.parameters(), *own.parameters()]
     average_gradients(weights)
-    made = [weight.grad for weight in weights if weight.grad is not None and bool(weight.grad.any())]
-    return float(loss.detach()), made
+    found = [weight.grad for weight in weights if weight.grad is not None and bool(weight.grad.any())]
+    return float(loss.detach()), found
+
+
+def gradients(start: str, corpus: str, settings: Mapping[str, Any], halves: bool) -> tuple[float, list[torch.Tensor]]:
+    """Loss and gradients of a batch of four documents, or of this process's half of it, averaged."""
+    config = config_of(**settings, documents=4)
+    encode, own = encoder_of(Path(start), Path(corpus), config)
+    part = batch_of(corpus, config, HALVES[rank()] if halves else slice(0, 4))
+    loss, _ = MsmTrainer(config).loss(encode, own, part)
+    return made(loss, encode, own)
+
+
+def by_halves(start: str, corpus: str, settings: Mapping[str, Any]) -> tuple[float, list[torch.Tensor]]:
+    """The same in one process, which puts the halves through the heads one by one and then holds all against all."""
+    config = config_of(**settings, documents=4)
+    encode, own = encoder_of(Path(start), Path(corpus), config)
+    parts = [batch_of(corpus, config, mine) for mine in HALVES]
+    rows = [MsmTrainer(config).projected(encode, own, part) for part in parts]
+    queries, keys = map(torch.cat, zip(*rows, strict=True))
+    documents = torch.from_numpy(np.concatenate([part.of_units for part in parts]))
+    loss = msm_loss(queries, keys, documents, temperature=config.temperature, mu=config.mu, mode=config.loss.mode)
+    return made(loss, encode, own)
 
 
 @pytest.mark.parametrize("heads", ["none", "separate"])
@@ -187,6 +213,22 @@ def test_two_processes_are_one(
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
             torch.testing.assert_close(one, other, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("heads", ["shared", "separate"])
+def test_statistics_are_each_process_s_own(
+    heads: str, start: Path, corpus: Path, two_processes: Callable[..., list[tuple[float, list[torch.Tensor]]]]
+) -> None:
+    """Without `sync_bn`: halves normalised by themselves, negatives of both; 1e-9 in float64. Not as one batch."""
+    settings = {"heads": heads}
+    ranks = two_processes(gradients, str(start), str(corpus), settings, True)
+    loss, expected = by_halves(str(start), str(corpus), settings)
+    assert np.mean([one for one, _ in ranks]) == pytest.approx(loss, abs=1e-9)
+    for _, found in ranks:
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, atol=1e-9, rtol=0)
+    assert abs(gradients(str(start), str(corpus), settings, False)[0] - loss) > 1e-3
 
 
 def test_the_look_changes_nothing(start: Path, corpus: Path) -> None:
