@@ -220,8 +220,9 @@ class DenseSubject(MethodSubject):
 
     def audited(self) -> Trained:
         """Train as `short` does and watch which parameters of the optimisers a gradient reaches."""
+        budget = self.budget  # which a training of its own finds out: it must not be watched too
         with _gradients() as audit:
-            done = self.train("audited", self.budget)
+            done = self.train("audited", budget)
         return replace(done, audit=dict(audit))
 
     def encoders(self, trained: Trained) -> dict[str, Path]:
@@ -256,6 +257,7 @@ def _gradients() -> Iterator[dict[str, bool]]:
 
     names: dict[int, str] = {}
     found: dict[str, bool] = {}
+    reached: dict[int, tuple[nn.Parameter, bool]] = {}  # with the weight itself, whose number is its own while it lives
 
     def name() -> None:
         for module in gc.get_objects():
@@ -266,12 +268,16 @@ def _gradients() -> Iterator[dict[str, bool]]:
 
     def look(optimiser: Optimizer, *_: Any) -> None:
         weights = [weight for group in optimiser.param_groups for weight in group["params"] if weight.requires_grad]
-        if any(id(weight) not in names for weight in weights):
+        if any(id(weight) not in names or id(weight) not in reached for weight in weights):
+            names.clear()  # of modules that are gone, whose numbers others may have now
             name()
         for weight in weights:
+            now = weight.grad is not None and bool(weight.grad.count_nonzero())
+            reached[id(weight)] = weight, now or reached.get(id(weight), (weight, False))[1]
+        found.clear()
+        for weight, ever in reached.values():  # of two with one label, neither may hide the other
             label = names.get(id(weight)) or f"a parameter of shape {tuple(weight.shape)}"
-            reached = weight.grad is not None and bool(weight.grad.count_nonzero())
-            found[label] = found.get(label, False) or reached
+            found[label] = found.get(label, True) and ever
 
     handle = register_optimizer_step_pre_hook(look)
     try:
