@@ -14,6 +14,7 @@ from torch.nn import functional
 from bench.training.batches import Pairs
 from bench.training.encoder import TrainableEncoder
 
+CHANCE = 10.0  # loss by chance among 22,000 candidates: a first step may lie below it, as beside MoCo's random queue
 COSINE, NEAR_CHANCE, RANK, DIVERGED = 0.95, 2.0, 0.1, 3.0
 """Mean cosine above which, and multiple of chance below which, vectors are one point; least share of the full rank;
 multiple of the first loss from which a training diverges."""
@@ -113,7 +114,7 @@ SIGNS = (
     ),
     Sign(
         ("loss", "first_loss"),
-        lambda loss, first_loss: loss > DIVERGED * max(first_loss, 1.0),
+        lambda loss, first_loss: loss > DIVERGED * max(first_loss, CHANCE),
         "the training diverges: loss {loss:.3g}, at the first step {first_loss:.3g}; "
         "lower the learning rate, or normalise vectors before the loss",
     ),

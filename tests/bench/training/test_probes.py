@@ -89,3 +89,10 @@ def test_values_do_not_overflow_in_half_precision(function: Callable[[torch.Tens
     """Long vectors in bfloat16 are measured in float64."""
     rows = torch.eye(4, dtype=torch.bfloat16) * 1e30
     assert math.isfinite(function(rows))
+
+
+def test_a_first_loss_that_is_low_by_accident_is_no_divergence() -> None:
+    """Beside a queue of random rows the first loss is near 0, and later ones that of chance; a hundred is no chance."""
+    assert probes.signs({"loss": 5.0, "first_loss": 0.0}) == []
+    (sentence,) = probes.signs({"loss": 100.0, "first_loss": 0.0})
+    assert "the training diverges: loss 100" in sentence
