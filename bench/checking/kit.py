@@ -59,16 +59,17 @@ class Verdict:
 def carry_out(check: Check, subject: Any) -> Verdict:
     """Try a promise; whatever a stranger's code raises breaks it."""
     begun = time.monotonic()
+    state: State = "kept"
+    reason = ""
     try:
         check.body(subject)
-        state, reason = "kept", ""
     except NotApplicableError as error:
         state, reason = "not applicable", str(error)
     except BrokenPromiseError as error:
         state, reason = "broken", str(error)
     except Exception as error:  # a stranger's code may raise anything
         state, reason = "broken", f"{type(error).__name__}: {error}"
-    return Verdict(check, state, reason, time.monotonic() - begun)  # type: ignore[arg-type]  # one of the three above
+    return Verdict(check, state, reason, time.monotonic() - begun)
 
 
 def expect(kept: bool, sentence: str) -> None:
