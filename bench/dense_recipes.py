@@ -88,13 +88,17 @@ class DenseRecipes:
         )
 
     def contract(self, system: System, task: Task) -> Contract:
-        """How texts are read for a task: the method's contract, what the settings say over it, what the task fixes.
+        """How texts are read for a task: the method's contract, what the task fixes, what the settings say over it.
 
-        Post-processed vectors are compared by cosine where the task does not say otherwise.
+        No setting changes a similarity that the task fixes. Post-processed vectors are compared by cosine where the
+        task does not say otherwise.
         """
         if system.method.contract is None:
             raise PluginError(f"method {system.method.name} has neither a retriever nor an encoder's contract")
-        contract = replace(system.method.contract(system.resolved.method), **system.readout)
+        contract = system.method.contract(system.resolved.method)
+        if task.lengths:
+            contract = replace(contract, query_length=task.lengths[0], passage_length=task.lengths[1])
+        contract = replace(contract, **system.readout)
         if system.post is not None and system.resolved.run.post.similarity == "cos":
             contract = replace(contract, similarity="cos")
         return replace(contract, similarity=task.similarity) if task.similarity else contract

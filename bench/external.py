@@ -128,26 +128,32 @@ def score_against_task(
     chosen = tasks[0]
     part = _leg(chosen, leg)
     official = str(run_file) == OFFICIAL_ORDER and not run_file.exists()
+    known = plugins.measures_by_name
+    specs = parse_many(measures, known) if measures else tuple(parse(name, known) for name in chosen.measures)
+    protocol = score.Protocol(specs, chosen.tie, chosen.drop_identical, chosen.official, known)
+    answered = None
     if part.candidates is not None:
         judgements, ids = _candidate_lists(part)
         rankings = official_order(part.candidates) if official else read_run(run_file, chosen.tie)
     elif official:
         raise UsageError(f"found --run {OFFICIAL_ORDER}, but {chosen.id} searches a whole corpus; name a run file")
     else:
-        node = Recipes(store, plugins, own).read(part, chosen.id, settings.data.unknown_ids)
-        for item in closure([node]):
+        recipes = Recipes(store, plugins, own)
+        reading = recipes.read(part, chosen.id, settings.data.unknown_ids)
+        texts = recipes.texts(part.corpus) if protocol.by_answers else None
+        for item in closure([reading, *([texts] if texts else [])]):
             make(item, store, Quiet())
-        judgements = read.qrels(store.folder(node.recipe))
-        ids = _whole_corpus(part, store.folder(node.inputs["corpus"].recipe))
+        leg_folder = store.folder(reading.recipe)
+        judgements = read.qrels(leg_folder)
+        answered = score.answered(leg_folder, protocol, store.folder(texts.recipe) if texts else None)
+        ids = _whole_corpus(part, store.folder(reading.inputs["corpus"].recipe))
         rankings = read_run(run_file, chosen.tie)
     if not official:
         _ids_known(run_file, rankings, ids)
-    known = plugins.measures_by_name
-    specs = parse_many(measures, known) if measures else tuple(parse(name, known) for name in chosen.measures)
-    protocol = score.Protocol(specs, chosen.tie, chosen.drop_identical, chosen.official, known)
-    missing = _missing(coverage(judgements, rankings).missing, len(judgements))
+    judged = judgements or (answered.strings if answered else {})
+    missing = _missing(coverage(judged, rankings).missing, len(judged))
     name = f"the official order of the candidates of {chosen.id}" if official else f"{run_file} against {chosen.id}"
-    return _external(name, score.score(judgements, rankings, protocol), missing)
+    return _external(name, score.score(judgements, rankings, protocol, answered), missing)
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,8 @@ class _Known:
 
 def _candidate_lists(leg: Leg) -> tuple[dict[str, dict[str, int]], _Known]:
     """Judgements and ids of a leg that gives candidates; no text is read, for scoring needs none."""
+    if leg.qrels is None:
+        raise UsageError("found candidates without judgements of documents, expected both")
     rows = list(leg.qrels.read())
     read.published(leg, len({row.query for row in rows}), len(rows))
     judgements: dict[str, dict[str, int]] = {}

@@ -318,7 +318,13 @@ def _publish(root: Path, cell: Cell, legs: Sequence[LegNodes], store: Store, siz
     suite = cell.suite
     heading = results.Heading(
         system=cell.system.about(),
-        suite={"name": suite.name, "version": suite.version, "title": suite.title, "primary": suite.primary},
+        suite={
+            "name": suite.name,
+            "version": suite.version,
+            "title": suite.title,
+            "primary": suite.primary,
+            "stands_for": suite.stands_for,
+        },
         setting=cell.setting,
         data=cell.data,
         profile=size.name,
@@ -344,6 +350,7 @@ def _entry(leg: LegNodes, store: Store) -> results.Entry:
         "official": scored.facts["official"],
         "queries": scored.facts["queries"],
         "protocol": {"tie": leg.task.tie, "k": leg.k, "drop_identical": leg.task.drop_identical},
+        "release": leg.task.release,
         "resolved": leg.resolved,
         "libraries": leg.libraries,
         "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from bench.graph import Cost, Node, node
 from bench.plugins import Plugins
 from bench.scoring.measures import parse
 from bench.selection import Cell
-from bench.stages import index, read, score, search, validate
+from bench.stages import index, read, score, search, texts, validate
 from bench.store import Store
 from bench.systems import System, row_json
 from bench.types import Corpus, Json, Leg, Retriever, Source, Task
@@ -22,6 +21,7 @@ from bench.workspace import Workspace
 
 # Orders of magnitude on one core of a server of 2023, for a store that has no experience yet.
 _DOCUMENTS_CHECKED, _JUDGEMENTS_READ, _DOCUMENTS_INDEXED, _QUERIES_SEARCHED, _QUERIES_SCORED = 1e5, 1e5, 5e3, 300.0, 1e4
+_DOCUMENTS_COPIED = 1e5
 _BYTES_A_DOCUMENT, _BYTES_A_QUERY = 800, 100
 
 
@@ -32,7 +32,7 @@ class LegNodes:
     Args:
         task: the task.
         leg: its leg.
-        nodes: `validate`, `read`, `index`, `search`, `score`.
+        nodes: `validate`, `read`, `index`, `search`, `score`; `texts` before the search where answers are looked for.
         k: documents per query.
         depth: the deepest cut of the measures, None where one has no cut.
     """
@@ -122,7 +122,8 @@ class Recipes:
         identity: dict[str, Json] = {
             "code": read.VERSION,
             "queries": self.source(leg.queries),
-            "qrels": self.source(leg.qrels),
+            "qrels": None if leg.qrels is None else self.source(leg.qrels),
+            "answers": None if leg.answers is None else self.source(leg.answers),
             "language": leg.language,
             "counts": dict(leg.counts),
             "unknown_ids": unknown,
@@ -132,9 +133,25 @@ class Recipes:
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
             return read.run(space, leg, folders["corpus"], unknown)
 
-        size = self._size(leg.qrels, _BYTES_A_QUERY, leg.counts.get("qrels"))
+        judging = leg.qrels or leg.answers or leg.queries
+        size = self._size(judging, _BYTES_A_QUERY, leg.counts.get("qrels" if leg.qrels else "queries"))
         cost = Cost("read", size, _JUDGEMENTS_READ)
         return node("read", title, identity, work, cost, {"corpus": corpus}, provenance=self._own)
+
+    def texts(self, corpus: Corpus) -> Node:
+        """Corpus → its passages' texts, to be looked up; shared by every task that looks for answers in it."""
+        checked, source = self.validate(corpus), corpus.texts or corpus.items
+        identity: dict[str, Json] = {"code": texts.VERSION, "corpus": self.source(source)}
+        cost = Cost("texts", checked.cost.units, _DOCUMENTS_COPIED)
+        return node(
+            "texts",
+            corpus.id,
+            identity,
+            lambda work, _: texts.run(work, corpus),
+            cost,
+            {"corpus": checked},
+            provenance=self._own,
+        )
 
     def _leg(self, cell: Cell, task: Task, leg: Leg) -> LegNodes:
         system, title = cell.system, f"{task.id}{' ' + leg.name if leg.name else ''}"
@@ -152,7 +169,9 @@ class Recipes:
             self._measures,
         )
         reading = self.read(leg, title, system.resolved.run.data.unknown_ids)
-        scoring = self._score(cell, title, protocol, searching, reading)
+        looked_up = self.texts(leg.corpus) if protocol.by_answers else None
+        scoring = self._score(cell, title, protocol, searching, reading, looked_up)
+        before = (*before[:-1], looked_up, searching) if looked_up else before
         return LegNodes(task, leg, (*before, scoring), k, protocol.depth)
 
     def _sparse(
@@ -210,7 +229,15 @@ class Recipes:
         inputs = {"index": indexing, "leg": reading}
         return node("search", f"{method.name} {title}", identity, work, cost, inputs, provenance=_settings(system))
 
-    def _score(self, cell: Cell, title: str, protocol: score.Protocol, searching: Node, reading: Node) -> Node:
+    def _score(
+        self,
+        cell: Cell,
+        title: str,
+        protocol: score.Protocol,
+        searching: Node,
+        reading: Node,
+        looked_up: Node | None = None,
+    ) -> Node:
         system, extra = cell.system, protocol.extra
         identity: dict[str, Json] = {
             "code": score.VERSION,
@@ -220,14 +247,14 @@ class Recipes:
             "tie": protocol.tie,
             "drop_identical": protocol.drop_identical,
             "official": list(protocol.official),
-            "libraries": {"pytrec-eval-terrier": version("pytrec-eval-terrier")},
+            "libraries": protocol.libraries(),
         }
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            return score.run(space, folders["run"], folders["leg"], protocol, system.tag)
+            return score.run(space, folders["run"], folders["leg"], protocol, system.tag, folders.get("texts"))
 
         cost = Cost("score", searching.cost.units, _QUERIES_SCORED)
-        inputs = {"run": searching, "leg": reading}
+        inputs = {"run": searching, "leg": reading} | ({"texts": looked_up} if looked_up else {})
         return node(
             "score", f"{system.method.name} {title}", identity, work, cost, inputs, provenance=_settings(system)
         )

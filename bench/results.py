@@ -193,9 +193,7 @@ def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) ->
         names = {name for legs in tasks.values() for leg in legs.values() for name in leg["measures"]}
         values = {}
         for name in sorted(names):
-            value = macro(
-                average, {bare(task): task_value(legs, name) for task, legs in tasks.items() if _has(legs, name)}
-            )
+            value = macro(average, _values(tasks, name))
             if value is not None:
                 values[name] = value
         if values:
@@ -206,6 +204,18 @@ def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) ->
 def _members(average: Macro) -> list[Any]:
     """What an average is over: task ids, and lists for averages inside it."""
     return [_members(member) if isinstance(member, Macro) else member for member in average.members]
+
+
+def _values(tasks: Mapping[str, Mapping[str, Any]], measure: str) -> dict[str, float]:
+    """One measure's value by what an average may name: tasks (the mean of their legs) and `task:leg`."""
+    by_task = {bare(task): task_value(legs, measure) for task, legs in tasks.items() if _has(legs, measure)}
+    by_leg = {
+        f"{bare(task)}:{name}": float(leg["measures"][measure])
+        for task, legs in tasks.items()
+        for name, leg in legs.items()
+        if name and measure in leg["measures"]
+    }
+    return by_task | by_leg
 
 
 def _has(legs: Mapping[str, Any], measure: str) -> bool:

@@ -14,6 +14,9 @@ from bench.systems import System
 from bench.types import SETTINGS, DataRequest, Suite, Task
 from bench.wording import bare, canonical, did_you_mean
 
+DEV = "@dev"
+"""What the name of a task ends with that stands for its dev questions."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -199,7 +202,7 @@ def tasks_of(suite: Suite, request: Request, data: str, world: str) -> list[Task
             _of_this_data(name, data, world)
         asked = DataRequest(data, request.data_dir, request.offline, world)
         wanted = [part for name in own for part in _names(name, suite, data)] if own else suite.task_names(data)
-        tasks += [suite.load(name, asked) for name in wanted]
+        tasks += [_load(suite, name, asked) for name in wanted]
     return list({(task.data, task.id): task for task in tasks}.values())
 
 
@@ -216,10 +219,24 @@ def _of_this_data(name: str, data: str, world: str) -> None:
         )
 
 
+def _load(suite: Suite, name: str, asked: DataRequest) -> Task:
+    """Load a task, or the dev questions of one."""
+    own, is_dev = name.removesuffix(DEV), name.endswith(DEV)
+    return suite.dev(own, asked) if is_dev and suite.dev else suite.load(own, asked)
+
+
 def _names(name: str, suite: Suite, data: str | None = None) -> tuple[str, ...]:
-    """The suite's tasks that a name stands for: itself, or those below it (`cqadupstack` is twelve forums)."""
+    """The suite's tasks that a name stands for.
+
+    It stands for itself, for those below it (`cqadupstack` is twelve forums), or for dev questions (`sw@dev`).
+    """
     own = bare(name).removeprefix(f"{suite.name}/")
-    every = [task for kind in ((data,) if data else suite.data) for task in suite.task_names(kind)]
+    kinds = (data,) if data else suite.data
+    if own.endswith(DEV):
+        names = suite.dev_names or suite.task_names
+        every = [task for kind in kinds for task in names(kind)] if suite.dev else []
+        return (own,) if own.removesuffix(DEV) in every else ()
+    every = [task for kind in kinds for task in suite.task_names(kind)]
     return tuple(dict.fromkeys(task for task in every if task == own or task.startswith(f"{own}/")))
 
 

@@ -1,4 +1,4 @@
-"""The words of the house as frozen dataclasses and protocols: all that flows between two stages.
+"""The words of the house: what plugins are made of, and (from `bench.records`) all that flows between two stages.
 
 Nothing in this module imports torch, touches a disk or reaches a network.
 """
@@ -8,176 +8,57 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bench.records import (
+    Answers,
+    Candidates,
+    Corpus,
+    Item,
+    Json,
+    Judgement,
+    Leg,
+    Ranking,
+    Run,
+    Source,
+    Task,
+    Tie,
+)
 
 if TYPE_CHECKING:
     from bench.config import Config
     from bench.dense import Contract, Trainer
+    from bench.publications import Release, Reported
     from bench.spaces import Space
     from bench.workspace import Workspace
 
-Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
-"""What canonical JSON can hold; every part of a key is of this type."""
-
-Tie = Literal["trec", "list"]
-"""Order of equal scores (specs: one module decides, `bench.search.order`).
-
-`trec`: float32 score descending, then document id descending in byte order. `list`: score descending, then corpus
-position.
-"""
+__all__ = [
+    "SETTINGS",
+    "Answers",
+    "Candidates",
+    "Cell",
+    "Corpus",
+    "DataRequest",
+    "Item",
+    "Json",
+    "Judgement",
+    "Leg",
+    "Macro",
+    "Measure",
+    "Method",
+    "Preset",
+    "Ranking",
+    "Retriever",
+    "Run",
+    "Source",
+    "Suite",
+    "Task",
+    "Tie",
+    "nothing_to_resolve",
+]
 
 SETTINGS = ("unsupervised", "english", "multilingual", "few-shot")
 """How a pretrained encoder may have been tuned before the test."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """What is indexed, encoded or asked: a passage or a query.
-
-    Args:
-        id: unique within its source; no white space (TREC files are separated by it).
-        text: the text as the source gives it.
-        title: title of a passage, empty where the source has none.
-        language: ISO 639 code, empty where the source does not say (then the corpus's or leg's language holds).
-    """
-
-    id: str
-    text: str
-    title: str = ""
-    language: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """One row of qrels: `document` answers `query` to the degree `grade` (≥ 1 relevant; ≤ 0 judged, not relevant)."""
-
-    query: str
-    document: str
-    grade: int
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The documents among which one query is answered, where a task gives them instead of a whole corpus.
-
-    Args:
-        query: query id.
-        documents: ids in the official order.
-        scores: of the official first stage, as many, never increasing; empty where the release has none.
-    """
-
-    query: str
-    documents: tuple[str, ...]
-    scores: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The ranked list of one query, best first.
-
-    Args:
-        query: query id.
-        documents: unique document ids in the task's order (see `Tie`).
-        scores: as many scores, never increasing, finite.
-    """
-
-    query: str
-    documents: Sequence[str]
-    scores: Sequence[float]
-
-
-Run = Mapping[str, Ranking]
-"""All rankings of one task leg by query id. A query without hits may be absent or hold an empty ranking."""
-
-
-T_co = TypeVar("T_co", covariant=True)
-
-
-@dataclass(frozen=True)
-class Source(Generic[T_co]):
-    """A stream of records and what decides its content; nothing is opened before `read` is called.
-
-    Args:
-        name: what messages call it, e.g. `beir/scifact corpus`.
-        reader: name and version of the reading code, e.g. `beir-corpus/1`; part of every key that depends on it.
-        files: the files whose bytes decide what is read (their hashes enter the key). Empty for a source that a
-            library fetches; then `reader` names the library, its version and the data set's id.
-        read: opens the stream; records come in a fixed order. Raises `DataError` or `DataFaultsError` on a malformed
-            record.
-    """
-
-    name: str
-    reader: str
-    files: tuple[Path, ...]
-    read: Callable[[], Iterator[T_co]]
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A pool of passages with its own identity, shared by all tasks that search it; streamed, never a dict.
-
-    Args:
-        id: e.g. `beir/scifact`.
-        items: the passages in corpus order.
-        language: ISO 639 code of all passages, empty where each item says its own.
-        documents: the published count, asserted when the corpus is read; None for a folder of the user's.
-    """
-
-    id: str
-    items: Source[Item]
-    language: str = ""
-    documents: int | None = None
-
-
-@dataclass(frozen=True)
-class Leg:
-    """Queries, the corpus that they search and the judgements; a task has one leg, or several named ones (Tatoeba).
-
-    Args:
-        name: empty where the task has one leg only; else e.g. `fra-eng`.
-        queries: the queries; those without a judgement are not searched.
-        qrels: the judgements.
-        corpus: what is searched.
-        language: ISO 639 code of the queries, empty where each item says its own.
-        counts: published counts that are asserted, keys among `queries` (judged ones) and `qrels`.
-        candidates: what each query is answered among; None where it is the whole corpus.
-    """
-
-    name: str
-    queries: Source[Item]
-    qrels: Source[Judgement]
-    corpus: Corpus
-    language: str = ""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    candidates: Source[Candidates] | None = None
-
-
-@dataclass(frozen=True)
-class Task:
-    """Queries against a corpus with judgements, and the rules under which they are scored.
-
-    Args:
-        id: canonical, e.g. `beir/scifact`; on mini data it begins with `mini/`, or `mini-few-names/` and the like.
-        data: where its files come from: `official`, `mini` (`mini-few-names` and the like in another world), or `local`
-            for a folder of the user's.
-        legs: at least one.
-        measures: canonical measure names, e.g. `nDCG@10`.
-        tie: order of equal scores.
-        depth: how many documents the protocol retrieves per query.
-        drop_identical: leave out a document whose id equals the query id (BEIR's `ignore_identical_ids`).
-        official: names of the official scorers in `bench.scoring.official` that are shown beside ours.
-        similarity: what the protocol fixes, `cos` or `dot`; None leaves it to the encoder's contract.
-    """
-
-    id: str
-    data: str
-    legs: tuple[Leg, ...]
-    measures: tuple[str, ...]
-    tie: Tie = "trec"
-    depth: int = 100
-    drop_identical: bool = False
-    official: tuple[str, ...] = ()
-    similarity: Literal["cos", "dot"] | None = None
 
 
 @dataclass(frozen=True)
@@ -186,7 +67,8 @@ class Macro:
 
     Args:
         name: how tables call it, e.g. `Avg. (14)`.
-        members: task ids (without `mini/` and its like) and nested averages; all must be there, or there is no average.
+        members: task ids (without `mini/` and its like), one leg of a task (`tatoeba/fra-eng:eng-fra`) and nested
+            averages; all must be there, or there is no average.
         note: what a reader must know, e.g. which data sets are left out.
     """
 
@@ -233,8 +115,12 @@ class Suite:
         primary: the headline measure.
         card: → the protocol card, Markdown.
         dev: (task name, request) → the task on questions that settings may be chosen by, with an id of its own, e.g.
-            `mrtydi/sw@dev`; raises as `load` does. None where the suite has none.
+            `mrtydi/sw@dev` (which is how `--task` asks for it); raises as `load` does. None where the suite has none.
         dev_names: the tasks that have such questions, for a value of `--data`; None for all of `task_names`.
+        stands_for: the benchmark that a substitute stands for, e.g. `mrtydi`; its numbers are comparable with no
+            published ones, and say so wherever they show. Empty for a benchmark itself.
+        releases: → its official files, for `bench data`; None where it has none.
+        reported: → what papers printed for it; None where nothing is known.
     """
 
     name: str
@@ -253,6 +139,9 @@ class Suite:
     card: Callable[[], str]
     dev: Callable[[str, DataRequest], Task] | None = None
     dev_names: Callable[[str], tuple[str, ...]] | None = None
+    stands_for: str = ""
+    releases: Callable[[], Sequence[Release]] | None = None
+    reported: Callable[[], Sequence[Reported]] | None = None
 
 
 class Retriever(Protocol):

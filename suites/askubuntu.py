@@ -7,7 +7,7 @@ the texts too, so that a run can be scored where only they are; asking for a tex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 from bench.data import candidates, official
 from bench.errors import UsageError
 from bench.hookspecs import hookimpl
+from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Item, Leg, Macro, Source, Suite, Task
 
 NAME = "askubuntu"
@@ -23,6 +24,10 @@ DEPTH = 20
 LANGUAGE = "en"
 TEXTS = "text_tokenized.txt"
 URL = "https://github.com/taolei87/askubuntu"
+FILES = "https://raw.githubusercontent.com/taolei87/askubuntu/master"
+LICENCE = "none is stated; the texts are AskUbuntu's, CC BY-SA"
+WITH_BODY = "test-with-body"
+"""The test split with title and body as a question's text (Lei et al.), on official data."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,8 @@ SPLITS = {"dev": Split(189, 1_177, 3_867), "test": Split(186, 1_078, 3_834)}
 
 
 def task_names(data: str) -> tuple[str, ...]:
-    """List the splits; official and mini data have the same."""
-    return tuple(SPLITS) if data in SUITE.data else ()
+    """List the splits; official data have `test` a second time, with title and body."""
+    return (*SPLITS, *((WITH_BODY,) if data == "official" else ())) if data in SUITE.data else ()
 
 
 def load(name: str, request: DataRequest) -> Task:
@@ -58,7 +63,8 @@ def load(name: str, request: DataRequest) -> Task:
     official.known(NAME, name, task_names(request.data))
     if request.data == "mini":
         return _mini(name, request.world)
-    return _task(f"{NAME}/{name}", "official", leg(name, request))
+    one = leg("test", request, body=True) if name == WITH_BODY else leg(name, request)
+    return _task(f"{NAME}/{name}", "official", one)
 
 
 def leg(name: str, request: DataRequest, *, body: bool = False) -> Leg:
@@ -72,7 +78,8 @@ def leg(name: str, request: DataRequest, *, body: bool = False) -> Leg:
     Raises:
         UsageError: if a folder or the file of candidates is missing.
     """
-    folder, split, identity = official.folder(request, NAME), SPLITS[name], f"{NAME}/{name}"
+    folder, split = official.folder(request, NAME), SPLITS[name]
+    identity = f"{NAME}/{name}{'-with-body' if body else ''}"
     path = folder / f"{name}.txt"
     if not path.is_file():
         raise UsageError(
@@ -90,6 +97,30 @@ def leg(name: str, request: DataRequest, *, body: bool = False) -> Leg:
         {"queries": split.queries, "qrels": split.positives},
         lists,
     )
+
+
+def releases() -> tuple[Release, ...]:
+    """Name the released files; only those of the candidates have known checksums."""
+    known = [
+        ("dev.txt", 74_744, "5c478af0db8998fd9517788c18f84bca96d0f79141cf80504544635f2c3437e0"),
+        ("test.txt", 74_251, "5d659c24836bd8ad0a486d353386f1ca3780191e2df6abd58accbfcbb726c4ad"),
+        ("heldout.txt", 13_451, "26dab391d0d8edf4e4dfaadfe6bc0f50081b9b57ed3b9872338104f5f35bbb44"),
+    ]
+    tasks = {"dev.txt": ("dev",), "test.txt": ("test", WITH_BODY)}
+    return (
+        *(
+            Release(f"{NAME}/{name}", (f"{FILES}/{name}",), LICENCE, size, sha256, tasks=tasks.get(name, ()))
+            for name, size, sha256 in known
+        ),
+        Release(f"{NAME}/{TEXTS}.gz", (f"{FILES}/{TEXTS}.gz",), LICENCE),
+    )
+
+
+def reported() -> Sequence[Reported]:
+    """What papers printed."""
+    from suites.reported import of
+
+    return of(NAME)
 
 
 def card() -> str:
@@ -142,7 +173,7 @@ SUITE = Suite(
         "Tao Lei, Hrishikesh Joshi, Regina Barzilay, Tommi Jaakkola, Kateryna Tymoshenko, Alessandro Moschitti, "
         "Lluís Màrquez. Semi-supervised Question Retrieval with Gated Convolutions. NAACL, 2016."
     ),
-    licence="None is stated; the texts are AskUbuntu's, CC BY-SA.",
+    licence=f"{LICENCE[0].upper()}{LICENCE[1:]}.",
     settings=("unsupervised",),
     data=("official", "mini"),
     task_names=task_names,
@@ -155,6 +186,8 @@ SUITE = Suite(
     card=card,
     dev=load,
     dev_names=lambda _: ("dev",),
+    releases=releases,
+    reported=reported,
 )
 
 

@@ -6,7 +6,7 @@ unpacked in `mrtydi/mrtydi-v1.1-swahili/` or in the released `mrtydi/mrtydi-v1.1
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from bench.data import anserini, official, trec
 from bench.data.archive import File, Member
 from bench.errors import UsageError
 from bench.hookspecs import hookimpl
+from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Leg, Macro, Suite, Task
 
 NAME = "mrtydi"
@@ -23,6 +24,8 @@ OFFICIAL = ("mrtydi-ccp",)
 SPLITS = ("test", "dev", "train")
 """`test` is scored; the others have questions to train on and to choose by."""
 URL = "https://git.uwaterloo.ca/jimmylin/mr.tydi/-/raw/master/data"
+RELEASE = "v1.1"
+LICENCE = "Apache-2.0; the passages are Wikipedia's, CC BY-SA"
 COLLECTION = "collection/docs.jsonl"
 
 
@@ -140,6 +143,21 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
     )
 
 
+def releases() -> tuple[Release, ...]:
+    """Name the tarballs of v1.1; their sizes and checksums were not published."""
+    return tuple(
+        Release(f"{NAME}/{one.folder}.tar.gz", (f"{URL}/{one.folder}.tar.gz",), LICENCE, tasks=(one.code,))
+        for one in LANGUAGES.values()
+    )
+
+
+def reported() -> Sequence[Reported]:
+    """What papers printed."""
+    from suites.reported import of
+
+    return of(NAME)
+
+
 def card() -> str:
     """Return the protocol card, with the table of the languages filled in."""
     from importlib.resources import files
@@ -160,7 +178,8 @@ def card() -> str:
 
 def _task(identity: str, data: str, one: Leg) -> Task:
     """Put a leg under Mr. TyDi's rules."""
-    return Task(identity, data, (one,), MEASURES, "trec", DEPTH, official=OFFICIAL)
+    release = RELEASE if data == "official" else ""
+    return Task(identity, data, (one,), MEASURES, "trec", DEPTH, official=OFFICIAL, release=release)
 
 
 def _mini(name: str, split: str, world: str) -> Leg:
@@ -207,7 +226,7 @@ SUITE = Suite(
         "Xinyu Zhang, Xueguang Ma, Peng Shi, Jimmy Lin. Mr. TyDi: A Multi-lingual Benchmark for Dense Retrieval. "
         "Proceedings of the 1st Workshop on Multilingual Representation Learning, 2021."
     ),
-    licence="Apache-2.0; the passages are Wikipedia's, CC BY-SA.",
+    licence=f"{LICENCE}.",
     settings=("unsupervised",),
     data=("official", "mini"),
     task_names=task_names,
@@ -219,6 +238,8 @@ SUITE = Suite(
     primary="RR@100",
     card=card,
     dev=dev,
+    releases=releases,
+    reported=reported,
 )
 
 

@@ -6,7 +6,7 @@ of data as `tatoeba/v1/tatoeba.fra-eng.{fra,eng}`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bench.data import aligned, official
 from bench.errors import UsageError
 from bench.hookspecs import hookimpl
+from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Item, Judgement, Leg, Macro, Suite, Task
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ MEASURES = ("accuracy",)
 DEPTH = 1
 ENGLISH = "en"
 URL = "https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1"
+FILES = (
+    "https://raw.githubusercontent.com/facebookresearch/LASER/74bc6ae7ffb7cba670fe0f428d0ede9f666fb821/data/tatoeba/v1"
+)
+"""Where single files are had, at the commit whose checksums stand in `suites/checksums/tatoeba.txt`."""
+RELEASE = "LASER v1 (2018-11-17)"
+LICENCE = "CC BY 2.0 FR (Tatoeba)"
 _FULL = 1000
 
 
@@ -115,6 +122,25 @@ def load(name: str, request: DataRequest) -> Task:
     return _task(f"{NAME}/{name}", "official", (there, back))
 
 
+def releases() -> tuple[Release, ...]:
+    """Name the 224 files, with the checksums of LASER's repository."""
+    from importlib.resources import files
+
+    found = []
+    for line in files("suites").joinpath("checksums/tatoeba.txt").read_text(encoding="ascii").splitlines():
+        sha256, size, name = line.split()
+        task = name.split(".")[1]
+        found.append(Release(f"{NAME}/v1/{name}", (f"{FILES}/{name}",), LICENCE, int(size), sha256, tasks=(task,)))
+    return tuple(found)
+
+
+def reported() -> Sequence[Reported]:
+    """What papers printed."""
+    from suites.reported import of
+
+    return of(NAME)
+
+
 def card() -> str:
     """Return the protocol card, with the table of the pairs filled in."""
     from importlib.resources import files
@@ -189,7 +215,8 @@ def _mini_qrels(settings: WorldSettings, language: str) -> Iterator[Judgement]:
 
 def _task(identity: str, data: str, legs: tuple[Leg, ...]) -> Task:
     """Put legs under Tatoeba's rules."""
-    return Task(identity, data, legs, MEASURES, "list", DEPTH, similarity="cos")
+    release = RELEASE if data == "official" else ""
+    return Task(identity, data, legs, MEASURES, "list", DEPTH, similarity="cos", release=release)
 
 
 def _find(path: Path, pair: Pair) -> Path:
@@ -205,16 +232,21 @@ def _find(path: Path, pair: Pair) -> Path:
 def _macros() -> tuple[Macro, ...]:
     """Make the averages that the papers print, the headline first."""
     both = "mean over the two directions of each pair, then over the pairs"
-    one = "XTREME itself scores one direction, English to the other language: our legs eng-xxx; here both are averaged"
+    one = "XTREME's own direction: English sentences ask, the other language is searched, as its code does"
 
     def average(name: str, codes: Iterable[str], note: str) -> Macro:
         return Macro(name, tuple(f"{NAME}/{code}-eng" for code in codes), note)
 
+    def from_english(name: str, codes: Iterable[str]) -> Macro:
+        return Macro(name, tuple(f"{NAME}/{code}-eng:eng-{code}" for code in codes), one)
+
     return (
         average("Avg. (14)", CCP, f"the languages of CCP's Table 1; {both}"),
         average("Avg. (112)", (pair.code for pair in PAIRS.values()), f"all pairs; {both}"),
-        average("Avg. (36)", XTREME, f"the languages of XTREME. {one}"),
-        average("Avg. (41)", XTREME_R, f"the languages of XTREME-R. {one}"),
+        from_english("XTREME (36)", XTREME),
+        from_english("XTREME-R (41)", XTREME_R),
+        average("Avg. (36)", XTREME, f"the languages of XTREME; {both}"),
+        average("Avg. (41)", XTREME_R, f"the languages of XTREME-R; {both}"),
         average(f"Avg. ({len(MINI)})", MINI, f"the languages of the embedded world; {both}; no paper prints it"),
     )
 
@@ -228,7 +260,7 @@ SUITE = Suite(
         "Mikel Artetxe, Holger Schwenk. Massively Multilingual Sentence Embeddings for Zero-Shot Cross-Lingual "
         "Transfer and Beyond. Transactions of the Association for Computational Linguistics 7, 2019."
     ),
-    licence="CC BY 2.0 FR (Tatoeba).",
+    licence=f"{LICENCE}.",
     settings=("unsupervised",),
     data=("official", "mini"),
     task_names=task_names,
@@ -237,6 +269,8 @@ SUITE = Suite(
     macros=_macros(),
     primary="accuracy",
     card=card,
+    releases=releases,
+    reported=reported,
 )
 
 

@@ -31,7 +31,7 @@ def _hash(id: str) -> bytes:
     return hashlib.blake2b(id.encode(), digest_size=_BYTES).digest()
 
 
-def _hashes(ids: Iterable[str]) -> npt.NDArray[np.uint64]:
+def hashed(ids: Iterable[str]) -> npt.NDArray[np.uint64]:
     """Hash ids, `[n]`."""
     return np.frombuffer(b"".join(map(_hash, ids)), _HASH)
 
@@ -52,7 +52,7 @@ class Ids:
 
     def contains(self, ids: Collection[str]) -> list[bool]:
         """Say of each id whether the corpus has it."""
-        wanted = _hashes(ids)
+        wanted = hashed(ids)
         if not len(self.hashes):
             return [False] * len(wanted)
         at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)

@@ -37,7 +37,7 @@ def unknown_ids(
     judged = sorted({row.document for row in judgements})
     lacking = {name for name, there in zip(judged, documents.contains(judged), strict=True) if not there}
     strays = lacking if check_documents else set()
-    if strays or any(row.query not in asked for row in judgements):
+    if leg.qrels and (strays or any(row.query not in asked for row in judgements)):
         with Faults() as faults:
             for line, row in numbered(leg.qrels):
                 if row.query not in asked:

@@ -1,8 +1,8 @@
 """A measure is a value: `nDCG@10` parses to a `MeasureSpec`, which prints as itself.
 
 Conventions: canonical names are those of ir-measures, where it has one; papers' spellings are accepted as input. A cut
-is a number of documents. What a measure computes is told by its `summary`; where the two tie rules differ in more than
-order, it says so.
+is a number of documents, of `R@2kt` thousands of tokens. What a measure computes is told by its `summary`; where the
+two tie rules differ in more than order, it says so.
 """
 
 from __future__ import annotations
@@ -19,20 +19,27 @@ LARGEST_CUT = 10**9
 """No ranking is that deep; larger numbers overflow in trec_eval."""
 
 
+TOKENS_A_KT = 1000
+_KT = "Rkt"
+_IN_KT = re.compile(r"(?:R|Recall)@([1-9][0-9]{0,3})kt?", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class MeasureSpec:
     """A measure with its cut.
 
     Args:
         name: canonical, e.g. `nDCG`, or that of a plugin's measure.
-        cut: how many of the best documents it looks at; None for all.
+        cut: how many of the best documents it looks at (of `Rkt`: thousands of tokens); None for all.
     """
 
     name: str
     cut: int | None = None
 
     def __str__(self) -> str:
-        """Return the canonical spelling, e.g. `nDCG@10`."""
+        """Return the canonical spelling, e.g. `nDCG@10`, `R@2kt`."""
+        if self.name == _KT:
+            return f"R@{self.cut}kt"
         return self.name if self.cut is None else f"{self.name}@{self.cut}"
 
 
@@ -86,16 +93,41 @@ BUILTIN: Mapping[str, Builtin] = {
         ),
     )
 }
-"""The harness's measures by canonical name."""
+"""The harness's measures of judged documents by canonical name."""
 
-_SPELLINGS = {spelling.casefold(): m.name for m in BUILTIN.values() for spelling in (m.name, *m.aliases)}
+ANSWERS: Mapping[str, Builtin] = {
+    measure.name: measure
+    for measure in (
+        Builtin(
+            "answer-R",
+            ("has-answer", "answer-recall"),
+            needs_cut=True,
+            summary="1 if a passage among the first k holds an accepted answer, token by token, else 0",
+        ),
+        Builtin(
+            _KT,
+            (),
+            needs_cut=True,
+            summary="1 if the first N thousand tokens of the ranked passages hold an accepted answer as it is, else 0",
+        ),
+    )
+}
+"""Measures that look for accepted answers in the passages' texts; `R@2kt` and `R@5kt` are `Rkt` with cuts 2 and 5."""
+
+_EVERY = {**BUILTIN, **ANSWERS}
+_SPELLINGS = {spelling.casefold(): m.name for m in _EVERY.values() for spelling in (m.name, *m.aliases)}
+
+
+def looks_for_answers(measure: MeasureSpec) -> bool:
+    """Tell whether a measure is judged by answers instead of documents."""
+    return measure.name in ANSWERS
 
 
 def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
     """Read one measure.
 
     Args:
-        text: e.g. `nDCG@10`, `MRR@100`, `AP`; case does not matter.
+        text: e.g. `nDCG@10`, `MRR@100`, `AP`, `R@2kt` (MSM: `R@2k`); case does not matter.
         extra: plugins' measures by name; they may be asked with or without a cut.
 
     Raises:
@@ -103,6 +135,8 @@ def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
             one that is too much.
         PluginError: if a plugin's measure claims a name of ours.
     """
+    if in_kt := _IN_KT.fullmatch(text.strip()):
+        return MeasureSpec(_KT, int(in_kt[1]))
     spelling, at, cut_text = text.strip().partition("@")
     name = _name(spelling, text, extra)
     if not at:
@@ -126,7 +160,7 @@ def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
     Raises:
         UsageError: otherwise.
     """
-    builtin = BUILTIN.get(measure.name)
+    builtin = _EVERY.get(measure.name)
     if builtin and builtin.needs_cut and measure.cut is None:
         raise UsageError(f"measure {shown} has no cut; write how many documents it looks at, e.g. {measure.name}@100")
     if builtin and not builtin.takes_cut and measure.cut is not None:
@@ -167,6 +201,7 @@ def _name(spelling: str, text: str, extra: Mapping[str, Measure]) -> str:
 
 def _what_exists(extra: Mapping[str, Measure]) -> str:
     """Say which measures can be asked for."""
-    forms = ((m.name,) * (not m.needs_cut) + (f"{m.name}@k",) * m.takes_cut for m in BUILTIN.values())
+    forms = [(m.name,) * (not m.needs_cut) + (f"{m.name}@k",) * m.takes_cut for m in BUILTIN.values()]
+    forms.append(("answer-R@k", "R@Nkt"))
     ours = ", ".join(form for both in forms for form in both)
     return f"there are {ours}" + (f"; from plugins {', '.join(extra)}" if extra else "")

@@ -1,10 +1,10 @@
-"""read: queries and judgements of a leg → checked against each other and against the corpus, in one plain form."""
+"""read: queries, judgements and answers of a leg → checked against each other and the corpus, in one plain form."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from bench.data.ids import Ids
@@ -13,15 +13,17 @@ from bench.data.unknown import unknown_ids
 from bench.errors import DataError
 from bench.fsio import canonical, write_bytes
 from bench.stages.validate import IDS
-from bench.types import Candidates, Item, Json, Leg, Source
+from bench.types import Answers, Candidates, Item, Json, Judgement, Leg, Source
 from bench.workspace import Workspace
 
 VERSION = 1
-QUERIES, QRELS, CANDIDATES = "queries.jsonl", "qrels.tsv", "candidates.jsonl"
+QUERIES, QRELS, CANDIDATES, ANSWERS = "queries.jsonl", "qrels.tsv", "candidates.jsonl", "answers.jsonl"
 
 
 def run(work: Workspace, leg: Leg, corpus: Path, strangers: str) -> Mapping[str, Json]:
-    """Write `queries.jsonl` (judged queries only, in their file's order) and `qrels.tsv` (query, document, grade).
+    """Write `queries.jsonl` (judged queries only, in their file's order) and what judges them.
+
+    That is `qrels.tsv` (query, document, grade), `answers.jsonl`, or both.
 
     Args:
         work: where to.
@@ -31,14 +33,16 @@ def run(work: Workspace, leg: Leg, corpus: Path, strangers: str) -> Mapping[str,
             denominator.
 
     Raises:
-        DataError: a malformed record, an unknown id, or another count than was published.
+        DataError: a malformed record, an unknown id, queries that are judged in one way only where there are two, or
+            another count than was published.
         DataFaultsError: several of them.
     """
-    judgements = list(leg.qrels.read())
+    judgements = list(leg.qrels.read()) if leg.qrels else []
+    accepted = list(leg.answers.read()) if leg.answers else []
     queries = list(leg.queries.read())
-    refuse = strangers == "refuse"
-    lacking = unknown_ids(leg, judgements, queries, Ids.load(corpus / IDS), check_documents=refuse)
-    judged = {row.query for row in judgements}
+    known = Ids.load(corpus / IDS)
+    lacking = unknown_ids(leg, judgements, queries, known, check_documents=strangers == "refuse")
+    judged = judged_queries(leg, judgements, accepted, {item.id for item in queries})
     kept = [item for item in queries if item.id in judged]
     published(leg, len(kept), len(judgements))
     lines = (canonical({"id": item.id, "text": item.text, "language": item.language or leg.language}) for item in kept)
@@ -46,8 +50,13 @@ def run(work: Workspace, leg: Leg, corpus: Path, strangers: str) -> Mapping[str,
     facts: dict[str, Json] = {}
     if leg.candidates is not None:
         facts["candidates"] = _candidates(work, leg.candidates, judged)
-    rows = "".join(f"{row.query}\t{row.document}\t{row.grade}\n" for row in judgements)
-    write_bytes(work.out / QRELS, rows.encode())
+    if leg.answers is not None:
+        lines = (canonical({"query": row.query, "strings": row.strings}) for row in accepted)
+        write_bytes(work.out / ANSWERS, b"".join(line + b"\n" for line in lines))
+        facts["answers"] = sum(len(row.strings) for row in accepted)
+    if leg.qrels is not None:
+        rows = "".join(f"{row.query}\t{row.document}\t{row.grade}\n" for row in judgements)
+        write_bytes(work.out / QRELS, rows.encode())
     grades = Counter(row.grade for row in judgements)
     return {
         "queries": len(kept),
@@ -59,20 +68,46 @@ def run(work: Workspace, leg: Leg, corpus: Path, strangers: str) -> Mapping[str,
     }
 
 
+def judged_queries(
+    leg: Leg, judgements: Sequence[Judgement], accepted: Sequence[Answers], asked: Collection[str]
+) -> set[str]:
+    """Return the queries that are judged: by documents, by answers, or by both alike.
+
+    Args:
+        leg: where all of it comes from, for messages.
+        judgements: of documents.
+        accepted: answers.
+        asked: ids of the queries.
+
+    Raises:
+        DataError: answers of a query that does not exist; where there are both, a query that only one of them judges.
+    """
+    by_documents, by_answers = {row.query for row in judgements}, {row.query for row in accepted}
+    if leg.answers is None:
+        return by_documents
+    if strangers := sorted(by_answers - set(asked)):
+        raise DataError(
+            place(leg.answers), None, f"answers of query {strangers[0]!r}", f"one of the ids in {place(leg.queries)}"
+        )
+    if leg.qrels is not None and (half := sorted(by_documents ^ by_answers)):
+        found = f"query {half[0]!r} judged by {'documents' if half[0] in by_documents else 'answers'} alone"
+        also = f" ({len(half):,} such queries)" if len(half) > 1 else ""
+        raise DataError(place(leg.answers), None, found + also, f"the same queries as in {place(leg.qrels)}")
+    return by_answers
+
+
 def published(leg: Leg, queries: int, judgements: int) -> None:
     """Hold what was read against the published counts.
 
     Raises:
         DataError: another number of judged queries or of judgements.
     """
-    for name, words, source, found in (
-        ("queries", "judged queries", leg.queries, queries),
-        ("qrels", "judgements", leg.qrels, judgements),
-    ):
+    where = {"queries": place(leg.queries), "qrels": place(leg.qrels) if leg.qrels else ""}
+    for name, words, found in (("queries", "judged queries", queries), ("qrels", "judgements", judgements)):
         expected = leg.counts.get(name)
         if expected is not None and found != expected:
             hint = "this is not the published release: fetch it again, or score the folder as your own by --task FOLDER"
-            raise DataError(place(source), None, f"{found:,} {words}", f"{expected:,}", hint)
+            raise DataError(where[name], None, f"{found:,} {words}", f"{expected:,}", hint)
 
 
 def _candidates(work: Workspace, source: Source[Candidates], judged: Collection[str]) -> int:
@@ -107,10 +142,22 @@ def queries(folder: Path) -> list[Item]:
 
 
 def qrels(folder: Path) -> dict[str, dict[str, int]]:
-    """The judgements of a `read` artefact by query, in file order."""
+    """The judgements of a `read` artefact by query, in file order; none where only answers judge."""
     found: dict[str, dict[str, int]] = {}
+    if not (folder / QRELS).exists():
+        return found
     with (folder / QRELS).open(encoding="utf-8", newline="\n") as lines:
         for line in lines:
             query, document, grade = line.rstrip("\n").split("\t")
             found.setdefault(query, {})[document] = int(grade)
     return found
+
+
+def answers(folder: Path) -> dict[str, tuple[str, ...]]:
+    """The accepted answers of a `read` artefact by query, in file order; none where only documents are judged."""
+    path = folder / ANSWERS
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        rows = (json.loads(line) for line in lines)
+        return {row["query"]: tuple(row["strings"]) for row in rows}

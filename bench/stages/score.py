@@ -1,23 +1,30 @@
-"""score: run + judgements → measures, per query and averaged."""
+"""score: run + judgements or answers → measures, per query and averaged."""
 
 from __future__ import annotations
 
 import gzip
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.data.trec import read_run, write_run
+from bench.errors import UsageError
 from bench.fsio import canonical, write_bytes
+from bench.scoring.checks import judged
 from bench.scoring.evaluate import Scores, evaluate
-from bench.scoring.measures import MeasureSpec
+from bench.scoring.measures import MeasureSpec, looks_for_answers
 from bench.scoring.official import OFFICIAL, without_identical
 from bench.stages import read
 from bench.stages.search import RUN
+from bench.stages.texts import Texts
 from bench.types import Json, Measure, Ranking, Run, Tie
 from bench.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bench.scoring.answers import Answered
 
 VERSION = 1
 SCORES, VALUES, CUT = "scores.json", "per-query.json.gz", "run.trec.gz"
@@ -42,9 +49,30 @@ class Protocol:
     extra: Mapping[str, Measure]
 
     @property
+    def by_documents(self) -> tuple[MeasureSpec, ...]:
+        """The measures of judged documents."""
+        return tuple(measure for measure in self.measures if not looks_for_answers(measure))
+
+    @property
+    def by_answers(self) -> tuple[MeasureSpec, ...]:
+        """The measures that look for answers."""
+        return tuple(measure for measure in self.measures if looks_for_answers(measure))
+
+    def libraries(self) -> dict[str, str]:
+        """Versions of what computes the measures, for keys and results; who cuts the tokens of `R@2kt` among them."""
+        found = {"pytrec-eval-terrier": version("pytrec-eval-terrier")}
+        if self.by_answers:
+            found["regex"] = version("regex")
+        if any(str(measure).endswith("kt") for measure in self.measures):
+            from bench.scoring.kilotokens import tokeniser
+
+            found["tokeniser"] = tokeniser().name
+        return found
+
+    @property
     def depth(self) -> int | None:
-        """The deepest cut, or None where a measure has none."""
-        cuts = [measure.cut for measure in self.measures]
+        """The deepest cut, or None where a measure counts no documents (it has no cut, or one in tokens)."""
+        cuts = [None if str(measure).endswith("kt") else measure.cut for measure in self.measures]
         return None if None in cuts else max(cut for cut in cuts if cut is not None)
 
 
@@ -55,29 +83,65 @@ class Scored:
     Args:
         scores: ours, per query.
         official: what the official scorers say where they do otherwise, by name.
+        evidence: where answers were found (`bench.scoring.answers.Found`); empty where none were looked for.
     """
 
     scores: Scores
     official: Mapping[str, float]
+    evidence: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
 
 
-def score(qrels: Mapping[str, Mapping[str, int]], rankings: Run, protocol: Protocol) -> Scored:
+def score(
+    qrels: Mapping[str, Mapping[str, int]], rankings: Run, protocol: Protocol, answered: Answered | None = None
+) -> Scored:
     """Score a run, from here or from elsewhere, under a task's protocol. Pure.
 
+    Args:
+        qrels: judgements of documents; empty where only answers judge.
+        rankings: the run.
+        protocol: of the task.
+        answered: accepted answers and where the passages' texts are, for measures that look for them.
+
     Raises:
-        UsageError: there is no judgement.
+        UsageError: there is no judgement, or no answer for a measure that looks for one.
     """
     if protocol.drop_identical:
         rankings = without_identical(rankings)
-    scores = evaluate(qrels, rankings, protocol.measures, protocol.tie, protocol.extra)
+    if protocol.by_answers and answered is None:
+        raise UsageError(
+            f"measure {protocol.by_answers[0]} looks for answers in the passages' texts, found judgements of documents "
+            "alone; score against a task that has answers, e.g. --suite xor-retrieve"
+        )
+    values: dict[str, tuple[float, ...]] = {}
     official: dict[str, float] = {}
-    for name in protocol.official:
-        official.update(OFFICIAL[name](qrels, rankings))
-    return Scored(scores, official)
+    evidence: Mapping[str, tuple[int | None, ...]] = {}
+    queries: tuple[str, ...] = ()
+    if protocol.by_documents or answered is None:
+        scores = evaluate(qrels, rankings, protocol.by_documents, protocol.tie, protocol.extra)
+        queries, values = scores.queries, dict(scores.values)
+        for name in protocol.official:
+            official.update(OFFICIAL[name](qrels, rankings) if name in OFFICIAL else {})
+    if answered is not None:
+        from bench.scoring import answers
+
+        queries = queries or tuple(answered.strings)
+        strings = {query: answered.strings[query] for query in queries}  # in the order of the judgements
+        ranked = judged({query: {} for query in queries}, rankings, protocol.tie)
+        found = answers.look(answers.Answered(strings, answered.text), ranked, protocol.by_answers)
+        values, evidence = {**values, **found.values}, found.evidence
+        by_query = {name: dict(zip(queries, column, strict=True)) for name, column in found.values.items()}
+        for name in protocol.official:
+            official.update(answers.OFFICIAL[name](by_query, ranked) if name in answers.OFFICIAL else {})
+    ordered = {str(measure): values[str(measure)] for measure in protocol.measures}
+    return Scored(Scores(queries, ordered), official, evidence)
 
 
-def run(work: Workspace, search: Path, leg: Path, protocol: Protocol, tag: str) -> Mapping[str, Json]:
+def run(
+    work: Workspace, search: Path, leg: Path, protocol: Protocol, tag: str, texts: Path | None = None
+) -> Mapping[str, Json]:
     """Write `scores.json` (means), `per-query.json.gz` (all judged queries), `run.trec.gz` (to the deepest cut).
+
+    Beside the values, `per-query.json.gz` holds what answer-based ones follow from (`evidence`).
 
     Args:
         work: where to.
@@ -85,12 +149,13 @@ def run(work: Workspace, search: Path, leg: Path, protocol: Protocol, tag: str) 
         leg: the artefact of `read`.
         protocol: of the task.
         tag: last column of the cut run.
+        texts: the artefact of `texts`, for measures that look for answers.
     """
     path = search / RUN
     rankings = (
         read_run(path, protocol.tie) if path.stat().st_size else {}
     )  # a run without any hit is a run all the same
-    scored = score(read.qrels(leg), rankings, protocol)
+    scored = score(read.qrels(leg), rankings, protocol, answered(leg, protocol, texts))
     means: dict[str, Any] = {
         "queries": len(scored.scores.queries),
         "measures": scored.scores.means,
@@ -99,12 +164,30 @@ def run(work: Workspace, search: Path, leg: Path, protocol: Protocol, tag: str) 
     write_bytes(work.out / SCORES, canonical(means))
     values = {name: list(column) for name, column in scored.scores.values.items()}
     table: dict[str, Json] = {"queries": list(scored.scores.queries), "measures": values}
+    if scored.evidence:
+        table["evidence"] = {name: list(column) for name, column in scored.evidence.items()}
     write_bytes(work.out / VALUES, gzip.compress(canonical(table), mtime=0))
     stream = io.BytesIO()
     write_run(stream, (_shallow(ranking, protocol.depth) for ranking in rankings.values()), tag)
     write_bytes(work.out / CUT, gzip.compress(stream.getvalue(), mtime=0))
     work.advance(len(scored.scores.queries))
     return means
+
+
+def answered(leg: Path, protocol: Protocol, texts: Path | None) -> Answered | None:
+    """Open what answer-based measures need; None where no measure is one, or there are no answers.
+
+    Args:
+        leg: the artefact of `read`.
+        protocol: of the task.
+        texts: the artefact of `texts`.
+    """
+    if not protocol.by_answers or texts is None:
+        return None
+    from bench.scoring.answers import Answered
+
+    strings = read.answers(leg)
+    return Answered(strings, Texts(texts)) if strings else None
 
 
 def _shallow(ranking: Ranking, depth: int | None) -> Ranking:

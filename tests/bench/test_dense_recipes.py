@@ -18,7 +18,7 @@ from bench.profiles import profile
 from bench.recipes import Recipes
 from bench.store import Store
 from bench.systems import System, about_backbones
-from bench.types import Method, Source
+from bench.types import Method, Source, Task
 
 
 @pytest.fixture
@@ -81,3 +81,19 @@ def test_a_rate_for_random_weights_is_told_on_a_trained_backbone(tmp_path: Path)
     assert told("scratch:2x128") == []
     assert told("owner/model", sets=("method.learning_rate=1e-5",)) == []
     assert told("owner/model", preset="paper") == []
+
+
+def test_a_protocol_fixes_lengths_and_the_user_may_still_say_others(tmp_path: Path) -> None:
+    """The task's lengths stand over the method's; what is typed stands over the task's."""
+    method = load().method("crop")
+    recipes = DenseRecipes(Recipes(Store(tmp_path / "store"), load(), []))
+    task = Task("s/t", "official", (), ("RR@10",), lengths=(96, 256))
+
+    def lengths(task: Task, *sets: str) -> tuple[int, int]:
+        resolved = resolve([method], profile=profile(), sets=sets)["crop"]
+        contract = recipes.contract(System("crop", method, resolved), task)
+        return contract.query_length, contract.passage_length
+
+    own = lengths(replace(task, lengths=None))
+    assert lengths(task) == (96, 256) != own
+    assert lengths(task, "encode.query_length=32") == (32, 256)

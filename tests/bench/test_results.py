@@ -41,3 +41,10 @@ def test_a_task_of_several_legs_has_their_mean() -> None:
     assert (mean["name"], mean["note"]) == ("s/a", "mean of its legs")
     assert mean["measures"]["R@100"] == pytest.approx(0.3)
     assert whole["measures"]["R@100"] == pytest.approx(0.6)
+
+
+def test_an_average_may_name_one_leg() -> None:
+    """XTREME scores one direction of Tatoeba: the mean over that leg of every pair."""
+    tasks = {"mini/s/a": _task(there=0.2, back=0.4), "mini/s/b": _task(there=0.6, back=0.8)}
+    *_, one = averages(tasks, (Macro("back", ("s/a:back", "s/b:back")),))
+    assert (one["name"], one["measures"]) == ("back", {"R@100": pytest.approx(0.6)})

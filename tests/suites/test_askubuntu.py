@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 from collections import defaultdict
@@ -41,6 +42,7 @@ def official_order(task: Task) -> Scored:
     """Score the order of the candidates under the task's rules."""
     (leg,) = task.legs
     assert leg.candidates is not None
+    assert leg.qrels is not None
     qrels: dict[str, dict[str, int]] = defaultdict(dict)
     for row in leg.qrels.read():
         qrels[row.query][row.document] = row.grade
@@ -147,6 +149,7 @@ def test_the_released_files(split: str) -> None:
         pytest.skip("BENCH_DATA is not set, or holds no askubuntu/: no real data")
     task = askubuntu.load(split, DataRequest("official", Path(folder)))
     (leg,) = task.legs
+    assert leg.qrels is not None
     rows = list(leg.qrels.read())
     assert {"queries": len({row.query for row in rows}), "qrels": len(rows)} == leg.counts
     assert leg.candidates is not None
@@ -162,3 +165,32 @@ def test_the_released_files(split: str) -> None:
     if split == "test":
         means = {name: round(100 * value, 1) for name, value in found.scores.means.items()}
         assert means == {"AP": 56.0, "RR": 68.0, "P@1": 53.8, "P@5": 42.5}
+
+
+def test_where_the_files_come_from() -> None:
+    """The candidates have checksums, which the files at hand have too; the texts have none that is known."""
+    named = {one.path: one for one in askubuntu.releases()}
+    assert set(named) == {
+        f"askubuntu/{name}" for name in ("dev.txt", "test.txt", "heldout.txt", "text_tokenized.txt.gz")
+    }
+    assert not named["askubuntu/text_tokenized.txt.gz"].sha256
+    folder = os.environ.get("BENCH_DATA")
+    if folder and (Path(folder) / "askubuntu").is_dir():
+        for path, one in named.items():
+            if one.sha256:
+                data = (Path(folder) / path).read_bytes()
+                assert (len(data), hashlib.sha256(data).hexdigest()) == (one.size, one.sha256), path
+
+
+def test_title_and_body_are_a_task_of_their_own(tmp_path: Path) -> None:
+    """Official data have it; the corpus has an id of its own, so that vectors are not mixed up."""
+    root = tmp_path / "askubuntu"
+    root.mkdir()
+    (root / "test.txt").write_text("1\t2\t2 3\t5.0 4.0\n")
+    (root / "text_tokenized.txt").write_text("1\tone\tbody a\n2\ttwo\tbody b\n3\tthree\tbody c\n")
+    request = DataRequest("official", tmp_path)
+    plain, full = (askubuntu.load(name, request).legs[0] for name in ("test", "test-with-body"))
+    assert [item.text for item in plain.queries.read()] == ["one"]
+    assert [item.text for item in full.queries.read()] == ["one body a"]
+    assert (plain.corpus.id, full.corpus.id) == ("askubuntu/test", "askubuntu/test-with-body")
+    assert "test-with-body" not in askubuntu.task_names("mini")

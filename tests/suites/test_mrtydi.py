@@ -58,6 +58,7 @@ def pack(root: Path) -> Path:
 
 def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str, int]]]:
     """Read everything of a leg."""
+    assert leg.qrels is not None
     rows = [(row.query, row.document, row.grade) for row in leg.qrels.read()]
     return list(leg.corpus.items.read()), list(leg.queries.read()), rows
 
@@ -154,6 +155,7 @@ def test_version_1_0_is_not_taken_for_1_1(tmp_path: Path) -> None:
     with tarfile.open(tarball, "w:gz") as archive:
         archive.add(tmp_path / "elsewhere" / "mrtydi" / FOLDER / "qrels.test.txt", "mrtydi-v1.0-swahili/qrels.test.txt")
     leg = mrtydi.load("sw", DataRequest("official", tmp_path)).legs[0]
+    assert leg.qrels is not None
     with pytest.raises(
         DataError, match=r"no such file in the archive \(it holds mrtydi-v1\.0-swahili/qrels\.test\.txt"
     ):
@@ -210,3 +212,13 @@ def test_the_released_questions_and_judgements(name: str) -> None:
         assert (len(grades), sum(map(len, grades.values()))) == (queries, judgements)
         assert set(grades) <= asked
         assert {grade for row in grades.values() for grade in row.values()} == {1}
+
+
+def test_where_the_files_come_from() -> None:
+    """A tarball a language, of v1.1, which is the version that is recorded; no checksum of it was published."""
+    named = mrtydi.releases()
+    assert [one.tasks for one in named] == [(name,) for name in mrtydi.LANGUAGES]
+    assert named[8].path == "mrtydi/mrtydi-v1.1-swahili.tar.gz"
+    assert named[8].urls[0].endswith("/mr.tydi/-/raw/master/data/mrtydi-v1.1-swahili.tar.gz")
+    assert not any(one.sha256 or one.md5 or one.size for one in named)
+    assert mrtydi.load("sw", DataRequest("mini")).release == ""

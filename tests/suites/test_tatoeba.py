@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -48,13 +49,16 @@ def test_the_pairs() -> None:
 def test_the_published_averages() -> None:
     """Of how many languages, all of them pairs of ours; XTREME-R adds five to XTREME's."""
     sizes = {average.name: len(set(average.members)) for average in tatoeba.SUITE.macros}
-    assert sizes == {"Avg. (14)": 14, "Avg. (112)": 112, "Avg. (36)": 36, "Avg. (41)": 41, "Avg. (13)": 13}
+    both = {"Avg. (14)": 14, "Avg. (112)": 112, "Avg. (36)": 36, "Avg. (41)": 41, "Avg. (13)": 13}
+    assert sizes == both | {"XTREME (36)": 36, "XTREME-R (41)": 41}
     everything = {f"tatoeba/{name}" for name in tatoeba.PAIRS}
-    assert all(set(average.members) <= everything for average in tatoeba.SUITE.macros)
+    legs = {f"tatoeba/{name}:{pair.back}" for name, pair in tatoeba.PAIRS.items()}
+    assert all(set(one.members) <= (everything if one.name in both else legs) for one in tatoeba.SUITE.macros)
     first = tatoeba.SUITE.macros[0]
     assert macro(first, dict.fromkeys(everything, 0.25)) == 0.25
     assert "tatoeba/swh-eng" in first.members
-    assert "one direction" in tatoeba.SUITE.macros[2].note
+    assert "own direction" in tatoeba.SUITE.macros[2].note
+    assert "tatoeba/fra-eng:eng-fra" in tatoeba.SUITE.macros[2].members
     # ISO 639-1 codes as XTREME prints them.
     xtreme = (
         "ar he vi id jv tl eu ml ta te af nl de el bn hi mr ur fa fr it pt es bg ru ja ka ko th sw zh kk tr et fi hu"
@@ -75,6 +79,7 @@ def test_a_pair_has_two_legs(tmp_path: Path) -> None:
     assert (back.name, back.language, back.corpus.language) == ("eng-fra", "en", "fr")
     assert list(there.queries.read()) == list(back.corpus.items.read()) == [Item("0", "un"), Item("1", "deux")]
     assert list(back.queries.read()) == list(there.corpus.items.read()) == [Item("0", "one"), Item("1", "two")]
+    assert there.qrels is not None
     assert list(there.qrels.read()) == [Judgement("0", "0", 1), Judgement("1", "1", 1)]
     assert (there.corpus.id, back.corpus.id) == ("tatoeba/fra-eng.eng", "tatoeba/fra-eng.fra")
     assert there.corpus.documents == there.counts["queries"] == there.counts["qrels"] == 1_000
@@ -142,7 +147,7 @@ def test_mini_data(checked: Checked) -> None:
     for leg in task.legs:
         facts = checked(leg)
         assert facts["queries"] == facts["judgements"] == len(foreign)
-    readers = {source.reader for leg in task.legs for source in (leg.queries, leg.qrels, leg.corpus.items)}
+    readers = {source.reader for leg in task.legs for source in leg.sources}
     assert len(readers) == 3
     values = {f"tatoeba/{name}": 0.5 for name in names}
     assert [one.name for one in tatoeba.SUITE.macros if macro(one, values) is not None] == [f"Avg. ({len(names)})"]
@@ -164,7 +169,23 @@ def test_the_released_files() -> None:
     total = 0
     for name in tatoeba.task_names("official"):
         for leg in tatoeba.load(name, DataRequest("official", Path(folder))).legs:
-            counts = [sum(1 for _ in source.read()) for source in (leg.queries, leg.qrels, leg.corpus.items)]
+            counts = [sum(1 for _ in source.read()) for source in leg.sources]
             assert counts == [leg.corpus.documents] * 3, f"{name} {leg.name}"
             total += counts[0]
     assert total == 2 * 88_877
+
+
+def test_where_the_files_come_from() -> None:
+    """Two files a pair with checksums; those at hand have them."""
+    named = tatoeba.releases()
+    assert len(named) == 224
+    assert {one.tasks[0] for one in named} == set(tatoeba.PAIRS)
+    assert {one.path for one in named if one.tasks == ("fra-eng",)} == {
+        "tatoeba/v1/tatoeba.fra-eng.fra",
+        "tatoeba/v1/tatoeba.fra-eng.eng",
+    }
+    folder = os.environ.get("BENCH_DATA")
+    if folder and (Path(folder) / "tatoeba").is_dir():
+        for one in named:
+            data = (Path(folder) / one.path).read_bytes()
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (one.size, one.sha256), one.path

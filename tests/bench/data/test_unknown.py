@@ -23,14 +23,13 @@ def check(put: Put, judged: list[tuple[str, str]], *, check_documents: bool = Tr
         put(f"set/{name}.jsonl", "\n".join(json.dumps({"_id": one, "text": ""}) for one in known))
     rows = "".join(f"{query}\t{document}\t1\n" for query, document in judged)
     folder = put("set/qrels/test.tsv", f"query-id\tcorpus-id\tscore\n{rows}").parent.parent
-    leg = Leg("", beir.queries(folder), beir.qrels(folder, "test"), Corpus("set", beir.corpus(folder)))
+    qrels = beir.qrels(folder, "test")
+    leg = Leg("", beir.queries(folder), qrels, Corpus("set", beir.corpus(folder)))
     collector = IdCollector()
     for item in leg.corpus.items.read():
         collector.add(item.id)
     documents = collector.close(leg.corpus.items)
-    return unknown_ids(
-        leg, list(leg.qrels.read()), list(leg.queries.read()), documents, check_documents=check_documents
-    )
+    return unknown_ids(leg, list(qrels.read()), list(leg.queries.read()), documents, check_documents=check_documents)
 
 
 def test_nothing_unknown(put: Put) -> None:

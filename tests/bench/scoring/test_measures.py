@@ -38,6 +38,11 @@ FOO = Measure("Foo", lambda _documents, _grades, _cut: 0.5, "half")
         (" RR@010 ", "RR@10"),
         ("accuracy", "accuracy"),
         ("ACC", "accuracy"),
+        ("R@2kt", "R@2kt"),
+        ("Recall@5KT", "R@5kt"),
+        ("R@2k", "R@2kt"),
+        ("answer-R@20", "answer-R@20"),
+        ("has-answer@5", "answer-R@5"),
     ],
 )
 def test_every_accepted_spelling_has_one_canonical_form(text: str, canonical: str) -> None:
@@ -66,7 +71,9 @@ def test_many_measures_keep_their_order_and_stand_once() -> None:
         ("@10", r"unknown measure '@10'"),
         ("nDCG@0", r"found the cut '0', expected a whole number from 1"),
         ("nDCG@-3", r"found the cut '-3'"),
-        ("R@2kt", r"found the cut '2kt'"),
+        ("R@2km", r"found the cut '2km'"),
+        ("R@0kt", r"found the cut '0kt'"),
+        ("answer-R", r"measure 'answer-R' has no cut; .* e\.g\. answer-R@100"),
         ("R@", r"found the cut ''"),
         ("R@1.5", r"found the cut '1.5'"),
         ("R@1@2", r"found the cut '1@2'"),

@@ -1,0 +1,257 @@
+"""What papers printed for the suites, as data: every number beside its table, known errors flagged and corrected.
+
+The numbers stand in CSV files beside this module, exactly as printed; where they come from and what the columns mean is
+told by `README.md` there. `cells.csv` says which of them belong to a known error, `errors.csv` what is wrong with them.
+Nothing is read before it is asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from io import StringIO
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+from bench.errors import DataError
+from bench.publications import Reported, Unit
+from bench.scoring import measures
+from bench.types import Json
+
+FILES = ("ccp.csv", "msm.csv", "auto_mlm.csv", "contriever.csv", "contriever_readme.csv")
+"""The tables, in this order in `rows`."""
+AVERAGES = frozenset({"avg", "avg_all112", "avg_13", "avg_14", "avg_15", "oths", "overall_unclear"})
+"""Keys of columns that average others; `oths` is all but English, `overall_unclear` of members that are not told."""
+BEST_ON = "best_on"
+"""Key of the columns that count on how many data sets a model is the best."""
+WITHOUT_NUMBER = frozenset({"-", "fail", ""})
+"""Cells that hold no number: a dash, a training that failed, and what is illegible in our copy."""
+
+_SUITES = {
+    "Tatoeba": "tatoeba",
+    "Tatoeba non-English": "tatoeba",
+    "Mr.TyDi": "mrtydi",
+    "XOR-Retrieve": "xor-retrieve",
+    "Mewsli-X": "mewsli-x",
+    "LAReQA": "lareqa",
+    "MKQA": "mkqa",
+    "BEIR": "beir",
+    "AskUbuntu": "askubuntu",
+    "NQ (DPR)": "nq",
+}
+_OPEN_QA = {"naturalquestions": "nq", "triviaqa": "triviaqa"}
+"""Column of Contriever's Table 1 → suite."""
+_BY_ANSWERS = frozenset({"mkqa", "nq", "triviaqa"})
+"""Suites whose recall is that of accepted answers."""
+_ACCURACY = "accuracy@1"
+_CAPPED = "R@100 (capped for Trec-COVID)"
+"""An average of R@100 in which TREC-COVID enters with Rcap@100: no measure of ours, so the paper's words stay."""
+_UNITS = {"K": 3, "M": 6}
+# fmt: off
+_TATOEBA = {
+    "fr": "fra", "es": "spa", "de": "deu", "el": "ell", "bg": "bul", "ru": "rus", "tr": "tur", "ar": "ara", "vi": "vie",
+    "th": "tha", "zh": "cmn", "hi": "hin", "sw": "swh", "ur": "urd", "en-fr": "fra",
+}
+# fmt: on
+"""Column → language in the task's name; CCP's ablations (`en-fr`) do not say which direction they score."""
+_FORUMS = "cqadupstack"
+_TOUCHE = {"webis-touche2020-v1": "webis-touche2020"}
+_OURS = {
+    ("tatoeba", "avg"): "Avg. (14)",
+    ("tatoeba", "avg_all112"): "Avg. (112)",
+    ("mrtydi", "avg"): "Avg. (11)",
+    ("xor-retrieve", "avg"): "Avg. (7)",
+    ("mewsli-x", "avg"): "Avg. (11)",
+    ("lareqa", "avg"): "Avg. (11)",
+    ("mkqa", "avg"): "Avg. (26)",
+    ("beir", "avg"): "Avg. (14)",
+    ("beir", "avg_14"): "Avg. (14)",
+    ("beir", "avg_13"): "Avg. (13) w/o CQADupStack",
+    ("beir", "avg_15"): "Avg. (15) with MS MARCO",
+    ("beir", _FORUMS): "CQADupStack",
+}
+"""Suite and column → the suite's average of the same members."""
+_OTHER_MEMBERS = (("CCP", "Table 2", ""), ("Contriever", "Table 6", ""), ("MSM", "Table 2", "DistilmBERT"))
+"""Paper, table, model (empty: all) whose average has other members: pairs without English, 8 data sets, 9 languages."""
+
+
+class _Cell(NamedTuple):
+    """One line of a table's file; the names are its columns."""
+
+    paper: str
+    table: str
+    setting: str
+    model: str
+    suite: str
+    dataset_or_language: str
+    metric: str
+    value: str
+    unit: str
+    note: str
+    key: str
+
+
+class _Mark(NamedTuple):
+    """One line of `cells.csv`: an error and the cells that belong to it.
+
+    An empty field stands for every value; `key` names one or several columns. `corrected` is a number, or `=` and the
+    column of the same row under which the right value is printed.
+    """
+
+    error: str
+    paper: str
+    table: str
+    setting: str
+    model: str
+    suite: str
+    metric: str
+    key: str
+    corrected: str
+
+    def covers(self, cell: _Cell) -> bool:
+        """Tell whether a cell belongs to it."""
+        named = ("paper", "table", "setting", "model", "suite", "metric")
+        return all(getattr(self, name) in ("", getattr(cell, name)) for name in named) and (
+            not self.key or cell.key in self.key.split()
+        )
+
+
+@cache
+def rows() -> tuple[Reported, ...]:
+    """Return every number, in the order of `FILES` and of their lines.
+
+    Raises:
+        DataError: if a line of `cells.csv` fits no cell, or a cell belongs to two errors.
+    """
+    cells = [_Cell(**line) for name in FILES for line in _lines(name)]
+    marked = _marked(cells)
+    return tuple(_reported(cell, *marked.get(at, ("", None))) for at, cell in enumerate(cells))
+
+
+def of(suite: str) -> tuple[Reported, ...]:
+    """Return the numbers of a suite, by its canonical name; none where the papers have none."""
+    return tuple(row for row in rows() if row.suite == suite) if suite else ()
+
+
+@cache
+def errors() -> Mapping[str, str]:
+    """Return the known errors that cells are flagged with: id → what is wrong, in sentences."""
+    return MappingProxyType({line["error"]: line["what"] for line in _lines("errors.csv")})
+
+
+def task(row: Reported) -> str:
+    """Return the task whose score stands beside a number; empty for averages and for what is no task of ours."""
+    if row.key in AVERAGES or row.key == BEST_ON:
+        return ""
+    if row.suite == "tatoeba":
+        code = _TATOEBA.get(row.key)
+        return f"tatoeba/{code}-eng" if code else ""
+    if row.suite == "beir":
+        return "" if row.key == _FORUMS else f"beir/{_TOUCHE.get(row.key, row.key)}"
+    if row.suite in ("nq", "triviaqa", "askubuntu"):
+        return f"{row.suite}/test"
+    return f"{row.suite}/{row.key}" if row.suite else ""
+
+
+def average(row: Reported) -> str:
+    """Return the name of the suite's average that has the same members; empty where there is none."""
+    other = any(
+        (row.paper, row.table) == (paper, table) and model in ("", row.model) for paper, table, model in _OTHER_MEMBERS
+    )
+    return "" if other and row.key in AVERAGES else _OURS.get((row.suite, row.key), "")
+
+
+def table(suite: str) -> list[dict[str, Json]]:
+    """Return the numbers of a suite as plain data: the fields of `Reported`, with `task`, `average` and `wrong`.
+
+    `wrong` is the sentence on the error that the number belongs to, empty where none is known.
+    """
+    return [
+        {**asdict(row), "task": task(row), "average": average(row), "wrong": errors().get(row.error, "")}
+        for row in of(suite)
+    ]
+
+
+def _lines(name: str) -> Iterator[dict[str, str]]:
+    """Stream the lines of a file beside this module, by column."""
+    text = files(__name__).joinpath(name).read_text(encoding="utf-8")
+    yield from csv.DictReader(StringIO(text, newline=""))
+
+
+def _marked(cells: Sequence[_Cell]) -> dict[int, tuple[str, float | None]]:
+    """Find the cells with a known error: position → the error's id and the right value. Raises as `rows` does."""
+    found: dict[int, tuple[str, float | None]] = {}
+    by_table: dict[tuple[str, str], list[int]] = {}
+    for at, cell in enumerate(cells):
+        by_table.setdefault((cell.paper, cell.table), []).append(at)
+    for number, line in enumerate(_lines("cells.csv"), start=2):
+        mark = _Mark(**line)
+        covered = [at for at in by_table.get((mark.paper, mark.table), ()) if mark.covers(cells[at])]
+        if not covered:
+            raise DataError("cells.csv", number, "no cell that fits it", "at least one")
+        for at in covered:
+            if at in found:
+                raise DataError("cells.csv", number, f"a cell that belongs to {found[at][0]} too", "one error a cell")
+            found[at] = mark.error, _right(mark.corrected, cells[at], cells)
+    return found
+
+
+def _right(corrected: str, cell: _Cell, cells: Sequence[_Cell]) -> float | None:
+    """Read the right value of a cell: none, a number, or what is printed under another column of its row."""
+    if not corrected.startswith("="):
+        return float(corrected) if corrected else None
+    (right,) = (other for other in cells if other.key == corrected[1:] and _row(other) == _row(cell))
+    return float(right.value)
+
+
+def _row(cell: _Cell) -> tuple[str, ...]:
+    """Tell which row of which table a cell stands in."""
+    return cell.paper, cell.table, cell.setting, cell.model, cell.suite, cell.metric
+
+
+def _reported(cell: _Cell, error: str, corrected: float | None) -> Reported:
+    """Put a cell into the words of the house."""
+    suite = _OPEN_QA[cell.key] if cell.key in _OPEN_QA else _SUITES.get(cell.suite, "")
+    return Reported(
+        paper=cell.paper,
+        table=cell.table,
+        setting=cell.setting,
+        model=cell.model,
+        suite=suite,
+        dataset=cell.dataset_or_language,
+        key=cell.key,
+        measure=_measure(suite, cell),
+        printed=cell.value,
+        value=_number(cell.value),
+        unit=cast(Unit, cell.unit),
+        note=cell.note,
+        error=error,
+        corrected=corrected,
+    )
+
+
+def _measure(suite: str, cell: _Cell) -> str:
+    """Find the canonical measure; the paper's words where we have no such measure or suite."""
+    word = cell.metric
+    if not suite:
+        return word
+    if word.startswith(_ACCURACY):
+        return "accuracy"
+    if suite == "beir" and word in ("R@100", _CAPPED):
+        if cell.key in AVERAGES or cell.key == BEST_ON:
+            return _CAPPED
+        return "Rcap@100" if cell.key == "trec-covid" else "R@100"
+    canonical = str(measures.parse(word))
+    return f"answer-{canonical}" if suite in _BY_ANSWERS else canonical
+
+
+def _number(printed: str) -> float | None:
+    """Read a cell; `1.72M` is 1,720,000."""
+    if printed in WITHOUT_NUMBER:
+        return None
+    digits, power = (printed[:-1], _UNITS[printed[-1]]) if printed[-1] in _UNITS else (printed, 0)
+    return float(Decimal(digits).scaleb(power))

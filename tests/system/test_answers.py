@@ -1,0 +1,156 @@
+"""A task that is judged by answers, from its sources to the result file, and a run of it from elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import bench
+from bench.errors import DataError, UsageError
+from bench.external import External, score_against_task
+from bench.graph import Quiet
+from bench.pipeline import Outcome, run
+from bench.plugins import Plugins, load
+from bench.request import Request
+from bench.store import Store
+from bench.types import Answers, Corpus, DataRequest, Item, Judgement, Leg, Source, Suite, Task
+
+SEARCHED = (Item("a", "wall city berlin"), Item("b", "moon man 1969 landing"), Item("c", "river longest nile"))
+ORIGINALS = (
+    Item("a", "The Wall in Berlin.", "Wall"),
+    Item("b", "In 1969 men landed.", "Moon"),
+    Item("c", "The Nile is long.", "1969"),  # the answer in a title does not count
+)
+QUERIES = (Item("q1", "wall"), Item("q2", "moon river"), Item("q3", "nobody has judged it"))
+ANSWERS = (Answers("q2", ("1970", "1969")), Answers("q1", ("Berlin",)))
+
+
+def _source(name: str, *records: Any) -> Source[Any]:
+    """Name some records."""
+    return Source(name, f"test-{hash(records)}/1", (), lambda: iter(records))
+
+
+LEG = Leg(
+    "",
+    _source("queries", *QUERIES),
+    None,
+    Corpus("toy", _source("searched", *SEARCHED), "en", 3, _source("originals", *ORIGINALS)),
+    "en",
+    {"queries": 2},
+    answers=_source("answers", *ANSWERS),
+)
+MEASURES = ("answer-R@1", "answer-R@2", "R@1kt", "R@5kt")
+
+
+def _plugins(leg: Leg = LEG, measures: tuple[str, ...] = MEASURES) -> Plugins:
+    """What is installed, and a suite of one task with dev questions."""
+
+    def task(name: str, _: DataRequest) -> Task:
+        return Task(f"toy/{name}", "mini", (leg,), measures, "list", official=("xor",), release="v9")
+
+    def dev(name: str, request: DataRequest) -> Task:
+        return replace(task(name, request), id=f"toy/{name}@dev", official=())
+
+    suite = Suite(
+        *("toy", "1", "Toy", "A toy.", "Nobody.", "None."),
+        settings=("unsupervised",),
+        data=("mini",),
+        task_names=lambda _: ("t",),
+        load=task,
+        folder=None,
+        macros=(),
+        primary="answer-R@2",
+        card=lambda: "# Toy",
+        dev=dev,
+    )
+    module = ModuleType("toy_suite")
+    module.bench_suites = bench.hookimpl(lambda: [suite])  # type: ignore[attr-defined]  # a plugin made here
+    return load({}, extra=(module,))
+
+
+def _run(tmp_path: Path, plugins: Plugins, *tasks: str) -> Outcome:
+    """Run BM25 on the toy."""
+    request = Request(methods=("bm25",), suites=("toy",), tasks=tasks, results=tmp_path / "results")
+    return run(request, plugins, Store(tmp_path / "store"), Quiet())
+
+
+def test_answers_are_looked_for_in_the_originals(tmp_path: Path) -> None:
+    """By hand: q1 finds a, which holds it. q2 finds c (shorter), then b, whose second token answers."""
+    outcome = _run(tmp_path, _plugins())
+    (row,) = outcome.rows
+    assert row["measures"] == {"answer-R@1": 0.5, "answer-R@2": 1.0, "R@1kt": 1.0, "R@5kt": 1.0}
+    assert row["official"] == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}
+    entry = outcome.published[0].content["tasks"]["toy/t"][""]
+    assert entry["release"] == "v9"
+    assert "nltk" in entry["libraries"]["tokeniser"]
+    assert entry["facts"]["read"]["answers"] == 3
+    table = outcome.published[0].path.parent / "per-query" / "toy" / "t.json.gz"
+    values = json.loads(gzip.decompress(table.read_bytes()))
+    assert values["queries"] == ["q2", "q1"]
+    assert values["evidence"] == {"rank": [2, 1], "tokens": [5 + 2, 4]}
+
+
+def test_dev_questions_are_asked_for_by_name(tmp_path: Path) -> None:
+    """`t@dev` stands for the suite's dev questions, and for those alone."""
+    (row,) = _run(tmp_path, _plugins(), "t@dev").rows
+    assert row["task"] == "toy/t@dev"
+    with pytest.raises(UsageError, match="no task 'u@dev'"):
+        _run(tmp_path, _plugins(), "u@dev")
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Any:
+    """Score lines of a run against the toy."""
+
+    def score(lines: str, plugins: Plugins | None = None, **options: Any) -> External:
+        path = tmp_path / "theirs.trec"
+        path.write_text(lines)
+        store = Store(tmp_path / "store")
+        return score_against_task(plugins or _plugins(), store, suite="toy", task="t", run_file=path, **options)
+
+    return score
+
+
+def test_a_run_from_elsewhere(scored: Any) -> None:
+    """A query that it misses counts 0 for us and leaves XOR's mean; an unknown document is refused at its line."""
+    found = scored("q1 Q0 b 1 2.0 x\nq1 Q0 a 2 1.0 x\n")
+    assert found.means == {"answer-R@1": 0.0, "answer-R@2": 0.5, "R@1kt": 0.5, "R@5kt": 0.5}
+    assert found.official == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}
+    assert "lacks 1 of 2 judged queries" in found.notices[0]
+    with pytest.raises(DataError, match=r"theirs\.trec:2: found document id 'z'"):
+        scored("q1 Q0 a 1 2.0 x\nq1 Q0 z 2 1.0 x\n")
+
+
+def test_documents_and_answers_judge_the_same_queries(tmp_path: Path, scored: Any) -> None:
+    """Both kinds of measures stand in one table; a query that only one of them judges is refused."""
+    both = (Judgement("q1", "a", 1), Judgement("q2", "c", 1))
+    leg = replace(LEG, qrels=_source("qrels", *both))
+    (row,) = _run(tmp_path, _plugins(leg, ("RR@10", "answer-R@1"))).rows
+    assert row["measures"] == {"RR@10": 1.0, "answer-R@1": 0.5}
+    half = replace(LEG, qrels=_source("qrels", *both[:1]))
+    with pytest.raises(DataError, match="query 'q2' judged by answers alone"):
+        _run(tmp_path, _plugins(half, ("RR@10", "answer-R@1")))
+    stranger = replace(LEG, answers=_source("answers", Answers("q9", ("x",))))
+    with pytest.raises(DataError, match="answers of query 'q9'"):
+        _run(tmp_path, _plugins(stranger))
+
+
+def test_measures_that_nothing_can_judge_are_refused(scored: Any) -> None:
+    """Answers where only documents are judged, and the other way round."""
+    with pytest.raises(UsageError, match="no judgements"):
+        scored("q1 Q0 a 1 2.0 x\n", measures="RR@10")
+    plugins = _plugins(replace(LEG, answers=None, qrels=_source("qrels", Judgement("q1", "a", 1)), counts={}))
+    with pytest.raises(UsageError, match="looks for answers"):
+        scored("q1 Q0 a 1 2.0 x\n", plugins, measures="answer-R@1")
+
+
+def test_an_empty_answer_is_found_only_where_something_is_ranked(scored: Any) -> None:
+    """It stands in every text, as the official scorers have it; a query that the run misses still counts 0."""
+    plugins = _plugins(replace(LEG, answers=_source("answers", Answers("q1", ("",)), Answers("q2", ("",)))))
+    assert scored("q1 Q0 a 1 2.0 x\n", plugins).means["R@1kt"] == 0.5
