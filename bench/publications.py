@@ -54,7 +54,10 @@ class Reported:
         value: the number in `unit`; None where there is none.
         unit: of `value`.
         note: what was noted when it was copied.
+        task: canonical id of the task whose score stands beside it; empty for averages and for what is no task of ours.
+        average: name of the suite's average that has the same members; empty where there is none.
         error: id of the known error that it is part of, e.g. `CCP-2`; empty where none is known.
+        wrong: what is wrong, in sentences; empty where no error is known.
         corrected: the right value in `unit` where it follows from other numbers; None otherwise.
     """
 
@@ -70,5 +73,8 @@ class Reported:
     value: float | None
     unit: Unit
     note: str = ""
+    task: str = ""
+    average: str = ""
     error: str = ""
+    wrong: str = ""
     corrected: float | None = None

@@ -76,6 +76,23 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
+class TrainingPair:
+    """A query with passages that answer it, and passages that only seem to: what retrievers are fine-tuned on.
+
+    Args:
+        query: id, text and language; ids are unique within a source.
+        positives: at least one passage that answers it.
+        negatives: hard negatives, best first; empty where none were mined or released.
+        source: where it comes from, e.g. `mrtydi/sw train`.
+    """
+
+    query: Item
+    positives: tuple[Item, ...]
+    negatives: tuple[Item, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """The ranked list of one query, best first.
 

@@ -23,6 +23,7 @@ from bench.records import (
     Source,
     Task,
     Tie,
+    TrainingPair,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ __all__ = [
     "Suite",
     "Task",
     "Tie",
+    "TrainingPair",
     "nothing_to_resolve",
 ]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.data import aligned, official
 from bench.errors import BenchError, UsageError
 from bench.hookspecs import hookimpl
-from bench.publications import Release
+from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Leg, Macro, Suite, Task
 from suites import tatoeba
 
@@ -97,6 +97,13 @@ def releases() -> tuple[Release, ...]:
     return tuple(Release(f"{NAME}/exports/{name}", (f"{URL}/{name}",), tatoeba.LICENCE) for name in (SENTENCES, LINKS))
 
 
+def reported() -> Sequence[Reported]:
+    """What papers printed, over other sentences of the same pairs."""
+    from suites.reported import of
+
+    return of(NAME)
+
+
 def card() -> str:
     """Return the protocol card."""
     from importlib.resources import files
@@ -143,7 +150,7 @@ SUITE = replace(
     stands_for="tatoeba",
     card=card,
     releases=releases,
-    reported=None,
+    reported=reported,
 )
 
 

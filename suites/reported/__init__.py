@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -20,7 +19,6 @@ from typing import NamedTuple, cast
 from bench.errors import DataError
 from bench.publications import Reported, Unit
 from bench.scoring import measures
-from bench.types import Json
 
 FILES = ("ccp.csv", "msm.csv", "auto_mlm.csv", "contriever.csv", "contriever_readme.csv")
 """The tables, in this order in `rows`."""
@@ -33,7 +31,7 @@ WITHOUT_NUMBER = frozenset({"-", "fail", ""})
 
 _SUITES = {
     "Tatoeba": "tatoeba",
-    "Tatoeba non-English": "tatoeba",
+    "Tatoeba non-English": "tatoeba-pairs",
     "Mr.TyDi": "mrtydi",
     "XOR-Retrieve": "xor-retrieve",
     "Mewsli-X": "mewsli-x",
@@ -54,7 +52,8 @@ _UNITS = {"K": 3, "M": 6}
 # fmt: off
 _TATOEBA = {
     "fr": "fra", "es": "spa", "de": "deu", "el": "ell", "bg": "bul", "ru": "rus", "tr": "tur", "ar": "ara", "vi": "vie",
-    "th": "tha", "zh": "cmn", "hi": "hin", "sw": "swh", "ur": "urd", "en-fr": "fra",
+    "th": "tha", "zh": "cmn", "hi": "hin", "sw": "swh", "ur": "urd", "en-fr": "fra", "it": "ita", "nl": "nld",
+    "ja": "jpn", "pt": "por", "ro": "ron", "sv": "swe", "da": "dan", "no": "nob",
 }
 # fmt: on
 """Column → language in the task's name; CCP's ablations (`en-fr`) do not say which direction they score."""
@@ -63,6 +62,7 @@ _TOUCHE = {"webis-touche2020-v1": "webis-touche2020"}
 _OURS = {
     ("tatoeba", "avg"): "Avg. (14)",
     ("tatoeba", "avg_all112"): "Avg. (112)",
+    ("tatoeba-pairs", "avg"): "Avg. (15)",
     ("mrtydi", "avg"): "Avg. (11)",
     ("xor-retrieve", "avg"): "Avg. (7)",
     ("mewsli-x", "avg"): "Avg. (11)",
@@ -75,8 +75,8 @@ _OURS = {
     ("beir", _FORUMS): "CQADupStack",
 }
 """Suite and column → the suite's average of the same members."""
-_OTHER_MEMBERS = (("CCP", "Table 2", ""), ("Contriever", "Table 6", ""), ("MSM", "Table 2", "DistilmBERT"))
-"""Paper, table, model (empty: all) whose average has other members: pairs without English, 8 data sets, 9 languages."""
+_OTHER_MEMBERS = (("Contriever", "Table 6", ""), ("MSM", "Table 2", "DistilmBERT"))
+"""Paper, table, model (empty: all) whose average has other members: 8 data sets, 9 languages."""
 
 
 class _Cell(NamedTuple):
@@ -143,37 +143,27 @@ def errors() -> Mapping[str, str]:
     return MappingProxyType({line["error"]: line["what"] for line in _lines("errors.csv")})
 
 
-def task(row: Reported) -> str:
-    """Return the task whose score stands beside a number; empty for averages and for what is no task of ours."""
-    if row.key in AVERAGES or row.key == BEST_ON:
+def _task(suite: str, key: str) -> str:
+    """Find the task whose score stands beside a number; none for averages and for what is no task of ours."""
+    if not suite or key in AVERAGES or key == BEST_ON:
         return ""
-    if row.suite == "tatoeba":
-        code = _TATOEBA.get(row.key)
-        return f"tatoeba/{code}-eng" if code else ""
-    if row.suite == "beir":
-        return "" if row.key == _FORUMS else f"beir/{_TOUCHE.get(row.key, row.key)}"
-    if row.suite in ("nq", "triviaqa", "askubuntu"):
-        return f"{row.suite}/test"
-    return f"{row.suite}/{row.key}" if row.suite else ""
+    if suite == "tatoeba":
+        return f"{suite}/{_TATOEBA[key]}-eng"
+    if suite == "tatoeba-pairs":
+        left, right = (_TATOEBA[code] for code in key.split("-"))
+        return f"{suite}/{left}-{right}"
+    if suite == "beir":
+        return "" if key == _FORUMS else f"{suite}/{_TOUCHE.get(key, key)}"
+    return f"{suite}/test" if suite in ("nq", "triviaqa", "askubuntu") else f"{suite}/{key}"
 
 
-def average(row: Reported) -> str:
-    """Return the name of the suite's average that has the same members; empty where there is none."""
+def _average(suite: str, cell: _Cell) -> str:
+    """Find the name of the suite's average that has the same members; none where there is none."""
     other = any(
-        (row.paper, row.table) == (paper, table) and model in ("", row.model) for paper, table, model in _OTHER_MEMBERS
+        (cell.paper, cell.table) == (paper, table) and model in ("", cell.model)
+        for paper, table, model in _OTHER_MEMBERS
     )
-    return "" if other and row.key in AVERAGES else _OURS.get((row.suite, row.key), "")
-
-
-def table(suite: str) -> list[dict[str, Json]]:
-    """Return the numbers of a suite as plain data: the fields of `Reported`, with `task`, `average` and `wrong`.
-
-    `wrong` is the sentence on the error that the number belongs to, empty where none is known.
-    """
-    return [
-        {**asdict(row), "task": task(row), "average": average(row), "wrong": errors().get(row.error, "")}
-        for row in of(suite)
-    ]
+    return "" if other and cell.key in AVERAGES else _OURS.get((suite, cell.key), "")
 
 
 def _lines(name: str) -> Iterator[dict[str, str]]:
@@ -229,7 +219,10 @@ def _reported(cell: _Cell, error: str, corrected: float | None) -> Reported:
         value=_number(cell.value),
         unit=cast(Unit, cell.unit),
         note=cell.note,
+        task=_task(suite, cell.key),
+        average=_average(suite, cell),
         error=error,
+        wrong=errors().get(error, ""),
         corrected=corrected,
     )
 
