@@ -24,7 +24,7 @@ class Compared:
     """Systems on a suite, in a setting and on data of one kind.
 
     Args:
-        about: `suite`, `setting`, `data`.
+        about: `suite`, `setting`, `data`, and `stands_for` (empty for a benchmark itself).
         measure: canonical name.
         where: what `values` are: the suite's average or the mean of the tasks.
         tasks: that all systems have.
@@ -111,8 +111,9 @@ def compare(
     if not whole:
         had = "; ".join(f"{name}: {_cells_of(results)}" for name, results in picked.items())
         raise UsageError(f"no data and setting in which all {len(picked)} have results on {suite.name} ({had})")
+    about = {"suite": suite.name, "stands_for": suite.stands_for}
     return [
-        _compared({"suite": suite.name, "setting": where[1], "data": where[0]}, own, suite, measure or suite.primary)
+        _compared({**about, "setting": where[1], "data": where[0]}, own, suite, measure or suite.primary)
         for where, own in whole.items()
     ]
 

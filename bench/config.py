@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench.errors import ConfigError, DataError, UsageError
 from bench.fields import Given, build, finite, flat, leaves_of, source_of, values_of
-from bench.sections import Config, RunConfig, setting
+from bench.sections import Config, setting
+from bench.settings import RunConfig
 from bench.wording import canonical, close, expected, unknown
 
 if TYPE_CHECKING:

@@ -103,6 +103,7 @@ class TrainingJob:
     Args:
         tokens: budget: non-padding tokens seen by an encoder forward pass, momentum and no-gradient passes included.
         flops: budget in floating-point operations (`bench.training.meter.Meter`), in place of tokens; None: tokens.
+        steps: budget in changes of the weights, in place of both; None: one of them.
         seed: of weights that are new, data order, views and dropout.
         device: `cpu`, `cuda`, `cuda:N` or `mps`.
         threads: of the processor, for operations whose sums depend on them.
@@ -113,6 +114,7 @@ class TrainingJob:
     device: str
     threads: int
     flops: float | None = None
+    steps: int | None = None
 
 
 class Trainer(Protocol):

@@ -11,15 +11,18 @@ from bench.graph import Node
 from bench.pretraining import Compute
 from bench.stages import encode
 from bench.systems import System, row_json
+from bench.training import ENCODER, PASSAGES
 from bench.types import Json
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 """Whose versions can change weights and vectors."""
 
 
-def encoder_folder(item: Node, folder: Path) -> Path:
-    """Where the encoder lies in the artefact of `train` or `init`."""
-    return folder / "encoder" if item.recipe.stage == "train" else folder
+def encoder_folder(item: Node, folder: Path, role: str = "query") -> Path:
+    """Where the encoder of a role lies in the artefact of `train`, `tune` or `init`; a tuning may have made two."""
+    if role == "passage" and (folder / PASSAGES).is_dir():
+        return folder / PASSAGES
+    return folder / ENCODER if item.recipe.stage in ("train", "tune") else folder
 
 
 def encoding(contract: Contract, role: str, compute: Compute) -> dict[str, Json]:

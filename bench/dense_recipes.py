@@ -17,12 +17,14 @@ from bench.graph import Cost, Node, node
 from bench.post_recipes import PostRecipes
 from bench.stages import encode, init, prepare, read, search, search_dense, train
 from bench.systems import System
+from bench.tune_recipes import TuneRecipes
 from bench.types import Corpus, Json, Leg, Task
 from bench.workspace import Workspace
 
 if TYPE_CHECKING:
     from bench.pretraining import Pretraining
     from bench.recipes import Recipes
+    from bench.tunings import Tuning
 
 # Orders of magnitude on two cores of a server of 2023, for a store that has no experience yet.
 _DOCUMENTS_PREPARED, _TOKENS_TRAINED, _TEXTS_ENCODED, _QUERIES_SEARCHED = 2e3, 3e4, 500.0, 500.0
@@ -41,14 +43,23 @@ class DenseRecipes:
     def __init__(self, recipes: Recipes) -> None:
         self._recipes = recipes
 
-    def search(self, system: System, seed: int, task: Task, leg: Leg, title: str, k: int) -> tuple[Node, ...]:
+    def search(
+        self,
+        system: System,
+        seed: int,
+        task: Task,
+        leg: Leg,
+        title: str,
+        k: int,
+        tunings: Sequence[Tuning] = (),
+    ) -> tuple[Node, ...]:
         """Return the nodes from the corpus's and the leg's checks to the run, the run last.
 
         Raises:
             PluginError: the method has no encoder.
         """
-        encoder = self._encoder(system, seed)
-        contract = self.contract(system, task)
+        encoder = TuneRecipes(self._recipes, system, seed).tuned(self._encoder(system, seed), tunings)
+        contract = self.contract(system, task, tunings)
         checked = self._recipes.validate(leg.corpus)
         reading = self._recipes.read(leg, title, system.resolved.run.data.unknown_ids)
         passages = self._passages(system, encoder, contract, leg.corpus, checked)
@@ -87,8 +98,8 @@ class DenseRecipes:
             node("search", label, identity, work, cost, inputs, settings_of(system)),
         )
 
-    def contract(self, system: System, task: Task) -> Contract:
-        """How texts are read for a task: the method's contract, what the task fixes, what the settings say over it.
+    def contract(self, system: System, task: Task, tunings: Sequence[Tuning] = ()) -> Contract:
+        """How texts are read for a task: the method's contract, tunings, what the task fixes, what the settings say.
 
         No setting changes a similarity that the task fixes. Post-processed vectors are compared by cosine where the
         task does not say otherwise.
@@ -96,6 +107,8 @@ class DenseRecipes:
         if system.method.contract is None:
             raise PluginError(f"method {system.method.name} has neither a retriever nor an encoder's contract")
         contract = system.method.contract(system.resolved.method)
+        for tuning in tunings:
+            contract = tuning.config.contract(contract)
         if task.lengths:
             contract = replace(contract, query_length=task.lengths[0], passage_length=task.lengths[1])
         contract = replace(contract, **system.readout)
@@ -205,7 +218,7 @@ class DenseRecipes:
         identity = {**encoding(contract, "passage", compute), "corpus": self._recipes.source(corpus.items)}
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            place = encoder_folder(encoder, folders["encoder"])
+            place = encoder_folder(encoder, folders["encoder"], "passage")
             return encode.run(space, corpus.items, place, contract, "passage", compute.device, compute.threads, size)
 
         cost = Cost("encode", checked.cost.units, _TEXTS_ENCODED)

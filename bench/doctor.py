@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from bench.data.cache import data_cache
 from bench.errors import BenchError
 from bench.installed import DISTRIBUTION, OUR_FAISS, Finder, faiss_conflict, faiss_distributions, reinstall, version_of
 from bench.types import DataRequest, Suite
@@ -268,17 +269,21 @@ def plugin_rows(plugins: Plugins) -> Iterator[Row]:
 
 def data_rows(plugins: Plugins, data_dir: Path | None) -> Iterator[Row]:
     """Whether a folder of official data is named, and which tasks of each suite are complete there."""
+    cache = data_cache()
     if data_dir is None:
-        yield Row("BENCH_DATA", "not set; suites look for their files elsewhere or ask for a download")
+        yield Row("BENCH_DATA", "not set; suites look for their files in the download cache")
     elif not data_dir.is_dir():
         yield Row("BENCH_DATA", f"{data_dir} is no folder", "fail", "Name an existing one: export BENCH_DATA=FOLDER")
+        return
     else:
         yield Row("BENCH_DATA", str(data_dir))
+    yield Row("download cache", str(cache) if cache.is_dir() else f"{cache} (nothing fetched yet: bench data fetch)")
+    if data_dir is not None or cache.is_dir():
         for name in sorted(plugins.suites):
             yield _found(plugins, name, data_dir)
 
 
-def _found(plugins: Plugins, name: str, data_dir: Path) -> Row:
+def _found(plugins: Plugins, name: str, data_dir: Path | None) -> Row:
     """Say which tasks of a suite have all their official files."""
     request = DataRequest("official", data_dir, offline=True)
     try:

@@ -22,6 +22,7 @@ from bench.scoring.measures import parse, parse_many
 from bench.selection import all_known, tasks_of
 from bench.stages import read, score, validate
 from bench.store import Store
+from bench.substitutes import marked
 from bench.types import Candidates, Leg, Ranking, Run, Source, Task, Tie
 
 OFFICIAL_ORDER = "candidates"
@@ -152,7 +153,8 @@ def score_against_task(
         _ids_known(run_file, rankings, ids)
     judged = judgements or (answered.strings if answered else {})
     missing = _missing(coverage(judged, rankings).missing, len(judged))
-    name = f"the official order of the candidates of {chosen.id}" if official else f"{run_file} against {chosen.id}"
+    against = marked(chosen.id, found.stands_for)
+    name = f"the official order of the candidates of {against}" if official else f"{run_file} against {against}"
     return _external(name, score.score(judgements, rankings, protocol, answered), missing)
 
 

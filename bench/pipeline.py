@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from bench.grids import as_the_grid_says, variants
 from bench.plugins import Plugins
 from bench.pretraining import compute, pretraining, sample
 from bench.profiles import DEFAULT, Profile, choose_data, profile
+from bench.publishing import heading_row, publish, row
 from bench.recipes import LegNodes, Recipes
 from bench.request import Request
 from bench.selection import Cell, NotApplicable, Selection, select
@@ -104,7 +105,7 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     named = _starts_once(
         ready for system in systems(resolved, request.label) for ready in _with_encoder(system, request, size, store)
     )
-    chosen = select(request, named, plugins, data, own.run)
+    chosen = select(request, named, plugins, data, own.run, size)
     recipes = Recipes(store, plugins, describe(own.run, own.origins))
     legs = tuple(tuple(recipes.legs(cell)) for cell in chosen.cells)
     targets = [leg.score for cell in legs for leg in cell]
@@ -233,11 +234,11 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
     for cell, legs in zip(todo.cells, todo.legs, strict=True):
         if id(cell) in broken:
             continue
-        done = _publish(request.results, cell, legs, store, todo.profile)
+        done = publish(request.results, cell, legs, store, todo.profile)
         published.append(done)
         plugins.notify("bench_scored", result=done.content)
-        heading = _heading_row(cell, todo.profile)
-        rows += [_row(heading, leg, store, done) for leg in legs]
+        heading = heading_row(cell, todo.profile)
+        rows += [row(heading, leg, store, done) for leg in legs]
         averages += [{**heading, **average} for average in done.content["macro"]]
     return Outcome(tuple(rows), tuple(averages), tuple(published), todo, failed)
 
@@ -310,81 +311,3 @@ def _writable(folder: Path) -> None:
             f"cannot write to the results folder {folder}: {explain(error)}; nothing was run and finished stages are "
             "kept: mend that or choose another folder by --results"
         ) from error
-
-
-def _publish(root: Path, cell: Cell, legs: Sequence[LegNodes], store: Store, size: Profile) -> results.Published:
-    """Merge a cell's legs into its result file."""
-    entries = [_entry(leg, store) for leg in legs]
-    suite = cell.suite
-    heading = results.Heading(
-        system=cell.system.about(),
-        suite={
-            "name": suite.name,
-            "version": suite.version,
-            "title": suite.title,
-            "primary": suite.primary,
-            "stands_for": suite.stands_for,
-        },
-        setting=cell.setting,
-        data=cell.data,
-        profile=size.name,
-        seed=cell.seed,
-        cards={"method": cell.system.method.card(), "suite": suite.card()},
-    )
-    return results.publish(root, heading, entries, suite.macros)
-
-
-def _entry(leg: LegNodes, store: Store) -> results.Entry:
-    """What the artefacts say of a scored leg."""
-    from bench.stages import score
-
-    made = leg.by_stage
-    scored = store.open(leg.score.recipe)
-    if scored is None:
-        raise StoreError(
-            f"the scores of {leg.score.recipe.title} vanished from {store.root}; type the same command again"
-        )
-    known = {stage: store.open(item.recipe) for stage, item in made.items()}
-    content = {
-        "measures": scored.facts["measures"],
-        "official": scored.facts["official"],
-        "queries": scored.facts["queries"],
-        "protocol": {"tie": leg.task.tie, "k": leg.k, "drop_identical": leg.task.drop_identical},
-        "release": leg.task.release,
-        "resolved": leg.resolved,
-        "libraries": leg.libraries,
-        "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},
-        "seconds": {stage: artefact.seconds for stage, artefact in known.items() if artefact},
-        "keys": {stage: item.key for stage, item in made.items()},
-    }
-    return results.Entry(leg.task.id, leg.leg.name, content, scored.folder / score.CUT, scored.folder / score.VALUES)
-
-
-def _heading_row(cell: Cell, size: Profile) -> dict[str, Any]:
-    return {
-        "system": cell.system.label,
-        "method": cell.system.method.name,
-        "suite": cell.suite.name,
-        "setting": cell.setting,
-        "data": cell.data,
-        "profile": size.name,
-        "seed": cell.seed,
-    }
-
-
-def _row(heading: Mapping[str, Any], leg: LegNodes, store: Store, done: results.Published) -> dict[str, Any]:
-    """One row of `bench run --json`."""
-    from bench.stages import search
-
-    entry = done.content["tasks"][leg.task.id][leg.leg.name]
-    run_file = store.folder(leg.search.recipe) / search.RUN
-    return {
-        **heading,
-        "task": leg.task.id,
-        "leg": leg.leg.name or None,
-        "measures": entry["measures"],
-        "official": entry["official"],
-        "queries": entry["queries"],
-        "run_file": str(run_file.resolve()) if run_file.exists() else None,
-        "result_file": str(done.path.resolve()),
-    }

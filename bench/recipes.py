@@ -157,7 +157,7 @@ class Recipes:
         system, title = cell.system, f"{task.id}{' ' + leg.name if leg.name else ''}"
         k = system.resolved.run.search.k or task.depth
         if system.method.retriever is None:
-            before = DenseRecipes(self).search(system, cell.seed, task, leg, title, k)
+            before = DenseRecipes(self).search(system, cell.seed, task, leg, title, k, cell.tunings)
         else:
             before = self._sparse(system, system.method.retriever, task, leg, title, k)
         searching = before[-1]

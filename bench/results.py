@@ -189,7 +189,10 @@ def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) ->
         for task, legs in sorted(tasks.items())
         if len(legs) > 1
     ]
+    made_up = any(bare(task) != task for task in tasks)
     for average in macros:
+        if average.mini and not made_up:
+            continue
         names = {name for legs in tasks.values() for leg in legs.values() for name in leg["measures"]}
         values = {}
         for name in sorted(names):

@@ -270,17 +270,3 @@ class ComputeConfig(Config):
         source="ours: sums on several threads may differ in the last digit, so the number is part of the key",
         help="threads of the processor for training and encoding; nothing: all cores, at most 8",
     )
-
-
-class RunConfig(Config):
-    """The harness's own sections, whatever the method; a section is added by adding its line."""
-
-    search: SearchConfig = SearchConfig()
-    data: DataConfig = DataConfig()
-    prepare: PrepareConfig = PrepareConfig()
-    budget: BudgetConfig = BudgetConfig()
-    encode: EncodeConfig = EncodeConfig()
-    post: PostConfig = PostConfig()
-    compute: ComputeConfig = ComputeConfig()
-    mini: MiniConfig = MiniConfig()
-    tuning: TuningConfig = TuningConfig()

@@ -8,9 +8,12 @@ from pathlib import Path
 
 from bench.errors import UsageError
 from bench.plugins import Plugins
+from bench.profiles import Profile
 from bench.request import Request
-from bench.sections import RunConfig
+from bench.settings import RunConfig
+from bench.substitutes import mark
 from bench.systems import System
+from bench.tunings import Tuning, tunings
 from bench.types import SETTINGS, DataRequest, Suite, Task
 from bench.wording import bare, canonical, did_you_mean
 
@@ -20,7 +23,17 @@ DEV = "@dev"
 
 @dataclass(frozen=True)
 class Cell:
-    """One result: a system on tasks of a suite, in a setting, on data of one kind, with a seed."""
+    """One result: a system on tasks of a suite, in a setting, on data of one kind, with a seed.
+
+    Args:
+        system: before it is tuned.
+        suite: the benchmark.
+        setting: how it is tuned.
+        data: kind of the tasks.
+        seed: of pretraining and tuning.
+        tasks: what it is tested on.
+        tunings: of its encoder before the test, first to last; none where the setting or the system has none.
+    """
 
     system: System
     suite: Suite
@@ -28,6 +41,7 @@ class Cell:
     data: str
     seed: int
     tasks: tuple[Task, ...]
+    tunings: tuple[Tuning, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,7 +69,9 @@ class Selection:
     warnings: tuple[str, ...] = ()
 
 
-def select(request: Request, systems: Sequence[System], plugins: Plugins, data: str, run: RunConfig) -> Selection:
+def select(
+    request: Request, systems: Sequence[System], plugins: Plugins, data: str, run: RunConfig, size: Profile
+) -> Selection:
     """Resolve suites, tasks, settings and seeds into cells.
 
     Args:
@@ -65,6 +81,7 @@ def select(request: Request, systems: Sequence[System], plugins: Plugins, data: 
         data: `official` or `mini`.
         run: the harness's own settings: the language of folders of the user's, where their records do not say it or
             say it wrongly, and the embedded world.
+        size: the profile, which says whether recipes of papers hold.
 
     Raises:
         UsageError: an unknown name, a folder that is not there, data that a suite does not have, or a setting that
@@ -92,6 +109,10 @@ def select(request: Request, systems: Sequence[System], plugins: Plugins, data: 
                 if reason:
                     refused.append(NotApplicable(system.label, suite.name, setting, reason))
                     continue
+                tuned: tuple[Tuning, ...] = ()
+                if system.method.contract is not None:
+                    asked = DataRequest(data, request.data_dir, request.offline, world)
+                    tuned = tunings(suite, setting, asked, system.resolved, size)
                 for seed in request.seeds[:1] if system.method.deterministic else request.seeds:
                     chosen = 0 if system.method.deterministic else seed
                     cells += [
@@ -102,9 +123,11 @@ def select(request: Request, systems: Sequence[System], plugins: Plugins, data: 
                             kind,
                             chosen,
                             tuple(task for task in tasks[suite.name] if task.data == kind),
+                            tuned,
                         )
                         for kind in dict.fromkeys(task.data for task in tasks[suite.name])
                     ]
+    warnings += [f"{suite.name}: {mark(suite.stands_for)}" for suite in suites if suite.stands_for]
     if len(request.seeds) > 1 and any(system.method.deterministic for system in systems):
         names = ", ".join(system.label for system in systems if system.method.deterministic)
         warnings.append(f"{names}: deterministic, so one seed stands against all {len(request.seeds)}")
@@ -200,6 +223,9 @@ def tasks_of(suite: Suite, request: Request, data: str, world: str) -> list[Task
             raise UsageError(f"suite {suite.name} has no {data} data in this release; type {offer}{also}")
         for name in own:
             _of_this_data(name, data, world)
+            if not _names(name, suite, data):
+                other = next(kind for kind in suite.data if _names(name, suite, kind))
+                raise UsageError(f"found --task {name}, which {suite.name} has not in {data} data; type --data {other}")
         asked = DataRequest(data, request.data_dir, request.offline, world)
         wanted = [part for name in own for part in _names(name, suite, data)] if own else suite.task_names(data)
         tasks += [_load(suite, name, asked) for name in wanted]

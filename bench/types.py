@@ -40,6 +40,7 @@ __all__ = [
     "Cell",
     "Corpus",
     "DataRequest",
+    "FineTuning",
     "Item",
     "Json",
     "Judgement",
@@ -72,11 +73,13 @@ class Macro:
         members: task ids (without `mini/` and its like), one leg of a task (`tatoeba/fra-eng:eng-fra`) and nested
             averages; all must be there, or there is no average.
         note: what a reader must know, e.g. which data sets are left out.
+        mini: it is over the tasks of the embedded world, and given for its results alone.
     """
 
     name: str
     members: tuple[str | Macro, ...]
     note: str = ""
+    mini: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,24 @@ class DataRequest:
 
 
 @dataclass(frozen=True)
+class FineTuning:
+    """One fine-tuning on pairs. A recipe is one, or several of which each goes on from the one before.
+
+    Args:
+        name: of the pairs, e.g. `nq` or `mrtydi-train`; recorded with results.
+        pairs: request → what is learnt from. Opens nothing but checks that files are there; raises `UsageError`.
+        values: keys of `tune.*` without the prefix, as the source prints them. The profile `mini` leaves them out:
+            they are for real backbones.
+        source: paper, table or code that prints them.
+    """
+
+    name: str
+    pairs: Callable[[DataRequest], Source[TrainingPair]]
+    values: Mapping[str, Any]
+    source: str
+
+
+@dataclass(frozen=True)
 class Suite:
     """A benchmark as a plugin: its tasks, measures, settings, averages and protocol card.
 
@@ -107,7 +128,7 @@ class Suite:
         summary: one sentence.
         citation: BibTeX or a reference line.
         licence: of the data, in a sentence.
-        settings: the settings that it has a recipe for.
+        settings: the settings that it has a recipe for; `unsupervised` needs none.
         data: the values of `--data` that it can serve.
         task_names: names without the suite's prefix (`scifact`), in the suite's order, for a value of `--data`.
         load: (task name, request) → Task. Opens nothing but checks that the files are there.
@@ -123,6 +144,8 @@ class Suite:
             published ones, and say so wherever they show. Empty for a benchmark itself.
         releases: → its official files, for `bench data`; None where it has none.
         reported: → what papers printed for it; None where nothing is known.
+        recipes: by setting and name, how encoders are tuned before the test, the default recipe first
+            (`--set tune.recipe=NAME` chooses another). The same for every method, so that only pretraining differs.
     """
 
     name: str
@@ -144,6 +167,7 @@ class Suite:
     stands_for: str = ""
     releases: Callable[[], Sequence[Release]] | None = None
     reported: Callable[[], Sequence[Reported]] | None = None
+    recipes: Mapping[str, Mapping[str, tuple[FineTuning, ...]]] = field(default_factory=dict)
 
 
 class Retriever(Protocol):

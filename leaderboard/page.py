@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bench.scoring.significance import COVERAGE, FLIPS, RESAMPLES, chance_text, points
+from bench.substitutes import mark
 from leaderboard import text
 from leaderboard.tables import LEVEL, Board, Row
 
@@ -56,6 +57,7 @@ class Page:
         return {
             "page": f"{self.stem}.html",
             "suite": board.suite,
+            "stands_for": board.stands_for or None,
             "setting": board.setting,
             "data": board.data,
             "measure": board.measure,
@@ -69,9 +71,10 @@ def _root(data: str) -> str:
     return "" if data == _FIRST else f"{data}/"
 
 
-def _banner(data: str) -> str:
-    """What stands above every page of a kind of data; empty for official data."""
-    return WORDS.get(data.partition("-")[0], "")
+def _banner(data: str, stands_for: str = "") -> str:
+    """What stands above a page of other data than official, and above that of a substitute; empty elsewhere."""
+    said = mark(stands_for)
+    return " ".join(filter(None, (WORDS.get(data.partition("-")[0], ""), said and f"{said[0].upper()}{said[1:]}.")))
 
 
 def pages(boards: Sequence[Board]) -> list[Page]:
@@ -106,6 +109,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "fraction": text.fraction,
+        "mark": mark,
         "number": text.number,
         "place": text.place,
         "plural": text.plural,
@@ -134,6 +138,7 @@ def _suite(environment: Environment, page: Page) -> bytes:
         method=_method(board),
         measures=measures,
         bars=_bars(board.rows),
+        stands_for=board.stands_for,
     )
 
 
@@ -159,10 +164,10 @@ def _trees(every: Sequence[Page]) -> list[str]:
 def _render(environment: Environment, template: str, stem: str, **given: Any) -> bytes:
     """Fill a template; `up` leads from the page to the site's root."""
     up = "../" * stem.count("/")
-    data = given["data"]
+    data, banner = given["data"], _banner(given["data"], given.get("stands_for", ""))
     return (
         environment.get_template(template)
-        .render(up=up, style=STYLE, banner=_banner(data), home=f"{up}{_root(data)}index.html", **given)
+        .render(up=up, style=STYLE, banner=banner, home=f"{up}{_root(data)}index.html", **given)
         .encode()
     )
 
@@ -192,9 +197,10 @@ def sentence(board: Board) -> str:
 
 
 def caption(board: Board) -> str:
-    """Measure, unit, data, setting, numbers of queries, tasks and systems."""
+    """Measure, unit, data, setting, numbers of queries, tasks and systems; of a substitute that it is one."""
+    what = f"{_title(board)} ({mark(board.stands_for)})" if board.stands_for else _title(board)
     return (
-        f"{board.measure}, percent; {_title(board)}, {board.data} data, {board.setting}; "
+        f"{board.measure}, percent; {what}, {board.data} data, {board.setting}; "
         f"{text.plural(board.queries, 'query', 'queries')} in {text.plural(len(board.columns), 'task')}, "
         f"{text.plural(len(board.rows) + len(board.incomplete), 'system')}."
     )
@@ -236,16 +242,25 @@ def _bars(rows: Sequence[Row]) -> dict[str, tuple[str, str, str]]:
 
 
 def _csv(board: Board) -> bytes:
-    """The table as CSV, fractions; other data than official says so in its first line and in a column."""
+    """The table as CSV, fractions; other data than official and substitutes say so in a first line and in a column."""
     stream = io.StringIO()
     if board.data != "official":
         stream.write(f"# {board.data} data: not comparable with official numbers\n")
+    if board.stands_for:
+        stream.write(f"# {mark(board.stands_for)}\n")
     writer = csv.writer(stream, lineterminator="\n")
     tasks = [column.task for column in board.columns]
-    head = ("system", "hash", "data", "suite", "setting", "measure", "seeds", "score", "low", "high", "ranks", "tied")
+    about_board = {
+        "data": board.data,
+        "suite": board.suite,
+        "stands_for": board.stands_for,
+        "setting": board.setting,
+        "measure": board.measure,
+    }
+    head = ("system", "hash", *about_board, "seeds", "score", "low", "high", "ranks", "tied")
     writer.writerow([*head, *map(text.cell, board.averages), *map(text.cell, tasks)])
     for row in _every(board):
-        about = (board.data, board.suite, board.setting, board.measure, " ".join(map(str, row.seeds)))
+        about = (*about_board.values(), " ".join(map(str, row.seeds)))
         numbers = (row.score, row.low, row.high)
         writer.writerow(
             [
@@ -277,8 +292,13 @@ def _json(board: Board) -> bytes:
     """The board for machines: fractions, every measure, comparisons of the best row, commands."""
     content = {
         "schema": "retrieval-bench/board/1",
-        "note": _banner(board.data),
-        "suite": {"name": board.suite, "title": board.title, "version": board.version},
+        "note": _banner(board.data, board.stands_for),
+        "suite": {
+            "name": board.suite,
+            "title": board.title,
+            "version": board.version,
+            "stands_for": board.stands_for or None,
+        },
         "setting": board.setting,
         "data": board.data,
         "measure": board.measure,

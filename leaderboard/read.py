@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from bench.errors import StoreError
 from bench.fsio import read_sealed, sha256_file
 from bench.results import CARDS, RESULT, SCHEMA, result_files
+from bench.substitutes import mark
 from bench.wording import bare
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 LARGEST = 64 << 20
 """Bytes of a file of a bundle, unpacked; ten times what the largest task needs."""
+
+DEV = "@dev"
+"""What names of tasks on dev questions end with."""
 
 FloatArray = npt.NDArray[np.float64]
 Part = TypeVar("Part", bound=BaseModel)
@@ -44,7 +48,7 @@ def _path(name: str) -> str:
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=200)]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
-TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+/-]{1,200}$"), AfterValidator(_path)]
+TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+/-]{1,200}(@dev)?$"), AfterValidator(_path)]
 LegName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+-]{0,80}$"), AfterValidator(lambda name: name and _path(name))]
 
 
@@ -92,12 +96,16 @@ class About(_Part):
 
 
 class SuiteAbout(_Part):
-    """A suite; `primary` is its headline measure, where the result says it."""
+    """A suite; `primary` is its headline measure, where the result says it.
+
+    `stands_for` is the benchmark that a substitute stands for, empty for a benchmark itself.
+    """
 
     name: Word
     version: Text
     title: Text
     primary: Text | None = None
+    stands_for: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,79})?$")] = ""
 
 
 class Average(_Part):
@@ -141,6 +149,11 @@ class Content(_Part):
             if task != mark + bare(task):
                 raise ValueError(f"task {task} in a result of {self.data} data")
         return self
+
+    def tested(self) -> Content:
+        """The same without dev tasks: settings are chosen by their questions, so nobody is ranked by them."""
+        kept = {task: legs for task, legs in self.tasks.items() if not task.endswith(DEV)}
+        return self.model_copy(update={"tasks": kept})
 
     @property
     def averages(self) -> list[Average]:
@@ -277,7 +290,10 @@ def results(folder: Path) -> list[Result]:
 
 
 def legs(folder: Path) -> list[dict[str, Any]]:
-    """One row a scored leg: what it is, and each measure as a column (fractions); averages follow their tasks."""
+    """One row a scored leg: what it is, and each measure as a column (fractions); averages follow their tasks.
+
+    The column `note` says of a substitute's numbers what they are not comparable with; elsewhere it is None.
+    """
     rows: list[dict[str, Any]] = []
     for content in contents(folder):
         about = {
@@ -286,6 +302,7 @@ def legs(folder: Path) -> list[dict[str, Any]]:
             "setting": content["setting"],
             "data": content["data"],
             "seed": content["seed"],
+            "note": mark(content["suite"].get("stands_for", "")) or None,
         }
         for task, parts in content["tasks"].items():
             for leg, entry in parts.items():

@@ -102,6 +102,7 @@ class Board:
         untested: why there are no tests, empty where there are.
         notes: what a reader must know.
         card: protocol card, Markdown.
+        stands_for: the benchmark that the suite is a substitute for, empty for a benchmark itself.
     """
 
     suite: str
@@ -121,6 +122,7 @@ class Board:
     untested: str
     notes: tuple[str, ...]
     card: str
+    stands_for: str = ""
 
     @property
     def queries(self) -> int:
@@ -161,7 +163,7 @@ class _System:
 
 
 def boards(results: Iterable[Result]) -> list[Board]:
-    """Make a board for every suite, setting and kind of data, official ones first.
+    """Make a board for every suite, setting and kind of data: official data first, and benchmarks before substitutes.
 
     Raises:
         StoreError: results that must not stand in one table (another version of the suite, other queries), or a
@@ -169,10 +171,17 @@ def boards(results: Iterable[Result]) -> list[Board]:
     """
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in results:
-        about = result.content
-        groups[about.data, about.suite.name, about.setting].append(result)
-    order = sorted(groups, key=lambda key: (_KINDS.index(key[0].partition("-")[0]), *key))
-    return [_board(groups[key]) for key in order]
+        about = result.content.tested()
+        if about.tasks:
+            groups[about.data, about.suite.name, about.setting].append(replace(result, content=about))
+    made = [_board(results) for results in groups.values()]
+    return sorted(made, key=_place)
+
+
+def _place(board: Board) -> tuple[int, str, bool, str, str]:
+    """Where a board stands among the others."""
+    kind = _KINDS.index(board.data.partition("-")[0])
+    return kind, board.data, bool(board.stands_for), board.suite, board.setting
 
 
 def _board(results: Sequence[Result]) -> Board:
@@ -217,6 +226,7 @@ def _board(results: Sequence[Result]) -> Board:
         untested=untested,
         notes=tuple(notes),
         card=by_name[shown].first.card,
+        stands_for=max(result.content.suite.stands_for for result in results),
     )
 
 

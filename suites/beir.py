@@ -1,20 +1,23 @@
 """BEIR: English retrieval in many domains, zero-shot (Thakur et al. 2021), and any folder in its layout.
 
-Protocol and counts: the card (`suites/cards/beir.md`). A public set is looked for under the data folder first, then
-taken through ir_datasets, which downloads it when it is read.
+Protocol and counts: the card (`suites/cards/beir.md`). A public set is looked for under the data folder first, then in
+the download cache, then taken through ir_datasets, which downloads it when it is read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.data import beir
 from bench.errors import UsageError
 from bench.hookspecs import hookimpl
+from bench.publications import Release
 from bench.types import Corpus, DataRequest, Item, Judgement, Leg, Macro, Source, Suite, Task
+from suites import beir_releases
+from suites.tunings import MARCO_CONTRIEVER, SUPERVISED, single
 
 MEASURES = ("nDCG@10", "R@100", "Rcap@100", "RR@10")
 DEPTH = 1000
@@ -37,6 +40,7 @@ class PublicSet:
         judgements: rows of the split's qrels.
         grades: that occur in the qrels, as printed in the card.
         splits: whether the release has other splits too; then ir_datasets' id ends with the split.
+        release: version of the release, where there are several.
     """
 
     name: str
@@ -47,6 +51,7 @@ class PublicSet:
     judgements: int
     grades: str
     splits: bool = False
+    release: str = ""
 
     @property
     def id(self) -> str:
@@ -86,7 +91,7 @@ SETS = (
     PublicSet("hotpotqa", "HotpotQA", "test", 7_405, 5_233_329, 14_810, "1", splits=True),
     PublicSet("fiqa", "FiQA", "test", 648, 57_638, 1_706, "1", splits=True),
     PublicSet("arguana", "ArguAna", "test", 1_406, 8_674, 1_406, "1"),
-    PublicSet("webis-touche2020", "Touché-2020 v1", "test", 49, 382_545, 2_962, "−2 to 5"),
+    PublicSet("webis-touche2020", "Touché-2020 v1", "test", 49, 382_545, 2_962, "−2 to 5", release="v1"),
     *_CQADUPSTACK,
     PublicSet("quora", "Quora", "test", 10_000, 522_931, 15_675, "1", splits=True),
     PublicSet("dbpedia-entity", "DBPedia", "test", 400, 4_635_922, 43_515, "0 to 2", splits=True),
@@ -106,15 +111,19 @@ _DEV = {
     "fever": (6_666, 8_079),
 }
 """The sets whose release has a dev part beside the scored one."""
+MINI = ("claims", "snippets", "articles")
+"""The domains of the embedded world."""
 
 
 def task_names(data: str) -> tuple[str, ...]:
-    """List the public sets; there are none in other data than `official`."""
+    """List the public sets; in mini data, the domains of the embedded world."""
+    if data == "mini":
+        return MINI
     return tuple(_BY_NAME) if data == "official" else ()
 
 
 def load(name: str, request: DataRequest) -> Task:
-    """Find a public set: under the data folder, else through ir_datasets.
+    """Find a public set: in the data folder, the cache or through ir_datasets; or a domain of the embedded world.
 
     Raises:
         UsageError: if there is no such set or data folder, a set's folder lacks a file, or the set would have to be
@@ -122,6 +131,8 @@ def load(name: str, request: DataRequest) -> Task:
     """
     if name not in task_names(request.data):
         raise UsageError(_no_task(name, request.data))
+    if request.data == "mini":
+        return _mini(name, request.world)
     return _load(_BY_NAME[name], request)
 
 
@@ -144,19 +155,19 @@ def dev(name: str, request: DataRequest) -> Task:
 
 
 def _load(one: PublicSet, request: DataRequest) -> Task:
-    """Find a public set: under the data folder, else through ir_datasets. Raises as `load` does."""
+    """Find a public set: in the data folder, the cache or through ir_datasets. Raises as `load` does."""
     if request.data_dir is not None and not request.data_dir.is_dir():
         raise UsageError(
             f"{request.data_dir}: found no such folder, expected the folder of data (--data-dir, BENCH_DATA)"
         )
-    looked = _folders(one, request.data_dir)
+    own, looked = _own(one, request.data_dir), _folders(one, request.data_dir)
     folder = next((folder for folder in looked if _holds_corpus(folder)), None)
     if folder is not None:
         return _public(
             one, beir.corpus(folder, one.id), beir.queries(folder, one.id), beir.qrels(folder, one.split, one.id)
         )
-    if incomplete := [folder for folder in looked[:1] if folder.is_dir() and any(folder.iterdir())]:
-        beir.find(incomplete[0], "corpus.jsonl")  # says what it lacks
+    if own.is_dir() and any(own.iterdir()):
+        beir.find(own, "corpus.jsonl")  # says what it lacks
     return _through_irds(one, looked, offline=request.offline)
 
 
@@ -198,6 +209,11 @@ def card() -> str:
     return text.replace("<!-- public sets -->", "\n".join((head, "|---|---|---|---|---:|---:|---:|---|", *rows)))
 
 
+def releases() -> Sequence[Release]:
+    """List the archives of the public sets."""
+    return beir_releases.archives(task_names("official"))
+
+
 def _language(source: Source[Item]) -> str:
     """The language that the first record says, empty where it says none."""
     first = next(source.read(), None)
@@ -213,13 +229,32 @@ def _public(one: PublicSet, items: Source[Item], queries: Source[Item], qrels: S
     """Make the task of a public set; its published counts are asserted when it is read."""
     corpus = Corpus(one.id, items, LANGUAGE, one.documents)
     counts = {"queries": one.queries, "qrels": one.judgements}
-    task = _task(one.id, "official", Leg("", queries, qrels, corpus, LANGUAGE, counts))
+    task = replace(_task(one.id, "official", Leg("", queries, qrels, corpus, LANGUAGE, counts)), release=one.release)
     return replace(task, official=(*task.official, "beir-capped")) if one.name == CAPPED else task
 
 
+def _mini(name: str, world: str) -> Task:
+    """Take a domain of the embedded world."""
+    from bench import mini
+
+    settings = mini.named(world)
+    identity, parts = f"{settings.corpus}/beir/{name}", mini.beir(name, settings)
+    corpus = Corpus(identity, parts.corpus, LANGUAGE)
+    return _task(identity, settings.corpus, Leg("", parts.queries, parts.qrels, corpus, LANGUAGE))
+
+
+def _own(one: PublicSet, data_dir: Path | None) -> Path:
+    """Return where a set lies as its archive unpacks: under the data folder, else in the download cache."""
+    from bench.data import official
+
+    return official.root_of("beir", official.roots(data_dir)) / "beir" / one.name
+
+
 def _folders(one: PublicSet, data_dir: Path | None) -> tuple[Path, ...]:
-    """List where a set may lie under the data folder."""
-    return () if data_dir is None else (data_dir / "beir" / one.name, data_dir / one.name)
+    """List where a set may lie, also beside the other suites' folders; the data folder goes before the cache."""
+    own = _own(one, data_dir)
+    beside = () if data_dir is None else (data_dir / one.name,)
+    return (*beside, own) if data_dir not in own.parents else (own, *beside)
 
 
 def _through_irds(one: PublicSet, looked: tuple[Path, ...], *, offline: bool) -> Task:
@@ -244,8 +279,8 @@ def _no_task(name: str, data: str) -> str:
 
     names = task_names(data)
     if not names:
-        return f"beir has no {data!r} data; expected --data official, or a folder by --task path/to/folder"
-    if name == "cqadupstack":
+        return f"beir has no {data!r} data; expected --data official or mini, or a folder by --task path/to/folder"
+    if name == "cqadupstack" and data == "official":
         return f"cqadupstack is {len(_CQADUPSTACK)} tasks; name them: {','.join(one.name for one in _CQADUPSTACK)}"
     return unknown("task of beir", name, names)
 
@@ -299,6 +334,12 @@ def _macros() -> tuple[Macro, ...]:
             "Avg. (15) with MS MARCO", tuple(everything), f"the average of Table 11 of the Contriever paper; {covid}"
         ),
         forums,
+        Macro(
+            f"Avg. ({len(MINI)})",
+            tuple(f"beir/{name}" for name in MINI),
+            "the domains of the embedded world; no paper prints it",
+            mini=True,
+        ),
     )
 
 
@@ -315,8 +356,8 @@ SUITE = Suite(
         "Each data set keeps the licence of its source (SciFact: CC BY-NC 2.0, abstracts ODC-BY; NFCorpus: academic "
         "use only); see the card."
     ),
-    settings=("unsupervised",),
-    data=("official",),
+    settings=("unsupervised", "english"),
+    data=("official", "mini"),
     task_names=task_names,
     load=load,
     folder=folder,
@@ -325,6 +366,9 @@ SUITE = Suite(
     card=card,
     dev=dev,
     dev_names=dev_names,
+    releases=releases,
+    recipes={"english": single(MARCO_CONTRIEVER, SUPERVISED)},
+    reported=beir_releases.reported,
 )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from bench.data import anserini, official, trec
@@ -15,7 +16,8 @@ from bench.data.archive import File, Member
 from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
-from bench.types import Corpus, DataRequest, Leg, Macro, Suite, Task
+from bench.types import Corpus, DataRequest, FineTuning, Leg, Macro, Suite, Task
+from suites.tunings import MARCO, MSM_MRTYDI, NQ, SUPERVISED, languages, single, then, trained_on
 
 NAME = "mrtydi"
 MEASURES = ("RR@100", "R@100")
@@ -217,6 +219,20 @@ def _find(root: Path, one: Language, names: tuple[str, ...], what: str) -> File:
     )
 
 
+def training_legs(request: DataRequest) -> dict[str, Leg]:
+    """Find the training questions of every language, by task."""
+    return {f"{NAME}/{name}": leg(name, "train", request) for name in task_names(request.data)}
+
+
+_TRAIN = trained_on(training_legs, f"{NAME}-train")
+_ENGLISH = single(MARCO, NQ, SUPERVISED)
+_OWN = FineTuning(
+    f"{NAME}-train",
+    partial(languages, real=_TRAIN, names=tuple(LANGUAGES)),
+    MSM_MRTYDI,
+    "MSM (ICLR'23): all languages of Mr. TyDi's training questions, 40 epochs, batch 128, going on from English",
+)
+
 SUITE = Suite(
     name=NAME,
     version="1",
@@ -227,7 +243,7 @@ SUITE = Suite(
         "Proceedings of the 1st Workshop on Multilingual Representation Learning, 2021."
     ),
     licence=f"{LICENCE}.",
-    settings=("unsupervised",),
+    settings=("unsupervised", "english", "multilingual"),
     data=("official", "mini"),
     task_names=task_names,
     load=load,
@@ -240,6 +256,7 @@ SUITE = Suite(
     dev=dev,
     releases=releases,
     reported=reported,
+    recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, _OWN)},
 )
 
 

@@ -80,6 +80,8 @@ SUITE = replace(
     ),
     card=card,
     dev=dev,
+    settings=("unsupervised",),
+    recipes={},
     releases=None,
     reported=None,
 )

@@ -29,6 +29,12 @@ LANGUAGES = {"en": 90, "fi": 60, "sw": 30}
 TOPICS, WORDS = 8, 5
 
 
+@pytest.fixture(autouse=True)
+def no_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a developer has downloaded changes no test."""
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
+
+
 def words_of(language: str) -> range:
     """The ids of a language's words."""
     first = len(SPECIAL) + list(LANGUAGES).index(language) * TOPICS * WORDS

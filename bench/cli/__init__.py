@@ -19,7 +19,7 @@ COMMANDS = {
     "sweep": "Choose settings on dev questions, as many trials for every method.",
     "ablate": "Run the papers' ablation tables and hold their direction against ours.",
     "leaderboard": "Build a static site from results.",
-    "data": "Fetch and check official data (not in this release).",
+    "data": "List, fetch, check and audit official data.",
     "check": "Try what a method or suite promises, yours or ours.",
     "new": "Begin a plugin of your own.",
     "export": "Write an encoder for transformers and sentence-transformers, with a model card.",

@@ -12,6 +12,7 @@ from bench.cli.output import duration, json_option, percent, print_json, table
 from bench.comparison import Compared, compare
 from bench.plugins import load
 from bench.scoring.significance import chance_text, points
+from bench.substitutes import marked
 from bench.wording import canonical
 
 _MEGA, _THOUSAND = 1e6, 1e3
@@ -75,7 +76,7 @@ def _print(found: Compared) -> None:
     value = f"{found.measure}, {found.where}, percent"
     columns = ("system", "seeds", value, *(name.replace("_", " ") for name in names))
     title = f"{about['suite']} · {about['setting']} · {about['data']} data · {len(found.tasks)} tasks"
-    table(title, columns, rows, numbers=columns[2:])
+    table(marked(title, about["stands_for"]), columns, rows, numbers=columns[2:])
     tests = [
         (
             f"{test.first} − {test.second}",

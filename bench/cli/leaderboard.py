@@ -10,6 +10,7 @@ from bench.cli import examples
 from bench.cli.options import results_option
 from bench.cli.output import json_option, print_json, table
 from bench.plugins import own_package
+from bench.substitutes import marked
 
 
 @click.group(name="leaderboard")
@@ -41,7 +42,13 @@ def build_command(results: Path, out: Path, as_json: bool) -> None:
         print_json({"site": str(start), "pages": list(site.pages), "files": site.files, "bytes": site.bytes})
         return
     rows = [
-        (page["page"], page["data"], page["measure"], str(page["systems"]), ", ".join(page["best"]) or "—")
+        (
+            page["page"],
+            marked(page["data"], page.get("stands_for", "")),
+            page["measure"],
+            str(page["systems"]),
+            ", ".join(page["best"]) or "—",
+        )
         for page in site.pages
     ]
     table("", ("page", "data", "measure", "systems", "best or tied with it"), rows, numbers=("systems",))

@@ -13,6 +13,7 @@ from bench.cli.output import json_option, notice, percent, print_json, table
 from bench.plugins import Plugins, load, own_package
 from bench.profiles import PROFILES
 from bench.scoring.measures import BUILTIN
+from bench.substitutes import mark
 
 Rows = list[dict[str, Any]]
 
@@ -33,6 +34,8 @@ def _suites(plugins: Plugins) -> Rows:
             "data": list(owned.value.data),
             "settings": list(owned.value.settings),
             "tasks": sum(len(owned.value.task_names(kind)) for kind in owned.value.data),
+            "stands_for": owned.value.stands_for or None,
+            "note": mark(owned.value.stands_for) or None,
             "owner": owned.owner,
         }
         for name, owned in sorted(plugins.suites.items())
@@ -41,7 +44,7 @@ def _suites(plugins: Plugins) -> Rows:
 
 def _tasks(plugins: Plugins) -> Rows:
     return [
-        {"task": f"{suite}/{name}", "data": kind}
+        {"task": f"{suite}/{name}", "data": kind, "note": mark(owned.value.stands_for) or None}
         for suite, owned in sorted(plugins.suites.items())
         for kind in owned.value.data
         for name in owned.value.task_names(kind)
@@ -103,6 +106,11 @@ KINDS: dict[str, Callable[[Plugins], Rows]] = {
 _LONG = ("tasks", "presets")
 """What is listed only where it is named."""
 
+_SAID = "note"
+"""A column of tables only where a row has something to say there; of `--json` always."""
+_UNSAID = "stands_for"
+"""A column of `--json` only, for `note` says it too."""
+
 
 def _results(folder: Path) -> Rows:
     """One row a scored leg, and one an average."""
@@ -132,9 +140,15 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
         print_json(found)
         return
     for kind, rows in found.items():
-        columns = list(dict.fromkeys(name for row in rows for name in row))
+        columns = _columns(rows)
         table(kind, columns, [[_cell(row.get(name)) for name in columns] for row in rows])
         click.echo()
+
+
+def _columns(rows: Rows) -> list[str]:
+    """The columns of a table."""
+    silent = {_UNSAID} | (set() if any(row.get(_SAID) for row in rows) else {_SAID})
+    return [name for name in dict.fromkeys(name for row in rows for name in row) if name not in silent]
 
 
 def _cell(value: Any) -> str:

@@ -13,6 +13,8 @@ from bench.cli.output import duration, percent, table
 from bench.contrasts import Contrast
 from bench.pipeline import Outcome
 from bench.scoring.significance import summary
+from bench.substitutes import marked
+from bench.wording import bare
 
 _WIDE = 4  # from so many tasks on, tasks are columns and the table shows the headline measure
 
@@ -27,17 +29,18 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast]
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in outcome.rows:
         groups[row["suite"], row["setting"], row["data"]].append(row)
-    primary = {cell.suite.name: cell.suite.primary for cell in outcome.plan.cells}
+    suites = {cell.suite.name: cell.suite for cell in outcome.plan.cells}
     for (suite, setting, data), rows in groups.items():
         averages = [
             one for one in outcome.macro if (one["suite"], one["setting"], one["data"]) == (suite, setting, data)
         ]
-        title = f"{suite} · {setting} · {data} data"
+        title = marked(f"{suite} · {setting} · {data} data", suites[suite].stands_for)
+        primary = suites[suite].primary
         tasks = list(dict.fromkeys(str(row["task"]) for row in rows))
         if len(tasks) < _WIDE:
             _long(f"{title} · percent", rows, averages)
         else:
-            _wide(f"{title} · {primary[suite]}, percent", primary[suite], tasks, rows, averages)
+            _wide(f"{title} · {primary}, percent", primary, tasks, rows, averages)
     for one in grids:
         print_ablation(one)
     shown = telling(held)
@@ -54,9 +57,38 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast]
         click.echo(f"failed: {failure.cell.system.label} (seed {failure.cell.seed}): {failure.reason}")
     for done in outcome.published:
         click.echo(f"result: {done.path}")
+    for sentence in audited(outcome):
+        click.echo(sentence)
     work = [stage for stage in ran if stage["state"] == "ran"]
     ready = len(outcome.plan.steps) - len(work)
     click.echo(f"{len(work)} stages run in {duration(sum(stage['seconds'] for stage in work))}, {ready} reused")
+
+
+def audited(outcome: Outcome) -> list[str]:
+    """Tell of each training text and suite how much of the tests stands in it, or that nobody has looked.
+
+    The embedded world is made so that nothing does; of it nothing is said unless somebody has looked.
+    """
+    found: dict[tuple[str, str], dict[tuple[str, str], Row]] = defaultdict(dict)
+    for done in outcome.published:
+        for task, legs in done.content["tasks"].items():
+            for name, leg in legs.items():
+                for badge in leg.get("audits", ()):
+                    if badge["audited"] or bare(task) == task:
+                        found[badge["corpus"], done.content["suite"]["name"]][task, name] = badge
+    told = []
+    for (corpus, suite), by_leg in found.items():
+        badges = list(by_leg.values())
+        if any(badge["audited"] is None for badge in badges):
+            told.append(f"not audited: {corpus} against {suite} (bench data audit --corpus … --suite {suite})")
+            continue
+        counts = {
+            what: tuple(sum(badge[kind][part] for badge in badges) for part in ("exact", "near", "of"))
+            for kind, what in (("queries", "questions"), ("passages", "gold passages"))
+        }
+        seen = ", ".join(f"{exact + near:,} of {of:,} {what}" for what, (exact, near, of) in counts.items())
+        told.append(f"audited: {corpus} holds {seen} of {suite}")
+    return told
 
 
 def telling(held: Sequence[Contrast]) -> list[Contrast]:

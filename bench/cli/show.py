@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bench.cli import examples
-from bench.cli.output import json_option, print_json, table
+from bench.cli.output import json_option, notice, print_json, table
 from bench.config import describe
 from bench.errors import StoreError, UsageError
 from bench.fields import flat
@@ -17,37 +18,46 @@ from bench.grids import grids
 from bench.plugins import Plugins, load
 from bench.profiles import PROFILES
 from bench.spaces import Choice, LogUniform, Space
-from bench.types import Method, Preset, Suite
+from bench.substitutes import mark
+from bench.types import FineTuning, Method, Preset, Suite
 from bench.wording import bare, canonical, did_you_mean, shown
 
 
 @click.command(
     name="show",
-    epilog=examples("bench show bm25", "bench show beir", "bench show results/official/beir/…/result.json"),
+    epilog=examples(
+        "bench show bm25",
+        "bench show beir",
+        "bench show xor-retrieve --reported",
+        "bench show results/official/beir/…/result.json",
+    ),
 )
 @click.argument("name")
+@click.option("--reported", is_flag=True, help="Of a suite: what papers printed, known errors beside it.")
 @json_option
-def command(name: str, as_json: bool) -> None:
+def command(name: str, reported: bool, as_json: bool) -> None:
     """Show a method, suite, task, profile or result file in full."""
-    found, lines = _find(name, load())
+    found, lines = _find(name, load(), reported=reported)
     if as_json:
         print_json(found)
     else:
         lines()
 
 
-def _find(name: str, plugins: Plugins) -> tuple[dict[str, Any], Any]:
+def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[str, Any], Any]:
     """The thing of a name as JSON, and how to print it."""
+    if reported and canonical(name) not in plugins.suites:
+        raise UsageError(f"found --reported with {name}, expected a suite: {', '.join(sorted(plugins.suites))}")
     if name.endswith(".json"):
         content = _result(Path(name))
-        return content, lambda: print_json(content)
+        return content, lambda: _print_result(content)
     wanted = canonical(name)
     if wanted in plugins.methods:
         method = plugins.method(wanted)
         return _method_json(method), lambda: _print_method(method)
     if wanted in plugins.suites:
         suite = plugins.suite(wanted)
-        return _suite_json(suite), lambda: _print_suite(suite)
+        return _suite_json(suite), lambda: _print_suite(suite, reported=reported)
     if wanted in PROFILES:
         one = PROFILES[wanted]
         content = {
@@ -59,8 +69,8 @@ def _find(name: str, plugins: Plugins) -> tuple[dict[str, Any], Any]:
         suite = plugins.suite(suite_name)
         kinds = [kind for kind in suite.data if task in suite.task_names(kind)]
         if kinds:
-            content = {"task": f"{suite.name}/{task}", "suite": suite.name, "data": kinds}
-            return content, lambda: table("", ("task", "data"), [(content["task"], ", ".join(kinds))])
+            content = {"task": f"{suite.name}/{task}", "suite": suite.name, "data": kinds, **_standing(suite)}
+            return content, lambda: _print_task(content)
         every = [f"{suite.name}/{each}" for kind in suite.data for each in suite.task_names(kind)]
         raise UsageError(f"no task {name!r}{did_you_mean(name, every)} There are: {', '.join(every)}.")
     every = [*plugins.methods, *plugins.suites, *PROFILES]
@@ -78,6 +88,24 @@ def _result(path: Path) -> dict[str, Any]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise StoreError(f"{path} is damaged: {error}; run the command that made it again") from error
+
+
+def _print_result(content: dict[str, Any]) -> None:
+    """Print a result file; of a substitute, what its numbers are not comparable with stands beside it."""
+    print_json(content)
+    if said := mark(content.get("suite", {}).get("stands_for", "")):
+        notice(said)
+
+
+def _print_task(content: dict[str, Any]) -> None:
+    """Print a task."""
+    rows = [(key, ", ".join(value) if key == "data" else value) for key, value in content.items() if value]
+    table("", ("what", "value"), [row for row in rows if row[0] != "stands_for"])
+
+
+def _standing(suite: Suite) -> dict[str, Any]:
+    """What a suite stands for, and what follows for its numbers."""
+    return {"stands_for": suite.stands_for or None, "note": mark(suite.stands_for) or None}
 
 
 def _settings(method: Method) -> list[dict[str, Any]]:
@@ -155,16 +183,66 @@ def _suite_json(suite: Suite) -> dict[str, Any]:
         "summary": suite.summary,
         "citation": suite.citation,
         "licence": suite.licence,
+        **_standing(suite),
         "settings": list(suite.settings),
         "data": list(suite.data),
         "tasks": {kind: list(suite.task_names(kind)) for kind in suite.data},
         "primary": suite.primary,
         "macros": [{"name": one.name, "note": one.note} for one in suite.macros],
+        "recipes": {
+            setting: {name: [_tuning_json(one) for one in stages] for name, stages in named.items()}
+            for setting, named in suite.recipes.items()
+        },
+        "reported": [asdict(row) for row in suite.reported()] if suite.reported else [],
         "card": suite.card(),
     }
 
 
-def _print_suite(suite: Suite) -> None:
+def _tuning_json(one: FineTuning) -> dict[str, Any]:
+    """A fine-tuning of a recipe."""
+    return {"pairs": one.name, "values": dict(one.values), "source": one.source}
+
+
+def _print_suite(suite: Suite, *, reported: bool) -> None:
+    if reported:
+        _print_reported(suite)
+        return
     click.echo(suite.card())
+    if said := mark(suite.stands_for):
+        click.echo(f"\n{said}")
+    rows = [
+        (setting, name, ", then ".join(one.name for one in stages), "; ".join(one.source for one in stages))
+        for setting, named in suite.recipes.items()
+        for name, stages in named.items()
+    ]
+    if rows:
+        click.echo()
+        title = "recipes (--setting SETTING --set tune.recipe=NAME; the first is the default)"
+        table(title, ("setting", "name", "pairs", "source"), rows)
+
+
+def _print_reported(suite: Suite) -> None:
+    """What papers printed, table by table; a known error stands beside its number."""
+    rows = suite.reported() if suite.reported else ()
+    if not rows:
+        click.echo(f"no paper's number is known for {suite.name}")
+        return
+    columns = ("paper", "table", "setting", "model", "column", "measure", "printed", "unit", "stands beside", "error")
+    table(
+        f"{suite.title} · reported",
+        columns,
+        [
+            (
+                *(row.paper, row.table, row.setting, row.model, row.dataset, row.measure),
+                row.printed + (f" (right: {row.corrected:g})" if row.corrected is not None else ""),
+                *(row.unit, row.task or row.average, row.error),
+            )
+            for row in rows
+        ],
+        numbers=("printed",),
+    )
+    wrong = {row.error: row.wrong for row in rows if row.error}
+    for name, sentence in wrong.items():
+        click.echo(f"{name}: {sentence}")
     for kind in suite.data:
         click.echo(f"\ntasks ({kind} data): {', '.join(suite.task_names(kind))}")

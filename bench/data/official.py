@@ -1,39 +1,59 @@
-"""Official files under the folder of data: where a suite looks, and what it says of what is not there."""
+"""Official files: where a suite looks for them, and what it says of what is not there.
+
+A suite's files lie in one folder, `ROOT/NAME/`. ROOT is the folder of data (`--data-dir`, `$BENCH_DATA`) where that
+holds NAME, else the download cache. Files of one NAME are never taken from both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.data.cache import data_cache
 from bench.errors import UsageError
 from bench.types import DataRequest
 from bench.wording import unknown
 
 
+def roots(data_dir: Path | None) -> tuple[Path, ...]:
+    """Return the folders of official layouts in the order in which they are looked into.
+
+    Args:
+        data_dir: the folder of data, None where none was named.
+    """
+    return (data_cache(),) if data_dir is None else (data_dir, data_cache())
+
+
+def root_of(name: str, places: Sequence[Path]) -> Path:
+    """Return the first root that holds the folder `name`, the first of all where none does."""
+    return next((place for place in places if (place / name).is_dir()), places[0])
+
+
 def folder(request: DataRequest, name: str) -> Path:
-    """Return a suite's own folder under the folder of data.
+    """Return a suite's own folder: under the folder of data, else in the download cache.
 
     Args:
         request: says where the data lie.
         name: of the suite's folder, e.g. `mrtydi`.
 
     Raises:
-        UsageError: if no folder of data was named, or it or the suite's folder in it does not exist.
+        UsageError: if the folder of data does not exist, or the suite's folder is in neither place.
     """
     root = request.data_dir
+    if root is not None and not root.is_dir():
+        raise UsageError(f"{root}: found no such folder, expected the folder of data (--data-dir, BENCH_DATA)")
+    own = root_of(name, roots(root)) / name
+    if own.is_dir():
+        return own
+    fetch = f"`bench data fetch {name}` fetches what may be fetched"
     if root is None:
         raise UsageError(
             f"{name} reads its official files from a folder and none was named; type --data-dir FOLDER or set "
-            f"BENCH_DATA, with the files under FOLDER/{name}/"
+            f"BENCH_DATA, with the files under FOLDER/{name}/; {fetch}"
         )
-    if not root.is_dir():
-        raise UsageError(f"{root}: found no such folder, expected the folder of data (--data-dir, BENCH_DATA)")
-    own = root / name
-    if not own.is_dir():
-        raise UsageError(
-            f"{own}: found no such folder, expected the official files of {name}; the suite's card says which"
-        )
-    return own
+    raise UsageError(
+        f"{own}: found no such folder, expected the official files of {name}; the suite's card says which, and {fetch}"
+    )
 
 
 def known(suite: str, name: str, names: Sequence[str]) -> str:

@@ -46,8 +46,6 @@ def lines(path: File, faults: Faults | None = None) -> Iterator[tuple[int, str]]
         DataError: if the file is missing, empty, an archive, not what its ending says, truncated or corrupt (with the
             line reached), if a line is longer than 64 MiB, or (without `faults`) is not UTF-8.
     """
-    if isinstance(path, Path):
-        _look(path)
     first = 1
     try:
         for piece in _pieces(path):
@@ -85,7 +83,7 @@ def _pieces(path: File) -> Iterator[bytes]:
     """Cut the stream into pieces of whole lines, each without its last line end."""
     begun: list[bytes] = []  # the blocks of a line whose end has not come yet
     size = 0
-    for block in _blocks(path):
+    for block in blocks(path):
         whole, newline, rest = block.rpartition(b"\n")
         if newline:
             yield b"".join((*begun, whole))
@@ -98,8 +96,15 @@ def _pieces(path: File) -> Iterator[bytes]:
         yield last
 
 
-def _blocks(path: File) -> Iterator[bytes]:
-    """Stream the file's bytes, decompressed; raises `RecordError` for a stream that breaks."""
+def blocks(path: File) -> Iterator[bytes]:
+    """Stream the file's bytes, decompressed.
+
+    Raises:
+        DataError: if the file is missing, empty, an archive, or not what its ending says.
+        RecordError: for a stream that breaks.
+    """
+    if isinstance(path, Path):
+        _look(path)
     kind = _NAMES.get(path.suffix.lower())
     try:
         with _open(path, kind) as stream:

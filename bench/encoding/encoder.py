@@ -14,6 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from bench.data import tokenizer
 from bench.dense import Contract, Role
 from bench.encoding.packed import budget, first_position, forward, load_model, longest, pack, pool
+from bench.encoding.reading import Reader
 from bench.errors import BenchError, UsageError
 from bench.types import Item
 
@@ -43,7 +44,7 @@ class TorchEncoder:
         threads: int | None = None,
     ) -> None:
         _fits(model, contract)
-        self._model, self._words, self._contract = model, words, contract
+        self._model, self._contract, self._reader = model, contract, Reader(words, contract)
         self._batch_tokens = batch_tokens or (_CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS)
         self._threads = threads
 
@@ -53,7 +54,7 @@ class TorchEncoder:
         Raises:
             BenchError: a vector is not finite.
         """
-        sequences = self._tokens([self.text(item, role) for item in items], role)
+        sequences = self._reader.tokens([self.text(item, role) for item in items], role)
         vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
         with torch.inference_mode(), _threads(self._threads), self._precision():
             for batch in budget([len(sequence) for sequence in sequences], self._batch_tokens):
@@ -66,21 +67,7 @@ class TorchEncoder:
 
     def text(self, item: Item, role: Role) -> str:
         """Return what is tokenised: prompt, title where there is one and the contract wants it, text."""
-        if role == "query":
-            return self._contract.query_prompt + item.text
-        joint = self._contract.title
-        parts = [item.text] if joint is None else [part for part in (item.title, item.text) if part]
-        return self._contract.passage_prompt + (joint or "").join(parts)
-
-    def _tokens(self, texts: list[str], role: Role) -> list[list[int]]:
-        """Tokenise with special tokens, cut at the contract's length."""
-        if not texts:
-            return []
-        length = self._contract.query_length if role == "query" else self._contract.passage_length
-        found: list[list[int]] = self._words(
-            texts, truncation=True, max_length=length, return_attention_mask=False, return_token_type_ids=False
-        )["input_ids"]
-        return [ids or [self._words.cls_token_id] for ids in found]  # empty where no special tokens are added
+        return self._reader.text(item, role)
 
     def _precision(self) -> AbstractContextManager[object]:
         """Run the forward pass in the contract's precision."""

@@ -23,7 +23,7 @@ from bench.mini.duplicates import duplicates
 from bench.mini.entities import entities, mentions
 from bench.mini.languages import LANGUAGES as _TABLE
 from bench.mini.pretraining import corpus, dialogue_corpus, dialogues, documents, named_corpus
-from bench.mini.records import Answering, Mention, Question, Retrieval, TrainingPair
+from bench.mini.records import Answering, Mention, Question, Retrieval
 from bench.mini.retrieval import (
     BEIR_DOMAINS,
     beir,
@@ -48,7 +48,6 @@ __all__ = [
     "Mention",
     "Question",
     "Retrieval",
-    "TrainingPair",
     "WorldSettings",
     "beir",
     "bitext",

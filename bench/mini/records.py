@@ -83,14 +83,6 @@ class Mention:
     entity: str
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingPair:
-    """A question and a passage that answers it."""
-
-    question: Item
-    passage: Item
-
-
 def source(settings: WorldSettings, what: str, read: Callable[..., Iterator[T]], *arguments: Any) -> Source[T]:
     """Name a stream of the world.
 

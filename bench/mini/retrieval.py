@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bench.errors import UsageError
 from bench.mini.articles import Article, article, asked, places
 from bench.mini.draws import Draws
-from bench.mini.records import Retrieval, TrainingPair, source
+from bench.mini.records import Retrieval, source
 from bench.mini.settings import DEFAULT, WorldSettings
 from bench.mini.writer import writer
-from bench.types import Item, Judgement, Source
+from bench.types import Item, Judgement, Source, TrainingPair
 from bench.wording import unknown
 
 SPLITS = ("train", "dev", "test")
@@ -73,12 +73,15 @@ def judgements(language: str, split: str, settings: WorldSettings = DEFAULT) -> 
 
 
 def language_pairs(language: str, settings: WorldSettings = DEFAULT) -> Source[TrainingPair]:
-    """Name the training pairs of a language: the questions of `train` with the passages that answer them."""
+    """Name the training pairs of a language: the questions of `train` with the passages that are judged relevant."""
     return source(settings, f"pairs {language}", _language_pairs, language)
 
 
 def english_pairs(settings: WorldSettings = DEFAULT) -> Source[TrainingPair]:
-    """Name English training pairs over articles that no test has: four for every article, as many as in a pool."""
+    """Name English training pairs over articles that no test has: four for every article, as many as in a pool.
+
+    Their ids begin with `pairs-`, so that no id of a test is among them.
+    """
     return source(settings, "pairs english", _english_pairs)
 
 
@@ -163,18 +166,27 @@ def _judgements(settings: WorldSettings, language: str, split: str) -> Iterator[
 def _language_pairs(settings: WorldSettings, language: str) -> Iterator[TrainingPair]:
     told = _articles(settings, _POOL, language)
     for number, at, sentence in _asked_of(settings, language, "train"):
-        yield _pair(settings, _POOL, told[at], sentence, number)
+        name = f"{settings.corpus}/mrtydi/{language} train"
+        yield _pair(settings, _ask(settings, _POOL, told[at], sentence, number), told[at], sentence, name)
 
 
 def _english_pairs(settings: WorldSettings) -> Iterator[TrainingPair]:
     told = _articles(settings, _ENGLISH, "en")
     for number, (at, sentence) in enumerate(places(settings, _ENGLISH, "en", told)[: 4 * len(told)]):
-        yield _pair(settings, _ENGLISH, told[at], sentence, number)
+        asking = _ask(settings, _ENGLISH, told[at], sentence, number)
+        found = _pair(settings, asking, told[at], sentence, f"{settings.corpus}/pairs en")
+        yield replace(found, query=_own(found.query), positives=tuple(map(_own, found.positives)))
 
 
-def _pair(settings: WorldSettings, kind: str, one: Article, sentence: int, number: int) -> TrainingPair:
-    question = _ask(settings, kind, one, sentence, number)
-    return TrainingPair(question, one.passages(settings)[one.holding(sentence)[0]])
+def _own(item: Item) -> Item:
+    """Tell an id of the English pairs from those of the tests."""
+    return replace(item, id=f"pairs-{item.id}")
+
+
+def _pair(settings: WorldSettings, question: Item, one: Article, sentence: int, name: str) -> TrainingPair:
+    """Put a question together with the passages that hold its sentence."""
+    written = one.passages(settings)
+    return TrainingPair(question, tuple(written[passage] for passage in one.holding(sentence)), source=name)
 
 
 def _beir_corpus(settings: WorldSettings, domain: str) -> Iterator[Item]:

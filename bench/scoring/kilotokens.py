@@ -7,8 +7,8 @@ passage into the next. An empty answer is part of anything. Source: the official
 The official tokens are those of NLTK's `word_tokenize`, which cuts sentences by a model of English ("punkt") that does
 not come with NLTK. Where the model is not installed, sentences are cut by the same algorithm knowing only the
 abbreviations listed here. On 10,553 English Wikipedia passages of 1.36 million tokens that gives the same tokens in
-98.8 of 100 passages and differs in 244 tokens; knowing no abbreviation 92.5 and 1,186; without cutting sentences 9.4
-and 78,845.
+98.8 of 100 passages and 244 others in all; knowing no abbreviation, 92.5 and 1,186; without cutting sentences, 9.4 and
+78,845. Of 6,509 questions two change whether an answer stands in their passages (17 and 397).
 """
 
 from __future__ import annotations
@@ -110,14 +110,14 @@ def needed(answers: Sequence[str], passages: Iterable[str], budget: int, tokenis
         ends = [at + len(answer) for answer in answers if (at := text.find(answer)) >= 0]
         if ends:
             characters = min(ends) - (len(text) - len(new))  # of `new`; none if the blank before it ends the answer
-            return read + max(1, _tokens_within(found, characters))
+            return read + _tokens_within(found, characters)
         read += len(found)
         tail = text[len(text) - before :] if before < len(text) else text
     return None
 
 
 def _tokens_within(found: Sequence[str], characters: int) -> int:
-    """Count the tokens that, joined by one blank, are the first to have that many characters."""
+    """Count the tokens, at least one, that joined by one blank are the first to have that many characters."""
     lengths = list(accumulate((len(token) for token in found), lambda length, next_one: length + 1 + next_one))
     return bisect_left(lengths, characters) + 1
 

@@ -3,5 +3,5 @@
 This package itself and `config` import no torch; everything else in it does.
 """
 
-ENCODER, LOG = "encoder", "log.jsonl"
-"""What a training writes: the folder of the encoder, and one JSON object a line."""
+ENCODER, PASSAGES, LOG = "encoder", "passages", "log.jsonl"
+"""What a training writes: the folder of the encoder, that of another one for passages, and one JSON object a line."""

@@ -9,7 +9,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bench.data.shards import Shards
 from bench.encoding.packed import Ids
 from bench.types import Json
 
@@ -67,12 +66,26 @@ MainT = TypeVar("MainT", bound=Sized)
 SideT = TypeVar("SideT", bound=Sized)
 
 
+class Corpus(Protocol):
+    """What a training reads, and which of it it has seen (`bench.data.shards.Shards`, for instance)."""
+
+    @property
+    def distinct_tokens(self) -> int:
+        """Tokens of all texts that were seen, each text counted once."""
+
+    def seen(self) -> npt.NDArray[np.uint8]:
+        """Return which texts were seen, for a checkpoint."""
+
+    def see(self, bits: npt.NDArray[np.uint8]) -> None:
+        """Remember as seen what `seen` returned."""
+
+
 class BatchSource(Protocol[B_co]):
     """Where the loop gets its batches from. `len` of a batch is its number of units: pairs, documents, sequences."""
 
     @property
-    def shards(self) -> Shards:
-        """The corpus; what `take` has read of it is what the training has seen."""
+    def shards(self) -> Corpus:
+        """The corpus; what was read of it is what the training has seen."""
 
     def batch(self, rng: np.random.Generator) -> B_co:
         """Return the next batch. Chance comes from `rng` alone, whose state the loop keeps."""
@@ -100,7 +113,7 @@ class Mixed(Generic[MainT, SideT]):
         self._main, self._side, self._share = main, side, share
 
     @property
-    def shards(self) -> Shards:
+    def shards(self) -> Corpus:
         """The corpus of both."""
         return self._main.shards
 

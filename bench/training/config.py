@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench.config import Config, setting
 from bench.dense import Contract
+from bench.sections import Config, setting
 
 SHORTEST = 3
 """Tokens of the shortest sequence worth encoding: first token, one of the text, last token."""
@@ -61,8 +61,11 @@ class MlmConfig(BlocksConfig):
     )
 
 
-class TrainingConfig(Config):
-    """What decides a training beside the method's own idea. The defaults fit `scratch:2x128` and a minute."""
+class LoopConfig(Config):
+    """What the loop wants to know of every training: optimiser, batches, log, checkpoints.
+
+    The defaults fit `scratch:2x128` and a minute of pretraining.
+    """
 
     learning_rate: float = setting(
         2e-3,
@@ -117,6 +120,52 @@ class TrainingConfig(Config):
         source="CCP, table 5 (best), and MSM's code (default)",
         help="what similarities are divided by before the softmax",
     )
+    chunk_tokens: int | None = setting(
+        None,
+        ge=SHORTEST,
+        source="GradCache (Gao et al. 2021): large batches in little memory, at a third more operations",
+        help="tokens whose activations are kept at once; the others are computed again for the gradient; nothing: all",
+    )
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32",
+        source="ours: float32 is exact to resume and quick on small models; bfloat16 saves time on GPUs",
+        help="of the forward pass; weights, optimiser and losses stay float32",
+    )
+    log_every: int = setting(
+        10, ge=1, source="ours: a line a second on the mini world", help="steps between two lines of the log"
+    )
+    probe_every: int = setting(
+        200,
+        ge=1,
+        source="ours: less than 5 % of the time on the mini world",
+        help="steps between two looks at held-out pairs for signs of collapse",
+    )
+    checkpoint_seconds: float = setting(
+        60.0,
+        idle=True,
+        gt=0,
+        source="ours: what a kill may cost",
+        help="seconds between two checkpoints; changes no result",
+    )
+    checkpoint_tokens: int | None = setting(
+        None,
+        idle=True,
+        ge=1,
+        source="ours: seconds say what a kill costs",
+        help="tokens between two checkpoints, where they come sooner; nothing: by seconds alone; changes no result",
+    )
+
+    @model_validator(mode="after")
+    def _betas(self) -> Self:
+        """Refuse a first decay rate above the second, under which AdamW can diverge."""
+        if self.beta1**2 > self.beta2:
+            raise ValueError(f"beta1 is {self.beta1} and beta2 {self.beta2}; AdamW diverges unless beta1² ≤ beta2")
+        return self
+
+
+class TrainingConfig(LoopConfig):
+    """What decides a pretraining beside the method's own idea. The defaults fit `scratch:2x128` and a minute."""
+
     sentence_tokens: int = setting(
         64,
         ge=SHORTEST,
@@ -140,26 +189,6 @@ class TrainingConfig(Config):
         source="ours: ids that the corpus never uses learn nothing and cost most of the time of masked prediction",
         help="embeddings in training: of the ids that the corpus uses, the others coming back unchanged; or of all",
     )
-    chunk_tokens: int | None = setting(
-        None,
-        ge=SHORTEST,
-        source="GradCache (Gao et al. 2021): large batches in little memory, at a third more operations",
-        help="tokens whose activations are kept at once; the others are computed again for the gradient; nothing: all",
-    )
-    precision: Literal["float32", "bfloat16"] = setting(
-        "float32",
-        source="ours: float32 is exact to resume and quick on small models; bfloat16 saves time on GPUs",
-        help="of the forward pass; weights, optimiser and losses stay float32",
-    )
-    log_every: int = setting(
-        10, ge=1, source="ours: a line a second on the mini world", help="steps between two lines of the log"
-    )
-    probe_every: int = setting(
-        200,
-        ge=1,
-        source="ours: less than 5 % of the time on the mini world",
-        help="steps between two looks at held-out pairs for signs of collapse",
-    )
     probe_pairs: int = setting(
         32,
         ge=2,
@@ -169,27 +198,6 @@ class TrainingConfig(Config):
     probe_languages: int = setting(
         4, ge=1, source="ours: enough to see a language fail", help="languages that are probed, the largest ones"
     )
-    checkpoint_seconds: float = setting(
-        60.0,
-        idle=True,
-        gt=0,
-        source="ours: what a kill may cost",
-        help="seconds between two checkpoints; changes no result",
-    )
-    checkpoint_tokens: int | None = setting(
-        None,
-        idle=True,
-        ge=1,
-        source="ours: seconds say what a kill costs",
-        help="tokens between two checkpoints, where they come sooner; nothing: by seconds alone; changes no result",
-    )
-
-    @model_validator(mode="after")
-    def _betas(self) -> Self:
-        """Refuse a first decay rate above the second, under which AdamW can diverge."""
-        if self.beta1**2 > self.beta2:
-            raise ValueError(f"beta1 is {self.beta1} and beta2 {self.beta2}; AdamW diverges unless beta1² ≤ beta2")
-        return self
 
 
 class DenseConfig(TrainingConfig):

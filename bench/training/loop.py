@@ -1,4 +1,4 @@
-"""The one loop: views → forward → loss → step, until the token budget is spent; logged, probed, resumable.
+"""The one loop: views → forward → loss → step, until the budget is spent; logged, probed, resumable.
 
 A training that is killed at any moment and begun again writes the same bytes as one that is not (on a processor, with
 the same number of threads): weights, optimiser, generators, data order and log go through every checkpoint. What time
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -23,12 +23,13 @@ from bench.errors import UsageError
 from bench.fsio import atomic
 from bench.training import ENCODER, LOG, checkpoint
 from bench.training.batches import BatchSource
-from bench.training.config import TrainingConfig
+from bench.training.config import LoopConfig
 from bench.training.determinism import chance, seed_everything, set_chance
 from bench.training.distributed import average_gradients
 from bench.training.encoder import TrainableEncoder
-from bench.training.optimisation import adamw, clip, warm_up_and_decay
+from bench.training.optimisation import Asam, adamw, clip, warm_up_and_decay
 from bench.training.probes import measure, signs
+from bench.training.selecting import Selection
 from bench.training.spending import Costs
 from bench.types import Json
 from bench.workspace import Workspace
@@ -45,13 +46,16 @@ def fit(
     loss: Loss[B],
     source: BatchSource[B],
     encoder: TrainableEncoder,
-    config: TrainingConfig,
+    config: LoopConfig,
     job: TrainingJob,
     work: Workspace,
     *,
     modules: nn.Module | None = None,
     after_step: Callable[[int], None] | None = None,
     look: Look | None = None,
+    ascent: float | None = None,
+    selection: Selection | None = None,
+    section: str = "method",
 ) -> dict[str, Json]:
     """Train an encoder; write `encoder/` and `log.jsonl`.
 
@@ -67,18 +71,24 @@ def fit(
         after_step: called with the step's number (from 1) after each change of the weights, once a step however many
             batches it accumulates; e.g. momentum and queues.
         look: called whenever the held-out pairs are looked at, with gradients off and dropout off.
+        ascent: ρ of ASAM (`bench.training.optimisation.Asam`): each step then takes the loss of its batches twice, at
+            the weights and above them, so a loss must not change its own buffers. None: once.
+        selection: which weights are written, and whether the training stops early; None: the last ones.
+        section: of the settings, as messages call it.
 
     Returns:
         tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
         without_gradient (trainable weights that never got one), vocabulary, seconds, device_seconds,
-        peak_memory_bytes, tokens_per_second.
+        peak_memory_bytes, tokens_per_second; selection (see `Selection.facts`), where there is one.
 
     Raises:
         UsageError: the loss or the gradient is not finite any more; the checkpoints stay.
     """
-    training = _Training(loss, source, encoder, config, job, work, modules, after_step, look)
+    training = _Training(loss, source, encoder, config, job, work, modules, after_step, look, selection, section)
+    if ascent is not None:
+        training.ascent = Asam(training.modules, ascent)
     training.resume()
-    while training.spent < 1:
+    while not training.over:
         training.step()
     return training.finish()
 
@@ -120,16 +130,20 @@ class _Training(Generic[B]):
         loss: Loss[B],
         source: BatchSource[B],
         encoder: TrainableEncoder,
-        config: TrainingConfig,
+        config: LoopConfig,
         job: TrainingJob,
         work: Workspace,
         modules: nn.Module | None,
         after_step: Callable[[int], None] | None,
         look: Look | None,
+        selection: Selection | None,
+        section: str,
     ) -> None:
         """Make optimiser and generators; `resume` decides where they begin."""
         self.loss, self.source, self.encoder, self.config = loss, source, encoder, config
         self.job, self.work, self.after_step, self.look = job, work, after_step, look
+        self.selection, self.section = selection, section
+        self.ascent: Asam | None = None
         own = {} if modules is None else {"method": modules.to(encoder.device)}
         self.modules = nn.ModuleDict({"encoder": encoder.model, **own})
         self.optimiser = adamw(self.modules, config)
@@ -150,9 +164,23 @@ class _Training(Generic[B]):
     @property
     def spent(self) -> float:
         """Share of the budget, from 0."""
+        if self.job.steps is not None:
+            return self.at.step / self.job.steps
         if self.job.flops is not None:
             return self.encoder.meter.flops / self.job.flops
         return self.tokens / self.job.tokens
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is spent, or nothing better is to be expected."""
+        return self.spent >= 1 or (self.selection is not None and self.selection.stopped)
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step."""
+        whole = 1.0 if self.job.steps is None else float(self.job.steps)  # steps are told as the papers tell them
+        config = self.config
+        return config.learning_rate * warm_up_and_decay(self.spent * whole, config.warm_up * whole, whole)
 
     def resume(self) -> None:
         """Go on from the newest checkpoint, or begin."""
@@ -170,6 +198,8 @@ class _Training(Generic[B]):
         set_chance(state["chance"], self.encoder.device)
         self.at = _Progress(**state["progress"])
         self.untouched = set(state["untouched"])
+        if self.selection is not None:
+            self.selection.restore(state["selection"])
         for name, value in self.at.meter.items():
             setattr(self.encoder.meter, name, value)
         self.costs = Costs(self.encoder.device, self.at.seconds, self.at.device_seconds)
@@ -178,19 +208,15 @@ class _Training(Generic[B]):
 
     def step(self) -> None:
         """Make one step: accumulate, clip, update, tell."""
-        config, before = self.config, self.tokens
-        rate = config.learning_rate * warm_up_and_decay(self.spent, config.warm_up, 1.0)
-        losses = []
+        config, before, rate = self.config, self.tokens, self.rate
         self.at.step += 1
-        self.optimiser.zero_grad(set_to_none=True)
-        for _ in range(config.accumulate):
-            batch = self.source.batch(self.rng)
-            loss, metrics = self.loss(self.encoder, batch)
-            losses.append(self._mind(float(loss.detach()), "loss"))
-            (loss / config.accumulate).backward()
-            self.at.pairs += len(batch)
-            self._sum({"loss": losses[-1], **metrics})
-        average_gradients(self.weights)
+        batches = [self.source.batch(self.rng) for _ in range(config.accumulate)]
+        losses = self._gradients(batches)
+        if self.ascent is not None:
+            self.ascent.climb()
+            self._sum({"ascent_loss": math.fsum(self._gradients(batches, tell=False)) / len(batches)})
+            self.ascent.descend()
+        self.at.pairs += sum(map(len, batches))
         self._sum({"gradient_norm": self._mind(clip(self.weights, config.clip), "gradient")})
         if self.untouched:
             with_gradient = (name for name, weight in self.modules.named_parameters() if _touched(weight))
@@ -202,14 +228,37 @@ class _Training(Generic[B]):
             self.after_step(self.at.step)
         self.at.loss = sum(losses) / len(losses)
         self.at.first = self.at.loss if self.at.first is None else self.at.first
+        self._select()
         self._log(rate)
         self._checkpoint()
         self.work.advance(self.tokens - before)
+
+    def _gradients(self, batches: Sequence[B], *, tell: bool = True) -> list[float]:
+        """Compute the gradients of some batches anew, averaged over them and over processes; return their losses."""
+        losses = []
+        self.optimiser.zero_grad(set_to_none=True)
+        for batch in batches:
+            loss, metrics = self.loss(self.encoder, batch)
+            losses.append(self._mind(float(loss.detach()), "loss"))
+            (loss / len(batches)).backward()
+            if tell:
+                self._sum({"loss": losses[-1], **metrics})
+        average_gradients(self.weights)
+        return losses
+
+    def _select(self) -> None:
+        """Evaluate if it is time, and say so in the log."""
+        if self.selection is None or not self.selection.due(self.at.step, self.spent):
+            return
+        value = self._mind(self.selection.evaluate(self.at.step, self.modules, self.work.parts), "measure")
+        self._write({"step": self.at.step, "tokens": self.tokens, **self.selection.line(value)}, probe=False)
 
     def finish(self) -> dict[str, Json]:
         """Write encoder and log; return the facts."""
         at, meter, kept = self.at, self.encoder.meter, self.encoder.vocabulary
         at.seconds, at.device_seconds = self.costs.spent()
+        if self.selection is not None:
+            self.selection.put_back(self.modules, self.work.parts)
         self.encoder.save(self.work.out / ENCODER)
         with atomic(self.work.out / LOG) as stream:
             for name in at.log:
@@ -230,15 +279,16 @@ class _Training(Generic[B]):
             "device_seconds": round(at.device_seconds, 3),
             "peak_memory_bytes": self.costs.peak_memory(),
             "tokens_per_second": round(meter.tokens / max(at.seconds, 1e-9)),
+            **({} if self.selection is None else {"selection": self.selection.facts()}),
         }
 
     def _mind(self, value: float, what: str) -> float:
         """Return a number; stop where it is none any more."""
         if not math.isfinite(value):
             raise UsageError(
-                f"the {what} of training step {self.at.step} is {value}; lower method.learning_rate (it is "
-                f"{self.config.learning_rate}), or raise method.temperature (it is {self.config.temperature}) or "
-                "method.warm_up, and run again"
+                f"the {what} of training step {self.at.step} is {value}; lower {self.section}.learning_rate (it is "
+                f"{self.config.learning_rate}), or raise {self.section}.temperature (it is {self.config.temperature}) "
+                f"or {self.section}.warm_up, and run again"
             )
         return value
 
@@ -249,8 +299,8 @@ class _Training(Generic[B]):
             self.at.sums[name] = [total + float(value), count + 1]
 
     def _log(self, rate: float) -> None:
-        """Write a line when one is due, or when the budget is spent."""
-        at, last = self.at, self.spent >= 1
+        """Write a line when one is due, or when the training is over."""
+        at, last = self.at, self.over
         probe = last or at.step % self.config.probe_every == 0
         if probe or at.step % self.config.log_every == 0:
             means = {name: total / count for name, (total, count) in sorted(at.sums.items())}
@@ -276,7 +326,7 @@ class _Training(Generic[B]):
         tokens, moment = self.saved
         often = self.config.checkpoint_tokens
         due = now - moment >= self.config.checkpoint_seconds or (often is not None and self.tokens - tokens >= often)
-        if not due or self.spent >= 1:
+        if not due or self.over:
             return
         at.seconds, at.device_seconds = self.costs.spent()
         at.meter = asdict(self.encoder.meter)
@@ -290,13 +340,16 @@ class _Training(Generic[B]):
             "chance": chance(self.encoder.device),
             "progress": asdict(at),
             "untouched": sorted(self.untouched),
-            "log": list(at.log),
+            "log": [*at.log, *(() if self.selection is None else self.selection.part)],  # files that it leans on
+            **({} if self.selection is None else {"selection": self.selection.state()}),
         }
         tensors = checkpoint.tensors_of(self.modules, self.optimiser)
         tensors["seen"] = torch.from_numpy(self.source.shards.seen())
         if self.encoder.vocabulary is not None:  # which ids the rows of the embeddings are
             tensors["vocabulary"] = torch.from_numpy(self.encoder.vocabulary.kept)
         checkpoint.save(self.work.parts, at.step, tensors, state)
+        if self.selection is not None:
+            self.selection.pin(self.work.parts)
         self.saved = (self.tokens, time.monotonic())
 
 

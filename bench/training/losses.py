@@ -136,6 +136,82 @@ def paired_info_nce(
     )
 
 
+def dpr(
+    queries: torch.Tensor,
+    contexts: torch.Tensor,
+    positives: torch.Tensor,
+    *,
+    temperature: float = 1.0,
+    similarity: Similarity = "dot",
+    forbidden: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Tell each question's positive passage from all other passages of the batch.
+
+    `L = −1/n Σ_i log softmax_j(q_i·c_j / τ)[positives_i]`, j over positives and hard negatives of all questions. The
+    order of the contexts changes nothing where `positives` goes with it.
+
+    Args:
+        queries: `[n, d]`.
+        contexts: `[m, d]`, of all processes where there are several.
+        positives: place of each question's positive among the contexts, int64 `[n]`.
+        temperature: τ > 0; 1 in DPR, 0.05 in Contriever's tuning.
+        similarity: `dot` in both.
+        forbidden: bool `[n, m]`, contexts that are no candidates of a question (`copies`).
+
+    Returns:
+        A scalar.
+
+    Raises:
+        ValueError: as `info_nce` does.
+
+    Source: Karpukhin et al. 2020 (DPR), eq. 2, with in-batch and hard negatives (section 3.2).
+    """
+    return info_nce(queries, contexts, positives, temperature=temperature, similarity=similarity, forbidden=forbidden)
+
+
+def xtreme_r(
+    queries: torch.Tensor,
+    passages: torch.Tensor,
+    scale: torch.Tensor,
+    positives: torch.Tensor | None = None,
+    *,
+    forbidden: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Tell each question's passage from the others of the batch by cosine times a learnable scale, one direction.
+
+    `L = −1/n Σ_i log softmax_j(scale · cos(q_i, p_j))[positives_i]`; the scale is neither clamped nor a logarithm.
+
+    Args:
+        queries: `[n, d]`, pooled, not normalised.
+        passages: `[m, d]`, likewise.
+        scale: a scalar, 100 at the start; gradients reach it.
+        positives: place of each question's passage, int64 `[n]`; None: question i belongs to passage i.
+        forbidden: bool `[n, m]`, passages that are no candidates of a question (`copies`).
+
+    Returns:
+        A scalar.
+
+    Raises:
+        ValueError: as `info_nce` does.
+
+    Source: Ruder et al. 2021 (XTREME-R), as google-research/xtreme computes it.
+    """
+    scaled = functional.normalize(_wide(queries), dim=1, eps=_TINY) * scale
+    unit = functional.normalize(_wide(passages), dim=1, eps=_TINY)
+    return info_nce(scaled, unit, positives, forbidden=forbidden)
+
+
+def copies(texts: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+    """Tell which contexts have the text of a question's positive without being it, bool `[n, m]`.
+
+    Args:
+        texts: a number for each context's text, `[m]`; equal numbers, equal texts.
+        positives: place of each question's positive, int64 `[n]`.
+    """
+    same = texts[positives][:, None] == texts[None]
+    return same.scatter(1, positives[:, None], value=False)
+
+
 def _wide(tensor: torch.Tensor) -> torch.Tensor:
     """Half precision as float32, since a softmax over its logits would lose what it is about."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor

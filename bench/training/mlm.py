@@ -14,7 +14,7 @@ from torch.nn import functional
 from bench.data.shards import Shards
 from bench.encoding import lm_heads
 from bench.encoding.packed import Ids
-from bench.training.batches import BatchSource, Masked, Pairs
+from bench.training.batches import BatchSource, Corpus, Masked, Pairs
 from bench.training.config import BlocksConfig, TrainingConfig
 from bench.training.distributed import weight
 from bench.training.encoder import TrainableEncoder
@@ -186,7 +186,7 @@ class MaskedPairs:
         self._pairs, self._masking, self._sides = pairs, masking, sides
 
     @property
-    def shards(self) -> Shards:
+    def shards(self) -> Corpus:
         """The corpus."""
         return self._pairs.shards
 

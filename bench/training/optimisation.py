@@ -9,7 +9,9 @@ import torch
 from torch import nn
 
 if TYPE_CHECKING:
-    from bench.training.config import TrainingConfig
+    from bench.training.config import LoopConfig
+
+_LEAST = 1e-16  # of a norm, so that gradients of 0 move nothing
 
 
 def warm_up_and_decay(position: float, warm_up: float, total: float) -> float:
@@ -27,7 +29,7 @@ def warm_up_and_decay(position: float, warm_up: float, total: float) -> float:
     return max(0.0, (total - position) / max(total - warm_up, 1.0))
 
 
-def adamw(modules: nn.Module, config: TrainingConfig) -> torch.optim.AdamW:
+def adamw(modules: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
     """Return AdamW over all trainable weights; those with fewer than two dimensions have no weight decay.
 
     These are the biases and the weights of normalisation layers, in every architecture of transformers.
@@ -54,3 +56,48 @@ def adamw(modules: nn.Module, config: TrainingConfig) -> torch.optim.AdamW:
 def clip(weights: Iterable[nn.Parameter], bound: float | None) -> float:
     """Scale gradients so that their common norm is at most `bound`; return the norm before that."""
     return float(nn.utils.clip_grad_norm_(list(weights), float("inf") if bound is None else bound))
+
+
+class Asam:
+    """Adaptive sharpness-aware minimisation: the gradient is taken where the loss is highest near the weights.
+
+    A step is: gradient at the weights, `climb`, gradient there, `descend`, and then any optimiser's own step. Nothing
+    is kept from one step to the next.
+
+    Args:
+        modules: whose trainable weights move.
+        rho: how far, in units of the weights' own sizes.
+        eta: added to the sizes, so that a weight of 0 can move.
+
+    Source: Kwon et al. 2021 (ASAM), algorithm 1; as its code has it, weights are scaled by their sizes, biases are not.
+    """
+
+    def __init__(self, modules: nn.Module, rho: float, eta: float = 0.01) -> None:
+        self._weights = [(name, weight) for name, weight in modules.named_parameters() if weight.requires_grad]
+        self._rho, self._eta = rho, eta
+        self._before: list[tuple[nn.Parameter, torch.Tensor]] = []
+
+    @torch.no_grad()
+    def climb(self) -> None:
+        """Move weights by `ρ·T²g / ‖Tg‖`, T the sizes `|w| + η`; those without a gradient stay where they are.
+
+        With several processes all must have the same gradients (`average_gradients`), so that all move alike.
+        """
+        moving = [(weight, self._size(name, weight), weight.grad) for name, weight in self._weights]
+        scaled = [(weight, size, size * grad) for weight, size, grad in moving if grad is not None]  # T·g
+        norms = [torch.linalg.vector_norm(gradient) for _, _, gradient in scaled]
+        length = torch.linalg.vector_norm(torch.stack(norms)) + _LEAST if norms else torch.ones(())
+        self._before = [(weight, weight.detach().clone()) for weight, _, _ in scaled]
+        for weight, size, gradient in scaled:
+            weight.add_(size * gradient * (self._rho / length))
+
+    @torch.no_grad()
+    def descend(self) -> None:
+        """Put the weights back, bit for bit; their gradients stay."""
+        for weight, before in self._before:
+            weight.copy_(before)
+        self._before = []
+
+    def _size(self, name: str, weight: nn.Parameter) -> torch.Tensor:
+        """T of a weight: a tensor of its shape, or 1."""
+        return weight.detach().abs() + self._eta if "weight" in name else torch.ones((), device=weight.device)

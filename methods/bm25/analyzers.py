@@ -23,10 +23,13 @@ from methods.bm25.languages import SEVERAL, SNOWBALL, UNSPACED, language_code
 AUTO = "auto"
 """The name that leaves the choice to the corpus's language."""
 
+PLAIN = "plain"
+"""The name that leaves it to the language too, and knows three kinds of them only; for comparison with rough BM25."""
+
 Tokenise = Callable[[str], list[str]]
 """Text → tokens, in the order of the text, with repetitions."""
 
-Splitter = Literal["runs", "standard", "bigrams", "icu", "jieba"]
+Splitter = Literal["runs", "standard", "bigrams", "pairs", "icu", "jieba"]
 
 _LUCENE_STOP_WORDS = """
 a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was
@@ -122,6 +125,7 @@ def _snowball(language: str, algorithm: str) -> Analyzer:
 _ALL = (
     Analyzer("words", "runs of letters, marks and digits, for any language that parts its words"),
     Analyzer("bigrams", "pairs of letters where words are not parted by blanks, words elsewhere", splitter="bigrams"),
+    Analyzer("pairs", "as bigrams, but marks stand apart from their letters", splitter="pairs"),
     Analyzer(
         "en-porter",
         "English as Lucene's EnglishAnalyzer: words of UAX #29, no possessive 's, 33 stop words, Porter's stemmer",
@@ -129,6 +133,12 @@ _ALL = (
         stemmer="porter",
         unstemmed=2,
         possessive=True,
+        stop=frozenset(_LUCENE_STOP_WORDS.split()),
+    ),
+    Analyzer(
+        "en-plain",
+        "words without 33 stop words, Snowball's stemmer for English",
+        stemmer="english",
         stop=frozenset(_LUCENE_STOP_WORDS.split()),
     ),
     *(_snowball(language, algorithm) for language, algorithm in SNOWBALL.items()),
@@ -139,7 +149,7 @@ _ALL = (
 ANALYZERS: Mapping[str, Analyzer] = {analyzer.name: analyzer for analyzer in _ALL}
 """Every analyzer by name."""
 
-NAMES = (AUTO, *ANALYZERS)
+NAMES = (AUTO, *ANALYZERS, PLAIN)
 """What a config may say."""
 
 
@@ -163,15 +173,26 @@ def for_language(language: str) -> Analyzer:
     return ANALYZERS["words"]
 
 
+def plain(language: str) -> Analyzer:
+    """Return what `plain` is in a language: `en-plain`, `pairs` where words are not parted by blanks, else `words`.
+
+    Args:
+        language: ISO 639 code, `mul` for several languages; may be empty.
+    """
+    code = language_code(language)
+    return ANALYZERS["en-plain" if code == "en" else "pairs" if code in UNSPACED or code in SEVERAL else "words"]
+
+
 def choose(name: str, language: str) -> Analyzer:
-    """Return the analyzer called `name`, or the default of the language where the name is `auto`.
+    """Return the analyzer called `name`, or the one that `auto` or `plain` is in that language.
 
     Raises:
         UsageError: there is no analyzer of that name, or what it needs is not installed.
     """
     if name not in NAMES:
         raise UsageError(unknown("analyzer", name, NAMES))
-    analyzer = for_language(language) if name == AUTO else ANALYZERS[name]
+    by_language = {AUTO: for_language, PLAIN: plain}
+    analyzer = by_language[name](language) if name in by_language else ANALYZERS[name]
     analyzer.check()
     return analyzer
 
@@ -220,4 +241,4 @@ def _splitter(name: Splitter) -> Callable[[str], list[str]]:
         from rjieba import cut_for_search
 
         return lambda text: [word for piece in cut_for_search(text) for word in words.standard(piece)]
-    return {"runs": words.runs, "standard": words.standard, "bigrams": words.bigrams}[name]
+    return {"runs": words.runs, "standard": words.standard, "bigrams": words.bigrams, "pairs": words.pairs}[name]

@@ -43,7 +43,7 @@ class BM25Config(Config):
     analyzer: str = setting(
         AUTO,
         source="ours: the language decides, with Lucene's analyzer for English (methods/bm25/README.md)",
-        help="how texts become tokens: auto (by the corpus's language) or an analyzer's name",
+        help="how texts become tokens: auto or plain (both by the corpus's language) or an analyzer's name",
     )
     title: bool = setting(
         True,

@@ -1,83 +1,242 @@
-"""BM25 as Lucene 8 and later scores it, on bm25s: every term's share of every score is computed when indexing.
+"""BM25 as Lucene 8 and later scores it: every term's share of every score is computed when indexing, bm25s adds them.
 
     score(q, d) = Σ over t in q of ln(1 + (N − df + ½) / (df + ½)) · tf / (tf + k1 · (1 − b + b · dl / avgdl))
 
 N: documents; df: documents with term t; tf: how often t stands in d; dl: tokens of d; avgdl: mean dl over all N. A term
 that comes twice in the query counts twice. Lengths are exact, where Lucene rounds those above 40.
+
+The index lies in shards of documents. N, df and avgdl are always those of the whole corpus, so a share, and with it
+every score, has the same bits in one shard and in many, and they are the bits of bm25s' own index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import bm25s
 import numpy as np
 import numpy.typing as npt
 
+from bench.fsio import canonical
+from bench.search.order import cut
+from methods.bm25.columns import column
+from methods.bm25.tokens import Ends, Numbers, Postings, Tokens
+from methods.bm25.vocabulary import Vocabulary
+
 _BLOCK = 64  # scores of which only the highest decides whether all are looked at
+_SHARDS = "shards.json"
+_COLUMNS = {
+    "numbers.npy": np.int32,
+    "starts.npy": np.int64,
+    "documents.npy": np.int32,
+    "shares.npy": np.float32,
+}
 
 Scores = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
+Precision = Literal["float32", "float64"]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """All that a share depends on, beside the term and the document.
+
+    Args:
+        k1: how slowly repetitions of a term stop to count.
+        b: how much long documents are marked down, 0 to 1.
+        documents: N.
+        mean: avgdl.
+        dtype: precision of the shares and of the scores.
+    """
+
+    k1: float
+    b: float
+    documents: int
+    mean: float
+    dtype: Precision = "float32"
+
+    def shares(self, postings: Postings, lengths: Numbers, frequencies: Numbers) -> Scores:
+        """Compute the shares of a shard, one a posting.
+
+        The idf is rounded to the precision first; all else is computed in float64 and rounded once. bm25s does so too.
+
+        Args:
+            postings: of the shard.
+            lengths: tokens of the shard's documents.
+            frequencies: of the shard's terms, in the whole corpus.
+        """
+        idf = np.repeat(self._idf(frequencies), postings.frequencies)
+        norms = self.k1 * ((1 - self.b) + self.b * lengths / self.mean)
+        shares: Scores = (idf * (postings.counts / (norms[postings.documents] + postings.counts))).astype(self.dtype)
+        return shares
+
+    def _idf(self, frequencies: Numbers) -> Scores:
+        """Weigh terms by rarity; few frequencies are different, so that the logarithm can be the C library's."""
+        different, place = np.unique(frequencies, return_inverse=True)
+        weights = [math.log(1 + (self.documents - df + 0.5) / (df + 0.5)) for df in different.tolist()]
+        idf: Scores = np.array(weights, self.dtype)[place]
+        return idf
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The shares of a shard.
+
+    Args:
+        documents: how many documents it has.
+        numbers: of its terms, ascending, `[terms]`.
+        starts: where the documents of each term begin, and where all end, `[terms + 1]`.
+        places: the documents of the terms, by their places in the shard, `[starts[-1]]`.
+        shares: of these documents' scores, as many.
+    """
+
+    documents: int
+    numbers: Numbers
+    starts: Ends
+    places: Numbers
+    shares: Scores
+
+    @classmethod
+    def of(cls, postings: Postings, lengths: Numbers, numbers: Numbers, frequencies: Numbers, formula: Formula) -> Self:
+        """Compute the shares.
+
+        Args:
+            postings: of the shard.
+            lengths: tokens of its documents.
+            numbers: of its terms.
+            frequencies: of all terms, in the whole corpus.
+            formula: what else decides them.
+        """
+        shares = formula.shares(postings, lengths, frequencies[numbers])
+        return cls(len(lengths), numbers, postings.starts, postings.documents, shares)
+
+    def known(self, tokens: Numbers) -> Positions:
+        """Return the places among its terms of those tokens that it has, in their order, with repetitions."""
+        places: Positions = np.searchsorted(self.numbers, tokens)
+        inside = places < len(self.numbers)
+        places, tokens = places[inside], tokens[inside]
+        known: Positions = places[self.numbers[places] == tokens]
+        return known
+
+    def scores(self) -> dict[str, Any]:
+        """Return them as bm25s holds an index."""
+        return {"data": self.shares, "indices": self.places, "indptr": self.starts, "num_docs": self.documents}
 
 
 def build(
-    documents: Collection[Sequence[int]],
-    terms: int,
-    *,
-    k1: float,
-    b: float,
-    dtype: Literal["float32", "float64"] = "float32",
+    documents: Sequence[Sequence[int]], terms: int, *, k1: float, b: float, dtype: Precision = "float32"
 ) -> Lucene:
-    """Compute every term's share of every document's score.
+    """Compute an index of one shard in memory.
 
     Args:
-        documents: the numbers of each document's tokens; passed through three times.
+        documents: the numbers of each document's tokens.
         terms: how many different terms there are; numbers are 0 to `terms` − 1.
-        k1: how slowly repetitions of a term stop to count.
-        b: how much long documents are marked down, 0 to 1.
-        dtype: precision of the shares and of the scores.
+        k1: as in `Formula`.
+        b: as in `Formula`.
+        dtype: as in `Formula`.
     """
-    engine = bm25s.BM25(k1=k1, b=b, method="lucene", dtype=dtype, backend="numba")
-    engine.scores = engine.build_index_from_ids(range(terms), documents, show_progress=False)
-    engine.vocab_dict = {}  # ours is beside the index, sorted, and never held as a whole
-    return Lucene(engine)
+    lengths = np.array([len(document) for document in documents], np.int32)
+    postings = Postings.of(lengths, np.array(list(chain.from_iterable(documents)), np.int32), terms)
+    formula = Formula(k1, b, len(lengths), float(lengths.mean()), dtype)
+    numbers = np.arange(terms, dtype=np.int32)
+    return Lucene([Shares.of(postings, lengths, numbers, postings.frequencies, formula)])
+
+
+def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path, *, k1: float, b: float) -> None:
+    """Write the index of a corpus: `shards.json` and four columns, shard after shard. Memory holds one shard.
+
+    The columns are `numbers.npy` (int32) and `starts.npy` (int64), of terms, `documents.npy` (int32) and `shares.npy`
+    (float32), of postings: the fields of `Shares`.
+
+    Args:
+        tokens: the documents; passed through once.
+        vocabulary: theirs.
+        folder: where to.
+        k1: as in `Formula`.
+        b: as in `Formula`.
+    """
+    formula = Formula(k1, b, tokens.documents, tokens.tokens / tokens.documents)
+    terms, postings = sum(vocabulary.sizes), int(vocabulary.frequencies.sum(dtype=np.int64))
+    counts = terms, terms + len(vocabulary.sizes), postings, postings
+    table: list[list[int]] = []
+    with ExitStack() as stack:
+        adders = [
+            stack.enter_context(column(folder / name, dtype, count))
+            for (name, dtype), count in zip(_COLUMNS.items(), counts, strict=True)
+        ]
+        for number, shard in enumerate(tokens.shards()):
+            numbers, frequencies = vocabulary.numbers(number), vocabulary.frequencies
+            made = Shares.of(shard.postings(), shard.lengths, numbers, frequencies, formula)
+            for add, values in zip(adders, (made.numbers, made.starts, made.places, made.shares), strict=True):
+                add(values)
+            table.append([made.documents, len(made.numbers), len(made.shares)])
+    (folder / _SHARDS).write_bytes(canonical({"documents_terms_postings": table}))
 
 
 class Lucene:
-    """A built index that scores queries.
+    """An index that scores queries.
 
     Args:
-        engine: a bm25s index with the shares.
+        shards: at least one, in the order of the corpus.
     """
 
-    def __init__(self, engine: Any) -> None:
-        engine.activate_numba_scorer()  # bm25s does so by itself only where numba's compiler is switched off
-        self._engine = engine
-
-    def save(self, folder: Path) -> None:
-        """Write it in bm25s' own format, without pickles. The bytes depend on the index and bm25s' version alone."""
-        self._engine.save(folder, allow_pickle=False, show_progress=False)
+    def __init__(self, shards: Sequence[Shares]) -> None:
+        self._shards = shards
+        self._firsts = list(accumulate((shard.documents for shard in shards), initial=0))
+        self._engine = bm25s.BM25(method="lucene", dtype=str(shards[0].shares.dtype), backend="numba")
+        self._engine.nonoccurrence_array = None  # Lucene's form gives nothing for a term that is not there
+        self._engine.activate_numba_scorer()  # bm25s does so by itself only where numba's compiler is switched off
 
     @classmethod
     def load(cls, folder: Path) -> Lucene:
-        """Open what `save` wrote, memory-mapped."""
-        return cls(bm25s.BM25.load(folder, mmap=True, load_vocab=False, allow_pickle=False))
+        """Open what `write` wrote, memory-mapped."""
+        table = json.loads((folder / _SHARDS).read_bytes())["documents_terms_postings"]
+        columns = [np.asarray(np.load(folder / name, mmap_mode="r", allow_pickle=False)) for name in _COLUMNS]
+        shards, term, posting = [], 0, 0
+        for number, (documents, terms, postings) in enumerate(table):
+            numbers, starts = columns[0][term : term + terms], columns[1][term + number :][: terms + 1]
+            places, shares = (values[posting : posting + postings] for values in columns[2:])
+            shards.append(Shares(documents, numbers, starts, places, shares))
+            term, posting = term + terms, posting + postings
+        return cls(shards)
 
     def scores(self, tokens: Sequence[int]) -> Scores:
         """Return the score of every document, `[documents]`, for a query's token numbers, with repetitions.
 
         Each score is summed in the order of the query's tokens, on one thread, so its bits are always the same.
         """
-        scores: Scores = self._engine.get_scores_from_ids(tokens)
+        scores = np.zeros(self._firsts[-1], self._engine.dtype)
+        for first, found in self._each(tokens):
+            scores[first : first + len(found)] = found
         return scores
 
     def matches(self, tokens: Sequence[int], k: int) -> tuple[Positions, Scores]:
         """Return positions, ascending, and scores of documents that hold a token; all that can be among the best k."""
-        scores = self.scores(tokens)
-        found = contenders(scores, k)
-        return found, scores[found]
+        positions = np.empty(0, np.intp)
+        scores: Scores = np.empty(0, self._engine.dtype)
+        for first, found in self._each(tokens):
+            here = contenders(found, k)
+            positions, scores = np.concatenate([positions, here + first]), np.concatenate([scores, found[here]])
+            if 0 < k < len(scores):
+                kept = cut(scores, k)
+                positions, scores = positions[kept], scores[kept]
+        return positions, scores
+
+    def _each(self, tokens: Sequence[int]) -> Iterator[tuple[int, Scores]]:
+        """Yield the scores of the documents of each shard that has a token, and the position of the first of them."""
+        wanted = np.asarray(tokens, np.int32)
+        for first, shard in zip(self._firsts, self._shards, strict=False):
+            known = shard.known(wanted)
+            if len(known):
+                self._engine.scores = shard.scores()
+                yield first, self._engine.get_scores_from_ids(known)
 
 
 def contenders(scores: Scores, k: int) -> Positions:

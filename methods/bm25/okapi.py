@@ -15,16 +15,28 @@ import numpy as np
 import numpy.typing as npt
 from rank_bm25 import BM25Okapi
 
+from methods.bm25.columns import column
 from methods.bm25.tokens import Tokens
+from methods.bm25.vocabulary import Vocabulary
 
 _TOKENS, _LENGTHS = "tokens.npy", "lengths.npy"
 
 
-def save(tokens: Tokens, folder: Path) -> None:
-    """Write the tokens of all documents (int32) and the documents' lengths (int32)."""
-    lengths, numbers = zip(*tokens.blocks(), strict=True)
-    np.save(folder / _LENGTHS, np.concatenate(lengths), allow_pickle=False)
-    np.save(folder / _TOKENS, np.concatenate(numbers), allow_pickle=False)
+def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path) -> None:
+    """Write the tokens of all documents (int32) and the documents' lengths (int32).
+
+    Args:
+        tokens: the documents; passed through once.
+        vocabulary: theirs.
+        folder: where to.
+    """
+    with (
+        column(folder / _LENGTHS, np.int32, tokens.documents) as add_lengths,
+        column(folder / _TOKENS, np.int32, tokens.tokens) as add_tokens,
+    ):
+        for number, shard in enumerate(tokens.shards()):
+            add_lengths(shard.lengths)
+            add_tokens(vocabulary.numbers(number)[shard.tokens])
 
 
 class Okapi:
@@ -42,7 +54,7 @@ class Okapi:
 
     @classmethod
     def load(cls, folder: Path, *, k1: float, b: float, epsilon: float) -> Okapi:
-        """Build it from what `save` wrote."""
+        """Build it from what `write` wrote."""
         tokens = np.load(folder / _TOKENS, allow_pickle=False).tolist()
         ends = np.cumsum(np.load(folder / _LENGTHS, allow_pickle=False)).tolist()
         documents = [tokens[start:end] for start, end in zip([0, *ends], ends, strict=False)]

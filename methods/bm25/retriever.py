@@ -6,6 +6,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from bench.workspace import Workspace
 from methods.bm25.analyzers import ANALYZERS, Tokenise, choose, describe
 from methods.bm25.config import BM25Config
 from methods.bm25.tokens import Tokens, tokenise_corpus
+from methods.bm25.vocabulary import Vocabulary, number_terms
 
 _ABOUT, _IDS, _TERMS = "index.json", "ids", "terms"
 
@@ -51,11 +53,12 @@ class BM25Retriever:
         analyzer = choose(self._config.analyzer, corpus.language)
         tokens = tokenise_corpus(corpus, analyzer.build(), work, title=self._config.title)
         write_strings(work.out, _IDS, tokens.ids())
-        write_strings(work.out, _TERMS, tokens.terms)
-        _save(self._config, tokens, work.out)
+        with TemporaryDirectory(dir=work.parts.folder) as between:
+            vocabulary = number_terms(tokens.shards(), Path(between), work.out, _TERMS)
+            _write(self._config, tokens, vocabulary, work.out)
         facts: dict[str, Json] = {
             "documents": tokens.documents,
-            "terms": len(tokens.terms),
+            "terms": len(vocabulary.frequencies),
             "tokens": tokens.tokens,
             "analyzer": analyzer.name,
         }
@@ -111,20 +114,20 @@ class Index:
         return self._numbers[term]
 
 
-def _save(config: BM25Config, tokens: Tokens, folder: Path) -> None:
+def _write(config: BM25Config, tokens: Tokens, vocabulary: Vocabulary, folder: Path) -> None:
     """Write what the variant needs to score."""
     if config.variant == "rank_bm25":
         from methods.bm25 import okapi
 
-        okapi.save(tokens, folder)
+        okapi.write(tokens, vocabulary, folder)
     else:
         from methods.bm25 import lucene
 
-        lucene.build(tokens, len(tokens.terms), k1=config.k1, b=config.b).save(folder)
+        lucene.write(tokens, vocabulary, folder, k1=config.k1, b=config.b)
 
 
 def _load(config: BM25Config, folder: Path) -> Matcher:
-    """Open what `_save` wrote."""
+    """Open what `_write` wrote."""
     if config.variant == "rank_bm25":
         from methods.bm25.okapi import Okapi
 

@@ -1,14 +1,15 @@
-"""A corpus as token numbers: tokenised in parts that outlive a kill, numbered when all parts are there.
+"""A corpus as token numbers: tokenised in parts that outlive a kill, gathered into the shards that are indexed.
 
-A part holds a fixed number of documents, with a vocabulary of its own. The numbers of the whole are the places of the
-terms in code point order, so they depend neither on the parts nor on where the work was interrupted.
+A part holds a fixed number of documents, with a vocabulary of its own. A shard holds documents up to a fixed number of
+tokens, so what is done with one shard takes the same memory whatever the corpus. Where a shard begins depends neither
+on the parts nor on where the work was interrupted.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -25,7 +26,11 @@ from methods.bm25.analyzers import Tokenise
 PART = 8192
 """Documents a part. Never part of the bytes of an index."""
 
+SHARD = 1 << 23
+"""Tokens a shard, at most; a longer document is a shard of its own. Part of the bytes of an index, never of a score."""
+
 Numbers = npt.NDArray[np.int32]
+Ends = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -81,55 +86,128 @@ class Part:
         return cls(rest["ids"], lengths, tokens, rest["terms"])
 
 
-class Tokens(Collection[Sequence[int]]):
-    """The documents of a corpus in order, each as the numbers of its tokens; parts are read when they are passed.
+@dataclass(frozen=True)
+class Postings:
+    """Which documents hold which term how often: term by term, documents in order.
+
+    Args:
+        starts: where the documents of each term begin, and where all end, `[terms + 1]`.
+        documents: the documents, by their places in the shard, `[starts[-1]]`.
+        counts: how often each holds the term, at least once, as many.
+    """
+
+    starts: Ends
+    documents: Numbers
+    counts: Numbers
+
+    @classmethod
+    def of(cls, lengths: Numbers, tokens: Numbers, terms: int) -> Postings:
+        """Turn documents of terms into terms of documents.
+
+        Args:
+            lengths: tokens of each document.
+            tokens: the tokens of all, below `terms`, `[sum of lengths]`.
+            terms: how many terms there are.
+        """
+        size = max(1, len(lengths))
+        pairs = tokens.astype(np.int64)
+        pairs *= size
+        pairs += np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        pairs.sort()  # by term, then by document
+        first = np.flatnonzero(np.diff(pairs, prepend=-1))
+        counts = np.diff(first, append=len(pairs)).astype(np.int32)
+        held, documents = np.divmod(pairs[first], size)
+        starts = np.searchsorted(held, np.arange(terms + 1)).astype(np.int64)
+        return cls(starts, documents.astype(np.int32), counts)
+
+    @property
+    def frequencies(self) -> Numbers:
+        """How many documents hold each term, `[terms]`."""
+        return np.diff(self.starts).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Documents that are indexed together, one after the other.
+
+    Args:
+        lengths: tokens of each, `[documents]`.
+        tokens: the tokens of all, as places in `terms`, `[sum of lengths]`.
+        terms: the different tokens, in code point order.
+    """
+
+    lengths: Numbers
+    tokens: Numbers
+    terms: Sequence[str]
+
+    def postings(self) -> Postings:
+        """Return which documents hold which term."""
+        return Postings.of(self.lengths, self.tokens, len(self.terms))
+
+
+class _Gathered:
+    """The documents of a shard that is not full yet."""
+
+    def __init__(self) -> None:
+        self.size = 0  # tokens
+        self._lengths: list[Numbers] = []
+        self._tokens: list[Numbers] = []
+        self._numbers: dict[str, int] = {}  # of terms, in order of first use
+
+    def __bool__(self) -> bool:
+        """Whether there is a document."""
+        return bool(self._lengths)
+
+    def add(self, lengths: Numbers, tokens: Numbers, terms: Sequence[str]) -> None:
+        """Take documents of a part: their lengths, their tokens as places in the part's terms."""
+        used = np.unique(tokens)
+        numbers = np.empty(len(terms), np.int32)
+        numbers[used] = [self._numbers.setdefault(terms[at], len(self._numbers)) for at in used.tolist()]
+        self._lengths.append(lengths)
+        self._tokens.append(numbers[tokens])
+        self.size += len(tokens)
+
+    def close(self) -> Shard:
+        """Return the shard, its terms sorted."""
+        terms = sorted(self._numbers)
+        places = np.empty(len(terms), np.int32)
+        places[[self._numbers[term] for term in terms]] = np.arange(len(terms), dtype=np.int32)
+        return Shard(np.concatenate(self._lengths), places[np.concatenate(self._tokens)], terms)
+
+
+class Tokens:
+    """The documents of a corpus in order, read from its parts when they are passed.
 
     Args:
         parts: the files of its parts, in order.
-
-    Attributes:
-        terms: the different tokens in code point order; a token's number is its place.
-        documents: how many documents.
-        tokens: how many tokens in all.
+        documents: how many documents there are.
+        tokens: how many tokens they have in all.
     """
 
-    def __init__(self, parts: Sequence[Path]) -> None:
-        self._parts = parts
-        terms: set[str] = set()
-        self.documents = self.tokens = 0
-        for part in map(Part.unpack, parts):
-            terms.update(part.terms)
-            self.documents += len(part.ids)
-            self.tokens += len(part.tokens)
-        self.terms = sorted(terms)
-        self._number = {term: number for number, term in enumerate(self.terms)}
-
-    def __len__(self) -> int:
-        """Return how many documents there are."""
-        return self.documents
-
-    def __contains__(self, document: object) -> bool:
-        """Tell whether a document has exactly these tokens."""
-        return any(document == one for one in self)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        """Yield the token numbers of each document."""
-        for lengths, numbers in self.blocks():
-            flat, start = numbers.tolist(), 0
-            for length in lengths.tolist():
-                yield flat[start : start + length]
-                start += length
-
-    def blocks(self) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield the lengths of some documents and the numbers of all their tokens, part by part."""
-        for part in map(Part.unpack, self._parts):
-            numbers = np.array([self._number[term] for term in part.terms], np.int32)
-            yield part.lengths, numbers[part.tokens]
+    def __init__(self, parts: Sequence[Path], documents: int, tokens: int) -> None:
+        self._parts, self.documents, self.tokens = parts, documents, tokens
 
     def ids(self) -> Iterator[str]:
         """Yield the id of each document."""
         for part in map(Part.unpack, self._parts):
             yield from part.ids
+
+    def shards(self) -> Iterator[Shard]:
+        """Yield the documents shard by shard; every call reads all parts once."""
+        shard = _Gathered()
+        for part in map(Part.unpack, self._parts):
+            ends, first = np.concatenate([[0], np.cumsum(part.lengths, dtype=np.int64)]), 0
+            while first < len(part.lengths):
+                fit = int(np.searchsorted(ends, ends[first] + SHARD - shard.size, "right")) - 1
+                if fit <= first and shard:
+                    yield shard.close()
+                    shard = _Gathered()
+                    continue
+                end = max(fit, first + 1)
+                shard.add(part.lengths[first:end], part.tokens[ends[first] : ends[end]], part.terms)
+                first = end
+        if shard:
+            yield shard.close()
 
 
 def tokenise_corpus(corpus: Corpus, tokenise: Tokenise, work: Workspace, *, title: bool) -> Tokens:
@@ -145,24 +223,26 @@ def tokenise_corpus(corpus: Corpus, tokenise: Tokenise, work: Workspace, *, titl
         DataError: the corpus has no document, or none has a token. And whatever its reader raises.
     """
     stream = corpus.items.read()
-    parts = []
+    parts, documents, tokens = [], 0, 0
     for number in count():
         items = list(islice(stream, PART))
         if not items:
             break
         name = f"tokens-{number:06d}"
-        done = work.parts.done(name)
-        parts.append(done or work.parts.write(name, Part.of(items, tokenise, title=title).pack()))
+        path = work.parts.done(name) or work.parts.write(name, Part.of(items, tokenise, title=title).pack())
+        parts.append(path)
+        documents += len(items)
+        with path.open("rb") as file:
+            tokens += int(np.load(file, allow_pickle=False).sum(dtype=np.int64))
         work.advance(len(items))
-    tokens = Tokens(parts)
-    if not tokens.documents:
+    if not documents:
         raise DataError(corpus.items.name, None, "no document", "at least one document to index")
-    if not tokens.tokens:
+    if not tokens:
         raise DataError(
             corpus.items.name,
             None,
-            f"{tokens.documents} documents without a single word",
+            f"{documents} documents without a single word",
             "words to index",
             "look at the texts, or choose another analyzer, e.g. --set method.analyzer=bigrams",
         )
-    return tokens
+    return Tokens(parts, documents, tokens)

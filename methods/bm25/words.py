@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -89,17 +89,21 @@ def bigrams(text: str) -> list[str]:
     The scripts are Han, Hiragana, Katakana, Hangul (as Lucene's CJKBigramFilter), Thai, Lao, Khmer and Myanmar. A
     letter and the marks on it make one unit of a pair. A unit that stands alone is a token of its own.
     """
-    return [token for run in runs(text) for token in _pairs(run)]
+    return [token for run in runs(text) for token in _pairs(run, _patterns().units.findall)]
 
 
-def _pairs(run: str) -> Iterator[str]:
-    """Yield the tokens of one run: pairs of units where its script asks for them, else the run itself."""
-    patterns = _patterns()
-    for match in patterns.scripts.finditer(run):
+def pairs(text: str) -> list[str]:
+    """Return what `bigrams` does, with every code point for a unit: marks stand apart from their letters."""
+    return [token for run in runs(text) for token in _pairs(run, list)]
+
+
+def _pairs(run: str, cut: Callable[[str], list[str]]) -> Iterator[str]:
+    """Yield the tokens of one run: pairs of the units that `cut` finds where its script asks for them, else the run."""
+    for match in _patterns().scripts.finditer(run):
         if match["unspaced"] is None:
             yield match[0]
             continue
-        units = patterns.units.findall(match[0])
+        units = cut(match[0])
         if len(units) == 1:
             yield units[0]
         else:

@@ -48,3 +48,10 @@ def test_an_average_may_name_one_leg() -> None:
     tasks = {"mini/s/a": _task(there=0.2, back=0.4), "mini/s/b": _task(there=0.6, back=0.8)}
     *_, one = averages(tasks, (Macro("back", ("s/a:back", "s/b:back")),))
     assert (one["name"], one["measures"]) == ("back", {"R@100": pytest.approx(0.6)})
+
+
+def test_an_average_of_the_embedded_world_is_not_given_for_real_data() -> None:
+    """Over the same names of tasks, it would look like one that papers print."""
+    few = Macro("Avg. (1)", ("s/a",), mini=True)
+    assert averages({"s/a": _task(_=0.2)}, (few,)) == []
+    assert [one["name"] for one in averages({"mini/s/a": _task(_=0.2)}, (few,))] == ["Avg. (1)"]

@@ -16,7 +16,7 @@ from bench.sections import MiniConfig
 from bench.selection import Cell
 from bench.store import Store
 
-SUITES = ("mrtydi", "tatoeba", "askubuntu")
+SUITES = ("tatoeba", "mrtydi", "xor-retrieve", "mewsli-x", "lareqa", "mkqa", "beir", "askubuntu")
 OTHER = ("mini.world=few-names",)
 
 

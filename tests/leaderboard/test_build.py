@@ -140,6 +140,7 @@ def test_the_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         {
             "page": "suites/made-unsupervised.html",
             "suite": "made",
+            "stands_for": None,
             "setting": "unsupervised",
             "data": "official",
             "measure": "RR@100",

@@ -266,3 +266,28 @@ def test_a_large_board_keeps_its_budget(made: Publisher, results: Path) -> None:
     assert len(built["index.html"]) < 120 << 10
     assert len(built[STYLE]) < 20 << 10
     assert max(map(len, built.values())) < 300 << 10
+
+
+def test_a_substitute_says_so_wherever_it_shows(made: Publisher, results: Path) -> None:
+    """Banner, caption, list of pages, CSV and JSON; benchmarks stand before it, and none of them is marked."""
+    suite = {"version": "1", "primary": "RR@100"}
+    made("crop", {"zoo/a": {"": [0.5, 0.7]}}, heading={"suite": {"name": "zoo", "title": "Zoo", **suite}})
+    substitute = {"name": "apes", "title": "Apes", "stands_for": "zoo", **suite}
+    for label, values_ in (("crop", [0.5, 0.7]), ("bm25", [0.25, 0.5])):
+        made(label, {"apes/a": {"": values_}}, heading={"suite": substitute})
+    built = site(results)
+    said = "substitute for zoo: not comparable with published numbers"
+    page = built["suites/apes-unsupervised.html"].decode()
+    assert f'<p class="banner" role="note">{said.capitalize()}.</p>' in page
+    assert f"RR@100, percent; Apes ({said}), official data" in page
+    lines = built["suites/apes-unsupervised.csv"].decode().splitlines()
+    assert lines[0] == f"# {said}"
+    assert [row["stands_for"] for row in csv.DictReader(lines[1:])] == ["zoo", "zoo"]
+    about = json.loads(built["suites/apes-unsupervised.json"])
+    assert (about["note"], about["suite"]["stands_for"]) == (f"{said.capitalize()}.", "zoo")
+    index = built["index.html"].decode()
+    assert index.count(said) == 1
+    assert index.index(">Zoo</a>") < index.index(">Apes</a>") < index.index(said)
+    assert "ubstitute" not in built["suites/zoo-unsupervised.html"].decode()
+    assert built["suites/zoo-unsupervised.csv"].decode().startswith("system,")
+    assert json.loads(built["suites/zoo-unsupervised.json"])["suite"]["stands_for"] is None

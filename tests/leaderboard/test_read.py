@@ -12,6 +12,7 @@ import pytest
 
 from bench.errors import StoreError
 from bench.fsio import canonical, read_sealed, sha256_file, write_sealed
+from bench.types import Macro
 from leaderboard import read
 from leaderboard.read import contents, frame, legs
 from leaderboard.read import results as read_results
@@ -180,5 +181,22 @@ def test_a_bundle_that_is_not_as_it_was_written(path: Path, results: Path) -> No
 
 def test_rows_for_notebooks(path: Path, results: Path) -> None:
     """`legs` and `frame` hold the values of the result."""
-    assert legs(results)[0]["RR@100"] == 0.5
+    assert (legs(results)[0]["RR@100"], legs(results)[0]["note"]) == (0.5, None)
     assert frame(results)["R@100"].tolist() == [0.75]
+
+
+def test_rows_of_a_substitute_say_so(made: Publisher, results: Path) -> None:
+    """Its tasks and its averages, in every row; what it stands for must be a name."""
+    suite = {"name": "made", "version": "1", "title": "Made", "stands_for": "mrtydi"}
+    tasks = {"made/a": {"": [0.5, 0.25]}, "made/b": {"": [0.5]}}
+    path = made("bm25", tasks, heading={"suite": suite}, macros=(Macro("Avg. (2)", ("made/a", "made/b")),))
+    said = "substitute for mrtydi: not comparable with published numbers"
+    assert [(row["task"], row["note"]) for row in legs(results)] == [
+        ("made/a", said),
+        ("made/b", said),
+        ("Avg. (2)", said),
+    ]
+    assert read_results(results)[0].content.suite.stands_for == "mrtydi"
+    rewrite(path, lambda content: content["suite"].update(stands_for="<b>mrtydi</b>"))
+    with pytest.raises(StoreError, match=r"found a fault at 'suite\.stands_for'"):
+        read_results(results)

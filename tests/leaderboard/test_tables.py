@@ -239,3 +239,14 @@ def test_versions_of_a_suite_do_not_mix(made: Publisher, results: Path) -> None:
     made("y", {"made/a": {"": [0.5]}}, heading={"suite": {"name": "made", "version": "2", "title": "Made"}})
     with pytest.raises(StoreError, match="found versions 1 and 2 of suite made, expected one"):
         boards(read_results(results))
+
+
+def test_dev_tasks_rank_nobody(made: Publisher, results: Path) -> None:
+    """They are read, and neither a column nor a lack of others; a result of dev tasks alone makes no board."""
+    made("crop", {"made/a": {"": [0.5, 0.25]}, "made/a@dev": {"": [1.0]}})
+    made("bm25", {"made/a": {"": [0.25, 0.25]}})
+    made("msm", {"other/a@dev": {"": [1.0]}}, suite="other")
+    (board,) = boards(read_results(results))
+    assert [column.task for column in board.columns] == ["made/a"]
+    assert [(row.name, row.score) for row in board.rows] == [("crop", 0.375), ("bm25", 0.25)]
+    assert not board.incomplete

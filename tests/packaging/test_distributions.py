@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from bench.data.unpack import unpack
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
@@ -52,8 +54,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel_of_sdist(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel that a stranger's machine builds from the sdist."""
     place = tmp_path_factory.mktemp("unpacked")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(place, filter="data")
+    unpack(sdist, place)
     (source,) = place.iterdir()
     return build(source, tmp_path_factory.mktemp("wheel-of-sdist"), "--wheel")
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from importlib.resources import files
 from pathlib import Path
 
 import ir_datasets
 import pytest
 
+from bench import mini
 from bench.errors import UsageError
-from bench.types import DataRequest, Macro
+from bench.scoring.aggregate import macro as averaged
+from bench.types import DataRequest, Json, Leg, Macro
 from suites import beir
 
+Checked = Callable[[Leg], Mapping[str, Json]]
+
 HEAD = "query-id\tcorpus-id\tscore\n"
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have a download cache of our own, with nothing in it."""
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 def make(folder: Path, splits: tuple[str, ...] = ("test",), *, queries: bool = True, corpus: bool = True) -> Path:
@@ -34,7 +48,7 @@ def test_the_sets() -> None:
     """Fourteen single sets and twelve forums, whose counts add up to CQADupStack's published ones."""
     names = beir.task_names("official")
     assert len(names) == len(set(names)) == 26
-    assert beir.task_names("mini") == ()
+    assert beir.task_names("local") == ()
     forums = [one for one in beir.SETS if one.name.startswith("cqadupstack/")]
     assert len(forums) == 12
     assert sum(one.queries for one in forums) == 13_145
@@ -70,6 +84,7 @@ def test_a_set_under_the_data_folder(tmp_path: Path, name: str, prefix: str) -> 
     assert task.id == leg.corpus.id == f"beir/{name}"
     assert leg.corpus.items.files == (folder / "corpus.jsonl",)
     assert leg.queries.files == (folder / "queries.jsonl",)
+    assert leg.qrels is not None
     assert leg.qrels.files == (folder / "qrels" / f"{split}.tsv",)
     assert (task.data, task.tie, task.depth, task.drop_identical) == ("official", "trec", 1000, True)
     assert (task.measures, task.official) == (("nDCG@10", "R@100", "Rcap@100", "RR@10"), ("beir",))
@@ -90,11 +105,25 @@ def test_the_folder_named_beir_comes_first(tmp_path: Path) -> None:
     assert task.legs[0].corpus.items.files == (first / "corpus.jsonl",)
 
 
+def test_what_was_fetched_is_found(tmp_path: Path, empty_cache: Path) -> None:
+    """A set in the download cache serves where the data folder has none; one beside the other suites goes before it."""
+    fetched = make(empty_cache / "data" / "beir" / "scifact")
+    data = tmp_path / "data"
+    data.mkdir()
+    for root in (None, data):
+        (leg,) = beir.load("scifact", DataRequest("official", root, offline=True)).legs
+        assert leg.corpus.items.files == (fetched / "corpus.jsonl",)
+    beside = make(data / "scifact")
+    (leg,) = beir.load("scifact", DataRequest("official", data, offline=True)).legs
+    assert leg.corpus.items.files == (beside / "corpus.jsonl",)
+
+
 @pytest.mark.parametrize("data_dir", [True, False])
 def test_a_set_through_ir_datasets(tmp_path: Path, data_dir: bool) -> None:
     """What lies nowhere is named by its id in the library; nothing is fetched."""
     task = beir.load("nfcorpus", DataRequest("official", tmp_path if data_dir else None))
     (leg,) = task.legs
+    assert leg.qrels is not None
     assert leg.corpus.items.files == leg.queries.files == leg.qrels.files == ()
     assert ":beir/nfcorpus/test:docs/" in leg.corpus.items.reader
     assert ":beir/nfcorpus/test:qrels/" in leg.qrels.reader
@@ -127,7 +156,9 @@ def test_a_set_that_cannot_be_meant(tmp_path: Path) -> None:
         beir.load("sci-fact", DataRequest("official"))
     with pytest.raises(UsageError, match=r"cqadupstack is 12 tasks; name them: cqadupstack/android,cqa"):
         beir.load("cqadupstack", DataRequest("official"))
-    with pytest.raises(UsageError, match=r"beir has no 'mini' data; expected --data official"):
+    with pytest.raises(UsageError, match=r"beir has no 'local' data; expected --data official or mini"):
+        beir.load("scifact", DataRequest("local"))
+    with pytest.raises(UsageError, match=r"no task of beir 'scifact'\. There are: claims, snippets, articles"):
         beir.load("scifact", DataRequest("mini"))
     with pytest.raises(UsageError, match=r"nowhere: found no such folder"):
         beir.load("scifact", DataRequest("official", tmp_path / "nowhere"))
@@ -167,7 +198,9 @@ def test_the_split_of_a_folder(tmp_path: Path, splits: tuple[str, ...], suffix: 
     make(tmp_path / "set", splits)
     task = beir.folder(Path(f"{tmp_path / 'set'}{suffix}"))
     assert task.id == "beir/set"
-    assert task.legs[0].qrels.files == (tmp_path / "set" / "qrels" / f"{expected}.tsv",)
+    (leg,) = task.legs
+    assert leg.qrels is not None
+    assert leg.qrels.files == (tmp_path / "set" / "qrels" / f"{expected}.tsv",)
 
 
 def test_a_folder_that_is_no_task(tmp_path: Path) -> None:
@@ -200,9 +233,11 @@ def leaves(macro: Macro) -> list[str]:
 
 def test_averages() -> None:
     """Fourteen without MS MARCO, thirteen without CQADupStack too, fifteen with all; forums count as one."""
-    fourteen, thirteen, fifteen, forums = beir.SUITE.macros
+    fourteen, thirteen, fifteen, forums, domains = beir.SUITE.macros
     everything = {f"beir/{name}" for name in beir.task_names("official")}
-    assert [len(macro.members) for macro in beir.SUITE.macros] == [14, 13, 15, 12]
+    assert [len(macro.members) for macro in beir.SUITE.macros] == [14, 13, 15, 12, 3]
+    assert leaves(domains) == [f"beir/{name}" for name in beir.task_names("mini")]
+    assert not set(leaves(domains)) & everything
     assert set(leaves(fifteen)) == everything
     assert set(leaves(fourteen)) == everything - {"beir/msmarco"}
     assert set(leaves(thirteen)) == everything - {"beir/msmarco"} - set(leaves(forums))
@@ -210,6 +245,55 @@ def test_averages() -> None:
     assert forums not in thirteen.members
     for macro in (fourteen, thirteen, fifteen):
         assert "TREC-COVID enters with its capped recall" in macro.note
+
+
+@pytest.mark.parametrize("name", beir.MINI)
+def test_mini_data(name: str, checked: Checked) -> None:
+    """A domain of the embedded world passes the stages under BEIR's rules; its task begins with mini/."""
+    assert tuple(mini.BEIR_DOMAINS) == beir.MINI == beir.task_names("mini")
+    task = beir.load(name, DataRequest("mini"))
+    (leg,) = task.legs
+    assert (task.id, leg.corpus.id, task.data) == (f"mini/beir/{name}", f"mini/beir/{name}", "mini")
+    assert (task.tie, task.depth, task.drop_identical, task.official) == ("trec", 1000, True, ("beir",))
+    assert leg.language == leg.corpus.language == "en"
+    facts = checked(leg)
+    assert (facts["queries"], facts["unjudged_queries"], facts["unknown_documents"]) == (60, 0, 0)
+    grades = facts["grades"]
+    assert isinstance(grades, Mapping)
+    assert set(grades) == ({"1", "2"} if name == "articles" else {"1"})
+    other = beir.load(name, DataRequest("mini", world="few-names"))
+    assert (other.id, other.data) == (f"mini-few-names/beir/{name}", "mini-few-names")
+    assert averaged(beir.SUITE.macros[-1], {f"beir/{one}": 0.25 for one in beir.MINI}) == 0.25
+
+
+def test_the_archives() -> None:
+    """Every public set is in just one; where, how large and with which checksum is as ir_datasets has it."""
+    found = beir.releases()
+    tasks = [task for one in found for task in one.tasks]
+    assert sorted(tasks) == sorted(beir.task_names("official"))
+    assert len(tasks) == len(set(tasks))
+    catalogue = json.loads(files("ir_datasets").joinpath("etc/downloads.json").read_text(encoding="utf-8"))["beir"]
+    for one in found:
+        name = one.path.removeprefix("beir/").removesuffix(".zip")
+        listed = catalogue[name]
+        assert one.urls == (listed["url"],)
+        assert (one.md5, one.size, one.unpack) == (listed["expected_md5"], listed["size_hint"], "beir")
+    forums = next(one for one in found if one.path == "beir/cqadupstack.zip")
+    assert len(forums.tasks) == 12
+
+
+def test_version_1_of_touche_is_recorded(tmp_path: Path) -> None:
+    """It alone has two versions, and the one of today's archive has other counts."""
+    for name, release in (("webis-touche2020", "v1"), ("scifact", "")):
+        make(tmp_path / name)
+        assert beir.load(name, DataRequest("official", tmp_path)).release == release
+
+
+def test_what_papers_printed() -> None:
+    """The numbers are of this suite, Contriever's average over 14 sets among them."""
+    printed = beir.SUITE.reported() if beir.SUITE.reported else ()
+    assert {row.suite for row in printed} == {"beir"}
+    assert {row.paper for row in printed} >= {"Contriever"}
 
 
 def test_the_card() -> None:
@@ -232,7 +316,8 @@ def test_the_plugin_brings_one_suite() -> None:
 
 def test_importing_is_light() -> None:
     """Listing the suite loads no numeric library."""
-    code = "import sys, suites.beir; print({'numpy', 'torch', 'ir_datasets', 'pydantic'} & set(sys.modules))"
+    heavy = "{'numpy', 'torch', 'ir_datasets', 'pydantic', 'bench.mini', 'suites.reported'}"
+    code = f"import sys, suites.beir; print({heavy} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "set()"
 
@@ -243,6 +328,7 @@ def test_real_sets_have_their_published_counts(name: str) -> None:
     if not os.environ.get("BENCH_DATA"):
         pytest.skip("BENCH_DATA is not set: no real data")
     (leg,) = beir.load(name, DataRequest("official", Path(os.environ["BENCH_DATA"]), offline=True)).legs
+    assert leg.qrels is not None
     rows = list(leg.qrels.read())
     assert len(rows) == leg.counts["qrels"]
     judged = {row.query for row in rows}

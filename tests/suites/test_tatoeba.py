@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bench import mini
 from bench.errors import DataError, UsageError
 from bench.scoring.aggregate import macro
-from bench.scoring.evaluate import evaluate
-from bench.scoring.measures import parse
-from bench.search.order import best
 from bench.types import DataRequest, Item, Json, Judgement, Leg
 from suites import tatoeba
 
 Checked = Callable[[Leg], Mapping[str, Json]]
-
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/scorers/tatoeba/cases.json").read_text(encoding="utf-8"))
 
 
 def lay_out(root: Path, code: str, foreign: list[str], english: list[str]) -> Path:
@@ -105,27 +98,6 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
         tatoeba.load("fr-eng", DataRequest("official", root))
     with pytest.raises(UsageError, match=r"no task of tatoeba 'afr-eng'"):
         tatoeba.load("afr-eng", DataRequest("mini"))
-
-
-@pytest.mark.parametrize("name", GOLDEN)
-def test_nearest_neighbours_and_accuracy_as_the_official_search_gives_them(name: str) -> None:
-    """Cosine, one neighbour, the smaller line of equal ones, both directions: predictions and accuracy are equal."""
-    case = GOLDEN[name]
-    sides = [np.asarray(case[side], np.float32) for side in ("xx", "en")]
-    xx, en = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
-    lines = [str(at) for at in range(len(xx))]
-    qrels = {line: {line: 1} for line in lines}
-    expected = case["expected"]
-    found = []
-    for queries, corpus, predictions, accuracy in (
-        (en, xx, "xtreme_code_predictions (en query -> xx index)", "acc_en2xx"),
-        (xx, en, "xx query -> en predictions", "acc_xx2en"),
-    ):
-        run = {line: best(line, lines, row, 1, "list") for line, row in zip(lines, queries @ corpus.T, strict=True)}
-        assert [int(run[line].documents[0]) for line in lines] == expected[predictions]
-        found.append(100 * evaluate(qrels, run, [parse("accuracy")], "list").means["accuracy"])
-        assert found[-1] == pytest.approx(expected[accuracy], abs=1e-9)
-    assert sum(found) / 2 == pytest.approx(expected["ccp_average_of_both"], abs=1e-9)
 
 
 def test_mini_data(checked: Checked) -> None:

@@ -22,7 +22,12 @@ TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
 def environment(tmp_path: Path) -> dict[str, str]:
     """The environment of a user who has set nothing."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
-    return {**kept, "COLUMNS": "200", "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    return {
+        **kept,
+        "COLUMNS": "200",
+        "NUMBA_CACHE_DIR": str(tmp_path / "numba"),
+        "BENCH_CACHE": str(tmp_path / "cache"),
+    }
 
 
 @pytest.fixture

@@ -263,9 +263,17 @@ def test_training_pairs_come_from_the_training_split_and_from_articles_of_their_
     """Language pairs are judged relevant; no English pair holds a passage of the English pool."""
     relevant = _relevant(mini.judgements("ko", "train").read())
     pairs = list(mini.language_pairs("ko").read())
-    assert [pair.question for pair in pairs] == list(mini.questions("ko", "train").read())
-    assert all(pair.passage.id in relevant[pair.question.id] for pair in pairs)
+    assert [pair.query for pair in pairs] == list(mini.questions("ko", "train").read())
+    assert {pair.query.id: {item.id for item in pair.positives} for pair in pairs} == relevant
+    pool = _unique(mini.passages("ko").read())
+    assert all(pool[item.id] == item for pair in pairs for item in pair.positives)
+    assert {pair.source for pair in pairs} == {"mini/mrtydi/ko train"}
     english = list(mini.english_pairs().read())
-    assert len({pair.question.id for pair in english}) == len(english) == 640
-    pool = {passage.text for passage in mini.passages("en").read()}
-    assert pool.isdisjoint(pair.passage.text for pair in english)
+    assert len({pair.query.id for pair in english}) == len(english) == 640
+    assert {pair.source for pair in english} == {"mini/pairs en"}
+    pool = _unique(mini.passages("en").read())
+    own = {item.id: item for pair in english for item in pair.positives}
+    assert pool.keys().isdisjoint(own)
+    assert {item.text for item in pool.values()}.isdisjoint(item.text for item in own.values())
+    asked = {item.id for split in ("train", "dev", "test") for item in mini.questions("en", split).read()}
+    assert asked.isdisjoint(pair.query.id for pair in english)

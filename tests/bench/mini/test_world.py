@@ -56,7 +56,7 @@ print(digest(everything))
 """
 
 
-PINNED = "11f094061a814c5a155702c60b9acc534a2eec8d2f31744c35b3fdf35bdfd1d0"
+PINNED = "5e3a4ddf2cbd6d66736609d308f0b8504a704ed347974fae6af5db3d9b18aa44"
 """What `DIGEST` prints, whatever the machine."""
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -15,8 +13,6 @@ from hypothesis import strategies as st
 from bench.errors import UsageError
 from bench.search.order import best, comparable, cut, order
 from bench.types import Tie
-
-GOLDEN = Path(__file__).parents[2] / "golden" / "scorers" / "beir" / "exact_search_golden.json"
 
 TIES = st.sampled_from(["trec", "list"])
 IDS = st.lists(st.text(min_size=1, max_size=3), max_size=30, unique=True)
@@ -156,18 +152,3 @@ def test_wrong_arguments_are_refused_in_words() -> None:
         best("q", ["a"], [1.0], 0, "trec")
     with pytest.raises(UsageError, match="unknown tie rule 'random'"):
         comparable([1.0], cast(Tie, "random"))
-
-
-def test_best_agrees_with_beirs_exact_search() -> None:
-    """Integer vectors with many ties: the five best scores equal those of BEIR's search, own ids left out."""
-    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    assert golden["queries"]
-    vectors = np.array(list(golden["docs"].values()))
-    for query, vector in golden["queries"].items():
-        pairs = [
-            (document, score)
-            for document, score in zip(golden["docs"], vectors @ np.array(vector), strict=True)
-            if document != query
-        ]
-        ranking = best(query, [document for document, _ in pairs], [score for _, score in pairs], 5, "trec")
-        assert list(ranking.scores) == sorted(golden["expected"]["dot"][query].values(), reverse=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.search.order import cut
-from methods.bm25.lucene import Lucene, build, contenders
+from methods.bm25.lucene import build, contenders
 
 DOCUMENTS = st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=12).filter(any)
 QUERIES = st.lists(st.integers(0, 9), min_size=1, max_size=6)
@@ -74,18 +73,6 @@ def test_a_document_without_the_terms_acts_through_counts_only() -> None:
     before, after = scored([0], documents), scored([0], [*documents, [9, 9, 9, 9]])
     factor = math.log(1 + 2.5 / 2.5) / math.log(1 + 1.5 / 2.5)
     np.testing.assert_allclose(after, [*(score * factor for score in before), 0], rtol=1e-12)
-
-
-def test_saved_and_loaded_scores_are_the_same_bits(tmp_path: Path) -> None:
-    """The index on disk, memory-mapped, scores as the one in memory; no file of it needs pickle."""
-    rng = np.random.default_rng(1)
-    documents = [rng.integers(0, 50, rng.integers(1, 30)).tolist() for _ in range(200)]
-    built = build(documents, 50, k1=0.9, b=0.4)
-    built.save(tmp_path)
-    loaded = Lucene.load(tmp_path)
-    for query in ([3], [7, 7, 1], list(range(50))):
-        assert loaded.scores(query).tobytes() == built.scores(query).tobytes()
-    assert [np.load(path, allow_pickle=False).size > 0 for path in tmp_path.glob("*.npy")] == [True] * 3
 
 
 @given(st.integers(0, 1500), st.integers(1, 40), st.integers(1, 20), st.integers(0, 2**32 - 1))

@@ -123,10 +123,12 @@ def test_k_below_one_is_refused(index_of: IndexOf) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("part", [1, 7, 40, 1000])
+@pytest.mark.parametrize("shard", [20, 1 << 23])
 def test_bytes_do_not_depend_on_parts(
-    tmp_path: Path, corpus_of: CorpusOf, monkeypatch: pytest.MonkeyPatch, variant: str, part: int
+    tmp_path: Path, corpus_of: CorpusOf, monkeypatch: pytest.MonkeyPatch, variant: str, part: int, shard: int
 ) -> None:
-    """However the documents are cut into parts, the index is the same."""
+    """However the documents are cut into parts, the index is the same, in one shard or in several."""
+    monkeypatch.setattr(tokens, "SHARD", shard)
     whole = index(corpus_of(TEXTS), tmp_path / "whole", variant=variant)
     monkeypatch.setattr(tokens, "PART", part)
     assert index(corpus_of(TEXTS), tmp_path / "cut", variant=variant) == whole

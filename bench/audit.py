@@ -1,0 +1,275 @@
+"""The leakage audit: which nodes hold training texts against the legs of a test, and the badge that results carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.config import resolve_run
+from bench.data import letters, overlap
+from bench.data.overlap import AuditConfig, Text
+from bench.data.pair_texts import pair_texts
+from bench.data.pairs.leaks import TABLE
+from bench.dense import Document
+from bench.errors import UsageError
+from bench.graph import Cost, Listener, Node, Quiet, Step, Work, make, node, steps
+from bench.plugins import Plugins
+from bench.pretraining import sample
+from bench.profiles import DEFAULT, choose_data, profile
+from bench.recipes import Recipes
+from bench.request import Request
+from bench.selection import all_known, tasks_of
+from bench.stages import audit
+from bench.store import Artefact, Store
+from bench.systems import System
+from bench.tunings import Tuning
+from bench.types import Json, Source
+from bench.workspace import Advance, Workspace
+
+_BYTES_COMPARED = 1e7  # a second on one core of a server of 2023
+_CALLED = {"queries": "queries", "passages": "gold passages", "answers": "answers"}
+
+
+@dataclass(frozen=True)
+class Training:
+    """What was, or is to be, trained on.
+
+    Args:
+        name: of the corpus, without its place on this machine.
+        texts: its texts.
+        digest: what decides them; of a pretraining corpus the same as `bench.pretraining.Pretraining.digest`.
+        size: bytes of its files; 0 where it has none.
+    """
+
+    name: str
+    texts: Source[Text]
+    digest: Json
+    size: float
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A leg of a task under audit.
+
+    Args:
+        task: canonical id.
+        name: empty where the task has one leg.
+        node: of its audit.
+    """
+
+    task: str
+    name: str
+    node: Node
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An audit that may begin.
+
+    Args:
+        training: what was trained on.
+        rules: what counts as overlap.
+        legs: what is held against it.
+    """
+
+    training: Training
+    rules: AuditConfig
+    legs: tuple[Leg, ...]
+
+    def steps(self, store: Store) -> list[Step]:
+        """Every stage in the order of work, and what will become of it."""
+        return steps([leg.node for leg in self.legs], store)
+
+
+def training(request: Request, store: Store) -> Training:
+    """Find the training texts that `request.corpus` names.
+
+    What `bench run --corpus` takes are documents; a file of pairs or questions and a split of a folder in BEIR's layout
+    are told by what they hold (`bench.data.pair_texts`).
+
+    Raises:
+        UsageError: no corpus is named, or there is none of that name.
+        ConfigError: an unknown setting.
+    """
+    if request.corpus is None:
+        raise UsageError("no training text was named; type --corpus FOLDER, a file of pairs, mini or hf:NAME")
+    pairs = pair_texts(request.corpus)
+    if pairs is not None:
+        return Training(pairs.name, pairs, _digest(pairs, store), _size(pairs))
+    run = resolve_run(profile=profile(), sets=request.sets)[0]
+    found = sample(request, profile(), run, store, backbone="")
+    source = found.documents
+    texts = Source(source.name, source.reader, source.files, partial(_texts, source))
+    return Training(found.corpus, texts, found.digest, _size(source))
+
+
+def _digest(pairs: Source[Text], store: Store) -> Json:
+    """What decides the texts of training pairs."""
+    return {"reader": pairs.reader, "files": [store.hash_input(path) for path in pairs.files]}
+
+
+def _texts(documents: Source[Document]) -> Iterator[Text]:
+    """The documents as they are trained on: sentences, no titles."""
+    return (Text(document.id, document.sentences) for document in documents.read())
+
+
+def _size(source: Source[Text] | Source[Document]) -> float:
+    """Bytes of a source's files."""
+    return float(sum(path.stat().st_size for path in source.files))
+
+
+def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig) -> Prepared:
+    """Name everything that an audit needs; nothing is read but checksums.
+
+    Args:
+        request: corpus, suites, tasks, data, data_dir, offline and sets are listened to.
+        plugins: who brings the suites.
+        store: for checksums, and for what was audited before.
+        rules: what counts as overlap. Badges are of the default ones.
+
+    Raises:
+        UsageError: an unknown name, or a file that is not there.
+        ConfigError: an unknown setting.
+    """
+    if not request.suites:
+        raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
+    suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
+    all_known(request.tasks, suites)
+    size = profile(request.profile or DEFAULT)
+    settings, own = resolve_run(profile=size, sets=request.sets)
+    data, recipes = choose_data(size, request.data), Recipes(store, plugins, own)
+    seen = training(request, store)
+    together = _Together(seen, rules, store)
+    legs = []
+    for suite in suites:
+        for task in tasks_of(suite, request, data, settings.mini.world):
+            for leg in task.legs:
+                title = f"{task.id}{' ' + leg.name if leg.name else ''}"
+                reading = recipes.read(leg, title, settings.data.unknown_ids)
+                asked = audit.Asked(store.folder(reading.recipe), leg.corpus.items)
+                legs.append(Leg(task.id, leg.name, together.node(reading, asked, title)))
+    return Prepared(seen, rules, tuple(legs))
+
+
+class _Together:
+    """The legs of one audit: the first that runs reads the training texts for all that are still to be made."""
+
+    def __init__(self, training: Training, rules: AuditConfig, store: Store) -> None:
+        """Begin with no leg."""
+        self._training, self._rules, self._store = training, rules, store
+        self._waiting: dict[str, audit.Asked] = {}
+        self._done: dict[str, audit.Audited] = {}
+
+    def node(self, reading: Node, asked: audit.Asked, title: str) -> Node:
+        """The node of a leg; the whole cost stands at the first that is to be made."""
+
+        def work(space: Workspace, _: Mapping[str, Path]) -> Mapping[str, Json]:
+            return audit.write(space, self._audited(reading.key, asked, space.advance))
+
+        first = not self._waiting
+        cost = Cost("audit", self._training.size, _BYTES_COMPARED) if first else Cost("audit beside", 1.0, 1e3)
+        found = _node(self._training.digest, self._rules, reading, f"{self._training.name} {title}", work, cost)
+        if self._store.state(found.recipe) != "cached":
+            self._waiting[reading.key] = asked
+        return found
+
+    def _audited(self, key: str, asked: audit.Asked, advance: Advance) -> audit.Audited:
+        """What came of a leg; all that wait are looked for at once."""
+        if key not in self._done:
+            legs = {**self._waiting, key: asked}
+            found = audit.audit(self._training.texts, [*legs.values()], self._rules, advance)
+            self._done |= dict(zip(legs, found, strict=True))
+        return self._done.pop(key)
+
+
+def _node(digest: Json, rules: AuditConfig, reading: Node, title: str, work: Work, cost: Cost) -> Node:
+    """Training texts + leg → what of it stands in them."""
+    identity: dict[str, Json] = {
+        "code": [audit.VERSION, overlap.VERSION],
+        "training": digest,
+        "rules": rules.model_dump(mode="json"),
+        "letters": letters.unicode_version(),
+    }
+    return node("audit", title, identity, work, cost, {"leg": reading})
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What came of a leg.
+
+    Args:
+        task: canonical id.
+        leg: empty where the task has one leg.
+        artefact: its facts are those of `bench.stages.audit.write`.
+        key: of the artefact.
+    """
+
+    task: str
+    leg: str
+    artefact: Artefact
+    key: str
+
+
+def carry_out(prepared: Prepared, store: Store, listener: Listener) -> list[Audited]:
+    """Make what the store lacks; return what came of every leg.
+
+    Raises:
+        BenchError: what a stage raises. All stages finished before are kept.
+    """
+    for step in prepared.steps(store):
+        if step.runs:
+            make(step.node, store, listener)
+    return [Audited(leg.task, leg.name, make(leg.node, store, Quiet()), leg.node.key) for leg in prepared.legs]
+
+
+def badges(store: Store, system: System, tunings: Sequence[Tuning], reading: Node) -> list[dict[str, Json]]:
+    """What the store knows of the overlap between what a system was trained on and a leg, under the default rules.
+
+    Args:
+        store: where `bench data audit` has left it.
+        system: a trained one, or one whose post-processing was fitted on a corpus.
+        tunings: what it was tuned on before the test.
+        reading: the leg's node `read`.
+
+    Returns:
+        For the corpus, then for the pairs of each tuning: `corpus` (the name of either), and where somebody has audited
+        it `audited` (a sentence), the counts of `queries`, `passages` and `answers`, and `key`; else `audited` is None.
+    """
+    given = system.post if system.untrained or system.pretraining is None else system.pretraining
+    seen: list[tuple[str, Json]] = [] if given is None else [(given.corpus, given.digest)]
+    seen += [(tuning.name, _pairs_digest(store, tuning)) for tuning in tunings]
+    return [_badge(store, name, digest, reading) for name, digest in seen]
+
+
+def _badge(store: Store, name: str, digest: Json, reading: Node) -> dict[str, Json]:
+    """What is known of one training text."""
+    named = _node(digest, AuditConfig(), reading, "", _nothing, Cost("audit", 0.0, 1.0))
+    made = store.open(named.recipe) if digest is not None else None
+    if made is None:
+        return {"corpus": name, "audited": None}
+    counts = {kind: made.facts[kind] for kind in audit.KINDS}
+    return {"corpus": name, "audited": sentence(counts), **counts, "key": named.key}
+
+
+def _pairs_digest(store: Store, tuning: Tuning) -> Json:
+    """What decides the texts of training pairs where they are audited by name: their file, or the folder of theirs."""
+    files = [path for path in tuning.pairs.files if path.name != Path(TABLE).name]
+    if not files or len({path.parent for path in files}) > 1:
+        return None
+    found = pair_texts(str(files[0] if len(files) == 1 else files[0].parent))
+    return None if found is None else _digest(found, store)
+
+
+def _nothing(_space: Workspace, _folders: Mapping[str, Path]) -> Mapping[str, Json]:
+    """Stand for the work of a node that is only looked up."""
+    return {}
+
+
+def sentence(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """Say how much was found, e.g. `0 of 670 queries, 16 of 329 gold passages`; what was not looked for is left out."""
+    told = (
+        f"{one['exact'] + one['near']:,} of {one['of']:,} {_CALLED[kind]}" for kind, one in counts.items() if one["of"]
+    )
+    return ", ".join(told)

@@ -1,0 +1,167 @@
+"""`bench data audit`: what of a test stands in training texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.audit import Audited, Prepared, carry_out, prepare, sentence
+from bench.cli import examples as typed
+from bench.cli.options import data_dir_option, split, store_option
+from bench.cli.output import Lines, json_option, notice, print_json, table
+from bench.data.overlap import AuditConfig
+from bench.errors import ConfigError
+from bench.fields import Given, build
+from bench.plugins import load
+from bench.request import Request
+from bench.stages.audit import KINDS, findings
+from bench.store import Store
+
+_WAYS = {"equal": "as a whole", "contained": "whole, inside", "run": "in part", "alike": "much alike"}
+_COLUMNS = ("queries", "gold passages", "answers")
+
+
+def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command an option for every rule, as its config describes it."""
+    for name, known in reversed(AuditConfig.model_fields.items()):
+        said = str(known.description)
+        option = click.option(
+            f"--{name}",
+            type=known.annotation,
+            default=known.default,
+            show_default=True,
+            help=f"{said[:1].upper()}{said[1:]}.",
+        )
+        command = option(command)
+    return command
+
+
+@click.command(
+    name="audit",
+    epilog=typed(
+        "bench data audit --corpus mini --suite mrtydi",
+        "bench data audit --corpus FOLDER --suite beir --task scifact --data official",
+        "bench data audit --corpus pairs.jsonl --suite beir --task path/to/folder",
+        "bench data audit --corpus path/to/folder:train --suite beir --task path/to/folder",
+    ),
+)
+@click.option(
+    "--corpus",
+    required=True,
+    metavar="ID",
+    help="What is trained on: as `run --corpus`, or a file or folder of pairs (JSON lines or tab-separated, with "
+    "`query`), or FOLDER:SPLIT of a folder in BEIR's layout.",
+)
+@click.option("--suite", "suites", required=True, metavar="NAMES", help="Suites, comma-separated.")
+@click.option("--task", "tasks", metavar="NAMES", help="Tasks, comma-separated, or folders; default: the whole suite.")
+@click.option("--data", metavar="NAME", help="official or mini (default).")
+@click.option("--offline", is_flag=True, help="Never download; say which file is missing.")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting: data.language=sw. Repeatable.")
+@_rule_options
+@click.option("--examples", type=click.IntRange(min=0), default=5, show_default=True, help="Examples shown per leg.")
+@data_dir_option
+@store_option
+@json_option
+def command(
+    corpus: str,
+    suites: str,
+    tasks: str | None,
+    data: str | None,
+    offline: bool,
+    sets: tuple[str, ...],
+    examples: int,
+    data_dir: Path | None,
+    store: Path,
+    as_json: bool,
+    **rules: Any,
+) -> None:
+    """Look for a test's questions, gold passages and answers in training texts.
+
+    Texts are compared by letters, marks and digits alone. Exact: the same as a training sentence or document, or whole
+    inside one. Near: a run of letters in common or, for questions, most of their grams in one training sentence. What
+    was found is kept in the store, and results of systems trained on that corpus tell it.
+    """
+    request = Request(
+        methods=(),
+        suites=split(suites),
+        tasks=split(tasks),
+        data=data,
+        corpus=corpus,
+        data_dir=data_dir,
+        store=store,
+        sets=sets,
+        offline=offline,
+    )
+    place, chosen = Store(store, notice), _rules(rules)
+    ready = prepare(request, load(), place, chosen)
+    with Lines(ready.steps(place)) as lines:
+        legs = carry_out(ready, place, lines)
+    if as_json:
+        print_json(_json(ready, legs, examples))
+    else:
+        _print(ready, legs, examples)
+    if chosen != AuditConfig():
+        notice("results tell audits by the default rules only; audit once without changing them")
+
+
+def _rules(given: Mapping[str, Any]) -> AuditConfig:
+    """The rules as typed. Raises `ConfigError` for values out of range."""
+    rules, faults = build(AuditConfig, [Given(name, value, f"--{name}") for name, value in given.items()])
+    if faults:
+        raise ConfigError("\n".join(faults))
+    return rules
+
+
+def _json(ready: Prepared, legs: Sequence[Audited], most: int) -> dict[str, Any]:
+    """The machine's view."""
+    return {
+        "corpus": ready.training.name,
+        "rules": ready.rules.model_dump(mode="json"),
+        "legs": [
+            {
+                "task": one.task,
+                "leg": one.leg or None,
+                "audited": sentence(_counts(one)),
+                **_counts(one),
+                "training_texts": one.artefact.facts["texts"],
+                "key": one.key,
+                "examples": findings(one.artefact.folder)[:most],
+            }
+            for one in legs
+        ],
+    }
+
+
+def _counts(one: Audited) -> dict[str, Mapping[str, int]]:
+    """The counts of a leg by kind."""
+    return {kind: one.artefact.facts[kind] for kind in KINDS}
+
+
+def _print(ready: Prepared, legs: Sequence[Audited], most: int) -> None:
+    """Print a row a leg, then examples."""
+    rows = [(_name(one), *map(_cell, _counts(one).values())) for one in legs]
+    table("found, exact + near", ("task", *_COLUMNS), rows, numbers=_COLUMNS)
+    for one in legs:
+        found = findings(one.artefact.folder)[:most]
+        if found:
+            told = [[str(row[key]) for key in ("kind", "id", "how", "where", "text", "said")] for row in found]
+            words = [(kind, name, _WAYS[how], *rest) for kind, name, how, *rest in told]
+            click.echo()
+            table(_name(one), ("of", "id", "found", "where", "the test says", "the training says"), words)
+    short = sum(_counts(one)["answers"]["short"] for one in legs)
+    if short:
+        click.echo(f"{short:,} answers of fewer than {ready.rules.contained} letters were not looked for")
+    click.echo(f"{ready.training.name}: {legs[0].artefact.facts['texts']:,} training texts compared")
+
+
+def _name(one: Audited) -> str:
+    """Task and leg."""
+    return f"{one.task}{' ' + one.leg if one.leg else ''}"
+
+
+def _cell(counts: Mapping[str, int]) -> str:
+    """How many were found, of how many."""
+    return f"{counts['exact']:,} + {counts['near']:,} of {counts['of']:,}" if counts["of"] else "—"

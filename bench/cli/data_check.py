@@ -1,0 +1,108 @@
+"""`bench data check`: checksums and counts of official files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from bench.cli import examples
+from bench.cli import holdings as shown
+from bench.cli.holdings import counted, examined, size
+from bench.cli.options import data_dir_option, split, store_option
+from bench.cli.output import Lines, json_option, notice, print_json, table
+from bench.data.holdings import Holding, asked_tasks, holdings
+from bench.data.official import roots
+from bench.graph import steps
+from bench.inspection import Inspected, carry_out, prepare
+from bench.plugins import load
+from bench.store import Store
+
+_VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
+    "present": "ok",
+    "packed": "missing",
+    "partial": "missing",
+    "damaged": "wrong",
+    "missing": "missing",
+}
+
+
+@click.command(
+    name="check",
+    epilog=examples(
+        "bench data check tatoeba", "bench data check beir --task scifact", "bench data check xor-retrieve"
+    ),
+)
+@click.argument("name", metavar="SUITE")
+@click.option(
+    "--task", "tasks", metavar="NAMES", help="Only these tasks and the files that they need, comma-separated."
+)
+@data_dir_option
+@store_option
+@json_option
+def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as_json: bool) -> None:
+    """Hold a suite's official files against what was published: sizes and checksums, then counts, by really reading.
+
+    Every corpus, question and judgement is read as a run reads it, and what is found is kept in the store for runs.
+    Exit status 1 if anything is missing or wrong.
+    """
+    plugins, place = load(), Store(store, notice)
+    suite = plugins.suite(name)
+    asked = asked_tasks(suite, split(tasks))
+    files = examined(holdings(suite, roots(data_dir), asked if tasks else ()), again=True)
+    prepared = prepare(suite, asked, data_dir, plugins, place)
+    with Lines(steps(prepared.nodes, place)) as lines:
+        legs = carry_out(prepared, place, lines)
+    faults = sum(_VERDICTS[one.state] != "ok" for one in files) + sum(one.verdict != "ok" for one in legs)
+    if as_json:
+        print_json({"suite": suite.name, "faults": faults, "files": _files_json(files), "legs": _legs_json(legs)})
+    else:
+        _print(files, legs)
+        legs_read = f"{len(legs)} leg{'s' * (len(legs) != 1)} of tasks"
+        click.echo(f"{suite.name}: {counted(len(files))} and {legs_read} checked, {faults} faults")
+        if any(one.state == "damaged" for one in files):
+            click.echo(f"`bench data fetch {suite.name}` fetches damaged files again")
+    if faults:
+        raise click.exceptions.Exit(1)
+
+
+def _files_json(files: Sequence[Holding]) -> list[dict[str, Any]]:
+    """The machine's view of the files."""
+    return [{**shown.as_json(one), "verdict": _VERDICTS[one.state]} for one in files]
+
+
+def _legs_json(legs: Sequence[Inspected]) -> list[dict[str, Any]]:
+    """The machine's view of what was read."""
+    return [
+        {"task": one.task, "leg": one.leg, "verdict": one.verdict, "counts": one.counts, "reason": one.reason or None}
+        for one in legs
+    ]
+
+
+def _basis(holding: Holding) -> str:
+    """What a file was held against."""
+    if not holding.path.is_file() and not holding.basis:
+        return ""
+    return holding.basis or "nothing was published"
+
+
+def _print(files: Sequence[Holding], legs: Sequence[Inspected]) -> None:
+    """Print a row a file, then a row a leg."""
+    if files:
+        rows = [(one.release.path, _VERDICTS[one.state], size(one.size), _basis(one), one.reason) for one in files]
+        table("", ("file", "verdict", "size", "held against", "reason"), rows, numbers=("size",))
+        click.echo()
+    counts = list(dict.fromkeys(kind for one in legs for kind in one.counts))
+    rows_read = [
+        (
+            f"{one.task}{' ' + one.leg if one.leg else ''}",
+            one.verdict,
+            *(f"{one.counts[kind]:,}" if kind in one.counts else "" for kind in counts),
+            one.reason if at == 0 or one.reason != legs[at - 1].reason else "as above" * bool(one.reason),
+        )
+        for at, one in enumerate(legs)
+    ]
+    table("", ("task", "verdict", *counts, "reason"), rows_read, numbers=counts)
+    click.echo()

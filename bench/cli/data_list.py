@@ -1,0 +1,102 @@
+"""`bench data list`: official files, and what of them is here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.cli import examples
+from bench.cli import holdings as shown
+from bench.cli.holdings import counted, files_table, instructions, size, sized
+from bench.cli.options import data_dir_option
+from bench.cli.output import json_option, print_json, table
+from bench.data.holdings import Holding, holdings
+from bench.data.official import roots
+from bench.plugins import load
+from bench.types import Suite
+
+
+@click.command(name="list", epilog=examples("bench data list", "bench data list mrtydi", "bench data list --json"))
+@click.argument("names", nargs=-1, metavar="[SUITE]...")
+@data_dir_option
+@json_option
+def command(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> None:
+    """Say which official files suites need, and which of them are here; without a name, one row a suite.
+
+    Files are told by name and size; `bench data check` reads them. `partial`: its fetching was interrupted. `packed`:
+    an archive that was not unpacked yet. `damaged`: not of its published size, or changed since it came.
+    """
+    plugins, places = load(), roots(data_dir)
+    suites = [plugins.suite(name) for name in dict.fromkeys(names or sorted(plugins.suites))]
+    found = {suite.name: holdings(suite, places) for suite in suites}
+    if as_json:
+        print_json(
+            {"places": [str(place) for place in places], "suites": [_json(one, found[one.name]) for one in suites]}
+        )
+        return
+    click.echo(f"looked for in: {', then '.join(map(str, places))}\n")
+    if names:
+        for suite in suites:
+            _print(suite, found[suite.name])
+    else:
+        _overview(suites, found)
+
+
+def _totals(found: Sequence[Holding]) -> dict[str, Any]:
+    """How many files and bytes are here, and how many are not."""
+    left = [one for one in found if not (one.complete or one.local)]
+    unknown = sum(one.release.size is None for one in left)
+    return {
+        "files": len(found),
+        "complete": sum(one.complete for one in found),
+        "bytes_here": sum(one.size for one in found),
+        "bytes_left": sum(max(0, (one.release.size or 0) - one.size * (one.state == "partial")) for one in left),
+        "files_left_of_unknown_size": unknown,
+    }
+
+
+def _json(suite: Suite, found: Sequence[Holding]) -> dict[str, Any]:
+    """The machine's view of a suite."""
+    return {
+        "suite": suite.name,
+        "stands_for": suite.stands_for or None,
+        "licence": suite.licence,
+        "totals": _totals(found),
+        "files": [shown.as_json(one) for one in found],
+    }
+
+
+def _left(totals: dict[str, Any]) -> str:
+    """Bytes that are not here yet."""
+    unknown = totals["files_left_of_unknown_size"]
+    return sized(totals["bytes_left"], unknown)
+
+
+def _overview(suites: Sequence[Suite], found: dict[str, tuple[Holding, ...]]) -> None:
+    """Print a row a suite."""
+    rows = []
+    for suite in suites:
+        totals = _totals(found[suite.name])
+        files = f"{totals['complete']} of {totals['files']}" if totals["files"] else "lists none"
+        by_hand = sum(one.by_hand for one in found[suite.name])
+        left = _left(totals) if totals["files"] else ""
+        rows.append((suite.name, files, size(totals["bytes_here"]), left, str(by_hand or ""), suite.licence))
+    columns = ("suite", "files here", "size here", "to come", "by hand", "licence")
+    table("", columns, rows, numbers=("size here", "to come", "by hand"))
+
+
+def _print(suite: Suite, found: Sequence[Holding]) -> None:
+    """Print a row a file, then what is left to do."""
+    if not found:
+        click.echo(f"{suite.name} lists no official files; `bench show {suite.name}` says what it reads\n")
+        return
+    totals = _totals(found)
+    files_table(f"{suite.name}: {suite.licence}", found)
+    click.echo(
+        f"{totals['complete']} of {counted(len(found))}, {size(totals['bytes_here'])} here; to come: {_left(totals)}"
+    )
+    instructions((one for one in found if one.by_hand), click.echo)
+    click.echo()

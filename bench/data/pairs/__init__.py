@@ -1,0 +1,29 @@
+"""Training pairs as streams of one schema, `bench.types.TrainingPair`, whatever they were released as.
+
+`of` finds pairs of the user's by name; `from_leg` makes them of a task's judgements, `split` of a BEIR folder's,
+`of_dataset` of those of ir_datasets. One module reads one released form: `dpr`, `msmarco`, `squad`, `mewslix`, `jsonl`,
+`tsv`. `without` leaves out what some test asks, `joined` puts several sources together, `describe` counts.
+"""
+
+from __future__ import annotations
+
+from bench.data.pairs.choose import of
+from bench.data.pairs.found import Found, PairSource, outcomes
+from bench.data.pairs.joined import joined
+from bench.data.pairs.leaks import without
+from bench.data.pairs.legs import from_leg, of_dataset, split
+from bench.data.pairs.summary import Summary, describe
+
+__all__ = [
+    "Found",
+    "PairSource",
+    "Summary",
+    "describe",
+    "from_leg",
+    "joined",
+    "of",
+    "of_dataset",
+    "outcomes",
+    "split",
+    "without",
+]

@@ -1,0 +1,189 @@
+"""Elements of a JSON array, one by one, from files of any size: in memory is one element and one block.
+
+Conventions: the array is the file itself, or stands under a key of an object, which other keys may surround. Elements
+are numbered from 1. JSON that breaks off or is malformed ends the reading, since nothing after it can be told apart.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from bench.data.archive import File
+from bench.data.faults import RecordError, shown
+from bench.data.text import blocks
+from bench.errors import DataError
+
+_DECODER = json.JSONDecoder()
+_BLANK = re.compile(r"[ \t\r\n]*")
+_LONGEST = 1 << 26  # characters of one element
+_AHEAD = 1 << 20  # characters read at once, so that most elements are parsed only once
+_TAIL = 10  # where a literal or an escape is cut by the end of what was read, JSON's error points at most so far back
+_CUT = "Unterminated string"
+
+
+def elements(path: File, key: str = "") -> Iterator[tuple[int, Any]]:
+    """Stream (number from 1, value) of the array that a file is, or that stands under a key of the object that it is.
+
+    Args:
+        path: the file, plain or compressed.
+        key: where the array stands; empty where the file is the array.
+
+    Raises:
+        DataError: as `bench.data.text.lines` does for files; for malformed JSON, an element of more than 64 million
+            characters, or another value than the array, with the line reached.
+    """
+    window = _Window(path)
+    try:
+        if key:
+            yield from _member(window, key)
+        else:
+            yield from _array(window)
+        if window.peek():
+            raise RecordError(f"{shown(window.peek())} behind the end of the JSON", "nothing more")
+    except RecordError as error:
+        raise error.at(path, window.line()) from None
+
+
+def head(path: File) -> str:
+    """Return how a file begins: its first characters that are not blank, at most a block of them.
+
+    Raises:
+        DataError: as `elements` does for files.
+    """
+    window = _Window(path)
+    try:
+        window.peek()
+    except RecordError as error:
+        raise error.at(path, window.line()) from None
+    return window.ahead()
+
+
+class _Window:
+    """What is read of a file: from the element at hand to the end of the last block.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: File) -> None:
+        """Begin before the first character."""
+        self._blocks = _characters(path)
+        self._text, self._at, self._first = "", 0, 1
+
+    def line(self) -> int:
+        """The line of the next character."""
+        return self._first + self._text.count("\n", 0, self._at)
+
+    def ahead(self) -> str:
+        """What is read and not yet taken."""
+        return self._text[self._at :]
+
+    def peek(self) -> str:
+        """Return the next character that is not blank, empty at the end of the file."""
+        while True:
+            self._at = self._skipped()
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._grow():
+                return ""
+
+    def take(self, mark: str, expected: str) -> None:
+        """Pass over a mark. Raises `RecordError` where there is something else."""
+        if self.peek() != mark:
+            raise _instead(self.ahead(), expected)
+        self._at += 1
+
+    def value(self) -> Any:
+        """Parse the value that begins at the next character. Raises `RecordError`."""
+        self.peek()
+        while True:
+            try:
+                value, self._at = _DECODER.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                cut = error.msg.startswith(_CUT) or error.pos >= len(self._text) - _TAIL
+                if not (cut and self._grow()):
+                    raise RecordError(f"no JSON ({error.msg})", "a JSON value that is whole") from None
+            except (ValueError, RecursionError) as error:
+                raise RecordError(f"JSON that cannot be read ({error})", "a JSON value") from None
+            else:
+                return value
+
+    def _skipped(self) -> int:
+        """The place of the next character that is not blank."""
+        blank = _BLANK.match(self._text, self._at)
+        return blank.end() if blank else self._at
+
+    def _grow(self) -> bool:
+        """Forget what was taken and read on; say whether there was more.
+
+        At least as much again as is left, so that a long element is not parsed again for every block.
+        """
+        self._first, self._text, self._at = self.line(), self.ahead(), 0
+        parts, size = [self._text], len(self._text)
+        wanted = size + max(size, _AHEAD)
+        if size > _LONGEST:
+            raise RecordError(f"an element of more than {_LONGEST:,} characters", "its end")
+        for block in self._blocks:
+            parts.append(block)
+            size += len(block)
+            if size > wanted:
+                break
+        self._text = "".join(parts)
+        return len(parts) > 1
+
+
+def _member(window: _Window, key: str) -> Iterator[tuple[int, Any]]:
+    """Stream the array under a key of an object."""
+    expected = f'an object with a list under "{key}"'
+    window.take("{", expected)
+    found = False
+    while window.peek() != "}":
+        name = window.value()
+        window.take(":", f"a colon behind {shown(name)}")
+        if name == key and not found:
+            found = True
+            yield from _array(window)
+        else:
+            window.value()
+        if window.peek() != "}":
+            window.take(",", "a comma or the end of the object")
+    window.take("}", expected)
+    if not found:
+        raise RecordError(f'no "{key}"', expected)
+
+
+def _array(window: _Window) -> Iterator[tuple[int, Any]]:
+    """Stream an array."""
+    window.take("[", "a list")
+    number = 0
+    while window.peek() != "]":
+        if number:
+            window.take(",", "a comma or the end of the list")
+        number += 1
+        yield number, window.value()
+    window.take("]", "the end of the list")
+
+
+def _instead(ahead: str, expected: str) -> RecordError:
+    """Say what stands where something else should."""
+    return RecordError(shown(ahead) if ahead else "the end of the file", expected)
+
+
+def _characters(path: File) -> Iterator[str]:
+    """Stream a file's characters in blocks. Raises `DataError` or, for a stream that breaks, `RecordError`."""
+    decoder, line = codecs.getincrementaldecoder("utf-8-sig")(), 1
+    try:
+        for block in blocks(path):
+            characters = decoder.decode(block)
+            line += characters.count("\n")
+            if characters:
+                yield characters
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        line += error.object[: error.start].count(b"\n")
+        found = f"byte 0x{error.object[error.start]:02x}, which is not UTF-8"
+        raise DataError(str(path), line, found, "UTF-8 text", "convert the file, e.g. with iconv") from None

@@ -1,0 +1,87 @@
+"""Training questions that some test asks: the rows of a table `file, query-id, test-suite` are left out.
+
+Conventions: the table lies in a folder of the folder of data (`leaks/train_questions.tsv`) and names files by their
+place below that, e.g. `beir/scifact/qrels/train.tsv`; a row holds for every source that reads the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from bench.data.faults import Faults, RecordError, shown
+from bench.data.pairs.found import Found, PairSource, outcomes, pair_source, reader
+from bench.data.source import Format, check_id, records
+from bench.errors import DataError, UsageError
+from bench.types import Source, TrainingPair
+
+CODE = "without-leaks/1"
+TABLE = "leaks/train_questions.tsv"
+"""Where the table lies below the folder of data."""
+LEAKED = "question that a test asks"
+
+_HEADER = ("file", "query-id", "test-suite")
+_PACKED = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+
+Row = tuple[str, str]
+
+
+def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = ()) -> PairSource:
+    """Name the pairs of a source but those whose question a table names.
+
+    Reading raises what reading the source does, and `DataError` for a malformed table or an id of the table that the
+    source does not have.
+
+    Args:
+        source: the pairs, with the ids that the files give them.
+        leaked: the table; not opened before the source is read.
+        names: which files of the table are meant; those that the source reads where empty.
+
+    Raises:
+        UsageError: `names` is empty, and the source reads an archive or nothing below the folder of data.
+    """
+    meant = tuple(names) or _below(source, leaked)
+    code = reader(CODE, source.reader, list(meant))
+    return pair_source(source.name, code, (*source.files, leaked), partial(_found, source, leaked, frozenset(meant)))
+
+
+def _below(source: Source[TrainingPair], leaked: Path) -> tuple[str, ...]:
+    """Spell the files of a source as the table does. Raises `UsageError`."""
+    root = leaked.absolute().parent.parent
+    found: tuple[str, ...] = ()
+    for spell in (Path.absolute, Path.resolve):  # a folder of data may hold links, or be reached by one
+        paths, below = [spell(path) for path in source.files], spell(leaked).parent.parent
+        found = found or tuple(path.relative_to(below).as_posix() for path in paths if path.is_relative_to(below))
+    if not found or any(name.endswith(_PACKED) for name in found):
+        raise UsageError(
+            f"{source.name}: found no file of it that {leaked} could name, expected files below {root}, not packed; "
+            "say which file of the table is meant"
+        )
+    return found
+
+
+def _found(source: Source[TrainingPair], leaked: Path, names: frozenset[str]) -> Iterator[tuple[int, Found]]:
+    """Stream (place, what was found), without what is leaked."""
+    lines = {query: line for line, (name, query) in records(leaked, _rows) if name in names}
+    missing = dict(lines)
+    for at, one in outcomes(source):
+        missing.pop(one.query, None)
+        yield at, one if one.query not in lines or one.pair is None else Found(one.query, None, (LEAKED,))
+    with Faults() as faults:
+        for query, line in missing.items():
+            expected = f"the id of a query of {source.name}"
+            faults.add(DataError(leaked, line, f"query id {query!r}", expected, "the table is of another release"))
+
+
+def _rows(_first: str) -> Format[Row]:
+    """Return the format of the table."""
+    return Format("row", _row, header=_HEADER)
+
+
+def _row(line: str) -> Row:
+    """Read one row. Raises `RecordError`."""
+    cells = line.split("\t")
+    if len(cells) != len(_HEADER):
+        raise RecordError(f"{len(cells)} columns in {shown(line)}", f"3 separated by tabs: {', '.join(_HEADER)}")
+    return cells[0], check_id(cells[1], "query id")

@@ -1,0 +1,44 @@
+"""How an encoder reads: items → texts → token ids, as its contract says; the same in training and in search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.dense import Contract, Role
+from bench.types import Item
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads items as a contract says.
+
+    Args:
+        words: the encoder's tokenizer.
+        contract: prompts, titles and lengths.
+    """
+
+    words: PreTrainedTokenizerBase
+    contract: Contract
+
+    def text(self, item: Item, role: Role) -> str:
+        """Return what is tokenised: prompt, title where there is one and the contract wants it, text."""
+        if role == "query":
+            return self.contract.query_prompt + item.text
+        joint = self.contract.title
+        parts = [item.text] if joint is None else [part for part in (item.title, item.text) if part]
+        return self.contract.passage_prompt + (joint or "").join(parts)
+
+    def tokens(self, texts: Sequence[str], role: Role) -> list[list[int]]:
+        """Return token ids of texts, special ones included, cut at the contract's length; none is empty."""
+        if not texts:
+            return []
+        length = self.contract.query_length if role == "query" else self.contract.passage_length
+        found: list[list[int]] = self.words(
+            list(texts), truncation=True, max_length=length, return_attention_mask=False, return_token_type_ids=False
+        )["input_ids"]
+        return [ids or [self.words.cls_token_id] for ids in found]  # empty where no special tokens are added

@@ -1,0 +1,97 @@
+"""From artefacts to result files and to the rows that a run prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench import results
+from bench.audit import badges
+from bench.errors import StoreError
+from bench.profiles import Profile
+from bench.recipes import LegNodes
+from bench.selection import Cell
+from bench.stages import score, search
+from bench.store import Store
+from bench.substitutes import mark
+
+
+def publish(root: Path, cell: Cell, legs: Sequence[LegNodes], store: Store, size: Profile) -> results.Published:
+    """Merge a cell's legs into its result file."""
+    entries = [_entry(cell, leg, store) for leg in legs]
+    suite = cell.suite
+    heading = results.Heading(
+        system=cell.system.about(),
+        suite={
+            "name": suite.name,
+            "version": suite.version,
+            "title": suite.title,
+            "primary": suite.primary,
+            "stands_for": suite.stands_for,
+        },
+        setting=cell.setting,
+        data=cell.data,
+        profile=size.name,
+        seed=cell.seed,
+        cards={"method": cell.system.method.card(), "suite": suite.card()},
+    )
+    return results.publish(root, heading, entries, suite.macros)
+
+
+def _entry(cell: Cell, leg: LegNodes, store: Store) -> results.Entry:
+    """What the artefacts say of a scored leg."""
+    made = leg.by_stage
+    scored = store.open(leg.score.recipe)
+    if scored is None:
+        raise StoreError(
+            f"the scores of {leg.score.recipe.title} vanished from {store.root}; type the same command again"
+        )
+    audits = badges(store, cell.system, cell.tunings, made["read"])
+    known = {stage: store.open(item.recipe) for stage, item in made.items()}
+    content = {
+        "measures": scored.facts["measures"],
+        "official": scored.facts["official"],
+        "queries": scored.facts["queries"],
+        "protocol": {"tie": leg.task.tie, "k": leg.k, "drop_identical": leg.task.drop_identical},
+        "release": leg.task.release,
+        "resolved": leg.resolved,
+        "libraries": leg.libraries,
+        "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},
+        "seconds": {stage: artefact.seconds for stage, artefact in known.items() if artefact},
+        "tunings": [tuning.about() for tuning in cell.tunings],
+        "audits": [{name: value for name, value in one.items() if name != "key"} for one in audits],
+        "keys": {stage: item.key for stage, item in made.items()}
+        | {f"audit-{at}": str(one["key"]) for at, one in enumerate(audits) if "key" in one},
+    }
+    return results.Entry(leg.task.id, leg.leg.name, content, scored.folder / score.CUT, scored.folder / score.VALUES)
+
+
+def heading_row(cell: Cell, size: Profile) -> dict[str, Any]:
+    """What every row of a cell begins with."""
+    return {
+        "system": cell.system.label,
+        "method": cell.system.method.name,
+        "suite": cell.suite.name,
+        "setting": cell.setting,
+        "data": cell.data,
+        "profile": size.name,
+        "seed": cell.seed,
+        **({"note": mark(cell.suite.stands_for)} if cell.suite.stands_for else {}),
+    }
+
+
+def row(heading: Mapping[str, Any], leg: LegNodes, store: Store, done: results.Published) -> dict[str, Any]:
+    """One row of `bench run --json`."""
+    entry = done.content["tasks"][leg.task.id][leg.leg.name]
+    run_file = store.folder(leg.search.recipe) / search.RUN
+    return {
+        **heading,
+        "task": leg.task.id,
+        "leg": leg.leg.name or None,
+        "measures": entry["measures"],
+        "official": entry["official"],
+        "queries": entry["queries"],
+        "run_file": str(run_file.resolve()) if run_file.exists() else None,
+        "result_file": str(done.path.resolve()),
+    }

@@ -1,0 +1,49 @@
+"""The harness's own settings: every section, whatever the method."""
+
+from __future__ import annotations
+
+from bench.sections import (
+    BudgetConfig,
+    ComputeConfig,
+    Config,
+    DataConfig,
+    EncodeConfig,
+    MiniConfig,
+    PostConfig,
+    PrepareConfig,
+    SearchConfig,
+    TuningConfig,
+    setting,
+)
+from bench.tune import TuneConfig
+
+
+class TuneSection(TuneConfig):
+    """Fine-tuning before the test, in the settings that have any."""
+
+    recipe: str | None = setting(
+        None,
+        source="ours: the first one that the suite names for the setting",
+        help="which of the suite's recipes; nothing: its default one",
+    )
+    data: str | None = setting(
+        None,
+        source="ours: a recipe names its pairs",
+        help="pairs of your own in place of the recipe's: .tsv, .jsonl or .json, a folder of them, or FOLDER:SPLIT in "
+        "BEIR's layout",
+    )
+
+
+class RunConfig(Config):
+    """The harness's own sections, whatever the method; a section is added by adding its line."""
+
+    search: SearchConfig = SearchConfig()
+    data: DataConfig = DataConfig()
+    prepare: PrepareConfig = PrepareConfig()
+    budget: BudgetConfig = BudgetConfig()
+    encode: EncodeConfig = EncodeConfig()
+    tune: TuneSection = TuneSection()
+    post: PostConfig = PostConfig()
+    compute: ComputeConfig = ComputeConfig()
+    mini: MiniConfig = MiniConfig()
+    tuning: TuningConfig = TuningConfig()

@@ -1,0 +1,91 @@
+"""The settings of training a cross-encoder. Importing this module imports no torch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bench.config import Config, setting
+
+MODEL = "model"
+"""The folder that the training writes beside its log: a Hugging Face sequence classifier of one label."""
+
+
+class CrossConfig(Config):
+    """What decides the training of a cross-encoder. The defaults suit `scratch:2x128` and the embedded world."""
+
+    epochs: float = setting(
+        4.0,
+        gt=0,
+        source="ours: tried on the mini world; Gao et al. 2021 (luyug/Reranker): 2",
+        help="how often every question is asked",
+    )
+    steps: int | None = setting(None, ge=1, source="Gao et al. 2021: epochs", help="steps, in place of epochs")
+    queries: int = setting(
+        8,
+        ge=1,
+        source="ours: tried on the mini world; Gao et al. 2021: 4 (GPUs with one each)",
+        help="queries in a step",
+    )
+    negatives: int = setting(
+        7,
+        ge=1,
+        source="Gao et al. 2021: groups of 8 passages",
+        help="passages beside the positive: hard negatives of the pair by lot, then positives of other pairs",
+    )
+    together: int | None = setting(
+        None,
+        ge=1,
+        source="ours: as many as memory allows",
+        help="queries whose activations are kept at once, with the same gradient but for rounding; nothing: all",
+    )
+    length: int | None = setting(
+        None,
+        ge=16,
+        source="Nogueira and Cho 2019 and Gao et al. 2021: 512",
+        help="tokens kept of query and passage together; nothing: what the model has positions for, at most 512",
+    )
+    learning_rate: float = setting(
+        5e-4,
+        gt=0,
+        source="ours: tried for scratch:2x128 on the mini world; Gao et al. 2021: 1e-5",
+        help="peak of the learning rate",
+    )
+    warm_up: float = setting(
+        0.1,
+        ge=0,
+        lt=1,
+        source="Gao et al. 2021: a tenth",
+        help="share of the steps during which the learning rate rises from 0; then it falls to 0, both linearly",
+    )
+    weight_decay: float = setting(
+        0.01,
+        ge=0,
+        source="Gao et al. 2021",
+        help="decay of weight matrices; biases and normalisation layers have none",
+    )
+    clip: float | None = setting(
+        1.0,
+        gt=0,
+        source="Gao et al. 2021, by the default of transformers' trainer",
+        help="longest gradient, as a norm over all weights; nothing: no bound",
+    )
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32",
+        source="ours: exact to resume; bfloat16 saves time on GPUs",
+        help="of the forward pass; weights, optimiser and loss stay float32",
+    )
+    log_every: int = setting(10, ge=1, source="ours: as in pretraining", help="steps between two lines of the log")
+    checkpoint_seconds: float = setting(
+        60.0,
+        idle=True,
+        gt=0,
+        source="ours: what a kill may cost",
+        help="seconds between two checkpoints; changes no result",
+    )
+    checkpoint_steps: int | None = setting(
+        None,
+        idle=True,
+        ge=1,
+        source="ours: seconds say what a kill costs",
+        help="steps between two checkpoints, where they come sooner; nothing: by seconds alone; changes no result",
+    )

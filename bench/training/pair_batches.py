@@ -1,0 +1,279 @@
+"""From training pairs to batches: which questions stand together, and which passages stand beside each.
+
+An epoch asks every question once, in batches of one size: where the last one is not full, the first questions of the
+epoch fill it up (as DPR's does). Seed, epoch and the number of a pair decide all chance, so that it matters neither
+where a training was interrupted nor on how many processes it runs: process r of w takes the r-th part of each batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.data.ids import hashed
+from bench.data.stored_pairs import Pairs
+from bench.encoding.packed import Ids
+from bench.encoding.reading import Reader
+from bench.errors import UsageError
+from bench.training.batches import Pairs as ProbePairs
+from bench.training.distributed import rank, world
+from bench.tune import TuneConfig
+from bench.types import Item, Json, TrainingPair
+
+Numbers = npt.NDArray[np.int64]
+
+_ORDER, _DRAW, _SPLIT = 1, 2, 3  # streams of chance of one seed
+_LONGEST = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Some questions, and the passages among which each finds its own.
+
+    Args:
+        queries: n sequences of token ids.
+        passages: m sequences: each question's positive and then its negatives, question by question.
+        positives: place of each question's positive among the passages, int64 `[n]`.
+        texts: a number for each passage's text, int64 `[m]`; equal numbers, equal texts.
+        languages: n codes.
+    """
+
+    queries: Sequence[Ids]
+    passages: Sequence[Ids]
+    positives: Numbers
+    texts: Numbers
+    languages: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Number of questions."""
+        return len(self.queries)
+
+    def part(self, start: int, end: int) -> Questions:
+        """Return some of the questions, with their passages."""
+        first = int(self.positives[start])
+        last = int(self.positives[end]) if end < len(self) else len(self.passages)
+        return Questions(
+            self.queries[start:end],
+            self.passages[first:last],
+            self.positives[start:end] - first,
+            self.texts[first:last],
+            self.languages[start:end],
+        )
+
+
+class Coverage:
+    """Which texts of some pairs a training has seen, and how long they are.
+
+    Args:
+        pairs: the pairs. Their texts are numbered pair by pair: query, positives, negatives.
+    """
+
+    def __init__(self, pairs: Pairs) -> None:
+        counts = 1 + pairs.positives.astype(np.int64) + pairs.negatives
+        self._first = np.concatenate([[0], np.cumsum(counts)])
+        self._lengths = np.zeros(int(self._first[-1]), np.uint16)  # 0: not seen
+
+    @property
+    def distinct_tokens(self) -> int:
+        """Tokens of all texts that were seen, each counted once."""
+        return int(self._lengths.sum(dtype=np.int64))
+
+    def add(self, pair: int, place: int, length: int) -> None:
+        """Remember text `place` of a pair, of so many tokens."""
+        self._lengths[self._first[pair] + place] = min(length, _LONGEST)
+
+    def seen(self) -> npt.NDArray[np.uint8]:
+        """Return the lengths as bytes."""
+        return self._lengths.view(np.uint8).copy()
+
+    def see(self, bits: npt.NDArray[np.uint8]) -> None:
+        """Take what `seen` returned. Raises `ValueError` for bytes of other pairs."""
+        if len(bits) != self._lengths.nbytes:
+            raise ValueError(f"found {len(bits)} bytes of seen texts, expected {self._lengths.nbytes}")
+        self._lengths = bits.view(np.uint16).copy()
+
+
+class PairReader:
+    """Reads pairs as token ids, as the encoder's contract has it.
+
+    Args:
+        pairs: on disk.
+        reader: tokenizer and contract.
+        config: how many negatives, and whether a question loses its question mark.
+    """
+
+    def __init__(self, pairs: Pairs, reader: Reader, config: TuneConfig) -> None:
+        self.pairs, self.reader, self.config = pairs, reader, config
+        self.coverage = Coverage(pairs)
+
+    def question(self, item: Item) -> str:
+        """Return what is tokenised of a question."""
+        if self.config.question_mark and item.text.endswith("?"):
+            item = replace(item, text=item.text[:-1])
+        return self.reader.text(item, "query")
+
+    def read(self, numbers: Sequence[int], chosen: Sequence[Sequence[tuple[int, int]]], *, seen: bool) -> Questions:
+        """Return the questions of some pairs.
+
+        Args:
+            numbers: of the pairs, n.
+            chosen: of each, its passages as (number of a pair, place among its positives and then its negatives), the
+                positive first.
+            seen: a training reads them.
+        """
+        opened: dict[int, TrainingPair] = {}
+        for number in dict.fromkeys([*numbers, *(pair for row in chosen for pair, _ in row)]):
+            opened[number] = self.pairs[number]
+        asked = [self.question(opened[number].query) for number in numbers]
+        places = [place for row in chosen for place in row]
+        texts = [self.reader.text(_passage(opened[pair], at), "passage") for pair, at in places]
+        queries, passages = self.reader.tokens(asked, "query"), self.reader.tokens(texts, "passage")
+        if seen:
+            for number, query in zip(numbers, queries, strict=True):
+                self.coverage.add(number, 0, len(query))
+            for (pair, at), passage in zip(places, passages, strict=True):
+                self.coverage.add(pair, at + 1, len(passage))
+        ends = np.cumsum([0, *map(len, chosen)], dtype=np.int64)
+        languages = tuple(opened[number].query.language for number in numbers)
+        return Questions(queries, passages, ends[:-1], hashed(texts).astype(np.int64), languages)
+
+    def fixed(self, numbers: Sequence[int]) -> Questions:
+        """Return the questions of some pairs, each with its first positive and its first hard negatives."""
+        count = self.config.hard_negatives
+        chosen = []
+        for number in numbers:
+            first, there = int(self.pairs.positives[number]), int(self.pairs.negatives[number])
+            chosen.append([(number, 0), *((number, first + at) for at in range(min(count, there)))])
+        return self.read(numbers, chosen, seen=False)
+
+
+class PairBatches:
+    """Batches of questions (`bench.training.batches.BatchSource`), in epochs.
+
+    Args:
+        reader: of the pairs.
+        numbers: which pairs are trained on.
+        seed: of order and draws.
+
+    Raises:
+        UsageError: there are too few pairs for a question to have a negative.
+    """
+
+    def __init__(self, reader: PairReader, numbers: Numbers, seed: int) -> None:
+        self._reader, self._numbers, self._seed, self._config = reader, numbers, seed, reader.config
+        self._groups = self._grouped()
+        if not self._groups:
+            raise UsageError(
+                f"found {len(numbers)} training pairs, expected at least {2 * world()}"
+                + (" of one language" if self._config.language_pure else "")
+                + ": a question's negatives are the passages of others; lower tune.dev_share, or give more pairs"
+            )
+        self._epoch, self._at = 0, 0
+        self._order: tuple[int, list[Numbers]] = (-1, [])
+
+    @property
+    def shards(self) -> Coverage:
+        """What was read so far."""
+        return self._reader.coverage
+
+    @property
+    def per_epoch(self) -> int:
+        """Number of batches in an epoch."""
+        return sum(math.ceil(len(group) / self._size(group)) for group in self._groups)
+
+    @property
+    def used(self) -> int:
+        """Number of pairs in an epoch: all, but for those of languages with too few to make a batch."""
+        return sum(map(len, self._groups))
+
+    def batch(self, rng: np.random.Generator) -> Questions:
+        """Return this process's part of the next batch; chance is the epoch's, not `rng`."""
+        if self._at == self.per_epoch:
+            self._epoch, self._at = self._epoch + 1, 0
+        whole = self._batches_of(self._epoch)[self._at]
+        self._at += 1
+        own = len(whole) // world()
+        numbers = whole[rank() * own : (rank() + 1) * own].tolist()
+        return self._reader.read(numbers, [self._chosen(number) for number in numbers], seen=True)
+
+    def held_out(self) -> Sequence[ProbePairs]:
+        """Return none: what is held out is looked at with both encoders (`bench.training.tuning`)."""
+        return []
+
+    def state(self) -> Mapping[str, Json]:
+        """Return the epoch, and how many of its batches were taken."""
+        return {"epoch": self._epoch, "at": self._at}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._epoch, self._at = int(state["epoch"]), int(state["at"])
+
+    def _grouped(self) -> list[Numbers]:
+        """The pairs that may stand in one batch, those of too few left out."""
+        groups = [self._numbers]
+        if self._config.language_pure:
+            pairs = self._reader.pairs
+            groups = [np.intersect1d(self._numbers, pairs.of(language)) for language in pairs.languages]
+        return [group for group in groups if len(group) >= 2 * world()]
+
+    def _size(self, group: Numbers) -> int:
+        """Questions in a batch of all processes: as many for each, and none twice."""
+        return min(self._config.pairs, len(group) // world()) * world()
+
+    def _batches_of(self, epoch: int) -> list[Numbers]:
+        """The batches of an epoch, each the numbers of its pairs."""
+        if self._order[0] != epoch:
+            chance = np.random.default_rng([self._seed, _ORDER, epoch])
+            made: list[Numbers] = []
+            for group in self._groups:
+                size = self._size(group)
+                count = math.ceil(len(group) / size)
+                made.extend(np.resize(chance.permutation(group), (count, size)))  # from the front again where it lacks
+            if len(self._groups) > 1:
+                made = [made[at] for at in chance.permutation(len(made)).tolist()]
+            self._order = (epoch, made)
+        return self._order[1]
+
+    def _chosen(self, number: int) -> list[tuple[int, int]]:
+        """Draw the passages of a question for this epoch, its positive first."""
+        config, chance = self._config, np.random.default_rng([self._seed, _DRAW, self._epoch, number])
+        first, there = int(self._reader.pairs.positives[number]), int(self._reader.pairs.negatives[number])
+        positive = int(chance.integers(first)) if config.positives == "drawn" else 0
+        slots = config.hard_negatives
+        wanted = int((chance.random(slots) < config.hard_share).sum())
+        count = min(wanted, there)
+        hard = chance.choice(there, count, replace=False).tolist() if config.negatives == "drawn" else range(count)
+        chosen = [(number, positive), *((number, first + int(at)) for at in hard)]
+        if config.hard_share < 1:
+            chosen += [self._other(number, chance) for _ in range(slots - count)]
+        return chosen
+
+    def _other(self, number: int, chance: np.random.Generator) -> tuple[int, int]:
+        """Draw a positive of another pair of the training: a negative that nobody mined."""
+        at = int(chance.integers(len(self._numbers) - 1))
+        other = int(self._numbers[at + (at >= int(np.searchsorted(self._numbers, number)))])
+        return other, int(chance.integers(int(self._reader.pairs.positives[other])))
+
+
+def split(count: int, share: float, most: int, seed: int) -> tuple[Numbers, Numbers]:
+    """Draw which of `count` pairs are held out; return those that are trained on and those, both ascending.
+
+    Args:
+        count: pairs in all.
+        share: of them that is held out, rounded.
+        most: pairs that are held out, at most.
+        seed: of the lot.
+    """
+    held = min(round(share * count), most)
+    order = np.random.default_rng([seed, _SPLIT]).permutation(count)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def _passage(pair: TrainingPair, at: int) -> Item:
+    """A pair's passage by its place among positives and then negatives."""
+    return pair.positives[at] if at < len(pair.positives) else pair.negatives[at - len(pair.positives)]

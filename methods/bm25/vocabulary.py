@@ -1,0 +1,114 @@
+"""The terms of a whole corpus, numbered by merging the sorted terms of its shards: no two shards are held at once.
+
+The number of a term is its place among all terms in code point order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from bench.data.strings import write_strings
+from methods.bm25.tokens import Numbers, Shard
+
+_WAITING = 1 << 14  # numbers of a shard that wait to be written
+
+Entry = tuple[str, int, int]
+"""A term, the shard that has it, and how many of the shard's documents do."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The terms of a corpus.
+
+    Args:
+        frequencies: how many documents hold each term, `[terms]`.
+        sizes: how many terms each shard has.
+        folder: where their numbers lie.
+    """
+
+    frequencies: Numbers
+    sizes: tuple[int, ...]
+    folder: Path
+
+    def numbers(self, shard: int) -> Numbers:
+        """Return the numbers of a shard's terms, ascending, `[terms of the shard]`."""
+        return np.fromfile(_numbers(self.folder, shard), np.int32)
+
+
+def number_terms(shards: Iterable[Shard], work: Path, out: Path, name: str) -> Vocabulary:
+    """Number the terms of all shards and write them, sorted, as `bench.data.strings` does.
+
+    Memory holds one shard, then 12 bytes a term.
+
+    Args:
+        shards: passed through once.
+        work: an empty folder for what lies between; the vocabulary reads it later.
+        out: where the terms are written.
+        name: of the terms there.
+    """
+    sizes = []
+    for number, shard in enumerate(shards):
+        _write_run(_run(work, number), shard)
+        sizes.append(len(shard.terms))
+    frequencies = array("i")
+    write_strings(out, name, _merged(len(sizes), work, frequencies))
+    return Vocabulary(np.frombuffer(frequencies, np.int32), tuple(sizes), work)
+
+
+def _write_run(path: Path, shard: Shard) -> None:
+    """Write the sorted terms of a shard with their frequencies there; a term holds neither blank nor line feed."""
+    frequencies = shard.postings().frequencies.tolist()
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(f"{term} {count}\n" for term, count in zip(shard.terms, frequencies, strict=True))
+
+
+def _entries(path: Path, shard: int) -> Iterator[Entry]:
+    """Yield what `_write_run` wrote."""
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            term, _, count = line.rpartition(" ")
+            yield term, shard, int(count)
+
+
+def _merged(runs: int, work: Path, frequencies: array[int]) -> Iterator[str]:
+    """Yield each term once, in order; note how many documents hold it, and its number for every shard that has it."""
+    waiting = [array("i") for _ in range(runs)]
+    for shard in range(runs):
+        _numbers(work, shard).touch()
+    entries = heapq.merge(*(_entries(_run(work, shard), shard) for shard in range(runs)))
+    for number, (term, same) in enumerate(groupby(entries, key=itemgetter(0))):
+        held = 0
+        for _, shard, count in same:
+            held += count
+            waiting[shard].append(number)
+            if len(waiting[shard]) >= _WAITING:
+                _flush(work, shard, waiting[shard])
+        frequencies.append(held)
+        yield term
+    for shard, numbers in enumerate(waiting):
+        _flush(work, shard, numbers)
+
+
+def _flush(work: Path, shard: int, numbers: array[int]) -> None:
+    """Write numbers that wait."""
+    with _numbers(work, shard).open("ab") as stream:
+        numbers.tofile(stream)
+    del numbers[:]
+
+
+def _run(work: Path, shard: int) -> Path:
+    """Where the terms of a shard lie."""
+    return work / f"terms-{shard:05d}.txt"
+
+
+def _numbers(work: Path, shard: int) -> Path:
+    """Where their numbers lie."""
+    return work / f"numbers-{shard:05d}.i4"

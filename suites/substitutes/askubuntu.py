@@ -1,0 +1,80 @@
+"""Substitutes for AskUbuntu: questions of a forum and the rephrasings that people wrote of them.
+
+Protocols and counts: the cards (`suites/cards/stackfaq-duplicates.md`, `suites/cards/stackfaq-threads.md`). The files
+lie in BEIR's layout; candidates in AskUbuntu's, `stackfaq-duplicates/askubuntu-format/test.txt`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bench.data import beir, candidates
+from bench.errors import UsageError
+from bench.hookspecs import hookimpl
+from bench.types import Corpus, Leg, Suite
+from suites.substitutes.common import Part, Place, Rules, Substitute, own_pool
+
+LANGUAGE = "en"
+LISTS = "askubuntu-format/test.txt"
+_CITATION = (
+    "Mladen Karan, Jan Šnajder. Paraphrase-focused learning to rank for domain-specific frequently asked questions "
+    "retrieval. Expert Systems with Applications 91, 2018."
+)
+_LICENCE = "CC BY-SA (Stack Exchange)"
+
+
+def listed(place: Place) -> Leg:
+    """Ask each question among the candidates of its list; those without a rephrasing among them are not judged.
+
+    Raises:
+        UsageError: if a file is missing.
+    """
+    path, name = place.folder / LISTS, place.identity
+    if not path.is_file():
+        raise UsageError(
+            f"{path}: found no such file, expected a line of query, similar and candidate questions and scores for "
+            f"each of 125 questions; the card of {place.suite} says where it comes from"
+        )
+    lists = candidates.candidates(path, f"{name} candidates")
+    return Leg(
+        "",
+        beir.queries(place.folder, name),
+        candidates.judgements(path, f"{name} qrels"),
+        Corpus(name, beir.corpus(place.folder, name), LANGUAGE, place.part.documents),
+        LANGUAGE,
+        place.counts,
+        lists,
+    )
+
+
+DUPLICATES = Substitute(
+    name="stackfaq-duplicates",
+    stands_for="askubuntu",
+    title="StackFAQ duplicates",
+    summary="Rank the 20 rephrasings that BM25 found for a question, those of the same question first.",
+    citation=_CITATION,
+    licence=_LICENCE,
+    parts=(Part("test", LANGUAGE, 1_249, {"test": (123, 855)}),),
+    rules=Rules(("AP", "RR", "P@1", "P@5"), "list", 20, official=("askubuntu",), similarity="cos"),
+    leg=listed,
+    average=("Test", "the only split"),
+)
+
+THREADS = Substitute(
+    name="stackfaq-threads",
+    stands_for="askubuntu",
+    title="StackFAQ threads",
+    summary="Find the question of which a rephrasing was written, among 125.",
+    citation=_CITATION,
+    licence=_LICENCE,
+    parts=(Part("test", LANGUAGE, 125, {"test": (1_249, 1_249)}),),
+    rules=Rules(("RR@100", "P@1"), "list", similarity="cos"),
+    leg=own_pool,
+    average=("Test", "the only split"),
+)
+
+
+@hookimpl
+def bench_suites() -> Iterable[Suite]:
+    """Bring both."""
+    return (DUPLICATES.suite(), THREADS.suite())

@@ -1,0 +1,50 @@
+"""A substitute for MKQA: find the same question in English.
+
+Protocol and counts: the card (`suites/cards/mkqa-questions.md`). The files lie in BEIR's layout in a folder a language,
+e.g. `mkqa-questions/ar/queries.jsonl`; the English questions are the same in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bench.hookspecs import hookimpl
+from bench.types import Suite
+from suites.substitutes.common import Rules, Substitute, english_pool, table
+
+# Task, documents, then judged queries / judgements of test, dev and train; counted in the files.
+_QUESTIONS = """
+ar    6758 6758/6780 - -
+es    6758 6758/6770 - -
+fi    6758 6758/6790 - -
+ja    6758 6758/6764 - -
+km    6758 6758/6806 - -
+ko    6758 6758/6892 - -
+ms    6758 6758/6780 - -
+ru    6758 6758/6786 - -
+sv    6758 6758/6822 - -
+tr    6758 6758/6786 - -
+zh_cn 6758 6758/6830 - -
+"""
+
+QUESTIONS = Substitute(
+    name="mkqa-questions",
+    stands_for="mkqa",
+    title="MKQA questions",
+    summary="Questions in 11 languages, each to be matched with the same question among 6,758 in English.",
+    citation=(
+        "Shayne Longpre, Yi Lu, Joachim Daiber. MKQA: A Linguistically Diverse Benchmark for Multilingual Open Domain "
+        "Question Answering. TACL 9, 2021. Selection: Akari Asai et al. MIA 2022 Shared Task. MIA, 2022."
+    ),
+    licence="CC BY-SA 3.0",
+    parts=table(_QUESTIONS, folders=True),
+    rules=Rules(("RR@10", "accuracy", "R@100"), "list", similarity="dot"),
+    leg=english_pool,
+    average=("Avg. (11)", "unweighted mean over the 11 languages"),
+)
+
+
+@hookimpl
+def bench_suites() -> Iterable[Suite]:
+    """Bring it."""
+    return (QUESTIONS.suite(),)

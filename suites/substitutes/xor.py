@@ -1,0 +1,102 @@
+"""Substitutes for XOR-Retrieve: questions in many languages over one pool of English passages.
+
+Protocols and counts: the cards (`suites/cards/xor-mlqa-en.md`, `suites/cards/xor-afriqa-en.md`). The files lie in
+BEIR's layout, all languages together, e.g. `xor-mlqa-en/queries.jsonl`. Answers (R@2kt, R@5kt) and passages (RR@100)
+judge the same questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bench.data import beir, beir_answers
+from bench.hookspecs import hookimpl
+from bench.types import Corpus, Leg, Suite
+from suites.substitutes.common import Part, Place, Rules, Substitute, table
+
+RULES = Rules(("R@2kt", "R@5kt", "RR@100"), "list", official=("xor",))
+UPPER = "english"
+"""The task that asks all questions in English, for an upper bound; no member of the average."""
+
+# Task, documents, then judged queries / judgements of test, dev and train; counted in the files.
+_MLQA = """
+ar 11530 517/517 - -
+de 11530 512/512 - -
+es 11530 500/500 - -
+hi 11530 507/507 - -
+vi 11530 511/511 - -
+zh 11530 504/504 - -
+"""
+_AFRIQA = """
+bem 15908 281/281 196/196 202/202
+hau 15908 272/272 204/204 195/195
+ibo 15908 408/408 299/299 299/299
+kin 15908 342/342 224/224 208/208
+swa 15908 262/262 -       -
+twi 15908 439/439 286/286 296/296
+yor 15908 203/203 -       211/211
+zul 15908 310/310 230/230 229/229
+"""
+
+
+def one_language(place: Place) -> Leg:
+    """Ask the questions of the part's language as they are, or all of them in English."""
+    part, name = place.part, place.identity
+    english = part.name == UPPER
+    asked = beir_answers.Part(place.split, "" if english else part.language, english)
+    return Leg(
+        "",
+        beir_answers.queries(place.folder, asked, name),
+        beir_answers.qrels(place.folder, asked, name),
+        Corpus(place.suite, beir.corpus(place.folder, place.suite), "en", part.documents),
+        part.language,
+        place.counts,
+        answers=beir_answers.answers(place.folder, asked, name),
+    )
+
+
+def _with_upper(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Add the task that asks all test questions in English."""
+    queries = sum(part.counts["test"][0] for part in parts)
+    upper = replace(parts[0], name=UPPER, language="en", counts={"test": (queries, queries)}, averaged=False)
+    return (*parts, upper)
+
+
+MLQA = Substitute(
+    name="xor-mlqa-en",
+    stands_for="xor-retrieve",
+    title="XOR over MLQA",
+    summary="MLQA's questions in 6 languages, answered from 11,530 English Wikipedia passages.",
+    citation=(
+        "Patrick Lewis, Barlas Oğuz, Ruty Rinott, Sebastian Riedel, Holger Schwenk. MLQA: Evaluating Cross-lingual "
+        "Extractive Question Answering. ACL, 2020."
+    ),
+    licence="CC BY-SA",
+    parts=_with_upper(table(_MLQA, folders=False)),
+    rules=RULES,
+    leg=one_language,
+    average=("Avg. (6)", "unweighted mean over the 6 languages; the questions in English are no part of it"),
+)
+
+AFRIQA = Substitute(
+    name="xor-afriqa-en",
+    stands_for="xor-retrieve",
+    title="XOR over AfriQA",
+    summary="AfriQA's questions in 8 African languages, answered from 15,908 English Wikipedia passages.",
+    citation=(
+        "Odunayo Ogundepo et al. AfriQA: Cross-lingual Open-Retrieval Question Answering for African Languages. "
+        "Findings of EMNLP, 2023."
+    ),
+    licence="CC BY 4.0 (questions), CC BY-SA (passages)",
+    parts=_with_upper(table(_AFRIQA, folders=False)),
+    rules=RULES,
+    leg=one_language,
+    average=("Avg. (8)", "unweighted mean over the 8 languages; the questions in English are no part of it"),
+)
+
+
+@hookimpl
+def bench_suites() -> Iterable[Suite]:
+    """Bring both."""
+    return (MLQA.suite(), AFRIQA.suite())

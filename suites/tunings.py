@@ -1,0 +1,168 @@
+"""How encoders are tuned before a test: the papers' recipes, the same for every method.
+
+A suite puts recipes under its settings: `english` (transfer from English pairs), `multilingual` (which goes on from
+`english`) and `few-shot`. On mini data the pairs are the embedded world's, whatever the recipe is called. Released
+files are looked for under the folder of data: `nq/biencoder-nq-train.json[.gz]`, `squad/train-v1.1.json`,
+`xor-retrieve/xor_train_dpr.json` (the official baseline's file in DPR's form), `mewsli-x/wikipedia_pairs-train.jsonl`;
+MS MARCO comes through ir_datasets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from bench.data import official
+from bench.data.pairs import dpr, from_leg, joined, mewslix, of, of_dataset, squad, without
+from bench.data.pairs.leaks import TABLE
+from bench.errors import UsageError
+from bench.types import DataRequest, FineTuning, Leg, Source, TrainingPair
+
+Pairs = Callable[[DataRequest], Source[TrainingPair]]
+Recipes = Mapping[str, Mapping[str, tuple[FineTuning, ...]]]
+ENGLISH, MULTILINGUAL, FEW_SHOT = "english", "multilingual", "few-shot"
+
+# Printed settings by key of `tune.*`. What a paper leaves open stays as it is by default.
+_DPR = {"clip": 2.0, "weight_decay": 0.0, "warm_up_steps": 1237, "tied": False, "query_tokens": 256}
+_DPR |= {"passage_tokens": 256, "hard_negatives": 1}
+CCP_NQ = {**_DPR, "epochs": 20.0, "pairs": 48, "learning_rate": 1e-5, "pooling": "cls", "selection": "dev-loss"}
+MSM_NQ = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 2e-5, "pooling": "mean"}
+MSM_NQ |= {"selection": "dev-rank", "select_from": 0.75}
+MSM_MARCO = {**_DPR, "epochs": 3.0, "pairs": 64, "learning_rate": 2e-5, "pooling": "cls", "selection": "last"}
+MSM_MRTYDI = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 1e-5, "pooling": "cls", "selection": "last"}
+MSM_XOR = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 2e-5, "pooling": "mean", "selection": "last"}
+_CONTRIEVER = {"learning_rate": 1e-5, "pairs": 1024, "temperature": 0.05, "pooling": "mean", "tied": True}
+CONTRIEVER_MARCO = {**_CONTRIEVER, "steps": 20_000, "optimiser": "asam", "hard_negatives": 1, "hard_share": 0.1}
+MCONTRIEVER_MARCO = {**_CONTRIEVER, "steps": 20_000, "warm_up_steps": 1000, "hard_negatives": 1, "hard_share": 0.1}
+MCONTRIEVER_MRTYDI = {**MCONTRIEVER_MARCO, "mine": "self"}
+CONTRIEVER_FEW = {**_CONTRIEVER, "pairs": 256, "epochs": 500.0, "evaluate_every": 100, "selection": "dev-loss"}
+CONTRIEVER_FEW |= {"patience": 10, "hard_negatives": 0}
+_XTREME_R = {"loss": "xtreme-r", "pooling": "pooler", "warm_up": 0.0, "weight_decay": 0.0, "tied": True}
+_XTREME_R |= {"learning_rate": 2e-5, "hard_negatives": 0, "accumulate": 4, "question_mark": False}
+XTREME_LAREQA = {**_XTREME_R, "epochs": 3.0, "pairs": 4, "query_tokens": 96, "passage_tokens": 256}
+XTREME_MEWSLI = {**_XTREME_R, "epochs": 2.0, "pairs": 16, "query_tokens": 64, "passage_tokens": 64, "titles": False}
+
+
+def nq(request: DataRequest) -> Source[TrainingPair]:
+    """Natural Questions in DPR's form."""
+    place = official.folder(request, "nq")
+    names = ("biencoder-nq-train.json", "biencoder-nq-train.json.gz")
+    url = "https://dl.fbaipublicfiles.com/dpr/data/retriever/biencoder-nq-train.json.gz"
+    return dpr.pairs(_file(place, names, f"58,880 questions with passages; fetch {url}"), "nq")
+
+
+def msmarco(request: DataRequest) -> Source[TrainingPair]:  # noqa: ARG001 (all recipes ask alike)
+    """MS MARCO's training queries with their judged passages, through ir_datasets."""
+    return of_dataset()
+
+
+def squad_sentences(request: DataRequest) -> Source[TrainingPair]:
+    """SQuAD 1.1: a question and the sentence that answers it, with its paragraph."""
+    place = official.folder(request, "squad")
+    url = "https://rajpurkar.github.io/SQuAD-explorer/dataset/train-v1.1.json"
+    names = ("train-v1.1.json", "train-v1.1.json.gz")
+    return squad.pairs(_file(place, names, f"87,599 questions; fetch {url}"), "squad")
+
+
+def xor_train(request: DataRequest) -> Source[TrainingPair]:
+    """XOR-Retrieve's training questions with passages, as its official baseline has them in DPR's form."""
+    place = official.folder(request, "xor-retrieve")
+    what = "15,250 questions with passages in DPR's form, which the README of XOR QA's baselines links to"
+    return dpr.pairs(_file(place, ("xor_train_dpr.json", "xor_train_dpr.json.gz"), what), "xor-train", "")
+
+
+def wikipedia_pairs(request: DataRequest) -> Source[TrainingPair]:
+    """Mewsli-X's English mentions in Wikipedia with the entities that they link to."""
+    place = official.folder(request, "mewsli-x")
+    names = ("wikipedia_pairs-train.jsonl", "wikipedia_pairs-train.jsonl.gz")
+    return mewslix.pairs(_file(place, names, "167,719 mentions; `bench data fetch mewsli-x`"), "wikipedia-pairs")
+
+
+def supervised(request: DataRequest) -> Source[TrainingPair]:
+    """English questions with passages of Wikipedia and PubMed, as the data kit lays them out."""
+    folder = official.folder(request, "supervised") / "en"
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: found no such folder, expected English pairs (.jsonl); or --set tune.data=FILE")
+    return unleaked(of(str(folder), "en"), request)
+
+
+def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> Pairs:
+    """Make pairs of a task's training questions, several legs put together.
+
+    Args:
+        legs: request → legs by label.
+        name: of the pairs.
+    """
+    return partial(_of_legs, legs, name)
+
+
+def _of_legs(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str, request: DataRequest) -> Source[TrainingPair]:
+    """Join the pairs of legs, without questions that some test asks where the folder of data says which."""
+    parts = {label: from_leg(leg, f"{label} train") for label, leg in legs(request).items()}
+    return unleaked(joined(parts, name), request)
+
+
+def unleaked(source: Source[TrainingPair], request: DataRequest) -> Source[TrainingPair]:
+    """Leave out questions that the folder of data lists as some suite's test questions, where it has such a list."""
+    for root in official.roots(request.data_dir):
+        if (root / TABLE).is_file():
+            return without(source, root / TABLE)
+    return source
+
+
+def english(request: DataRequest, real: Pairs) -> Source[TrainingPair]:
+    """English pairs: the embedded world's on mini data, else the released ones."""
+    if request.data != "mini":
+        return real(request)
+    from bench import mini
+
+    return mini.english_pairs(mini.named(request.world))
+
+
+def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Source[TrainingPair]:
+    """Pairs in many languages: the embedded world's on mini data, else the released ones."""
+    if request.data != "mini":
+        return real(request)
+    from bench import mini
+
+    settings = mini.named(request.world)
+    return joined({f"mrtydi/{name}": mini.language_pairs(name, settings) for name in names}, "mini-languages")
+
+
+def tuning(name: str, real: Pairs, values: Mapping[str, object], source: str) -> FineTuning:
+    """Make a fine-tuning on English pairs."""
+    return FineTuning(name, partial(english, real=real), values, source)
+
+
+NQ = tuning("nq", nq, CCP_NQ, "CCP (IJCAI'22), released run-ccp.sh: NQ, 20 epochs, batch 48")
+NQ_MSM = tuning("nq", nq, MSM_NQ, "MSM (ICLR'23): NQ, 40 epochs, batch 128, chosen from epoch 30 by average rank")
+MARCO = tuning("msmarco", msmarco, MSM_MARCO, "MSM (ICLR'23), Table 1: MS MARCO, 3 epochs, batch 64")
+MARCO_CONTRIEVER = tuning("msmarco", msmarco, CONTRIEVER_MARCO, "Contriever (TMLR'22), section 4.2: MS MARCO, ASAM")
+MARCO_MCONTRIEVER = tuning("msmarco", msmarco, MCONTRIEVER_MARCO, "mContriever (TMLR'22): MS MARCO, 20,000 steps")
+SQUAD = tuning("squad", squad_sentences, XTREME_LAREQA, "XTREME-R's script for LAReQA, which MSM uses")
+WIKIPEDIA = tuning("wikipedia-pairs", wikipedia_pairs, XTREME_MEWSLI, "XTREME-R's script for Mewsli-X; MSM: batch 16")
+
+
+SUPERVISED = tuning("supervised-en", supervised, MSM_NQ, "ours: English pairs at hand, under MSM's settings for NQ")
+"""For substitutes, and for whoever has no NQ or MS MARCO."""
+
+
+def single(*recipes: FineTuning) -> dict[str, tuple[FineTuning, ...]]:
+    """Put recipes of one fine-tuning each under the names of their pairs."""
+    return {one.name: (one,) for one in recipes}
+
+
+def then(first: Mapping[str, tuple[FineTuning, ...]], last: FineTuning) -> dict[str, tuple[FineTuning, ...]]:
+    """Let every recipe go on with one more fine-tuning, under the same names."""
+    return {name: (*stages, last) for name, stages in first.items()}
+
+
+def _file(folder: Path, names: tuple[str, ...], what: str) -> Path:
+    """Find a file under one of its names. Raises `UsageError`."""
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise UsageError(
+        f"{folder / names[0]}: found no such file, expected {what}; or name pairs of your own: --set tune.data=FILE"
+    )

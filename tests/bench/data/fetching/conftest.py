@@ -1,0 +1,201 @@
+"""What tests of fetching share: a real local HTTP server that plays a script, and a fetch with little patience."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from bench.data import ledger
+from bench.data.fetch import fetch
+from bench.data.web import Client, Patience
+from bench.publications import Release
+
+DATA = bytes(range(256)) * 1200
+
+
+class Asked(NamedTuple):
+    """A request that came."""
+
+    path: str
+    headers: dict[str, str]
+
+
+@dataclass
+class Script:
+    """What a server says to each path, one answer after another (the last again and again), and what it was asked.
+
+    An answer is a dict of: `status` (200), `data`, `headers`, `ranges` (true: it knows them), `heeds` (true: `If-Range`
+    too), `length` (what it says, None for nothing), `upto` (bytes that it sends), `then` (called with the handler when
+    they are sent), `play` (called instead of all).
+    """
+
+    answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    asked: list[Asked] = field(default_factory=list)
+
+    def ranges(self) -> list[str]:
+        """The `Range` of every request, empty where it had none."""
+        return [one.headers.get("range", "") for one in self.asked]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Plays a script."""
+
+    protocol_version = "HTTP/1.1"
+    script: Script
+
+    def do_GET(self) -> None:
+        """Give the next answer of the path."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.script.asked.append(Asked(self.path, headers))
+        answers = self.script.answers[self.path.partition("?")[0]]
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if "play" in answer:
+            answer["play"](self)
+        else:
+            self.give(answer)
+            answer.get("then", lambda _: None)(self)
+
+    do_HEAD = do_GET  # noqa: N815 (the name that http.server calls)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep quiet."""
+
+    def head(self, status: int, headers: dict[str, str]) -> None:
+        """Send status and headers; the connection ends after the body."""
+        self.send_response(status)
+        for name, value in {**headers, "Connection": "close"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def give(self, answer: dict[str, Any]) -> None:
+        """Answer with a file, or with its rest."""
+        headers = answer.get("headers", {})
+        data = answer.get("data", b"" if answer.get("status", 200) != 200 else DATA)
+        first, status = self._first(answer, headers), answer.get("status", 200)
+        if first >= len(data) > 0:
+            self.head(416, {"Content-Range": f"bytes */{len(data)}", "Content-Length": "0"})
+            return
+        if first:
+            status, headers = 206, {**headers, "Content-Range": f"bytes {first}-{len(data) - 1}/{len(data)}"}
+        length = answer.get("length", len(data) - first)
+        self.head(status, headers | ({} if length is None else {"Content-Length": str(length)}))
+        if self.command == "HEAD":
+            return
+        self.wfile.write(data[first : answer.get("upto", len(data))])
+        self.wfile.flush()
+
+    def _first(self, answer: dict[str, Any], headers: dict[str, str]) -> int:
+        asked, only_if = self.headers.get("Range"), self.headers.get("If-Range")
+        known = only_if in (None, headers.get("ETag"), headers.get("Last-Modified")) or not answer.get("heeds", True)
+        return int(asked[6:-1]) if asked and known and answer.get("ranges", True) else 0
+
+
+Serve = Callable[..., str]
+
+
+@pytest.fixture
+def data() -> bytes:
+    """The file that the server has: 307,200 bytes, more than one block."""
+    return DATA
+
+
+@pytest.fixture
+def script() -> Script:
+    """What the server says."""
+    return Script()
+
+
+@pytest.fixture
+def serve(script: Script, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Start a server that plays the script, through a wrapper of its socket if one is given; return its port."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    running: list[tuple[ThreadingHTTPServer, threading.Thread]] = []
+
+    def start(wrap: Callable[[Any], Any] | None = None) -> str:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), type("Playing", (Handler,), {"script": script}))
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that leaves is part of the play
+        if wrap:
+            server.socket = wrap(server.socket)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        running.append((server, thread))
+        return str(server.server_address[1])
+
+    yield start
+    for server, thread in running:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def server(serve: Serve) -> str:
+    """The address of a server that plays the script."""
+    return f"http://127.0.0.1:{serve()}"
+
+
+class Ear:
+    """Remembers what it hears."""
+
+    def __init__(self) -> None:
+        """Have heard nothing."""
+        self.steps: list[tuple[int, int | None]] = []
+        self.said: list[str] = []
+
+    def at(self, done: int, total: int | None) -> None:
+        """Remember a step."""
+        self.steps.append((done, total))
+
+    def notice(self, sentence: str) -> None:
+        """Remember a sentence."""
+        self.said.append(sentence)
+
+
+@dataclass
+class Attempt:
+    """A fetch of `suite/file.bin` with little patience; its sha256 was published unless something else is said.
+
+    Args:
+        root: the folder of data.
+        waits: seconds that were waited.
+        ear: what was heard.
+    """
+
+    root: Path
+    waits: list[float] = field(default_factory=list)
+    ear: Ear = field(default_factory=Ear)
+
+    def __call__(self, *urls: str, patience: dict[str, Any] | None = None, **about: Any) -> ledger.Record:
+        """Fetch."""
+        known = {"path": "suite/file.bin", "licence": "CC0", "sha256": hashlib.sha256(DATA).hexdigest(), **about}
+        given = {"connect": 2.0, "read": 0.3, "attempts": 3, "sleep": self.waits.append, **(patience or {})}
+        with Client(Patience(**given)) as client:
+            return fetch(Release(urls=urls, **known), self.root, client, self.ear)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Every file but our own notes, by its path."""
+        found = (path for path in self.root.rglob("*") if path.is_file())
+        named = {path.relative_to(self.root).as_posix(): path for path in found}
+        return {name: path.read_bytes() for name, path in named.items() if not name.startswith(ledger.FOLDER)}
+
+    def remove(self) -> None:
+        """Take the file away again."""
+        (self.root / "suite/file.bin").unlink()
+
+    def another(self) -> Attempt:
+        """One more into the same folder."""
+        return Attempt(self.root)
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Attempt:
+    """Fetch into a folder of data of the test's own."""
+    return Attempt(tmp_path / "data")

@@ -1,0 +1,314 @@
+"""What is there of official files: where they are looked for, and what a suite may say of them. No network."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data import ledger, official
+from bench.data.cache import cache_folder, data_cache
+from bench.data.holdings import Holding, asked_tasks, examine, holdings, releases, unread, untouched
+from bench.data.obtain import obtain
+from bench.errors import DataError, PluginError, UsageError
+from bench.publications import Release
+from bench.types import Corpus, DataRequest, Leg, Source, Suite, Task
+
+TEXT = b"official\n"
+SHA256 = hashlib.sha256(TEXT).hexdigest()
+PLAIN = Release("toy/a.txt", ("https://example.org/a.txt",), "CC0", len(TEXT), SHA256, tasks=("a",))
+PACKED = Release("toy/b.zip", ("https://example.org/b.zip",), "CC0", tasks=("b",), unpack="toy")
+READ = {"a": "a.txt", "b": "b/inside.txt", "group/c": "a.txt"}
+"""Task → the file that it reads."""
+
+
+def make_suite(*listed: Release, **others: Any) -> Suite:
+    """A suite whose tasks read one file each, and which lists these files."""
+
+    def load(name: str, request: DataRequest) -> Task:
+        path = official.folder(request, "toy") / READ[name]
+        if not path.is_file():
+            raise UsageError(f"{path}: found no such file")
+        nothing: Source[Any] = Source("toy", "toy/1", (path,), lambda: iter(()))
+        return Task(f"toy/{name}", "official", (Leg("", nothing, nothing, Corpus("toy", nothing)),), ("RR@10",))
+
+    given: dict[str, Any] = {
+        "name": "toy",
+        "version": "1",
+        "title": "Toy",
+        "summary": "A toy.",
+        "citation": "None.",
+        "licence": "CC0",
+        "settings": ("unsupervised",),
+        "data": ("official",),
+        "task_names": lambda _: tuple(READ),
+        "load": load,
+        "folder": None,
+        "macros": (),
+        "primary": "RR@10",
+        "card": lambda: "",
+        "releases": lambda: listed,
+    }
+    return Suite(**{**given, **others})
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of data, and a cache that is empty."""
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "data" / "toy").mkdir(parents=True)
+    return tmp_path / "data"
+
+
+def states(found: tuple[Holding, ...]) -> dict[str, str]:
+    """State by path."""
+    return {one.release.path: one.state for one in found}
+
+
+def pack(root: Path) -> Path:
+    """Write the archive."""
+    with zipfile.ZipFile(root / PACKED.path, "w") as archive:
+        archive.writestr("b/inside.txt", TEXT)
+    return root / PACKED.path
+
+
+def test_the_cache_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable of ours before all; relative places of XDG's are ignored, as its specification has it."""
+    monkeypatch.setenv("HOME", "/home/me")
+    found = {
+        (platform, tuple(given.items())): cache_folder(given, platform)
+        for platform, given in (
+            ("linux", {}),
+            ("linux", {"XDG_CACHE_HOME": "/var/x"}),
+            ("linux", {"XDG_CACHE_HOME": "x"}),
+            ("darwin", {"XDG_CACHE_HOME": "/var/x"}),
+            ("linux", {"BENCH_CACHE": "~/mine", "XDG_CACHE_HOME": "/var/x"}),
+        )
+    }
+    expected = [".cache/retrieval-bench", None, ".cache/retrieval-bench", "Library/Caches/retrieval-bench", "mine"]
+    assert [*found.values()] == [
+        Path("/home/me") / part if part else Path("/var/x/retrieval-bench") for part in expected
+    ]
+    assert cache_folder({"LOCALAPPDATA": "/w"}, "win32") == Path("/w/retrieval-bench/cache")
+
+
+def test_one_folder_of_data_for_one_suite(root: Path) -> None:
+    """The folder of data where it has the suite, else the cache; both missing is told with what fetches it."""
+    own, cached = root / "toy", data_cache() / "toy"
+    cached.mkdir(parents=True)
+    assert official.folder(DataRequest("official", root), "toy") == own
+    assert official.folder(DataRequest("official"), "toy") == cached
+    own.rmdir()
+    assert official.folder(DataRequest("official", root), "toy") == cached
+    cached.rmdir()
+    for request in (DataRequest("official", root), DataRequest("official")):
+        with pytest.raises(UsageError, match=r"`bench data fetch toy` fetches what may be fetched"):
+            official.folder(request, "toy")
+    with pytest.raises(UsageError, match=r"nowhere: found no such folder, expected the folder of data"):
+        official.folder(DataRequest("official", root / "nowhere"), "toy")
+
+
+FAULTS = [
+    ({"path": "a.txt"}, "a path that is not FOLDER/FILE"),
+    ({"path": "/toy/a.txt"}, "a path that is not FOLDER/FILE"),
+    ({"path": "toy/../../a.txt"}, "a path that is not FOLDER/FILE"),
+    ({"path": "toy//a.txt"}, "a path that is not FOLDER/FILE"),
+    ({"path": ".bench-data/a.txt"}, "a path that is not FOLDER/FILE"),
+    ({"unpack": "../toy"}, "the folder '../toy' to unpack into"),
+    ({"unpack": "."}, "the folder '.' to unpack into"),
+    ({"sha256": "abc"}, "the sha256 'abc'"),
+    ({"md5": "z" * 32}, "the md5 'zzzz"),
+    ({"size": -1}, "a size of -1"),
+    ({"urls": ()}, "neither addresses nor instructions"),
+]
+
+
+@pytest.mark.parametrize(("change", "fault"), FAULTS)
+def test_what_a_suite_may_not_say(change: dict[str, Any], fault: str) -> None:
+    """A path that leads out of the folder of data, a checksum that is none, no way to get it."""
+    with pytest.raises(PluginError, match="mend its releases") as caught:
+        releases(make_suite(replace(PLAIN, **change)))
+    assert fault in str(caught.value)
+
+
+def test_no_file_twice() -> None:
+    """Two files of one path cannot both be right."""
+    with pytest.raises(PluginError, match=r"lists 'toy/a\.txt' twice"):
+        releases(make_suite(PLAIN, PACKED, PLAIN))
+    assert releases(make_suite(releases=None)) == ()
+
+
+def test_tasks_as_they_are_typed() -> None:
+    """With and without prefix, a group, dev questions where there are some; the unknown is refused."""
+    suite = make_suite(PLAIN)
+    assert asked_tasks(suite, []) == ("a", "b", "group/c")
+    assert asked_tasks(suite, ["toy/b", "group", "b"]) == ("b", "group/c")
+    for name in ("d", "a@dev"):
+        with pytest.raises(UsageError, match=f"no task of toy '{name}'"):
+            asked_tasks(suite, [name])
+    with_dev = make_suite(PLAIN, dev=suite.load, dev_names=lambda _: ("a",))
+    assert asked_tasks(with_dev, ["a@dev", "toy/a"]) == ("a@dev", "a")
+    with pytest.raises(UsageError, match="no official data"):
+        asked_tasks(make_suite(PLAIN, data=("mini",)), [])
+
+
+def test_files_that_tasks_need(root: Path) -> None:
+    """A file of a group is needed by every task of it; one that names no task by all."""
+    listed = (PLAIN, replace(PACKED, tasks=("group",)), Release("toy/all.txt", ("https://example.org/x",), "CC0"))
+    suite = make_suite(*listed)
+    assert list(states(holdings(suite, [root], ("group/c",)))) == ["toy/b.zip", "toy/all.txt"]
+    assert list(states(holdings(suite, [root], ("a@dev",)))) == ["toy/a.txt", "toy/all.txt"]
+    assert len(holdings(suite, [root])) == 3
+
+
+def test_a_plain_file(root: Path) -> None:
+    """Missing, begun, of the wrong size, of the right one; its compressed form laid out plain."""
+    suite = make_suite(PLAIN, Release("toy/t.tsv.gz", ("https://example.org/t",), "CC0"))
+    assert states(holdings(suite, [root])) == {"toy/a.txt": "missing", "toy/t.tsv.gz": "missing"}
+    (root / "toy/.a.txt.part").write_bytes(b"off")
+    (root / "toy/t.tsv").write_bytes(b"x")
+    found = holdings(suite, [root])
+    assert states(found) == {"toy/a.txt": "partial", "toy/t.tsv.gz": "present"}
+    assert found[0].size == 3
+    (root / "toy/a.txt").write_bytes(b"short")
+    (one, _) = holdings(suite, [root])
+    assert (one.state, one.reason, one.basis) == ("damaged", "5 bytes, expected 9", "size")
+    (root / "toy/a.txt").write_bytes(TEXT)
+    (one, _) = holdings(suite, [root])
+    assert (one.state, one.complete, one.path) == ("present", True, root / "toy/a.txt")
+
+
+def test_an_archive_that_was_laid_out_by_hand(root: Path) -> None:
+    """Its tasks load without it, so nobody misses it; a cache beside does not count."""
+    suite = make_suite(PACKED)
+    assert states(holdings(suite, [root])) == {"toy/b.zip": "missing"}
+    inside = root / "toy/b/inside.txt"
+    inside.parent.mkdir()
+    inside.write_bytes(TEXT)
+    (one,) = holdings(suite, [root])
+    assert (one.state, one.reason) == ("present", "its files are there, unpacked")
+    assert states(holdings(suite, [root.parent / "other"])) == {"toy/b.zip": "missing"}
+    pack(root)
+    assert states(holdings(suite, [root])) == {"toy/b.zip": "present"}
+    inside.unlink()
+    (one,) = holdings(suite, [root])
+    assert (one.state, one.local, one.by_hand) == ("packed", True, False)
+
+
+def test_dev_questions_count_too(root: Path) -> None:
+    """An archive laid out without them is missed."""
+    inside = root / "toy/b/inside.txt"
+    inside.parent.mkdir()
+    inside.write_bytes(TEXT)
+    plain = make_suite(PACKED)
+
+    def dev(name: str, request: DataRequest) -> Task:
+        raise UsageError("found no dev questions")
+
+    assert states(holdings(plain, [root])) == {"toy/b.zip": "present"}
+    assert states(holdings(make_suite(PACKED, dev=dev), [root])) == {"toy/b.zip": "missing"}
+    other = make_suite(PACKED, dev=dev, dev_names=lambda _: ("a",))
+    assert states(holdings(other, [root])) == {"toy/b.zip": "present"}
+
+
+def test_the_first_folder_that_has_the_suite_is_looked_into(root: Path) -> None:
+    """As a run does it; where none has, the first is where it would be fetched to."""
+    other = root.parent / "other"
+    (other / "toy").mkdir(parents=True)
+    (other / "toy/a.txt").write_bytes(TEXT)
+    suite = make_suite(PLAIN)
+    assert [one.root for one in holdings(suite, [root, other])] == [root]
+    (root / "toy").rmdir()
+    assert [(one.root, one.state) for one in holdings(suite, [root, other])] == [(other, "present")]
+    assert [one.root for one in holdings(suite, [root, root.parent / "none"])] == [root]
+
+
+def test_examining(root: Path) -> None:
+    """Published checksums decide; every byte is counted; what nobody published is not held against anything."""
+    heard: list[int] = []
+    (root / "toy/a.txt").write_bytes(TEXT)
+    (one,) = holdings(make_suite(PLAIN), [root])
+    assert unread(one) == len(TEXT)
+    found = examine(one, heard.append)
+    assert (found.state, found.basis, sum(heard)) == ("present", "sha256", len(TEXT))
+    (root / "toy/a.txt").write_bytes(TEXT[::-1])
+    (one,) = holdings(make_suite(replace(PLAIN, md5="0" * 32)), [root])
+    found = examine(one)
+    other = hashlib.sha256(TEXT[::-1]).hexdigest()
+    assert (found.state, found.basis, found.local) == ("damaged", "sha256", False)
+    assert found.reason == f"sha256 {other}, expected {SHA256}"
+    (one,) = holdings(make_suite(replace(PLAIN, sha256="", size=None)), [root])
+    assert (examine(one).state, examine(one).basis) == ("present", "")
+
+
+def test_unpacking_without_a_network(root: Path) -> None:
+    """An archive that lies there is unpacked and remembered; what is written to since is seen and mended."""
+    archive, suite = pack(root), make_suite(PACKED)
+    (one,) = holdings(suite, [root])
+    done = obtain(one, None)
+    assert (done.state, done.size) == ("present", len(TEXT))
+    inside = root / "toy/b/inside.txt"
+    assert inside.read_bytes() == TEXT
+    record = ledger.recall(root, PACKED.path)
+    assert record is not None
+    assert (record.source, record.folder, record.sha256) == (
+        "",
+        "toy",
+        hashlib.sha256(archive.read_bytes()).hexdigest(),
+    )
+    assert untouched(done)
+    inside.write_bytes(TEXT[::-1])
+    (one,) = holdings(suite, [root])
+    assert (one.state, untouched(one)) == ("present", False)
+    found = examine(one)
+    assert (found.state, found.basis, found.local) == ("damaged", "sha256 when unpacked", True)
+    assert obtain(found, None).complete
+    assert inside.read_bytes() == TEXT
+    archive.unlink()
+    (one,) = holdings(suite, [root])
+    assert (examine(one).state, examine(one).basis) == ("present", "sha256 when unpacked")
+    inside.unlink()
+    (one,) = holdings(suite, [root])
+    assert (one.state, one.local, obtain(one, None).state) == ("damaged", False, "damaged")
+
+
+def test_an_archive_that_does_harm_is_not_unpacked(root: Path) -> None:
+    """It stays as it is, and nothing is remembered of it."""
+    with zipfile.ZipFile(root / PACKED.path, "w") as archive:
+        archive.writestr("../outside.txt", TEXT)
+    (one,) = holdings(make_suite(PACKED), [root])
+    with pytest.raises(DataError, match="nothing of it was unpacked"):
+        obtain(one, None)
+    assert ledger.recall(root, PACKED.path) is None
+    assert sorted(path.name for path in (root / "toy").iterdir()) == ["b.zip"]
+
+
+DAMAGES: list[Callable[[bytes], bytes]] = [lambda raw: raw[:-5], lambda raw: raw.replace(b"toy", b"tay"), lambda _: b""]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_record_is_as_good_as_none(root: Path, damage: Callable[[bytes], bytes]) -> None:
+    """Then the archive is unpacked again."""
+    pack(root)
+    obtain(holdings(make_suite(PACKED), [root])[0], None)
+    (root / "toy/b/inside.txt").unlink()
+    note = ledger.record_file(root, PACKED.path)
+    note.write_bytes(damage(note.read_bytes()))
+    (one,) = holdings(make_suite(PACKED), [root])
+    assert (ledger.recall(root, PACKED.path), one.state) == (None, "packed")
+    assert obtain(one, None).complete
+
+
+def test_looking_imports_no_network() -> None:
+    """`bench data list` has no use for it."""
+    heavy = "{'requests', 'urllib3', 'torch', 'zipfile', 'tarfile'}"
+    code = f"import sys, bench.data.holdings, bench.data.official; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,178 @@
+"""JSON arrays element by element: whatever the blocks, the same values; what is broken is told with its line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import tarfile
+import tracemalloc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data import text
+from bench.data.archive import Member
+from bench.data.pairs import arrays
+from bench.data.pairs.arrays import elements, head
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+VALUES: list[Any] = [
+    {"a": 'quoted "x" \\ [1, {"b": 2}', "c": [1.5, -2e3, None, True]},
+    {"d": "über 東京 😀 \u2028", "e": {}},
+    [],
+    {"deep": [[[{"x": "]}"}]]]},
+    {"long": "x" * 3000},
+]
+
+
+def _random(seed: int) -> Any:
+    """Make up a nested value."""
+    draws = random.Random(seed)
+
+    def value(depth: int) -> Any:
+        kind = draws.randrange(7 if depth < 4 else 5)
+        if kind == 5:
+            return [value(depth + 1) for _ in range(draws.randrange(4))]
+        if kind == 6:
+            return {
+                "".join(draws.choices('ab"\\{}[],: \né😀', k=3)): value(depth + 1) for _ in range(draws.randrange(4))
+            }
+        return [None, True, draws.uniform(-1e9, 1e9), "".join(draws.choices('xy"\\{}[],\n\u00e9😀', k=20)), -0.5][kind]
+
+    return {"value": value(0)}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_values(put: Put, indent: int | None, ascii_only: bool, name: str) -> None:
+    """All values come, numbered, indented or on one line, packed or not."""
+    data = json.dumps(VALUES, indent=indent, ensure_ascii=ascii_only).encode()
+    path = put(name, gzip.compress(data) if name.endswith(".gz") else data)
+    assert list(elements(path)) == list(enumerate(VALUES, start=1))
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1000])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_values_are_the_same_wherever_a_block_ends(
+    put: Put, monkeypatch: pytest.MonkeyPatch, block: int, ascii_only: bool
+) -> None:
+    """No cut hurts: not in an escape, a number, a literal, a character, or between elements."""
+    made = [*VALUES, *map(_random, range(40))]
+    path = put("a.json", json.dumps(made, ensure_ascii=ascii_only, indent=1))
+
+    def small(file: Path) -> Iterable[bytes]:
+        data = file.read_bytes()
+        return (data[at : at + block] for at in range(0, len(data), block))
+
+    monkeypatch.setattr(arrays, "blocks", small)
+    monkeypatch.setattr(arrays, "_AHEAD", 1)
+    assert [value for _, value in elements(path)] == made
+
+
+def test_an_array_under_a_key(put: Put) -> None:
+    """What stands around it is passed over, the same key deeper inside too."""
+    path = put("a.json", '\ufeff {"version": {"data": [0]}, "data": [{"x": 1}, {"x": 2}], "more": [3], "data": [4]}\n')
+    assert list(elements(path, "data")) == [(1, {"x": 1}), (2, {"x": 2})]
+    assert list(elements(put("b.json", '{"data": []}'), "data")) == []
+
+
+def test_in_an_archive(put: Put, tmp_path: Path) -> None:
+    """A file of an archive is read as it is."""
+    path = put("a.json", json.dumps(VALUES))
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        archive.add(path, "in/a.json")
+    assert [value for _, value in elements(Member(tmp_path / "a.tar.gz", "in/a.json"))] == VALUES
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "message"),
+    [
+        ('{"a": 1}', "", "a.json:1: found '{\"a\": 1}', expected a list"),
+        ("\n \n", "", "a.json:3: found the end of the file, expected a list"),
+        ('[{"a": 1},\n {"b": 2}', "", "a.json:2: found the end of the file, expected a comma or the end of the list"),
+        ('[{"a": 1}\n {"b": 2}]', "", "a.json:2: found '{\"b\": 2}]', expected a comma or the end of the list"),
+        (
+            '[{"a": 1},\n {"b" 2}]',
+            "",
+            "a.json:2: found no JSON (Expecting ':' delimiter), expected a JSON value that is whole",
+        ),
+        (
+            '[{"a": 1},\n {"b": "x',
+            "",
+            "a.json:2: found no JSON (Unterminated string starting at), expected a JSON value that is whole",
+        ),
+        ("[1]\n]", "", "a.json:2: found ']' behind the end of the JSON, expected nothing more"),
+        ('{"a": [1]}', "data", 'a.json:1: found no "data", expected an object with a list under "data"'),
+        ('{"data": 3}', "data", "a.json:1: found '3}', expected a list"),
+        ("[" * 100_000, "", "a.json:1: found JSON that cannot be read (maximum recursion depth exceeded"),
+    ],
+)
+def test_broken_json(put: Put, told: Told, content: str, key: str, message: str) -> None:
+    """The reading ends there, with the line."""
+    assert message in told(elements(put("a.json", content), key))[0]
+
+
+def test_a_broken_element_is_not_looked_for_to_the_end_of_the_file(
+    put: Put, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JSON that can never become whole ends the reading at once, however much follows."""
+    path = put("a.json", '[{"a": wrong}, ' + '{"b": 1}, ' * 400_000 + "{}]")
+    read: list[int] = []
+    real = text.blocks
+
+    def counted(file: Path) -> Iterable[bytes]:
+        for block in real(file):
+            read.append(len(block))
+            yield block
+
+    monkeypatch.setattr(arrays, "blocks", counted)
+    assert "no JSON (Expecting value)" in told(elements(path))[0]
+    assert sum(read) < 0.5 * path.stat().st_size
+
+
+def test_files_that_cannot_be_read(put: Put, told: Told, tmp_path: Path) -> None:
+    """As told for every text file: not there, another kind, cut off, not UTF-8 (with its line)."""
+    assert "found no such file, expected a file" in told(elements(tmp_path / "none.json"))[0]
+    whole = gzip.compress(json.dumps(VALUES).encode())
+    assert "found a gzip stream, expected plain text" in told(elements(put("a.json", whole)))[0]
+    assert "found a truncated gzip stream" in told(elements(put("b.json.gz", whole[:-9])))[0]
+    path = put("c.json", b'[{"a": "\xc3\xbc"},\n{"b": "\xe4"}]')
+    assert f"{path}:2: found byte 0xe4, which is not UTF-8, expected UTF-8 text" in told(elements(path))[0]
+    path = put("d.json", b'[{"a":\n "\xc3')
+    assert f"{path}:2: found byte 0xc3, which is not UTF-8" in told(elements(path))[0]
+
+
+def test_an_element_without_end(put: Put, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded: an element is not gathered for ever."""
+    monkeypatch.setattr(arrays, "_LONGEST", 1 << 16)
+    path = put("a.json", '[{"a": "' + "x" * 5_000_000 + '"}]')
+    assert told(elements(path)) == [f"{path}:1: found an element of more than 65,536 characters, expected its end"]
+
+
+def test_memory_does_not_grow_with_the_file(put: Put) -> None:
+    """Four times as many elements take no more memory."""
+    element = json.dumps({"text": "word " * 200, "list": list(range(50))})
+
+    def peak(count: int) -> int:
+        path = put(f"{count}.json", f"[{', '.join([element] * count)}]")
+        tracemalloc.start()
+        try:
+            assert sum(1 for _ in elements(path)) == count
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    small, large = peak(4_000), peak(16_000)
+    assert large < 1.2 * small
+    assert large < 0.6 * 16_000 * len(element)
+
+
+def test_head(put: Put) -> None:
+    """The beginning, from the first character that is not blank."""
+    assert head(put("a.json", ' \n [ {"a": 1}]')) == '[ {"a": 1}]'

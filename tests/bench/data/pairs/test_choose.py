@@ -1,0 +1,124 @@
+"""Pairs of the user's by name: what reads a file is told by its ending and its beginning."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data.pairs import describe, of
+from bench.errors import UsageError
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+DPR = {"question": "what?", "answers": [], "positive_ctxs": [{"title": "T", "text": "this"}]}
+CONTEXT = "It is this. And that."
+SQUAD = {
+    "version": "2.0",
+    "data": [
+        {
+            "title": "x",
+            "paragraphs": [
+                {
+                    "context": CONTEXT,
+                    "qas": [{"id": "1", "question": "what?", "answers": [{"text": "this", "answer_start": 6}]}],
+                }
+            ],
+        }
+    ],
+}
+ROW = {"query": "what?", "positive": "this", "note": 'a "data": [ and "paragraphs": [ in a text'}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "positive", "language"),
+    [
+        ("p.tsv", "what?\tthis\n", "this", ""),
+        ("en/p.tsv", "what?\tthis\n", "this", "en"),
+        ("sw/p.jsonl", json.dumps(ROW), "this", "sw"),
+        ("p.ndjson", json.dumps(ROW), "this", ""),
+        ("p.json", json.dumps(ROW) + "\n" + json.dumps(ROW), "this", ""),
+        ("p.json", json.dumps([DPR]), "this", "en"),
+        ("de/p.json", json.dumps([DPR], indent=2), "this", "de"),
+        ("p.json", json.dumps(SQUAD), f"It is this.{CONTEXT}", "en"),
+        ("p.json", json.dumps(SQUAD, indent=4), f"It is this.{CONTEXT}", "en"),
+        ("P.JSON", json.dumps([DPR]), "this", "en"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_files(put: Put, name: str, content: str, positive: str, language: str, packed: bool) -> None:
+    """Each form, packed or not; a folder of two letters tells the language, and so may the user."""
+    path = put(f"{name}.gz", gzip.compress(content.encode())) if packed else put(name, content)
+    source = of(str(path))
+    first = next(iter(source.read()))
+    assert (first.query.text, first.positives[0].text, first.query.language) == ("what?", positive, language)
+    assert first.source == path.name
+    told = of(str(path), "ko")
+    assert next(iter(told.read())).query.language == "ko"
+    assert told.reader != source.reader
+    assert next(iter(pickle.loads(pickle.dumps(source)).read())) == first  # noqa: S301 (our own bytes)
+
+
+def test_faults_are_those_of_the_form(put: Put, told: Told) -> None:
+    """A .json file that turns out to be of some form is refused in its words."""
+    path = put("p.json", json.dumps([{**DPR, "question": ""}]))
+    assert told(of(str(path)).read()) == [f"{path}, record:1: found an empty query, expected the query's text"]
+    path = put("q.json", "[")
+    assert told(of(str(path)).read()) == [
+        f"{path}:1: found no JSON (Expecting value), expected a JSON value that is whole"
+    ]
+
+
+def test_a_folder(put: Put) -> None:
+    """Its files in the order of their names, ids apart; notes are passed over."""
+    put("en/b.jsonl", json.dumps(ROW))
+    put("en/a.tsv", "who?\tshe\n")
+    folder = put("en/README.md", "# Notes").parent
+    source = of(str(folder))
+    assert [(one.query.id, one.query.text, one.query.language) for one in source.read()] == [
+        ("a.tsv:1", "who?", "en"),
+        ("b.jsonl:1", "what?", "en"),
+    ]
+    assert source.name == "en"
+    assert [path.name for path in source.files] == ["a.tsv", "b.jsonl"]
+
+
+def test_a_split_of_a_folder(put: Put) -> None:
+    """`FOLDER:SPLIT`; the folder alone, or another split, is a question back."""
+    put("set/corpus.jsonl", '{"_id": "d", "text": "this"}\n')
+    put("set/queries.jsonl", '{"_id": "q", "text": "what?"}\n')
+    folder = put("set/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq\td\t1\n").parent.parent
+    (found,) = of(f"{folder}:train", "sw").read()
+    assert (found.query.text, found.query.language, found.source) == ("what?", "sw", "set train")
+    with pytest.raises(UsageError, match=r"found no qrels/dev.tsv, expected one of its splits: train"):
+        of(f"{folder}:dev")
+    with pytest.raises(UsageError, match=rf"type a split of it, e.g. {folder}:train \(it has: train\)"):
+        of(str(folder))
+
+
+def test_what_holds_no_pairs(put: Put, tmp_path: Path) -> None:
+    """Names are told apart from files of another kind and folders without any; each says what is wanted."""
+    wanted = r"expected pairs as \.tsv \(query, positive, negatives\)"
+    with pytest.raises(UsageError, match=f"found no such file or folder, {wanted}"):
+        of(str(tmp_path / "none.tsv"))
+    with pytest.raises(UsageError, match=f"found no such file or folder, {wanted}"):
+        of("none:train")
+    with pytest.raises(UsageError, match=f"found another kind of file, {wanted}"):
+        of(str(put("p.parquet", b"PAR1")))
+    with pytest.raises(UsageError, match=f"found notes.md, {wanted}"):
+        of(str(put("some/notes.md", "x").parent))
+
+
+@pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="needs BENCH_DATA, the folder of official layouts")
+def test_real_english_pairs() -> None:
+    """All pairs of the folder, by what each says of its source."""
+    numbers = describe(of(os.path.join(os.environ["BENCH_DATA"], "supervised/en")))  # noqa: PTH118 (as a user types it)
+    assert (numbers.pairs, numbers.languages, numbers.left_out) == (18_944, {"en": 18_944}, {})
+    assert numbers.sources["pubmedqa_pqa_l"] == 1_000

@@ -1,0 +1,134 @@
+"""DPR's training files: what is read of a record, and what is told of a malformed one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data.pairs import describe, dpr
+from bench.data.pairs.found import ALSO_POSITIVE, NO_POSITIVE
+from bench.data.pairs.values import text_id
+from bench.types import Item, TrainingPair
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+
+def _context(name: object, text: str, title: str | None = "T", key: str = "passage_id") -> dict[str, Any]:
+    """Make a passage as the files spell it."""
+    return {"title": title, "text": text, "score": 12.5, "title_score": 0, key: name}
+
+
+RECORDS: list[dict[str, Any]] = [
+    {
+        "dataset": "nq_train",
+        "question": "who sings does he love me?",
+        "answers": ["Linda Davis"],
+        "positive_ctxs": [_context("1", "sung by Linda Davis"), _context(2, "recorded by ’Reba’\nMcEntire", None)],
+        "negative_ctxs": [_context("8", "never looked at")],
+        "hard_negative_ctxs": [_context("3", "another song", key="psg_id"), _context("9", "sung by Linda Davis")],
+    },
+    {"question": "no answer", "answers": [], "positive_ctxs": [], "negative_ctxs": [], "hard_negative_ctxs": []},
+    {
+        "q_id": "-77",
+        "lang": " ar",
+        "question": "من",
+        "positive_ctxs": [{"title": "", "text": "without an id"}],
+        "negative_ctxs": [_context("4", "simple")],
+        "hard_negative_ctxs": [],
+    },
+]
+PAIRS = [
+    TrainingPair(
+        Item("1", "who sings does he love me?", language="en"),
+        (Item("1", "sung by Linda Davis", "T", "en"), Item("2", "recorded by ’Reba’\nMcEntire", "", "en")),
+        (Item("3", "another song", "T", "en"),),
+        "nq",
+    ),
+    TrainingPair(
+        Item("-77", "من", language="ar"),
+        (Item(text_id("without an id"), "without an id", "", "en"),),
+        (Item("4", "simple", "T", "en"),),
+        "nq",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", ["nq.json", "nq.json.gz"])
+def test_records(put: Put, name: str) -> None:
+    """Texts as they stand, hard negatives before others, ids of either spelling; a negative that answers goes."""
+    data = json.dumps(RECORDS, indent=4).encode()
+    source = dpr.pairs(put(name, gzip.compress(data) if name.endswith(".gz") else data), "nq")
+    assert list(source.read()) == PAIRS
+    assert [(at, one.query, one.left_out) for at, one in source.found()] == [
+        (1, "1", (ALSO_POSITIVE,)),
+        (2, "2", (NO_POSITIVE,)),
+        (3, "-77", ()),
+    ]
+    assert list(pickle.loads(pickle.dumps(source)).read()) == PAIRS  # noqa: S301 (our own bytes)
+    assert describe(source).left_out == {ALSO_POSITIVE: 1, NO_POSITIVE: 1}
+
+
+def test_languages(put: Put) -> None:
+    """Questions and passages may be in different ones; a record's own counts; the key knows."""
+    path = put("x.json", json.dumps(RECORDS))
+    source = dpr.pairs(path, language="fi", passage_language="de")
+    assert [(one.query.language, one.positives[0].language) for one in source.read()] == [("fi", "de"), ("ar", "de")]
+    assert [one.source for one in source.read()] == ["x.json", "x.json"]
+    assert source.reader != dpr.pairs(path).reader
+
+
+def test_all_faults_are_told_with_the_number_of_the_record(put: Put, told: Told) -> None:
+    """One file is mended in one go; nothing malformed is handed on."""
+    good = RECORDS[0]
+    bad: list[Any] = [
+        {**good, "question": " "},
+        "text",
+        {"question": "q"},
+        {**good, "positive_ctxs": [{"title": "T"}]},
+        {**good, "positive_ctxs": [_context("1", " ", "")]},
+        {**good, "hard_negative_ctxs": [7]},
+        {**good, "positive_ctxs": [_context("a b", "x")]},
+        {**good, "positive_ctxs": [_context("1", "\ud800")]},
+    ]
+    path = put("bad.json", json.dumps([good, *bad, good]))
+    sentences = told(dpr.pairs(path).read())
+    assert [sentence.partition(": ")[0] for sentence in sentences] == [f"{path}, record:{at}" for at in range(2, 10)]
+    for sentence, words in zip(
+        sentences,
+        (
+            "found an empty query",
+            "found JSON that is no object: 'text'",
+            "found no \"positive_ctxs\" (only 'question')",
+            "found no \"text\" (only 'title')",
+            "found an empty positive",
+            'found negative 7, expected a text, or an object with "text"',
+            "found id of a positive 'a b', expected an id without white space",
+            'found half of a surrogate pair (\\ud800) in "text"',
+        ),
+        strict=True,
+    ):
+        assert words in sentence
+
+
+def test_a_question_id_that_stands_twice(put: Put, told: Told) -> None:
+    """Ids are unique, whether they are given or numbers."""
+    path = put("x.json", json.dumps([{**RECORDS[0], "id": "a"}, RECORDS[0], {**RECORDS[0], "id": "a"}]))
+    (sentence,) = told(dpr.pairs(path).read())
+    assert sentence == (
+        f"{path}, record:3: found query id 'a' a second time, expected it once (first at line 1); remove one of the two"
+    )
+
+
+def test_no_record_and_no_array(put: Put, told: Told) -> None:
+    """An empty array trains nobody, and a row a line is another form."""
+    path = put("x.json", "[]")
+    assert told(dpr.pairs(path).read()) == [f"{path}, record: found no record, expected at least one record"]
+    path = put("y.json", '{"question": "q"}\n')
+    assert told(dpr.pairs(path).read()) == [f'{path}:1: found \'{{"question": "q"}}\\n\', expected a list']

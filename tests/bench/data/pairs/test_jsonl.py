@@ -1,0 +1,87 @@
+"""Pairs as JSON lines, in the spellings that are common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data.pairs import jsonl
+from bench.data.pairs.values import text_id
+from bench.types import Item, TrainingPair
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+WORDS = [
+    Item(text_id("yes"), "yes", language="sw"),
+    Item(text_id("no", "N"), "no", "N", "sw"),
+    Item("7", "maybe", "", "sw"),
+]
+EXPECTED = TrainingPair(Item("1", "is it?", language="sw"), (WORDS[0],), (WORDS[1], WORDS[2]), "own")
+NO, MAYBE = {"title": "N", "text": "no"}, {"docid": 7, "text": "maybe", "title": None}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"query": "is it?", "positive": "yes", "negative": [NO, MAYBE]},
+        {"question": "is it?", "positives": ["yes"], "negatives": [NO, MAYBE], "answers": ["x"]},
+        {"query": "is it?", "positive_passages": [{"text": "yes", "title": ""}], "negative_passages": [NO, MAYBE]},
+        {"query": "is it?", "pos": ["yes"], "neg": [NO, MAYBE], "prompt": "x"},
+        {"query": "is it?", "positive": {"text": "yes"}, "negatives": [], "hard_negatives": [NO, MAYBE]},
+        {"question": "is it?", "positive_ctxs": [{"text": "yes"}], "hard_negative_ctxs": [NO, MAYBE]},
+    ],
+)
+def test_spellings(put: Put, row: dict[str, Any]) -> None:
+    """One schema comes of all of them; passages have the language of the query; texts without id are hashed."""
+    path = put("p.jsonl", json.dumps(row) + "\n")
+    assert list(jsonl.pairs(path, "own", "sw").read()) == [EXPECTED]
+
+
+def test_what_a_line_says_itself(put: Put) -> None:
+    """Id, language and source of the line count; without an id, it is the line's number in the file."""
+    rows = [
+        {"id": 12, "query": "a", "positive": {"_id": "x", "text": "b", "lang": "en"}, "lang": "ko", "source": "here"},
+        {"query": "c", "positive": "d", "language": "th"},
+    ]
+    path = put("p.jsonl", "\n\n".join(map(json.dumps, rows)))
+    assert list(jsonl.pairs(path, language="sw").read()) == [
+        TrainingPair(Item("12", "a", language="ko"), (Item("x", "b", language="en"),), (), "here"),
+        TrainingPair(Item("3", "c", language="th"), (Item(text_id("d"), "d", language="th"),), (), "p.jsonl"),
+    ]
+
+
+def test_equal_passages_share_an_id_and_others_do_not() -> None:
+    """Title and text both count, and where one ends and the other begins."""
+    assert text_id("b", "a") == text_id("b", "a")
+    assert len({text_id("b", "a"), text_id("ab"), text_id("", "ab"), text_id("a", "b"), text_id("b")}) == 5
+
+
+def test_all_faults_are_told(put: Put, told: Told) -> None:
+    """Each with its line."""
+    rows = [
+        '{"query": "q", "positive": "p"}',
+        '{"query": "", "positive": "p"}',
+        '{"query": "q", "positive": []}',
+        '{"query": "q", "positive": "p", "negative": [""]}',
+        "no json",
+        '{"query": ["q"], "positive": "p"}',
+        '{"id": "1", "query": "q", "positive": "p"}',
+    ]
+    path = put("p.jsonl", "\n".join(rows))
+    assert told(jsonl.pairs(path).read()) == [
+        (f'{path}:2: found no "query" that says anything, expected the query\'s text under "query" or "question"'),
+        f"{path}:3: found no positive, expected at least one passage that answers the query",
+        f"{path}:4: found an empty negative, expected a passage with a text",
+        (
+            f"{path}:5: found no JSON (Expecting value at place 1 of the line), "
+            'expected a JSON object with the keys "query", "positive" and "negative"'
+        ),
+        f"{path}:6: found \"query\": ['q'], expected a string",
+    ]
+    path = put("twice.jsonl", "\n".join((rows[0], rows[-1])))
+    assert "found query id '1' a second time" in told(jsonl.pairs(path).read())[0]

@@ -1,0 +1,91 @@
+"""Training questions that a test asks are left out."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data.pairs import describe, outcomes, split, without
+from bench.data.pairs.leaks import LEAKED, TABLE
+from bench.errors import UsageError
+from bench.types import Item, Source, TrainingPair
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+ROWS = "file\tquery-id\ttest-suite\nset/qrels/train.tsv\tq2\tset\nset/qrels/dev.tsv\tq1\tset\nother/x.tsv\tq3\tset\n"
+
+
+@pytest.fixture
+def folder(put: Put) -> Path:
+    """A folder of data with one data set and a table."""
+    put("data/set/corpus.jsonl", '{"_id": "d", "text": "one"}\n')
+    put("data/set/queries.jsonl", "".join(f'{{"_id": "q{at}", "text": "{at}?"}}\n' for at in (1, 2, 3)))
+    put("data/set/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq1\td\t1\nq2\td\t1\nq3\td\t1\n")
+    return put(f"data/{TABLE}", ROWS).parent.parent
+
+
+def test_rows_of_the_files_that_are_read(folder: Path) -> None:
+    """The same ids in rows of other files leave nothing out."""
+    source = without(split(folder / "set", "train"), folder / TABLE)
+    assert [one.query.id for one in source.read()] == ["q1", "q3"]
+    assert [(one.query, one.left_out) for _, one in outcomes(source)] == [("q1", ()), ("q2", (LEAKED,)), ("q3", ())]
+    assert list(pickle.loads(pickle.dumps(source)).read()) == list(source.read())  # noqa: S301 (our own bytes)
+
+
+def test_files_may_be_named(folder: Path) -> None:
+    """Where the pairs come from a copy elsewhere; the key knows, and the table is among the files."""
+    made = Source("copy", "copy/1", (), partial(iter, [TrainingPair(Item("q3", "?"), (Item("d", "x"),))]))
+    source = without(made, folder / TABLE, ["other/x.tsv"])
+    assert list(source.read()) == []
+    assert source.files == (folder / TABLE,)
+    assert source.reader != without(made, folder / TABLE, ["set/qrels/dev.tsv"]).reader
+
+
+def test_keys_are_the_same_on_another_machine(folder: Path, tmp_path: Path) -> None:
+    """Where the folder of data lies decides nothing, nor does a link to it."""
+    here = without(split(folder / "set", "train"), folder / TABLE)
+    (tmp_path / "link").symlink_to(folder, target_is_directory=True)
+    there = without(split(tmp_path / "link/set", "train"), folder / TABLE)
+    (tmp_path / "far/away").mkdir(parents=True)
+    moved = folder.rename(tmp_path / "far/away/data")
+    assert here.reader == there.reader == without(split(moved / "set", "train"), moved / TABLE).reader
+
+
+def test_a_table_of_other_files_is_refused(folder: Path, put: Put, told: Told) -> None:
+    """Ids that the source does not have mean that the two do not belong together."""
+    put(f"data/{TABLE}", ROWS + "set/qrels/train.tsv\tq9\tset\n")
+    assert told(without(split(folder / "set", "train", "a"), folder / TABLE).read()) == [
+        (
+            f"{folder}/{TABLE}:5: found query id 'q9', expected the id of a query of a train; "
+            "the table is of another release"
+        )
+    ]
+    put(f"data/{TABLE}", ROWS + "set\tq9\n")
+    assert (
+        "found 2 columns in 'set\\tq9', expected 3 separated by tabs"
+        in told(without(split(folder / "set", "train"), folder / TABLE).read())[0]
+    )
+
+
+@pytest.mark.parametrize("file", ["data/set/all.tar.gz", "elsewhere/train.tsv", None])
+def test_files_that_no_table_can_name(folder: Path, tmp_path: Path, file: str | None) -> None:
+    """An archive hides which file is read; without a word nothing would be left out."""
+    source: Source[TrainingPair] = Source("x", "x/1", (tmp_path / file,) if file else (), partial(iter, []))
+    with pytest.raises(UsageError, match="say which file of the table is meant"):
+        without(source, folder / TABLE)
+
+
+@pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="needs BENCH_DATA, the folder of official layouts")
+def test_real_table() -> None:
+    """As many questions as the table names are left out of each."""
+    root = Path(os.environ["BENCH_DATA"])
+    for name, leaked, left in (("beir/scifact", 2, 807), ("mrtydi-goldp/sw", 14, 1905), ("mrtydi-goldp/ko", 1, 1062)):
+        numbers = describe(without(split(root / name, "train"), root / TABLE))
+        assert (numbers.left_out, numbers.pairs) == ({LEAKED: leaked}, left)

@@ -1,0 +1,214 @@
+"""Pairs from judgements: of a leg, of a split of a BEIR folder, of ir_datasets."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ir_datasets
+import pytest
+
+from bench import mini
+from bench.data import beir
+from bench.data.pairs import describe, from_leg, of_dataset, outcomes, split
+from bench.data.pairs.found import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
+from bench.errors import DataError, UsageError
+from bench.types import Answers, Corpus, Item, Judgement, Leg, Source, TrainingPair
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+PASSAGES = [Item(f"d{number}", f"text {number}", "T", "de" if number == 3 else "") for number in range(6)]
+QUERIES = [Item("q1", "one?"), Item("q2", "two?", language="fr"), Item("q3", "three?"), Item("q4", "not judged")]
+QRELS = [
+    Judgement("q2", "d2", 1),
+    Judgement("q1", "d0", 0),
+    Judgement("q1", "d1", 1),
+    Judgement("q1", "d3", 2),
+    Judgement("q1", "d4", -1),
+    Judgement("q3", "d5", 0),
+]
+PAIRS = [
+    TrainingPair(Item("q2", "two?", language="fr"), (Item("d2", "text 2", "T", "en"),), (), "made up"),
+    TrainingPair(
+        Item("q1", "one?", language="sw"),
+        (Item("d3", "text 3", "T", "de"), Item("d1", "text 1", "T", "en")),
+        (Item("d0", "text 0", "T", "en"), Item("d4", "text 4", "T", "en")),
+        "made up",
+    ),
+]
+
+
+def _source(items: Iterable[Any], name: str = "some") -> Source[Any]:
+    """Make a source of what is at hand."""
+    return Source(name, f"{name}/1", (), partial(iter, list(items)))
+
+
+def _leg(**changes: Any) -> Leg:
+    """Make a leg of Swahili questions over English passages."""
+    whole = Leg("", _source(QUERIES), _source(QRELS), Corpus("c", _source(PASSAGES), "en"), "sw")
+    return replace(whole, **changes)
+
+
+def test_judgements_become_pairs() -> None:
+    """Best grades first, judged and wrong ones as negatives, languages filled in, the order that of the judgements."""
+    source = from_leg(_leg(counts={"queries": 3, "qrels": 6}), "made up")
+    assert list(source.read()) == PAIRS
+    assert [(at, one.query, one.left_out) for at, one in source.found()] == [
+        (1, "q2", ()),
+        (2, "q1", ()),
+        (3, "q3", (NO_POSITIVE,)),
+    ]
+    assert list(pickle.loads(pickle.dumps(source)).read()) == PAIRS  # noqa: S301 (our own bytes)
+
+
+def test_the_corpus_is_read_once() -> None:
+    """And to its end, however early the last judged passage comes."""
+    read: list[str] = []
+
+    def passages() -> Iterator[Item]:
+        for item in PASSAGES:
+            read.append(item.id)
+            yield item
+
+    leg = _leg(corpus=Corpus("c", Source("c", "c/1", (), passages)))
+    assert len(list(from_leg(leg, "x").read())) == 2
+    assert read == [item.id for item in PASSAGES]
+
+
+def test_what_has_no_text() -> None:
+    """An empty passage or query is left out and counted: corpora may have them."""
+    empty = [Item("d1", " "), Item("d2", ""), *(item for item in PASSAGES if item.id not in ("d1", "d2"))]
+    leg = _leg(corpus=Corpus("c", _source(empty)), queries=_source([*QUERIES[:2], Item("q3", "")]))
+    found = {one.query: one for _, one in outcomes(from_leg(leg, "x"))}
+    assert (found["q2"].pair, found["q2"].left_out) == (None, (NO_TEXT, NO_POSITIVE))
+    assert found["q1"].left_out == (NO_TEXT,)
+    assert found["q1"].pair is not None
+    assert [item.id for item in found["q1"].pair.positives] == ["d3"]
+    assert (found["q3"].pair, found["q3"].left_out) == (None, (NO_TEXT,))
+
+
+def test_passages_of_equal_text_come_once() -> None:
+    """Two ids of one text are one passage for training."""
+    twins = [*PASSAGES[:3], Item("d3", "text 1", "T"), *PASSAGES[4:]]
+    found = {one.query: one for _, one in outcomes(from_leg(_leg(corpus=Corpus("c", _source(twins))), "x"))}
+    assert found["q1"].pair is not None
+    assert [item.id for item in found["q1"].pair.positives] == ["d3"]
+    assert found["q1"].left_out == (TWICE,)
+
+
+def test_unknown_ids_are_told_with_their_lines(put: Put, told: Told) -> None:
+    """All of them, of queries and documents; or documents are left out, where that is wished."""
+    put("set/corpus.jsonl", '{"_id": "d1", "text": "one"}\n')
+    put("set/queries.jsonl", '{"_id": "q1", "text": "what?"}\n')
+    rows = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t1\nq9\td1\t1\n"
+    folder = put("set/qrels/train.tsv", rows).parent.parent
+    assert told(split(folder, "train").read()) == [
+        (f"{folder}/qrels/train.tsv:3: found document id 'd2', expected the id of a passage in {folder}/corpus.jsonl"),
+        f"{folder}/qrels/train.tsv:4: found query id 'q9', expected the id of a query in {folder}/queries.jsonl",
+    ]
+    put("set/qrels/train.tsv", rows.replace("q9\td1\t1\n", ""))
+    leg = Leg("", beir.queries(folder), beir.qrels(folder, "train"), Corpus("c", beir.corpus(folder)))
+    ((_, kept),) = outcomes(from_leg(leg, "x", "keep"))
+    assert kept.pair is not None
+    assert [item.id for item in kept.pair.positives] == ["d1"]
+    assert kept.left_out == (NO_PASSAGE,)
+
+
+@pytest.mark.parametrize(("key", "count"), [("queries", 4), ("qrels", 7)])
+def test_counts_are_held(key: str, count: int) -> None:
+    """Another release is refused."""
+    with pytest.raises(DataError, match=rf"expected {count}; this is not the published release"):
+        list(from_leg(_leg(counts={key: count}), "x").read())
+
+
+def test_answers_alone_name_no_passage() -> None:
+    """Strings are no passages to train on."""
+    leg = _leg(qrels=None, answers=_source([Answers("q1", ("x",))]))
+    with pytest.raises(UsageError, match="x: found answers and no judgements of passages, expected judgements"):
+        from_leg(leg, "x")
+
+
+def test_key_knows_what_decides_the_records() -> None:
+    """Every part's reader, the languages, the name and the rule for unknown ids."""
+    legs = [
+        _leg(),
+        _leg(language=""),
+        _leg(queries=_source(QUERIES, "other")),
+        _leg(qrels=_source(QRELS, "other")),
+        _leg(corpus=Corpus("c", _source(PASSAGES, "other"), "en")),
+        _leg(corpus=Corpus("c", _source(PASSAGES))),
+    ]
+    readers = {from_leg(leg, "x").reader for leg in legs} | {from_leg(_leg(), "y").reader}
+    assert len(readers | {from_leg(_leg(), "x", "keep").reader}) == 8
+
+
+def test_training_pairs_of_the_mini_world_agree_with_its_judgements() -> None:
+    """`language_pairs` says what the judgements of `train` say."""
+    leg = Leg(
+        "", mini.questions("sw", "train"), mini.judgements("sw", "train"), Corpus("c", mini.passages("sw"), "sw"), "sw"
+    )
+    found = {pair.query: set(pair.positives) for pair in from_leg(leg, "mini/mrtydi/sw train").read()}
+    assert found == {pair.query: set(pair.positives) for pair in mini.language_pairs("sw").read()}
+
+
+def test_data_sets_of_the_library(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MS MARCO's training queries by name; another number of judgements than published is refused."""
+    docs = put("docs.tsv", "d1\tfirst text\nd2\tsecond text\n")
+    queries = put("queries.tsv", "q1\twhat?\n")
+    qrels = put("qrels", "q1 0 d2 1\n")
+    made = ir_datasets.create_dataset(str(docs), str(queries), str(qrels))
+    monkeypatch.setitem(ir_datasets.registry._registered, "bench-test/train", made)
+    assert list(of_dataset("bench-test/train").read()) == [
+        TrainingPair(Item("q1", "what?"), (Item("d2", "second text"),), (), "bench-test/train")
+    ]
+    monkeypatch.setitem(ir_datasets.registry._registered, "msmarco-passage/train", made)
+    with pytest.raises(DataError, match="found 1 judged queries, expected 502,939; this is not the published release"):
+        list(of_dataset().read())
+
+
+def test_memory_grows_with_the_judged_passages_only(put: Put) -> None:
+    """A corpus eight times as large, with the same judgements, takes no more memory."""
+
+    def peak(count: int) -> int:
+        rows = (json.dumps({"_id": f"d{at}", "text": f"{at} " + "word " * 100}) for at in range(count))
+        put(f"{count}/corpus.jsonl", "\n".join(rows))
+        put(f"{count}/queries.jsonl", "\n".join(json.dumps({"_id": f"q{at}", "text": "what?"}) for at in range(100)))
+        judged = "".join(f"q{at}\td{at * 7}\t1\n" for at in range(100))
+        folder = put(f"{count}/qrels/train.tsv", f"query-id\tcorpus-id\tscore\n{judged}").parent.parent
+        source = split(folder, "train")
+        list(source.read())  # whatever is imported and cached once
+        tracemalloc.start()
+        try:
+            assert [pair.positives[0].text.split()[0] for pair in source.read()] == [str(at * 7) for at in range(100)]
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(16_000) < 1.3 * peak(2_000)
+
+
+@pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="needs BENCH_DATA, the folder of official layouts")
+def test_real_training_questions() -> None:
+    """Counts of SciFact and Mr. TyDi GoldP, each pair against the files read in another way."""
+    root = Path(os.environ["BENCH_DATA"])
+    for name, pairs, positives in (("beir/scifact", 809, 919), ("mrtydi-goldp/sw", 1919, 2210)):
+        folder = root / name
+        source = split(folder, "train")
+        numbers = describe(source)
+        assert (numbers.pairs, numbers.positives, numbers.left_out) == (pairs, positives, {})
+        texts, asked = (
+            {row["_id"]: row["text"] for row in map(json.loads, (folder / file).read_text("utf-8").strip().split("\n"))}
+            for file in ("corpus.jsonl", "queries.jsonl")
+        )
+        rows = [row.split("\t") for row in (folder / "qrels/train.tsv").read_text("utf-8").split("\n")[1:] if row]
+        expected = Counter((asked[query], texts[document]) for query, document, _ in rows)
+        assert Counter((one.query.text, item.text) for one in source.read() for item in one.positives) == expected

@@ -1,0 +1,138 @@
+"""SQuAD as training data of LAReQA."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data import xquad
+from bench.data.pairs import outcomes, squad
+from bench.data.pairs.squad import MISPLACED, NO_ANSWER, NO_SENTENCE, inferred
+from bench.types import TrainingPair
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+CONTEXT = "Dr. Ada was born in 1815.  She wrote\nnotes on it. The end"
+FIRST, SECOND, THIRD = "Dr. Ada was born in 1815.", "She wrote\nnotes on it.", "The end"
+
+
+def _question(name: str, *answers: str, start: int | None = None) -> dict[str, Any]:
+    """Make a question with its answers where they stand."""
+    found = [{"text": one, "answer_start": CONTEXT.find(one) if start is None else start} for one in answers]
+    return {"id": name, "question": f"{name}?", "answers": found}
+
+
+def _file(*questions: dict[str, Any], **more: Any) -> str:
+    """Put questions under the paragraph."""
+    paragraph = {"context": CONTEXT, "qas": list(questions), **more}
+    return json.dumps({"version": "1.1", "data": [{"title": "Ada", "paragraphs": [paragraph]}]})
+
+
+def test_sentence_and_paragraph(put: Put) -> None:
+    """Of several answers the first counts; the positive is what the test searches; sentences are found."""
+    path = put("train.json", _file(_question("a", "1815", "notes"), _question("b", "notes")))
+    found = list(squad.pairs(path, "squad").read())
+    assert [(one.query.id, one.query.text, one.query.language, one.source) for one in found] == [
+        ("a", "a?", "en", "squad"),
+        ("b", "b?", "en", "squad"),
+    ]
+    assert [[item.text for item in one.positives] for one in found] == [
+        [(FIRST + CONTEXT).replace("\n", "")],
+        [(SECOND + CONTEXT).replace("\n", "")],
+    ]
+    assert {(item.title, item.language) for one in found for item in one.positives} == {("", "en")}
+    assert all(not one.negatives for one in found)
+
+
+def test_two_segments(put: Put) -> None:
+    """As the official script feeds them: the sentence, then the paragraph as it stands; the key knows."""
+    path = put("train.json", _file(_question("a", "1815")))
+    source = squad.pairs(path, segments=True)
+    (found,) = source.read()
+    assert [(item.title, item.text) for item in found.positives] == [(FIRST, CONTEXT)]
+    assert source.reader != squad.pairs(path).reader
+
+
+def test_given_breaks_count(put: Put) -> None:
+    """What the file says is not looked for; an answer between two sentences belongs to none."""
+    path = put("train.json", _file(_question("a", "1815"), _question("b", "Ada"), sentence_breaks=[[0, 8], [20, 57]]))
+    found = {one.query: one for _, one in outcomes(squad.pairs(path, segments=True))}
+    assert found["a"].pair is not None
+    assert found["a"].pair.positives[0].title == CONTEXT[20:57]
+    path = put("other.json", _file(_question("a", "was"), sentence_breaks=[[0, 7], [20, 57]]))
+    assert [(one.pair, one.left_out) for _, one in outcomes(squad.pairs(path))] == [(None, (NO_SENTENCE,))]
+
+
+def test_sentences_are_found_without_the_blanks_around_them() -> None:
+    """A line end is a blank; an abbreviation ends nothing."""
+    assert [CONTEXT[start:end] for start, end in inferred(CONTEXT, "en")] == [FIRST, SECOND, THIRD]
+    assert inferred("", "en") == []
+
+
+def test_what_cannot_be_trained_on_is_left_out(put: Put) -> None:
+    """Questions that nothing answers (version 2.0), and answers that stand elsewhere."""
+    path = put("train.json", _file(_question("a"), _question("b", "1815", start=3), _question("c", "end")))
+    assert [(one.query, one.pair is None, one.left_out) for _, one in outcomes(squad.pairs(path))] == [
+        ("a", True, (NO_ANSWER,)),
+        ("b", True, (MISPLACED,)),
+        ("c", False, ()),
+    ]
+
+
+def test_all_faults_are_told(put: Put, told: Told) -> None:
+    """With the number of the paragraph; a question may stand once in the file."""
+    good = {"context": CONTEXT, "qas": [_question("a", "1815")]}
+    bad = [
+        {"context": CONTEXT},
+        {**good, "qas": [{"id": "x", "question": "x?", "answers": [{"text": "1815", "answer_start": -1}]}]},
+        {**good, "sentence_breaks": [[0, 999]]},
+        {**good, "sentence_breaks": [7]},
+        {**good, "qas": [{"id": "x", "question": " ", "answers": [{"text": "1815", "answer_start": 20}]}]},
+    ]
+    path = put("train.json", json.dumps({"data": [{"paragraphs": [good, *bad[:2]]}, {"paragraphs": bad[2:]}]}))
+    sentences = told(squad.pairs(path).read())
+    for number, (sentence, words) in enumerate(
+        zip(
+            sentences,
+            (
+                "found no \"qas\" (only 'context')",
+                "found answer start -1, expected a whole number of at least 0",
+                "found sentence from 0 to 999, expected 0 ≤ start < end ≤ 57",
+                'found "sentence_breaks": 7, expected pairs of start and end',
+                "found an empty query",
+            ),
+            strict=True,
+        ),
+        start=2,
+    ):
+        assert sentence.startswith(f"{path}, paragraph:{number}: {words}")
+    path = put("twice.json", json.dumps({"data": [{"paragraphs": [good, good]}]}))
+    assert told(squad.pairs(path).read()) == [
+        (
+            f"{path}, paragraph:2: found query id 'a' a second time, expected it once (first at line 1); "
+            "remove one of the two"
+        )
+    ]
+    path = put("article.json", json.dumps({"data": [{"paragraphs": [good]}, {"title": "x"}]}))
+    assert f"{path}, article 2: found no \"paragraphs\" (only 'title')" in told(squad.pairs(path).read())[0]
+
+
+@pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="needs BENCH_DATA, the folder of official layouts")
+@pytest.mark.parametrize("language", ["en", "th"])
+def test_xquad_is_read_as_the_suite_reads_it(language: str) -> None:
+    """A question's positive is the candidate that the suite judges right in the question's language."""
+    path = Path(os.environ["BENCH_DATA"]) / f"lareqa/xquad-r/{language}.json"
+    found = list(squad.pairs(path, language=language).read())
+    pool = {item.id: item.text for item in xquad.candidates({language: path}, "pool").read()}
+    right: dict[str, set[str]] = {}
+    for row in xquad.judgements(language, {language: path}, "right").read():
+        right.setdefault(row.query, set()).add(pool[row.document])
+    assert len(found) == len(right) == 1190
+    assert all(isinstance(one, TrainingPair) for one in found)
+    assert {f"{one.query.id}_{language}": {item.text for item in one.positives} for one in found} == right

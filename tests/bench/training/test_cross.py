@@ -1,0 +1,231 @@
+"""Training a cross-encoder: the loss by hand, the draws, learning, and the same bytes however often it is killed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bench.config import check_config
+from bench.data import tokenizer
+from bench.data.stored_pairs import write_pairs
+from bench.dense import Contract, TrainingJob
+from bench.encoding import cross as scoring
+from bench.errors import UsageError
+from bench.stages import init, train_cross
+from bench.training import cross
+from bench.training.cross_config import MODEL, CrossConfig
+from bench.types import Item, TrainingPair
+from bench.workspace import Parts, Workspace, silent
+
+NAMES = ("bee", "ox", "cod", "owl")
+DOES = {"bee": "stings", "ox": "pulls", "cod": "swims", "owl": "flies"}
+
+
+def pair_of(number: int, hard: bool = True) -> TrainingPair:
+    """What does an animal do? Its own verb is right, the others' are hard negatives, worded alike."""
+    name, more = NAMES[number % len(NAMES)], "now " * (number % 3)
+    others = [Item(f"n{number}-{other}", f"it {DOES[other]} {more}", "Beasts") for other in NAMES if other != name]
+    positive = Item(f"p{number}", f"it {DOES[name]} {more}", "Beasts")
+    return TrainingPair(Item(f"q{number}", f"the {name}"), (positive,), tuple(others) if hard else (), "made here")
+
+
+PAIRS = [pair_of(number) for number in range(24)]
+JOB = TrainingJob(0, 3, "cpu", 1)
+QUICK: dict[str, Any] = {"queries": 4, "negatives": 3, "learning_rate": 3e-3, "log_every": 3, "checkpoint_steps": 2}
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An encoder of the house with random weights, and the tokenizer of a few sentences."""
+    path = tmp_path_factory.mktemp("encoder")
+    said = [text for pair in PAIRS for text in (pair.query.text, *(item.text for item in pair.negatives))]
+    tokenizer.save(tokenizer.train({"en": said}, 512), path / "tokenizer", 512)
+    work = Workspace(path / "start", Parts(path / "parts"))
+    work.out.mkdir()
+    init.run(work, "scratch:1x32", path / "tokenizer", Contract(), 7)
+    return work.out
+
+
+Fit = Callable[..., tuple[Path, dict[str, Any]]]
+
+
+class KilledError(RuntimeError):
+    """Stands for a kill."""
+
+
+@pytest.fixture
+def fit(tmp_path: Path, folder: Path) -> Fit:
+    """Train on PAIRS; the same name goes on from the same checkpoints."""
+
+    def make(
+        name: str,
+        seed: int = 3,
+        kill: int | None = None,
+        told: list[float] | None = None,
+        start: Path = folder,
+        pairs: Sequence[TrainingPair] = PAIRS,
+        **changed: Any,
+    ) -> tuple[Path, dict[str, Any]]:
+        out = tmp_path / name / "out"
+        out.mkdir(parents=True, exist_ok=True)
+        steps = 0
+
+        def advance(units: float) -> None:
+            nonlocal steps
+            steps += round(units / QUICK["queries"])
+            if told is not None:
+                told.append(units)
+            if kill is not None and steps >= kill:
+                raise KilledError
+
+        work = Workspace(out, Parts(tmp_path / name / "parts"), silent if kill is None and told is None else advance)
+        config = CrossConfig(**{**QUICK, "epochs": 2.0, **changed})
+        return out, cross.fit(work, start, pairs, config, TrainingJob(0, seed, "cpu", 1))
+
+    return make
+
+
+def files_of(out: Path) -> dict[str, bytes]:
+    """Every file's bytes, by its path."""
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+
+
+def test_the_config_says_where_its_defaults_come_from() -> None:
+    """Every field has a source, a help line, and a default of its type."""
+    assert check_config(CrossConfig) == []
+
+
+def test_listwise_by_hand() -> None:
+    """Ln 2 where nothing is known, ln 4/3 where the odds are 3 to 1; a mean over queries; higher negatives cost."""
+    scores = torch.tensor([[0.0, 0.0], [math.log(3), 0.0]], dtype=torch.float64, requires_grad=True)
+    loss = cross.listwise(scores)
+    assert loss.item() == pytest.approx((math.log(2) + math.log(4 / 3)) / 2, abs=1e-12)
+    loss.backward()
+    expected = torch.tensor([[-0.25, 0.25], [-0.125, 0.125]], dtype=torch.float64)
+    torch.testing.assert_close(scores.grad, expected, atol=1e-12, rtol=0)
+
+
+def test_groups_are_positive_hard_ones_and_others() -> None:
+    """Titles are read, hard ones come once each, what fills up is never the answer; a place draws the same again."""
+    groups = cross.Groups(PAIRS, 5, 3)
+    for place in range(48):
+        queries, passages = zip(*groups[place], strict=True)
+        name = queries[0].removeprefix("the ")
+        assert set(queries) == {f"the {name}"}
+        assert len(passages) == 6
+        own, *hard = passages[:4]
+        assert own.startswith(f"Beasts it {DOES[name]} ")
+        more = own.removeprefix(f"Beasts it {DOES[name]} ")
+        assert sorted(hard) == sorted(f"Beasts it {DOES[other]} {more}" for other in NAMES if other != name)
+        assert own not in passages[1:]
+        assert groups[place] == cross.Groups(PAIRS, 5, 3)[place]
+    few = cross.Groups(PAIRS, 2, 3)
+    drawn = {frozenset(few[place][1:]) for place in range(240)}
+    assert len(drawn) == 3 * 12  # every two of three, of each animal in each wording
+
+
+def test_an_epoch_asks_every_question_once() -> None:
+    """In another order each time."""
+    numbered = [TrainingPair(Item(str(at), str(at)), (Item("p", f"p{at}"),)) for at in range(24)]
+    groups = cross.Groups(numbered, 1, 0)
+    epochs = [[groups[place][0][0] for place in range(start, start + 24)] for start in (0, 24)]
+    assert all(sorted(epoch) == sorted(map(str, range(24))) for epoch in epochs)
+    assert epochs[0] != epochs[1]
+
+
+def test_it_learns_which_passage_answers(fit: Fit, folder: Path) -> None:
+    """From a chance of one in four to nearly all, also on other wordings; what is written is a cross-encoder."""
+    out, facts = fit("learns", epochs=20.0)
+    model = scoring.load(out / MODEL, threads=1)
+    right = 0
+    for name in NAMES:
+        scores = model.scores([(f"the {name}", f"Beasts it {DOES[other]} now now now") for other in NAMES])
+        right += NAMES[int(np.argmax(scores))] == name
+    assert right == len(NAMES)
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    assert lines[0]["loss"] > 1.1
+    assert facts["loss"] == lines[-1]["loss"] < 0.3
+    assert facts["accuracy"] == lines[-1]["accuracy"] > 0.9
+    assert facts["steps"] == lines[-1]["step"] == 120
+    assert lines[-1]["learning_rate"] < lines[5]["learning_rate"]
+    weights = load_file(out / MODEL / "model.safetensors")
+    assert {"classifier.weight", "bert.pooler.dense.weight"} <= set(weights)
+    assert weights["classifier.weight"].shape == (1, 32)
+
+
+def test_a_killed_training_ends_with_the_same_bytes(fit: Fit) -> None:
+    """Killed at several steps, with dropout: every file is equal, and no question is told twice."""
+    whole, facts = fit("whole")
+    assert facts["steps"] == 12
+    for step in (1, 2, 5, 11):
+        with pytest.raises(KilledError):
+            fit(f"killed{step}", kill=step)
+        told: list[float] = []
+        out, again = fit(f"killed{step}", told=told)
+        assert files_of(out) == files_of(whole), step
+        assert sum(told) == facts["questions"] == 48
+        assert again["loss"] == facts["loss"]
+
+
+def test_one_seed_one_result(fit: Fit) -> None:
+    """The same seed gives the same bytes, another one other weights; how often is saved changes nothing."""
+    first = files_of(fit("first")[0])
+    assert files_of(fit("second", checkpoint_steps=None)[0]) == first
+    assert files_of(fit("third", seed=4)[0])[f"{MODEL}/model.safetensors"] != first[f"{MODEL}/model.safetensors"]
+
+
+def test_activations_of_fewer_queries_give_the_same_gradient(fit: Fit, folder: Path, tmp_path: Path) -> None:
+    """Without dropout the losses of four steps of one query at a time are those of all at once, within rounding."""
+    still = tmp_path / "still"
+    still.mkdir()
+    for path in folder.iterdir():
+        (still / path.name).write_bytes(path.read_bytes())
+    config = json.loads((still / "config.json").read_text())
+    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (still / "config.json").write_text(json.dumps(config))
+    losses = []
+    for together in (None, 1, 3):
+        out, _ = fit(f"at once {together}", start=still, steps=4, together=together, log_every=1, learning_rate=1e-3)
+        losses.append([json.loads(line)["loss"] for line in (out / "log.jsonl").read_text().splitlines()])
+    assert len(set(losses[0])) == 4
+    np.testing.assert_allclose(losses[1:], [losses[0]] * 2, rtol=1e-4)
+
+
+def test_a_cross_encoder_can_go_on(fit: Fit) -> None:
+    """Its head is kept: the first loss is about the last one, far below that of a new head."""
+    out, facts = fit("begun", epochs=20.0)
+    further, _ = fit("further", start=out / MODEL, steps=3, learning_rate=1e-5)
+    line = json.loads((further / "log.jsonl").read_text().splitlines()[0])
+    assert line["loss"] < 3 * facts["loss"] + 0.1
+
+
+def test_the_stage_trains_on_stored_pairs(fit: Fit, folder: Path, tmp_path: Path) -> None:
+    """It writes what `fit` writes of the same pairs; a device that is not there is refused."""
+    expected = files_of(fit("direct", epochs=1.0)[0])
+    stored, out = tmp_path / "stored", tmp_path / "out"
+    stored.mkdir()
+    out.mkdir()
+    write_pairs(stored, PAIRS)
+    work, config = Workspace(out, Parts(tmp_path / "parts")), CrossConfig(**{**QUICK, "epochs": 1.0})
+    train_cross.run(work, folder, stored, config, JOB)
+    assert files_of(out) == expected
+    with pytest.raises(UsageError, match="type --device cpu"):
+        train_cross.run(work, folder, stored, config, TrainingJob(0, 1, "cuda:99", 1))
+
+
+def test_what_cannot_be_trained_is_refused(fit: Fit) -> None:
+    """No pairs, nothing to tell a passage from, a loss that is no number."""
+    with pytest.raises(UsageError, match="found no training pair"):
+        fit("none", pairs=[])
+    with pytest.raises(UsageError, match="query 'q0' has 0 negatives, and the 1 pairs hold hardly any passage"):
+        fit("alone", pairs=[pair_of(0, hard=False)])
+    with pytest.raises(UsageError, match=r"the loss of training step \d+ is nan; lower the learning rate"):
+        fit("diverges", learning_rate=1e30, warm_up=0.0, clip=None, steps=9)

@@ -1,0 +1,400 @@
+"""Every golden case of the scorers: what the official code gave for the same input (see `scorers/README.md`).
+
+A file is known by its folder and name, so that further files of the same layout are tested as well: all under
+`$BENCH_GOLDEN_EXTRA/scorers`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from bench.data import candidates, mkqa, trec
+from bench.data.normalise import normalise
+from bench.scoring.aggregate import best_on, macro
+from bench.scoring.evaluate import evaluate
+from bench.scoring.has_answer import has_answer, tokens
+from bench.scoring.kilotokens import Tokeniser, official, tokeniser
+from bench.scoring.measures import parse, parse_many
+from bench.scoring.official import (
+    OFFICIAL,
+    askubuntu,
+    beir,
+    beir_accuracy,
+    beir_capped_recall,
+    beir_hole,
+    beir_mrr,
+    lareqa_ap,
+    lareqa_ap20,
+    mewslix,
+    mrtydi_ccp,
+    without_identical,
+)
+from bench.search.order import best, order
+from bench.types import Answers, Item, Macro, Ranking
+
+HERE = Path(__file__).parent / "scorers"
+EXACT, PRINTED, ROUNDED = 1e-9, 5e-5, 1e-5
+"""Tolerances: Python scorers; trec_eval, which prints four digits; BEIR, which rounds to five."""
+
+READ_BY_OTHERS = (
+    "README.md",
+    "mrtydi/*.run.trec",
+    "lareqa/mini_embeddings.json",
+    "mewslix/gold.json",
+    "mewslix/pred.json",
+    "askubuntu/mini_dev.txt",
+    "askubuntu/mini_scores.json",
+    "xor_retrieve/data.jsonl",
+    "xor_retrieve/pred.json",
+    "mkqa/preprocess_input.jsonl",
+)
+"""Files that a case of another name is made of."""
+ELSEWHERE = (
+    "lareqa/mini_xquad_r.json",  # tests/bench/data/test_xquad.py, ours and further ones
+    "lareqa/real_counts.json",  # tests/suites/test_lareqa.py
+    "askubuntu/real_bm25_baseline.json",  # tests/suites/test_askubuntu.py
+    "mewslix/preprocess_golden.json",  # tests/bench/data/test_mewslix.py, ours and further ones
+    "aggregation/rules.json",  # words; the averages of the suites are held against them in tests/suites
+    "tatoeba/README_label_order.json",  # words, on XTREME's shuffled copy of the files
+)
+"""Files that other tests read, or that hold no case."""
+
+Run = Callable[[Any, Path], None]
+RUNS: list[tuple[str, bool, Run]] = []
+SCORERS = {"MRR": beir_mrr, "R_cap": beir_capped_recall, "Accuracy": beir_accuracy, "Hole": beir_hole}
+
+
+def golden(pattern: str, *, split: bool = False) -> Callable[[Run], Run]:
+    """Register what runs a file of these folder and name; with `split` each member of its list or object by itself."""
+
+    def register(run: Run) -> Run:
+        RUNS.append((pattern, split, run))
+        return run
+
+    return register
+
+
+def load(file: Path) -> Any:
+    """Read a golden file."""
+    text = file.read_text(encoding="utf-8")
+    return json.loads(text) if file.suffix == ".json" else text
+
+
+def cases() -> list[Any]:
+    """Every case of ours, and of the environment."""
+    found, extra = [], os.environ.get("BENCH_GOLDEN_EXTRA")
+    for root in (HERE, *([Path(extra) / "scorers"] if extra else [])):
+        for file in sorted(path for path in root.rglob("*") if path.is_file()):
+            name = file.relative_to(root)
+            if any(name.match(pattern) for pattern in (*READ_BY_OTHERS, *ELSEWHERE)):
+                continue
+            split, run = next(((split, run) for pattern, split, run in RUNS if name.match(pattern)), (False, unknown))
+            content = load(file) if run is not unknown else "?"
+            assert content, f"{file} holds no case"
+            members = content.items() if isinstance(content, dict) else enumerate(content)
+            for key, case in members if split else [("", content)]:
+                found.append(pytest.param(run, case, file, id="-".join(filter(None, (name.as_posix(), str(key))))))
+    return found
+
+
+def unknown(case: Any, file: Path) -> None:
+    """Fail on a file that nothing reads, which would otherwise look like success."""
+    known = ", ".join(pattern for pattern, _, _ in RUNS)
+    pytest.fail(f"found the golden file {file}, expected one of {known}; register what runs it in {__file__}")
+
+
+def as_listed(run: Mapping[str, Sequence[tuple[str, float]]]) -> dict[str, Ranking]:
+    """Make rankings in the order of the file, whatever the scores say."""
+    return {
+        query: Ranking(query, [document for document, _ in rows], [score for _, score in rows])
+        for query, rows in run.items()
+    }
+
+
+def hold(qrels: Any, run: Any, measure: str, theirs: Mapping[str, float], bound: float) -> None:
+    """Hold each query's value under the trec rule against the official one; a query that has none counts 0 here."""
+    assert theirs
+    scores = evaluate(qrels, run, [parse(measure)], "trec")
+    ours = dict(zip(scores.queries, scores.values[measure], strict=True))
+    assert ours == pytest.approx(dict.fromkeys(qrels, 0.0) | dict(theirs), abs=bound)
+
+
+@golden("mrtydi/*cases.json", split=True)
+@golden("mrtydi/float32_ties*.json")
+def mrtydi(case: Any, file: Path) -> None:
+    """MRR@100, R@100 and the uncut reciprocal rank of trec_eval and pytrec_eval; CCP's script, in file order."""
+    qrels, run = case["qrels"], as_listed(case["run"])
+    stems = {"recip_rank": "RR", "recall_100": "R@100"}
+    for scorer, expected in case["expected"].items():
+        if scorer.startswith("pytrec_eval"):
+            for stem in {stem for values in expected.values() for stem in values}:
+                hold(qrels, run, stems[stem], {query: values[stem] for query, values in expected.items()}, EXACT)
+        elif scorer.startswith("CCP"):
+            assert mrtydi_ccp(qrels, run) == pytest.approx(expected, abs=EXACT)
+            named = {f"{measure} (CCP)": value for measure, value in expected.items()}
+            assert OFFICIAL["mrtydi-ccp"](qrels, run) == pytest.approx(named, abs=EXACT)
+        else:
+            assert scorer.startswith("trec_eval"), scorer
+            judged = {query: qrels[query] for query in qrels if query in run} if "WITHOUT -c" in scorer else qrels
+            for stem, mean in expected.get("all", expected).items():
+                measure = stems[stem] if stem != "recip_rank" or "no -M" in scorer else "RR@100"
+                found = evaluate(judged, run, [parse(measure)], "trec").means[measure]
+                assert found == pytest.approx(mean, abs=PRINTED)
+                if "per_query" in expected:
+                    printed = {query: values[stem] for query, values in expected["per_query"].items()}
+                    hold(qrels, run, measure, printed, PRINTED)
+
+
+@golden("mrtydi/*.qrels.txt")
+def trec_files(_: Any, file: Path) -> None:
+    """The TREC files of a case hold what its JSON holds, through our readers."""
+    stem = file.name.removesuffix(".qrels.txt")
+    case = load(file.with_name("cases.json"))[stem]
+    assert trec.read_qrels(file) == case["qrels"]
+    run = trec.read_run(file.with_name(f"{stem}.run.trec"), "trec")
+    theirs = {query: {name: np.float32(score) for name, score in rows} for query, rows in case["run"].items()}
+    assert {query: dict(zip(one.documents, one.scores, strict=True)) for query, one in run.items()} == theirs
+
+
+@golden("beir/*cases.json", split=True)
+def beirs(case: Any, file: Path) -> None:
+    """All numbers of BEIR's evaluator with and without identical ids, and pytrec_eval's of each query."""
+    # The list rule keeps the insertion order of ties, on which BEIR's custom scorers depend.
+    run = {query: best(query, list(row), list(row.values()), 10_000, "list") for query, row in case["results"].items()}
+    for setting, expected in case["expected"].items():
+        if setting.startswith("pytrec_eval per query"):
+            for measure, stem in (("R@100", "recall_100"), ("nDCG@10", "ndcg_cut_10")):
+                hold(case["qrels"], run, measure, {query: row[stem] for query, row in expected.items()}, EXACT)
+            continue
+        ignore = {"ignore_identical_ids=True": True, "ignore_identical_ids=False": False}[setting]
+        ours = beir(case["qrels"], run, ignore_identical_ids=ignore)
+        for prefix, scorer in SCORERS.items():
+            if any(name.startswith(f"{prefix}@") for name in expected):  # R_cap has none where it is not defined
+                ours |= scorer(case["qrels"], without_identical(run) if ignore else run)
+        assert ours == pytest.approx(expected, abs=ROUNDED)
+
+
+@golden("beir/exact_search*.json")
+def beirs_search(case: Any, file: Path) -> None:
+    """Integer vectors with many ties: the five best scores, own ids left out."""
+    names, vectors = list(case["docs"]), np.array(list(case["docs"].values()), float)
+    for similarity, expected in case["expected"].items():
+        assert set(expected) == set(case["queries"])
+        for query, vector in case["queries"].items():
+            asked = np.array(vector, float)
+            pool, asked = (unit(vectors), unit(asked)) if similarity == "cos_sim" else (vectors, asked)
+            kept = [(name, score) for name, score in zip(names, pool @ asked, strict=True) if name != query]
+            found = best(query, [name for name, _ in kept], [score for _, score in kept], 5, "trec")
+            assert list(found.scores) == pytest.approx(sorted(expected[query].values(), reverse=True), abs=1e-6)
+
+
+def unit(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Scale rows to unit length."""
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+@golden("lareqa/average_precision*.json", split=True)
+def lareqas_average_precision(case: Any, file: Path) -> None:
+    """Cuts, divisors, random lists and duplicate predictions."""
+    targets, ranked = [str(target) for target in case["targets"]], [str(document) for document in case["ranked"]]
+    assert lareqa_ap(targets, ranked, case["k"]) == pytest.approx(case["ap"], abs=EXACT), case["note"]
+
+
+@golden("lareqa/mini_expected.json")
+def lareqas_mini(expected: Any, file: Path) -> None:
+    """Vectors → run in list order → mAP of the official script, over all questions and of each language."""
+    vectors = load(file.with_name("mini_embeddings.json"))
+    candidates, pool = list(vectors["candidates"]), np.array(list(vectors["candidates"].values()))
+    run = {
+        question: best(question, candidates, pool @ np.array(vector), 20, "list")
+        for question, vector in vectors["questions"].items()
+    }
+    qrels = {question: dict.fromkeys(targets, 1) for question, targets in expected["targets"].items()}
+    assert (len(qrels), len(candidates)) == (expected["n_questions"], expected["n_candidates"])
+    everywhere = {"AP@20": expected["mAP@20_all_questions"], "AP@3": expected["mAP@3_all_questions"]}
+    assert lareqa_ap20(qrels, run) == pytest.approx(everywhere["AP@20"], abs=EXACT)
+    assert evaluate(qrels, run, parse_many("mAP@20 mAP@3"), "list").means == pytest.approx(everywhere, abs=EXACT)
+    for language, value in expected["per_question_language_mAP@20"].items():
+        own = {question: grades for question, grades in qrels.items() if question.endswith(f"_{language}")}
+        assert len(own) == expected["n_questions_by_lang"][language]
+        assert lareqa_ap20(own, run) == pytest.approx(value, abs=EXACT)
+
+
+@golden("mewslix/expected.json")
+def mewsli_x(expected: Any, file: Path) -> None:
+    """Per language and macro over the fixed eleven, with missing and unexpected mentions."""
+    gold = {
+        language: {mention: entity for mention, (entity,) in mentions.items()}
+        for language, mentions in load(file.with_name("gold.json")).items()
+    }
+    scored = mewslix(gold, load(file.with_name("pred.json")))
+    assert scored.macro == pytest.approx(expected["macro_avg_mrr@20"], abs=EXACT)
+    assert set(scored.mrr) == set(expected["per_language"])
+    for language, values in expected["per_language"].items():
+        cover = scored.coverage[language]
+        assert scored.mrr[language] == pytest.approx(values["mrr@20"], abs=EXACT)
+        assert (len(cover.missing), len(cover.unexpected)) == (values["missing"], values["unexpected"])
+
+
+def percent(values: Mapping[str, float]) -> dict[str, float]:
+    """Print as the official script does."""
+    return {name: 100 * value for name, value in values.items()}
+
+
+@golden("askubuntu/ranked_labels*.json", split=True)
+def askubuntus_labels(case: Any, file: Path) -> None:
+    """Skipped queries, short lists, nothing at all."""
+    assert percent(askubuntu(case["ranked_labels"])) == pytest.approx(case["expected"], abs=EXACT)
+
+
+@golden("askubuntu/mini_expected.json")
+def askubuntus_mini(expected: Any, file: Path) -> None:
+    """A file in its format: a model's scores and the BM25 order, through ranked labels and through a run."""
+    lists, scores = file.with_name("mini_dev.txt"), load(file.with_name("mini_scores.json"))
+    qrels: dict[str, dict[str, int]] = {}
+    for row in candidates.judgements(lists).read():
+        qrels.setdefault(row.query, {})[row.document] = row.grade
+    given = [one for one in candidates.candidates(lists).read() if one.query in qrels]
+    assert len(qrels) == len(given) == expected["n_read"]
+    labels = [[qrels[one.query].get(name, 0) for name in one.documents] for one in given]
+    assert percent(askubuntu(labels)) == pytest.approx(expected["bm25_order"], abs=EXACT)
+    theirs = [[scores[one.query][name] for name in one.documents] for one in given]
+    ranked = [
+        [own[at] for at in order(one.documents, row, "list")]
+        for one, own, row in zip(given, labels, theirs, strict=True)
+    ]
+    assert percent(askubuntu(ranked)) == pytest.approx(expected["model_scores"], abs=EXACT)
+    run = {one.query: best(one.query, one.documents, row, 20, "list") for one, row in zip(given, theirs, strict=True)}
+    named = {f"{name} (AskUbuntu)": value for name, value in expected["model_scores"].items()}
+    assert percent(OFFICIAL["askubuntu"](qrels, run)) == pytest.approx(named, abs=EXACT)
+
+
+@golden("aggregation/beir_aggregates*.json")
+def averages(content: Any, file: Path) -> None:
+    """Printed tables: averages with and without MS MARCO and CQADupStack, none with an empty cell; best-on counts."""
+    for case in content["cases"].values():
+        rows = {system: {k: v for k, v in row.items() if v is not None} for system, row in case["values"].items()}
+        for system, row in rows.items():
+            every = tuple(case["values"][system])
+            without = tuple(task for task in every if task != "MS MARCO")
+            members = {
+                "avg_15_incl_msmarco": every,
+                "avg_14_excl_msmarco": without,
+                "avg_13_excl_msmarco_cqa": tuple(task for task in without if task != "CQADupStack"),
+            }
+            found = {name: macro(Macro(name, tasks), row) for name, tasks in members.items()}
+            assert found == pytest.approx(case["computed"][system], abs=EXACT)
+        assert best_on(rows) == case["best_on_incl_msmarco_ties_to_all"]
+        rest = {system: {k: v for k, v in row.items() if k != "MS MARCO"} for system, row in rows.items()}
+        assert best_on(rest) == case["best_on_excl_msmarco_ties_to_all"]
+
+
+@golden("tatoeba/cases*.json", split=True)
+def tatoeba(case: Any, file: Path) -> None:
+    """Cosine, one neighbour, the smaller line of equal ones: predictions and accuracy of both directions."""
+    xx, en = (unit(np.asarray(case[side], np.float32)) for side in ("xx", "en"))
+    lines, expected, found = [str(at) for at in range(len(xx))], case["expected"], []
+    for queries, corpus, predictions in (
+        (en, xx, "xtreme_code_predictions (en query -> xx index)"),
+        (xx, en, "xx query -> en predictions"),
+    ):
+        run = {line: best(line, lines, row, 1, "list") for line, row in zip(lines, queries @ corpus.T, strict=True)}
+        assert [int(run[line].documents[0]) for line in lines] == expected[predictions]
+        found.append(evaluate({line: {line: 1} for line in lines}, run, [parse("accuracy")], "list").means["accuracy"])
+    means = [100 * found[0], 100 * found[1], 50 * sum(found)]
+    assert means == pytest.approx(
+        [expected[key] for key in ("acc_en2xx", "acc_xx2en", "ccp_average_of_both")], abs=EXACT
+    )
+    laser = next(value for key, value in expected.items() if key.startswith("laser_error_fraction_matrix"))
+    assert [1 - laser[1][0], 1 - laser[0][1]] == pytest.approx(found, abs=EXACT)
+
+
+@cache
+def tokens_of_nltk() -> Tokeniser:
+    """The tokens of this machine: the official ones where their model is installed."""
+    return tokeniser()
+
+
+def as_in_nltk(file: Path, *, same: bool) -> None:
+    """Fail unless the tokens or hits are the same; without the model of sentences, further cases may differ."""
+    if not same and not file.is_relative_to(HERE) and "punkt" not in tokens_of_nltk().name:
+        pytest.skip(f"needs NLTK's punkt_tab: {tokens_of_nltk().name} cuts a sentence of this case elsewhere")
+    assert same
+
+
+@golden("xor_retrieve/word_tokenize*.json", split=True)
+def nltks_tokens(case: Any, file: Path) -> None:
+    """Words of NLTK's word_tokenize, also where its model is not installed."""
+    as_in_nltk(file, same=tokens_of_nltk().tokenise(case["text"]) == case["tokens"])
+
+
+@golden("xor_retrieve/expected.json")
+def xor_retrieve(expected: Any, file: Path) -> None:
+    """R@2kt and R@5kt per language, their mean, and every item."""
+    data = [json.loads(line) for line in load(file.with_name("data.jsonl")).splitlines()]
+    predictions = load(file.with_name("pred.json"))
+    for measure, values in expected["overall"].items():
+        budget = {"R@2kt": 2_000, "R@5kt": 5_000}[measure]
+        found = official(data, predictions, budget, tokens_of_nltk().tokenise)
+        items = {name: item[measure] for name, item in expected["per_item (null = not counted)"].items()}
+        as_in_nltk(file, same=found["per_item"] == items)
+        assert set(found["per_language"]) == set(values["per_language"])
+        for language, row in values["per_language"].items():
+            assert found["per_language"][language] == pytest.approx(row, abs=EXACT)
+        assert found["macro_avg"] == pytest.approx(values["macro_avg"], abs=EXACT)
+
+
+@golden("mkqa/simple_tokenizer*.json", split=True)
+def dprs_tokens(case: Any, file: Path) -> None:
+    """DPR's SimpleTokenizer over decomposed text, in lower case."""
+    assert tokens(case["text"]) == case["nfd_tokens_uncased"]
+
+
+@golden("mkqa/dpr_has_answer*.json", split=True)
+def dprs_answers(case: Any, file: Path) -> None:
+    """DPR's string mode (the regex mode is no part of MKQA's protocol)."""
+    assert has_answer(case["answers"], case["text"]) is case["string"]
+
+
+@golden("mkqa/normalize_text*.json", split=True)
+def contrievers_punctuation(case: Any, file: Path) -> None:
+    """Contriever's normalize_text."""
+    assert normalise(case["text"]) == case["normalized"]
+
+
+@golden("mkqa/preprocess_expected.json")
+def contrievers_questions(expected: Any, file: Path) -> None:
+    """Kept questions, answers; one without English answers, which the script keeps by mistake, is left out."""
+    path = file.with_name("preprocess_input.jsonl")
+    rows = {str(row["id"]): row for row in expected["en"]}
+    assert list(rows) == [str(name) for name in expected["kept_ids"]]
+    kept = {name: tuple(row["answers"]) for name, row in rows.items() if row["answers"]}
+    assert list(mkqa.answers_source(path).read()) == [Answers(name, answers) for name, answers in kept.items()]
+    for language in expected["files"]:
+        found = list(mkqa.questions_source(path, language).read())
+        assert [item.id for item in found] == list(kept)
+        code = language.partition("_")[0]
+        theirs = [row for row in expected.get(language, []) if str(row["id"]) in kept]
+        assert not theirs or found == [Item(str(row["id"]), row["question"], language=code) for row in theirs]
+
+
+@pytest.mark.parametrize(("run", "case", "file"), cases())
+def test_golden(run: Run, case: Any, file: Path) -> None:
+    """The official scorer's value comes out."""
+    run(case, file)
+
+
+def test_every_folder_has_cases() -> None:
+    """A missing folder must not look like success."""
+    assert {file.parent.name for _, _, file in (case.values for case in cases()) if file.is_relative_to(HERE)} == {
+        "mrtydi", "xor_retrieve", "mewslix", "lareqa", "mkqa", "tatoeba", "askubuntu", "beir", "aggregation"
+    }  # fmt: skip

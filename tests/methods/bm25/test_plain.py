@@ -1,0 +1,134 @@
+"""The analyzer `plain`: what it does in each kind of language, and the figures that it was made to be held against."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytrec_eval
+
+from bench.config import resolve
+from bench.data import beir
+from bench.errors import ConfigError
+from bench.types import Corpus, DataRequest, Leg
+from methods.bm25 import BM25
+from methods.bm25.analyzers import ANALYZERS, choose
+from methods.bm25.config import BM25Config
+from suites.substitutes import askubuntu, mrtydi, xor
+
+IndexOf = Callable[..., Any]
+
+# Made elsewhere and handed out with the data: "words, English stemmed, ja th ko in bigrams; k1 0.9, b 0.4; title and
+# text". Which stemmer and which stop words is not said; `en-plain` has those that come closest.
+FIGURES = """
+beir/scifact nDCG .680
+beir/nfcorpus nDCG .321
+mrtydi-goldp/ar RR .832
+mrtydi-goldp/bn RR .813
+mrtydi-goldp/en RR .761
+mrtydi-goldp/fi RR .790
+mrtydi-goldp/id RR .735
+mrtydi-goldp/ko RR .740
+mrtydi-goldp/ru RR .757
+mrtydi-goldp/sw RR .746
+mrtydi-goldp/te RR .773
+wikiqa-native/ja RR .858 slow
+wikiqa-native/th RR .797
+xor-mlqa-en RR .173 slow
+xor-mlqa-en/zh RR .021 slow
+xor-mlqa-en/ar RR .038 slow
+xor-mlqa-en/english RR .722 slow
+xor-afriqa-en RR .358 slow
+xor-afriqa-en/english RR .628 slow
+stackfaq-threads/test RR .775
+"""
+TOLERANCE = 0.02
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "text", "tokens"),
+    [
+        ("en", "en-plain", "The Dogs' owners don't hop", ["dog", "owner", "don", "t", "hop"]),
+        ("sw", "words", "Ng'ombe WA Juma_2", ["ng", "ombe", "wa", "juma_2"]),
+        ("fi", "words", "taloissa", ["taloissa"]),
+        ("bn", "words", "বাংলাদেশের রাজধানী", ["বাংলাদেশের", "রাজধানী"]),
+        ("ja", "pairs", "東京2020年", ["東京", "2020", "年"]),
+        ("ko", "pairs", "학교에 간다", ["학교", "교에", "간다"]),
+        ("th", "pairs", "ที่นี่", ["ท" + "ี", "ี" + "่", "่น", "น" + "ี", "ี" + "่"]),
+        ("zh_cn", "pairs", "漢字", ["漢字"]),
+        ("mul", "pairs", "東京都 Kyiv", ["東京", "京都", "kyiv"]),
+        ("", "pairs", "Kyiv", ["kyiv"]),
+        ("xx", "words", "Kyiv", ["kyiv"]),
+    ],
+)
+def test_plain_by_language(language: str, name: str, text: str, tokens: list[str]) -> None:
+    """Three kinds of languages; marks stand apart in pairs, and stay on their letters in words."""
+    chosen = choose("plain", language)
+    assert chosen.name == name
+    assert chosen.build()(text) == tokens
+
+
+def test_the_index_remembers_what_plain_was(index_of: IndexOf) -> None:
+    """An index made with `plain` is searched with the analyzer that it was in that language."""
+    english = index_of(["running dogs", "sleeping cats"], "en", analyzer="plain")
+    assert english.facts["analyzer"] == "en-plain"
+    assert [document for document, _ in english.search("the dog runs")] == ["d0"]
+    assert index_of(["東京都"], "ja", analyzer="plain").facts["analyzer"] == "pairs"
+
+
+def test_the_preset_is_the_analyzer_alone() -> None:
+    """With it BM25 has the constants of the default; a near name is told."""
+    preset = BM25.presets["plain"]
+    assert BM25Config(**preset.values) == BM25Config(analyzer="plain")
+    with pytest.raises(ConfigError, match="did you mean plain"):
+        resolve([BM25], sets=["method.analyzer=plane"])
+    assert set(ANALYZERS) >= {"en-plain", "pairs", "words"}
+
+
+def _rows() -> list[Any]:
+    """The figures as parameters."""
+    found = []
+    for line in FIGURES.strip().splitlines():
+        where, measure, value, *marks = line.split()
+        found.append(pytest.param(where, measure, float(value), id=where, marks=[pytest.mark.slow] if marks else []))
+    return found
+
+
+def _legs(where: str, request: DataRequest) -> list[Leg]:
+    """The legs that a figure is over: a task's, or those of all languages."""
+    suite, _, name = where.partition("/")
+    if suite == "beir":
+        assert request.data_dir
+        folder = request.data_dir / where
+        return [Leg("", beir.queries(folder), beir.qrels(folder, "test"), Corpus(where, beir.corpus(folder), "en"))]
+    one = {each.name: each for each in (mrtydi.GOLDP, mrtydi.NATIVE, xor.MLQA, xor.AFRIQA, askubuntu.THREADS)}[suite]
+    names = [name] if name else [part.name for part in one.parts if part.averaged]
+    return [one.load(each, request).legs[0] for each in names]
+
+
+@pytest.mark.parametrize(("where", "measure", "figure"), _rows())
+def test_the_check_figures(index_of: IndexOf, where: str, measure: str, figure: float) -> None:
+    """Means over all questions, as pytrec_eval has them, within 0.02 of what was measured elsewhere."""
+    folder = os.environ.get("BENCH_DATA")
+    if not folder or not (Path(folder) / where.partition("/")[0]).is_dir():
+        pytest.skip(f"BENCH_DATA is not set, or holds no {where.partition('/')[0]}/: no real data")
+    legs = _legs(where, DataRequest("official", Path(folder)))
+    made = index_of(legs[0].corpus, analyzer="plain")
+    grades: dict[str, dict[str, int]] = {}
+    queries = []
+    for leg in legs:
+        assert leg.qrels is not None
+        for row in leg.qrels.read():
+            grades.setdefault(row.query, {})[row.document] = row.grade
+        queries += [query for query in leg.queries.read() if query.id in grades]
+    run = {
+        ranking.query: dict(zip(ranking.documents, map(float, ranking.scores), strict=True))
+        for ranking in made.retriever.search(made.folder, queries, 100, "trec")
+    }
+    asked = {"RR": "recip_rank", "nDCG": "ndcg_cut.10"}[measure]
+    values = pytrec_eval.RelevanceEvaluator(grades, {asked}).evaluate(run)
+    mean = sum(value[asked.replace(".", "_")] for value in values.values()) / len(grades)
+    assert mean == pytest.approx(figure, abs=TOLERANCE)

@@ -1,0 +1,187 @@
+"""The suites nq and triviaqa: DPR's questions over DPR's Wikipedia, shared and unchanged."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.data import dpr as files
+from bench.errors import DataError, UsageError
+from bench.types import Answers, DataRequest, Item, Json, Leg, Suite
+from suites import dpr, mkqa
+
+Checked = Callable[[Leg], Mapping[str, Json]]
+
+QUESTIONS = "who sang it\t['Dave Edmunds', 'D. Edmunds']\nwho else\t[\"Nobody's\"]\n"
+PASSAGES = "id\ttext\ttitle\n1\t“Hear You” – DAVE EDMUNDS\tThe Song\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Write a tiny release of both."""
+    for name, content in {
+        "nq/nq-test.qa.csv": QUESTIONS,
+        "nq/nq-dev.qa.csv": "dev question\t['x']\n",
+        "triviaqa/trivia-test.qa.csv.gz": QUESTIONS,
+        "dpr-w100/psgs_w100.tsv": PASSAGES,
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    return tmp_path
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Expect what the tiny release holds."""
+    monkeypatch.setattr(files, "PASSAGES", 1)
+    for name, one in dpr.SETS.items():
+        monkeypatch.setitem(dpr.SETS, name, replace(one, queries={"test": 2, "dev": 1}))
+
+
+def by_name(name: str) -> Suite:
+    """Return one of the two suites."""
+    (suite,) = (one for one in dpr.SUITES if one.name == name)
+    return suite
+
+
+def test_the_counts_are_those_of_dprs_table() -> None:
+    """Test and dev of both; each suite has one task."""
+    assert [(one.name, dict(one.queries)) for one in dpr.SETS.values()] == [
+        ("nq", {"test": 3_610, "dev": 8_757}),
+        ("triviaqa", {"test": 11_313, "dev": 8_837}),
+    ]
+    assert [suite.name for suite in dpr.SUITES] == ["nq", "triviaqa"]
+    assert all(suite.task_names("official") == suite.task_names("mini") == ("test",) for suite in dpr.SUITES)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", ["nq", "triviaqa"])
+def test_a_release(root: Path, name: str, checked: Checked) -> None:
+    """Texts as released, answers as listed, the rules of the protocol."""
+    task = by_name(name).load("test", DataRequest("official", root, offline=True))
+    assert (task.id, task.data, task.tie, task.depth) == (f"{name}/test", "official", "list", 100)
+    assert task.measures == ("answer-R@5", "answer-R@20", "answer-R@100")
+    assert (task.similarity, task.lengths, task.official) == (None, None, ())
+    (leg,) = task.legs
+    assert list(leg.queries.read()) == [Item("0", "who sang it"), Item("1", "who else")]
+    assert leg.answers is not None
+    assert list(leg.answers.read()) == [Answers("0", ("Dave Edmunds", "D. Edmunds")), Answers("1", ("Nobody's",))]
+    assert list(leg.corpus.items.read()) == [Item("1", "“Hear You” – DAVE EDMUNDS", "The Song")]
+    assert (leg.corpus.id, leg.corpus.texts, leg.language) == ("dpr-w100", None, "en")
+    facts = checked(leg)
+    assert (facts["queries"], facts["answers"]) == (2, 3)
+
+
+def test_published_counts_are_asserted(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passages and questions alike."""
+    request = DataRequest("official", root)
+    with pytest.raises(DataError, match=r"found 1 documents, expected 21,015,324"):
+        checked(by_name("nq").load("test", request).legs[0])
+    monkeypatch.setattr(files, "PASSAGES", 1)
+    for name, expected in (("nq", "3,610"), ("triviaqa", "11,313")):
+        with pytest.raises(DataError, match=rf"found 2 judged queries, expected {expected}"):
+            checked(by_name(name).load("test", request).legs[0])
+
+
+def test_what_is_encoded_once(root: Path) -> None:
+    """Both suites search the same passages under one key; MKQA searches prepared ones, and looks into the same."""
+    (root / "mkqa").mkdir()
+    (root / "mkqa" / "mkqa.jsonl.gz").write_bytes(b"")
+    request = DataRequest("official", root)
+    one, two = (by_name(name).load("test", request).legs[0].corpus for name in ("nq", "triviaqa"))
+    prepared = mkqa.load("sv", request).legs[0].corpus
+    assert (one.items.reader, one.items.files, one.id) == (two.items.reader, two.items.files, two.id)
+    assert prepared.items.files == one.items.files
+    assert prepared.items.reader != one.items.reader
+    assert prepared.texts is not None
+    assert prepared.texts.reader == one.items.reader
+
+
+@pytest.mark.usefixtures("small")
+def test_questions_to_choose_settings_by(root: Path, checked: Checked) -> None:
+    """Dev questions of the release, with an id of their own; none in the embedded world."""
+    suite = by_name("nq")
+    assert suite.dev is not None
+    assert suite.dev_names is not None
+    task = suite.dev("test", DataRequest("official", root))
+    assert task.id == "nq/test@dev"
+    assert [item.text for item in task.legs[0].queries.read()] == ["dev question"]
+    assert checked(task.legs[0])["queries"] == 1
+    assert (suite.dev_names("official"), suite.dev_names("mini")) == (("test",), ())
+    with pytest.raises(UsageError, match=r"no task of nq 'test'"):
+        suite.dev("test", DataRequest("mini"))
+
+
+def test_missing_files_get_a_sentence(root: Path) -> None:
+    """Questions in their folder, passages when they are read."""
+    (root / "triviaqa" / "trivia-test.qa.csv.gz").unlink()
+    with pytest.raises(UsageError) as caught:
+        by_name("triviaqa").load("test", DataRequest("official", root))
+    assert str(caught.value) == (
+        f"{root}/triviaqa/trivia-test.qa.csv.gz: found no such file, expected the 11,313 test questions of TriviaQA "
+        "(open); fetch https://dl.fbaipublicfiles.com/dpr/data/retriever/trivia-test.qa.csv.gz and put it there as it "
+        "is"
+    )
+    (root / "triviaqa" / "trivia-test.qa.csv").write_text(QUESTIONS)
+    (root / "dpr-w100" / "psgs_w100.tsv").unlink()
+    leg = by_name("triviaqa").load("test", DataRequest("official", root)).legs[0]
+    assert len(list(leg.queries.read())) == 2
+    with pytest.raises(UsageError, match=r"psgs_w100.tsv.gz: found no such file"):
+        list(leg.corpus.items.read())
+    with pytest.raises(UsageError, match=r"no task of nq 'tset'"):
+        by_name("nq").load("tset", DataRequest("official", root))
+
+
+@pytest.mark.parametrize("name", ["nq", "triviaqa"])
+def test_mini_data(name: str, checked: Checked) -> None:
+    """English questions of the embedded world, each answered as it is written; two pools."""
+    task = by_name(name).load("test", DataRequest("mini", world="few-names"))
+    assert (task.id, task.data) == (f"mini-few-names/{name}/test", "mini-few-names")
+    (leg,) = task.legs
+    assert leg.corpus.id == f"mini-few-names/{name}"
+    assert checked(leg)["queries"] == 60
+    texts = [item.text for item in leg.corpus.items.read()]
+    assert leg.answers is not None
+    assert all(any(one in text for one in row.strings for text in texts) for row in leg.answers.read())
+
+
+def test_the_two_pools_of_mini_data_differ() -> None:
+    """So that the two suites are two tests."""
+    one, two = (by_name(name).load("test", DataRequest("mini")).legs[0].corpus.items for name in ("nq", "triviaqa"))
+    assert one.reader != two.reader
+    assert [item.text for item in one.read()] != [item.text for item in two.read()]
+
+
+@pytest.mark.parametrize("name", ["nq", "triviaqa"])
+def test_where_the_files_come_from_and_what_was_printed(name: str) -> None:
+    """DPR's places, without checksums but for the passages; Contriever's Table 1."""
+    suite = by_name(name)
+    assert suite.releases is not None
+    assert suite.reported is not None
+    *questions, wikipedia = suite.releases()
+    assert [one.urls[0].removeprefix(dpr.URL) for one in questions] == [
+        f"/{file}" for file in dpr.SETS[name].files.values()
+    ]
+    assert not any(one.sha256 or one.md5 for one in questions)
+    assert wikipedia == files.RELEASE
+    table = [row for row in suite.reported() if row.table == "Table 1"]
+    assert {row.measure for row in table} == set(dpr.MEASURES)
+    contriever = {row.measure: row.printed for row in table if row.model == "Contriever"}
+    assert contriever["answer-R@5"] == {"nq": "47.8", "triviaqa": "59.5"}[name]
+
+
+@pytest.mark.parametrize("name", ["nq", "triviaqa"])
+def test_the_cards(name: str) -> None:
+    """They say the counts and the files."""
+    text, one = by_name(name).card(), dpr.SETS[name]
+    for said in (
+        f"{files.PASSAGES:,} passages",
+        *one.files.values(),
+        *(f"{count:,}" for count in one.queries.values()),
+    ):
+        assert said in text

@@ -1,0 +1,313 @@
+"""Substitutes: where they look, what they assert, whose rules they follow, and that they never pass for the real."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.errors import DataError, UsageError
+from bench.fsio import sha256_file
+from bench.results import averages
+from bench.substitutes import mark, marked
+from bench.types import Answers, DataRequest, Item, Json, Leg, Suite
+from suites.substitutes import askubuntu, mewsli_x, mkqa, mrtydi, xor
+from suites.substitutes.common import Part, Substitute, table
+
+Checked = Callable[[Leg], Mapping[str, Json]]
+
+EVERY = {
+    one.name: one
+    for one in (
+        mrtydi.GOLDP,
+        mrtydi.NATIVE,
+        xor.MLQA,
+        xor.AFRIQA,
+        mkqa.QUESTIONS,
+        mewsli_x.ARTICLES,
+        askubuntu.DUPLICATES,
+        askubuntu.THREADS,
+    )
+}
+SUITES = {name: one.suite() for name, one in EVERY.items()}
+
+# Suite, judged queries of test, judgements of test, documents of all parts: as the data kit that lays them out counts.
+KIT = """
+mrtydi-goldp          4793  4796 27288
+wikiqa-native         4678  4678 13286
+xor-mlqa-en           3051  3051 11530
+xor-afriqa-en         2517  2517 15908
+mkqa-questions       74338 74806 74338
+mlqa-article-linking  1354  1354 26910
+stackfaq-duplicates    123   855  1249
+stackfaq-threads      1249  1249   125
+"""
+FAQ = {
+    "corpus.jsonl": "".join(
+        json.dumps({"_id": name, "title": "", "text": f"text {name}"}) + "\n" for name in ("11", "12", "13")
+    ),
+    "queries.jsonl": '{"_id": "1", "text": "one"}\n{"_id": "2", "text": "two"}\n',
+    "askubuntu-format/test.txt": "1\t12\t11 12\t3.5 1.25\n2\t\t13 11\t2 1\n",
+}
+
+
+def write(root: Path, files: Mapping[str, str]) -> Path:
+    """Write files below a folder."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+def lay_out(folder: Path, about: Mapping[str, Mapping[str, object]]) -> Path:
+    """Write a tiny part: documents `p1` and `p2`; each query is answered by `p1`, ids begin with their split."""
+    rows = [
+        {"_id": name, "title": "T", "text": f"passage {name}", "metadata": {"source": "x"}} for name in ("p1", "p2")
+    ]
+    asked = [{"_id": name, "text": f"ask {name}", "metadata": dict(row)} for name, row in about.items()]
+    files: dict[str, Sequence[object]] = {"corpus.jsonl": rows, "queries.jsonl": asked}
+    write(folder, {name: "".join(json.dumps(row) + "\n" for row in of) for name, of in files.items()})
+    for split in {name.partition("-")[0] for name in about}:
+        lines = [f"{name}\tp1\t1\n" for name in about if name.startswith(split)]
+        write(folder, {f"qrels/{split}.tsv": "".join(["query-id\tcorpus-id\tscore\n", *lines])})
+    return folder
+
+
+def counted(one: Substitute, name: str, documents: int, **counts: tuple[int, int]) -> Substitute:
+    """A substitute whose part has other counts, as a tiny one needs."""
+    parts = (replace(part, documents=documents, counts=counts) if part.name == name else part for part in one.parts)
+    return replace(one, parts=tuple(parts))
+
+
+def test_the_tables_add_up_to_the_kit_s_counts() -> None:
+    """Of every suite; questions in English are counted with the languages, not beside them."""
+    for line in KIT.strip().splitlines():
+        name, *expected = line.split()
+        parts = [part for part in EVERY[name].parts if part.averaged]
+        queries, judgements = (sum(part.counts["test"][at] for part in parts) for at in (0, 1))
+        shared = name.startswith("xor-")
+        documents = parts[0].documents if shared else sum(part.documents for part in parts)
+        assert [queries, judgements, documents] == list(map(int, expected)), name
+        for part in EVERY[name].parts:
+            assert part.averaged or part.counts == {"test": (queries, judgements)}
+    for one, split, sums in (
+        (mrtydi.GOLDP, "dev", (2586, 2672)),
+        (mrtydi.GOLDP, "train", (10411, 10727)),
+        (mrtydi.NATIVE, "dev", (736, 736)),
+        (mrtydi.NATIVE, "train", (37425, 37425)),
+        (xor.AFRIQA, "dev", (1439, 1439)),
+        (xor.AFRIQA, "train", (1640, 1640)),
+    ):
+        having = [part.counts[split] for part in one.parts if split in part.counts]
+        assert (sum(queries for queries, _ in having), sum(rows for _, rows in having)) == sums
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
+def test_each_says_what_it_is(suite: Suite) -> None:
+    """A benchmark that it stands for, its mark in the card, official data alone, an average over its tasks."""
+    real = {"mrtydi", "xor-retrieve", "mkqa", "mewsli-x", "askubuntu"}
+    assert suite.stands_for in real
+    assert suite.name not in real
+    assert (suite.data, suite.folder, suite.settings) == (("official",), None, ("unsupervised",))
+    card = suite.card()
+    assert f"**A substitute for {suite.stands_for}: not comparable with published numbers.**" in card
+    assert "<!--" not in card
+    assert "## Licence" in card
+    for name in suite.task_names("official"):
+        assert f"\n| {name} | " in card
+    (average,) = suite.macros
+    rest = {f"{suite.name}/{name}" for name in suite.task_names("official")} - set(average.members)
+    assert rest == ({f"{suite.name}/english"} if suite.stands_for == "xor-retrieve" else set())
+    tasks = {str(name): {"": {"measures": {"RR@100": 0.25}}} for name in average.members}
+    assert averages(tasks, suite.macros)[0]["measures"] == {"RR@100": 0.25}
+    assert averages(dict(list(tasks.items())[1:]), suite.macros) == []
+    assert suite.task_names("mini") == ()
+    with pytest.raises(UsageError, match=f"no task of {suite.name} 'xx'"):
+        suite.load("xx", DataRequest("official"))
+
+
+def test_the_mark() -> None:
+    """One sentence everywhere; a benchmark has none."""
+    assert mark("mrtydi") == "substitute for mrtydi: not comparable with published numbers"
+    assert marked("a · b", "mrtydi") == "a · b · substitute for mrtydi: not comparable with published numbers"
+    assert (mark(""), marked("a · b", "")) == ("", "a · b")
+
+
+def test_a_pool_a_language(tmp_path: Path, checked: Checked) -> None:
+    """Mr. TyDi's rules over the part's own passages; counts are asserted; dev has a name of its own."""
+    about = {"test-1": {"lang": "sw"}, "test-2": {"lang": "sw"}, "dev-1": {"lang": "sw"}, "train-1": {"lang": "sw"}}
+    lay_out(tmp_path / "mrtydi-goldp" / "sw", about)
+    request = DataRequest("official", tmp_path)
+    task = mrtydi.GOLDP.load("sw", request)
+    assert (task.id, task.data, task.measures, task.tie) == ("mrtydi-goldp/sw", "official", ("RR@100", "R@100"), "trec")
+    assert (task.depth, task.official, task.similarity, task.release) == (100, ("mrtydi-ccp",), None, "")
+    (leg,) = task.legs
+    assert (leg.corpus.id, leg.corpus.language, leg.language) == ("mrtydi-goldp/sw", "sw", "sw")
+    with pytest.raises(
+        DataError, match=r"found 2 documents, expected 1,981; this is not the published mrtydi-goldp/sw"
+    ):
+        checked(leg)
+    tiny = counted(mrtydi.GOLDP, "sw", 2, test=(2, 2), dev=(1, 1), train=(3, 3))
+    facts = checked(tiny.load("sw", request).legs[0])
+    assert (facts["queries"], facts["unjudged_queries"], facts["judgements"]) == (2, 2, 2)
+    dev = tiny.dev("sw", request)
+    assert (dev.id, dev.official) == ("mrtydi-goldp/sw@dev", ())
+    assert checked(dev.legs[0])["queries"] == 1
+    with pytest.raises(DataError, match=r"found 1 judged queries, expected 3"):
+        checked(tiny.find("sw", "train", request))
+
+
+def test_one_english_pool(tmp_path: Path, checked: Checked) -> None:
+    """Languages share a corpus; codes with a region are read as their language."""
+    for name in ("ar", "zh_cn"):
+        lay_out(tmp_path / "mkqa-questions" / name, {"test-1": {"lang": name}})
+    one, other = (mkqa.QUESTIONS.load(name, DataRequest("official", tmp_path)) for name in ("ar", "zh_cn"))
+    assert (one.measures, one.tie, one.similarity) == (("RR@10", "accuracy", "R@100"), "list", "dot")
+    assert [(task.legs[0].language, task.legs[0].corpus.language) for task in (one, other)] == [
+        ("ar", "en"),
+        ("zh", "en"),
+    ]
+    assert one.legs[0].corpus.id == other.legs[0].corpus.id == "mkqa-questions/english"
+    readers = {task.legs[0].corpus.items.reader for task in (one, other)}
+    assert len(readers) == 1  # with the same bytes, the same key
+    tiny = counted(mkqa.QUESTIONS, "ar", 2, test=(1, 1))
+    assert checked(tiny.load("ar", DataRequest("official", tmp_path)).legs[0])["queries"] == 1
+    lay_out(tmp_path / "mlqa-article-linking" / "hi", {"test-1": {"lang": "hi"}})
+    task = mewsli_x.ARTICLES.load("hi", DataRequest("official", tmp_path))
+    assert (task.measures, task.tie, task.depth, task.similarity) == (("AP@20", "accuracy"), "list", 20, "cos")
+
+
+def test_languages_together_judged_in_two_ways(tmp_path: Path, checked: Checked) -> None:
+    """Answers and passages judge the same questions of a language; the upper bound asks all of them in English."""
+    about = {
+        f"{split}-{lang}": {"lang": lang, "answers": [f"yes {lang}"], "question_en": f"English {lang}"}
+        for split, lang in (("test", "bem"), ("test", "zul"), ("dev", "bem"))
+    }
+    lay_out(tmp_path / "xor-afriqa-en", about)
+    request = DataRequest("official", tmp_path)
+    task = xor.AFRIQA.load("bem", request)
+    assert (task.measures, task.tie, task.depth) == (("R@2kt", "R@5kt", "RR@100"), "list", 100)
+    assert (task.official, task.similarity) == (("xor",), None)
+    tiny = counted(counted(xor.AFRIQA, "bem", 2, test=(1, 1), dev=(1, 1)), "english", 2, test=(2, 2))
+    (leg,) = tiny.load("bem", request).legs
+    assert leg.answers is not None
+    assert list(leg.answers.read()) == [Answers("test-bem", ("yes bem",))]
+    assert (leg.corpus.id, leg.corpus.language, leg.language) == ("xor-afriqa-en", "en", "bem")
+    facts = checked(leg)
+    assert (facts["queries"], facts["judgements"], facts["answers"]) == (1, 1, 1)
+    assert checked(tiny.dev("bem", request).legs[0])["answers"] == 1
+    (upper,) = tiny.load("english", request).legs
+    assert [item for item in upper.queries.read() if item.id == "test-zul"] == [
+        Item("test-zul", "English zul", language="en")
+    ]
+    facts = checked(upper)
+    assert (facts["queries"], facts["answers"], upper.language) == (2, 2, "en")
+    assert tiny.suite().dev_names is not None
+    with pytest.raises(UsageError, match=r"english has no dev questions, only test; parts that have some: bem, hau"):
+        xor.AFRIQA.dev("english", request)
+
+
+def test_candidate_lists(tmp_path: Path, checked: Checked) -> None:
+    """AskUbuntu's rules: who has no positive candidate is not judged; the lists are required."""
+    write(tmp_path / "stackfaq-duplicates", FAQ)
+    request = DataRequest("official", tmp_path)
+    task = askubuntu.DUPLICATES.load("test", request)
+    assert (task.measures, task.tie, task.depth) == (("AP", "RR", "P@1", "P@5"), "list", 20)
+    assert (task.official, task.similarity) == (("askubuntu",), "cos")
+    (leg,) = counted(askubuntu.DUPLICATES, "test", 3, test=(1, 1)).load("test", request).legs
+    facts = checked(leg)
+    assert (facts["queries"], facts["unjudged_queries"], facts["candidates"]) == (1, 1, 2)
+    (tmp_path / "stackfaq-duplicates" / "askubuntu-format" / "test.txt").unlink()
+    with pytest.raises(UsageError, match=r"askubuntu-format/test.txt: found no such file, expected a line of query"):
+        askubuntu.DUPLICATES.load("test", request)
+    (threads,) = askubuntu.THREADS.parts
+    assert askubuntu.THREADS.rules.measures == ("RR@100", "P@1")
+    assert threads.language == "en"
+
+
+def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
+    """The folder, the file, the split."""
+    request = DataRequest("official", tmp_path)
+    with pytest.raises(UsageError, match=r"mrtydi-goldp: found no such folder"):
+        mrtydi.GOLDP.load("sw", request)
+    folder = lay_out(tmp_path / "mrtydi-goldp" / "bn", {"test-1": {"lang": "bn"}})
+    with pytest.raises(UsageError, match=r"mrtydi-goldp/bn has no dev questions, only test; .* en, id, ko, sw$"):
+        mrtydi.GOLDP.dev("bn", request)
+    with pytest.raises(UsageError, match=r"mkqa-questions/ar has no train questions, only test; .* have some: none$"):
+        mkqa.QUESTIONS.find("ar", "train", request)
+    (folder / "corpus.jsonl").unlink()
+    with pytest.raises(UsageError, match=r"bn: found no corpus.jsonl"):
+        mrtydi.GOLDP.load("bn", request)
+
+
+def test_a_table_of_parts() -> None:
+    """A dash is a split that is not there."""
+    (part,) = table("zh_cn 12 3/4 - 5/6\n", folders=True)
+    assert part == Part("zh_cn", "zh", 12, {"test": (3, 4), "train": (5, 6)}, "zh_cn")
+
+
+def test_files_are_listed_with_their_checksums() -> None:
+    """Every file that a task reads, once; a person is told whom to ask, since nothing can be fetched."""
+    assert sum(len(one.releases()) for one in EVERY.values()) == 109
+    for name, one in EVERY.items():
+        paths = [release.path for release in one.releases()]
+        assert len(set(paths)) == len(paths)
+        for release in one.releases():
+            assert release.path.startswith(f"{name}/")
+            assert (release.urls, release.licence) == ((), one.licence)
+            assert len(bytes.fromhex(release.sha256)) == 32
+            assert release.size
+            assert "Ask the maintainers" in release.instructions
+        for part in one.parts:
+            mine = [release.path for release in one.releases() if release.tasks in ((), (part.name,))]
+            assert any(path.endswith("corpus.jsonl") for path in mine)
+            splits = {Path(path).stem for path in mine if "/qrels/" in path}
+            assert splits >= set(part.counts) or one is askubuntu.DUPLICATES or not part.averaged
+
+
+def test_importing_them_loads_nothing_heavy() -> None:
+    """Neither numpy nor torch nor the embedded world."""
+    modules = ", ".join(f"suites.substitutes.{name}" for name in ("askubuntu", "mewsli_x", "mkqa", "mrtydi", "xor"))
+    code = f"import sys, {modules}; print({{'numpy', 'torch', 'bench.mini'}} & set(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "set()"
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real data."""
+    folder = os.environ.get("BENCH_DATA")
+    if not folder or not (Path(folder) / "mrtydi-goldp").is_dir():
+        pytest.skip("BENCH_DATA is not set, or holds no mrtydi-goldp/: no substitutes")
+    return Path(folder)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_real_files(name: str, data: Path, checked: Checked) -> None:
+    """Every split of every task has the counts of the tables, and the files the checksums that are listed."""
+    one, request = EVERY[name], DataRequest("official", data)
+    for part in one.parts:
+        for split, counts in part.counts.items():
+            leg = one.find(part.name, split, request)
+            assert leg.qrels is not None
+            rows = list(leg.qrels.read())
+            assert (len({row.query for row in rows}), len(rows)) == counts
+            if leg.answers is not None:
+                accepted = list(leg.answers.read())
+                assert {row.query for row in accepted} == {row.query for row in rows}
+                strings = {string for row in accepted for string in row.strings}
+                assert not strings & {"yes", "no", ""}  # XOR-Retrieve would not count them
+    for part in one.parts[:: max(1, len(one.parts) - 1)]:
+        facts = checked(one.find(part.name, "test", request))
+        assert facts["unknown_documents"] == 0
+        assert (facts["queries"], facts["judgements"]) == part.counts["test"]
+    for release in one.releases():
+        path = data / release.path
+        assert (path.stat().st_size, sha256_file(path)) == (release.size, release.sha256), release.path

@@ -1,0 +1,177 @@
+"""`bench data audit` as a user types it, and the badge that results of trained systems carry from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.audit import badges, carry_out, prepare, sentence
+from bench.data.overlap import AuditConfig
+from bench.graph import Quiet
+from bench.pipeline import plan
+from bench.plugins import load
+from bench.request import Request
+from bench.store import Store
+
+Bench = Callable[..., Any]
+RunJson = Callable[..., dict[str, Any]]
+
+DOCUMENTS = [
+    {"id": "kitchen", "sentences": ["How do I feed a sourdough starter?", "Feed it."]},
+    {"id": "bread", "sentences": ["A rye sourdough rises slowly because its wild yeast works best in the cold."]},
+    {"id": "dough", "sentences": ["What does the yeast do in a dough?"]},
+]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Documents that say one question of the tiny BEIR folder, the beginning of a gold passage, and nothing else."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "en.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in DOCUMENTS))
+    return folder
+
+
+def test_an_audit_is_told_and_kept(run_json: RunJson, bench: Bench, tiny: Path, corpus: Path, tmp_path: Path) -> None:
+    """Counts, examples with their places, the same again from the store; a changed file is read anew."""
+    typed = ("data", "audit", "--corpus", corpus, "--suite", "beir", "--task", tiny, "--store", tmp_path / "store")
+    told = run_json(*typed)
+    (leg,) = told["legs"]
+    assert told["corpus"] == "corpus"
+    assert told["rules"] == {"run": 40, "contained": 30, "gram": 6, "alike": 0.65}
+    assert leg["queries"]["exact"] == 1
+    assert leg["passages"] | {"of": 0} == {"of": 0, "exact": 0, "near": 1}
+    assert leg["answers"]["of"] == 0
+    assert leg["training_texts"] == 3
+    question, passage = leg["examples"]
+    assert (question["kind"], question["id"], question["how"], question["where"]) == (
+        "queries",
+        "q-sourdough",
+        "equal",
+        "kitchen",
+    )
+    assert (passage["id"], passage["how"], passage["where"]) == ("bread-1", "run", "bread")
+    assert passage["letters"] == len("aryesourdoughrisesslowlybecauseitswildyeastworksbestin")
+    again = run_json(*typed, "--examples", 0)
+    assert again == {**told, "legs": [{**leg, "examples": []}]}
+    spoken = bench(*typed)
+    assert f"1 + 0 of {leg['queries']['of']}" in spoken.stdout
+    assert "q-sourdough" in spoken.stdout
+    assert "corpus: 3 training texts compared" in spoken.stdout
+    (corpus / "en.jsonl").write_text(json.dumps(DOCUMENTS[1]))
+    (changed,) = run_json(*typed)["legs"]
+    assert changed["queries"]["exact"] == 0
+    assert changed["key"] != leg["key"]
+
+
+def test_other_rules_and_pairs(run_json: RunJson, tiny: Path, tmp_path: Path) -> None:
+    """A file of pairs; a question with two words changed is alike where less is asked for."""
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(json.dumps({"query": "What does the yeast do in a dough?", "positive": "It makes gas."}) + "\n")
+    typed = ("data", "audit", "--corpus", pairs, "--suite", "beir", "--task", tiny, "--store", tmp_path / "store")
+    counts = {
+        share: run_json(*typed, "--gram", 4, "--alike", share)["legs"][0]["queries"]["near"] for share in (0.4, 0.9)
+    }
+    assert counts == {0.4: 1, 0.9: 0}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("--alike", "1.5"), "alike is 1.5 (--alike), expected a number > 0.0 and ≤ 1.0"),
+        (("--corpus", "nowhere"), "corpus nowhere: found no such file or folder"),
+        (("--suite", "bier"), "beir"),
+    ],
+)
+def test_what_cannot_be_audited_is_said(
+    bench: Bench, tiny: Path, corpus: Path, tmp_path: Path, typed: tuple[str, str], said: str
+) -> None:
+    """In a sentence, with status 2."""
+    given = {"--corpus": corpus, "--suite": "beir", "--task": tiny, "--store": tmp_path / "store"} | dict([typed])
+    done = bench("data", "audit", *(word for pair in given.items() for word in pair))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> None:
+    """Trained systems have the badge once their corpus was audited; untrained starts and other corpora have none."""
+    store, plugins = Store(tmp_path / "store"), load()
+    asked = Request(("crop",), ("beir",), tasks=(str(tiny),), corpus=str(corpus), results=tmp_path / "results")
+    planned = plan(asked, plugins, store)
+    legs = {
+        cell.system.untrained: (cell.system, nodes[0]) for cell, nodes in zip(planned.cells, planned.legs, strict=True)
+    }
+    trained, leg = legs[False]
+    reading = leg.by_stage["read"]
+    assert badges(store, trained, (), reading) == [{"corpus": "corpus", "audited": None}]
+    (audited,) = carry_out(prepare(asked, plugins, store, AuditConfig()), store, Quiet())
+    (found,) = badges(store, trained, (), reading)
+    facts = audited.artefact.facts
+    assert found == {
+        "audited": f"1 of {facts['queries']['of']} queries, 1 of {facts['passages']['of']} gold passages",
+        "corpus": "corpus",
+        "queries": facts["queries"],
+        "passages": facts["passages"],
+        "answers": facts["answers"],
+        "key": audited.key,
+    }
+    assert badges(store, legs[True][0], (), reading) == []
+    assert badges(store, replace(trained, pretraining=None), (), reading) == []
+    assert badges(store, replace(trained, pretraining=None, post=trained.pretraining), (), reading) == [found]
+    other = plan(replace(asked, corpus="mini"), plugins, store)
+    assert [badges(store, cell.system, (), reading) for cell in other.cells if not cell.system.untrained] == [
+        [{"corpus": "mini", "audited": None}]
+    ]
+
+
+def test_pairs_of_a_tuning_are_audited_by_their_file(tiny: Path, tmp_path: Path) -> None:
+    """What is audited under the file's name is found again where an encoder was tuned on the file."""
+    question = json.loads((tiny / "queries.jsonl").read_text().splitlines()[0])["text"]
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(json.dumps({"query": question, "positive": "something else altogether"}) + "\n")
+    store, plugins = Store(tmp_path / "store"), load()
+    tuned = Request(("crop",), ("beir",), tasks=(str(tiny),), corpus="mini", settings=("english",))
+    tuned = replace(tuned, results=tmp_path / "results", sets=(f"tune.data={pairs}",))
+    planned = plan(tuned, plugins, store)
+    cell, nodes = planned.cells[0], planned.legs[0]
+    reading = nodes[0].by_stage["read"]
+    (of_corpus, before) = badges(store, cell.system, cell.tunings, reading)
+    assert (of_corpus["audited"], before["audited"]) == (None, None)
+    carry_out(prepare(replace(tuned, corpus=str(pairs), sets=()), plugins, store, AuditConfig()), store, Quiet())
+    (_, after) = badges(store, cell.system, cell.tunings, reading)
+    assert str(after["audited"]).startswith("1 of ")
+
+
+def test_legs_share_one_reading(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eleven tasks that are still to be audited read the training texts once; a task that is known none."""
+    from bench.stages import audit
+
+    calls: list[int] = []
+    real = audit.audit
+
+    def counted(training: Any, legs: Any, rules: Any, advance: Any) -> Any:
+        calls.append(len(legs))
+        return real(training, legs, rules, advance)
+
+    monkeypatch.setattr(audit, "audit", counted)
+    store, plugins = Store(tmp_path / "store"), load()
+    asked = Request((), ("mrtydi",), corpus=str(corpus))
+    one = carry_out(prepare(replace(asked, tasks=("sw",)), plugins, store, AuditConfig()), store, Quiet())
+    every = carry_out(prepare(asked, plugins, store, AuditConfig()), store, Quiet())
+    assert calls == [1, 10]
+    assert len(every) == 11
+    assert one[0].key in {leg.key for leg in every}
+    assert all(leg.artefact.facts["queries"]["exact"] == 0 for leg in every)
+
+
+def test_a_sentence_leaves_out_what_was_not_looked_for() -> None:
+    """Thousands are set apart."""
+    none = {"of": 0, "exact": 0, "near": 0}
+    counts = {"queries": {"of": 2345, "exact": 1, "near": 1}, "passages": none, "answers": {**none, "of": 3}}
+    assert sentence(counts) == "2 of 2,345 queries, 0 of 3 answers"

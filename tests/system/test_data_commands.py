@@ -1,0 +1,399 @@
+"""`bench data` as a user types it, on a stranger's suite whose official files a real local HTTP server has."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.cli import main
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+TINY = FIXTURES / "tiny-beir"
+NOTE = b"made by hand\n"
+
+
+class Files(SimpleHTTPRequestHandler):
+    """Serves a folder and keeps quiet; remembers what it was asked."""
+
+    asked: list[str]
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Remember the request line."""
+        self.asked.append(str(args[0]) if args else "")
+
+
+@dataclass
+class Toy:
+    """A suite, its server, and the command.
+
+    Args:
+        home: folder of the test.
+        site: what the server has.
+        url: its address.
+        asked: request lines that it heard.
+        environment: of the user.
+        capture: reads what was printed here.
+        patch: sets variables here.
+    """
+
+    home: Path
+    site: Path
+    url: str
+    asked: list[str]
+    environment: dict[str, str]
+    capture: pytest.CaptureFixture[str]
+    patch: pytest.MonkeyPatch
+
+    def describe(self, *releases: dict[str, Any], documents: int | None = None) -> None:
+        """Write down what the suite's official files are."""
+        whole = [{"urls": [], "tasks": [], "licence": "CC0", **one} for one in releases]
+        about = {"documents": documents, "releases": whole}
+        (self.home / "plugin" / "releases.json").write_text(json.dumps(about))
+
+    def archive(self, **others: Any) -> dict[str, Any]:
+        """Describe the archive of the tasks."""
+        data = (self.site / "one.zip").read_bytes()
+        known = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest(), "licence": "CC BY 4.0"}
+        return {"path": "toy/one.zip", "urls": [f"{self.url}/one.zip"], "unpack": "toy", **known, **others}
+
+    def note(self, **others: Any) -> dict[str, Any]:
+        """Describe the file that only a person can get."""
+        known = {"size": len(NOTE), "md5": hashlib.md5(NOTE, usedforsecurity=False).hexdigest(), "tasks": ["noted"]}
+        return {"path": "toy/note.txt", "instructions": "Write it down.", **known, **others}
+
+    def __call__(self, *arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run `bench data …` in this process, with variables more."""
+        command = ["data", *map(str, arguments)]
+        self.capture.readouterr()
+        with self.patch.context() as patch:
+            for name, value in more.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main(command)
+        printed = self.capture.readouterr()
+        return subprocess.CompletedProcess(command, int(str(ended.value.code)), printed.out, printed.err)
+
+    def apart(self, *arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
+        """Run `bench …` in a process of its own."""
+        command = [sys.executable, "-m", "bench", *map(str, arguments)]
+        given = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL, **more}
+        return subprocess.run(command, cwd=self.home, env=self.environment, check=False, **given)
+
+    def json(self, *arguments: str | Path, status: int = 0) -> dict[str, Any]:
+        """Run `bench data … --json`, expect a status and one object."""
+        done = self(*arguments, "--json")
+        assert done.returncode == status, done.stderr
+        value: dict[str, Any] = json.loads(done.stdout)
+        return value
+
+    def states(self) -> dict[str, str]:
+        """State of every file."""
+        return {one["path"]: one["state"] for one in self.json("list", "toy")["suites"][0]["files"]}
+
+    @property
+    def cache(self) -> Path:
+        """Where files go by default."""
+        return self.home / "cache" / "data"
+
+
+@pytest.fixture
+def toy(
+    tmp_path: Path,
+    environment: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Toy]:
+    """A stranger's suite, installed; its archive is the small BEIR folder of the repository."""
+    plugin, site = tmp_path / "plugin", tmp_path / "site"
+    about = plugin / "bench_toy-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-toy\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[bench]\ntoy = bench_toy\n")
+    shutil.copy(FIXTURES / "toy_suite" / "bench_toy.py", plugin)
+    site.mkdir()
+    with zipfile.ZipFile(site / "one.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(TINY.rglob("*")):
+            if path.is_file():
+                archive.write(path, f"one/{path.relative_to(TINY).as_posix()}")
+    asked: list[str] = []
+    handler = partial(type("Quiet", (Files,), {"asked": asked}), directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        paths = {"PYTHONPATH": str(plugin), "BENCH_CACHE": str(tmp_path / "cache"), "NO_PROXY": "*"}
+        for name in [name for name in os.environ if name.startswith("BENCH_")]:
+            monkeypatch.delenv(name)
+        for name, value in {**paths, "OMP_WAIT_POLICY": "PASSIVE"}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.syspath_prepend(str(plugin))
+        monkeypatch.delitem(sys.modules, "bench_toy", raising=False)
+        monkeypatch.chdir(tmp_path)
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        found = Toy(tmp_path, site, url, asked, {**environment, **paths}, capsys, monkeypatch)
+        found.describe(found.archive(), found.note())
+        yield found
+        server.shutdown()
+        thread.join()
+
+
+def documents() -> int:
+    """Passages of the small BEIR folder, counted by lines."""
+    return len((TINY / "corpus.jsonl").read_text().splitlines())
+
+
+def test_from_nothing_to_a_run(toy: Toy) -> None:
+    """List, dry run, fetch, list, put the rest by hand, check, run: each says what is next, and the last one works."""
+    assert toy.states() == {"toy/one.zip": "missing", "toy/note.txt": "missing"}
+    shown = toy("fetch", "toy", "--dry-run")
+    assert shown.returncode == 0
+    assert "licence of toy: CC BY 4.0 of toys.\nlicence of its files: CC BY 4.0\n" in shown.stdout
+    assert f"into: {toy.cache}" in shown.stdout
+    assert (toy.asked, (toy.home / "cache").exists()) == ([], False)
+    assert "nDCG" not in shown.stdout
+    fetched = toy("fetch", "toy", "--yes")
+    assert fetched.returncode == 1, fetched.stdout
+    place = toy.cache / "toy" / "note.txt"
+    md5 = hashlib.md5(NOTE, usedforsecurity=False).hexdigest()
+    told = f"1 file cannot be fetched. Write it down.\n  toy/note.txt (13 bytes, md5 {md5}): put it at {place}\n"
+    assert told in fetched.stdout
+    assert fetched.stdout.endswith("toy: 1 of 2 files there, not complete\n")
+    assert (toy.cache / "toy/one/corpus.jsonl").read_bytes() == (TINY / "corpus.jsonl").read_bytes()
+    assert toy.states() == {"toy/one.zip": "present", "toy/note.txt": "missing"}
+    place.write_bytes(NOTE)
+    again = toy("fetch", "toy")
+    assert (again.returncode, again.stdout) == (0, "toy: 2 files, nothing missing\n")
+    assert len(toy.asked) == 1
+    checked = toy.json("check", "toy")
+    assert checked["faults"] == 0
+    assert [one["held_against"] for one in checked["files"]] == ["sha256", "md5"]
+    counts = {one["task"]: one["counts"]["documents"] for one in checked["legs"]}
+    assert counts == {"toy/one": documents(), "toy/noted": documents()}
+    command = [
+        sys.executable,
+        "-m",
+        "bench",
+        "run",
+        "--method",
+        "bm25",
+        "--suite",
+        "toy",
+        "--data",
+        "official",
+        "--json",
+    ]
+    ran = subprocess.run(command, cwd=toy.home, env=toy.environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    states = {one["stage"]: one["state"] for one in json.loads(ran.stdout)["stages"]}
+    assert (states["validate"], states["read"]) == ("cached", "cached")
+
+
+def test_only_what_a_task_needs(toy: Toy) -> None:
+    """The other task's file is not spoken of; an unknown task is named."""
+    done = toy.json("fetch", "toy", "--task", "toy/one", "--yes")
+    assert (done["complete"], [one["path"] for one in done["files"]]) == (True, ["toy/one.zip"])
+    assert done["into"] == [str(toy.cache)]
+    wrong = toy("fetch", "toy", "--task", "tow", "--yes")
+    assert (wrong.returncode, wrong.stderr.count("Traceback")) == (2, 0)
+    assert "no task of toy 'tow'" in wrong.stderr
+
+
+def test_nobody_to_ask(toy: Toy) -> None:
+    """Without a terminal --yes is needed; nothing is fetched, but size and licence are shown."""
+    done = toy("fetch", "toy")
+    assert done.returncode == 2
+    assert "there is no terminal to ask on; type --yes" in done.stderr
+    assert "to fetch: 1 file, " in done.stdout
+    assert (toy.asked, toy.states()["toy/one.zip"]) == ([], "missing")
+
+
+@pytest.mark.parametrize(("answer", "state"), [("y\n", "present"), ("n\n", "missing")])
+def test_somebody_to_ask(toy: Toy, answer: str, state: str) -> None:
+    """On a terminal the question comes after the licence; no is no."""
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, answer.encode())
+        done = toy.apart("data", "fetch", "toy", "--task", "one", stdin=theirs)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "Fetch them under these licences? [Y/n]" in done.stderr
+    assert "licence of toy: CC BY 4.0 of toys." in done.stdout
+    assert (done.returncode, toy.states()["toy/one.zip"]) == (int(state == "missing"), state)
+    assert ("nothing was fetched" in done.stderr) == (state == "missing")
+
+
+def test_offline(toy: Toy) -> None:
+    """No request is made, what is missing is named; an archive that lies there is unpacked."""
+    done = toy("fetch", "toy", "--offline")
+    assert done.returncode == 1
+    assert "missing: toy/one.zip; without --offline 1 file would be fetched" in done.stdout
+    (toy.cache / "toy").mkdir(parents=True)
+    shutil.copy(toy.site / "one.zip", toy.cache / "toy")
+    assert toy.states()["toy/one.zip"] == "packed"
+    assert toy.json("fetch", "toy", "--task", "one", "--offline")["complete"] is True
+    assert toy.states()["toy/one.zip"] == "present"
+    (toy.cache / "toy/one/corpus.jsonl").unlink()
+    assert toy.states()["toy/one.zip"] == "damaged"
+    assert toy.json("fetch", "toy", "--task", "one", "--offline")["complete"] is True
+    assert toy.asked == []
+
+
+def test_where_files_go(toy: Toy) -> None:
+    """--data-dir before all; BENCH_DATA where the cache holds nothing of the suite; never both for one suite."""
+    here, named = toy.home / "here", toy.home / "named"
+    named.mkdir()
+    given = {"BENCH_DATA": str(named)}
+    assert toy("fetch", "toy", "--task", "one", "--yes", "--data-dir", here, **given).returncode == 0
+    assert (here / "toy/one/corpus.jsonl").is_file()
+    assert list(named.iterdir()) == []
+    assert toy("fetch", "toy", "--task", "one", "--yes", **given).returncode == 0
+    assert (named / "toy/one/corpus.jsonl").is_file()
+    assert not toy.cache.exists()
+    shutil.rmtree(named / "toy")
+    assert toy("fetch", "toy", "--task", "one", "--yes").returncode == 0
+    assert (toy.cache / "toy/one/corpus.jsonl").is_file()
+    assert "toy: 1 file, nothing missing" in toy("fetch", "toy", "--task", "one", "--yes", **given).stdout
+    assert toy("check", "toy", "--task", "one", **given).returncode == 0
+
+
+def test_wrong_bytes_and_another_address(toy: Toy) -> None:
+    """A checksum that does not hold keeps nothing and is told; the mirror is taken where there is one."""
+    (toy.site / "bad.zip").write_bytes(b"x" * (toy.site / "one.zip").stat().st_size)
+    bad = f"{toy.url}/bad.zip"
+    toy.describe(toy.archive(urls=[bad]))
+    done = toy("fetch", "toy", "--yes")
+    assert done.returncode == 1
+    assert f"toy/one.zip was not fetched: {bad} gave another file: sha256 " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path for path in (toy.cache / "toy").rglob("*") if path.is_file()] == []
+    toy.describe(toy.archive(urls=[f"{toy.url}/none.zip", bad, f"{toy.url}/one.zip"]))
+    done = toy("fetch", "toy", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert f"{toy.url}/none.zip answered 404 File not found; trying the next" not in done.stderr
+    assert f"{toy.url}/none.zip answered 404 Not Found; trying the next address" in done.stderr
+
+
+def test_sizes_that_were_not_published_are_asked(toy: Toy) -> None:
+    """The server tells them before the question; a file of unknown checksum is remembered as it came."""
+    toy.describe(toy.archive(size=None, sha256=""))
+    shown = toy("fetch", "toy", "--dry-run")
+    assert "to fetch: 1 file, " in shown.stdout
+    assert "unknown size" not in shown.stdout
+    assert [line.split()[0] for line in toy.asked] == ["HEAD"]
+    assert toy("fetch", "toy", "--yes").returncode == 0
+    (found,) = toy.json("check", "toy", "--task", "one")["files"]
+    assert (found["verdict"], found["held_against"]) == ("ok", "sha256 when fetched")
+
+
+Break = Callable[[Path], object]
+DAMAGE: list[tuple[Break, str]] = [
+    (lambda root: (root / "toy/one.zip").write_bytes(b"cut"), "sha256 "),
+    (lambda root: (root / "toy/one/corpus.jsonl").unlink(), "corpus.jsonl: no such file"),
+    (lambda root: (root / "toy/one/queries.jsonl").write_bytes(b""), "queries.jsonl: 0 bytes, expected"),
+    (lambda root: flip(root / "toy/one/corpus.jsonl"), "corpus.jsonl: sha256 "),
+    (lambda root: flip(root / "toy/one.zip"), "sha256 "),
+]
+
+
+def flip(path: Path) -> None:
+    """Change a byte in the middle."""
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    path.write_bytes(raw)
+
+
+@pytest.mark.parametrize(("damage", "reason"), DAMAGE)
+def test_damage_is_found_and_mended(toy: Toy, damage: Break, reason: str) -> None:
+    """`check` names it with status 1; what it names, a new `fetch` mends after the file is removed or at once."""
+    toy.describe(toy.archive())
+    assert toy("fetch", "toy", "--yes").returncode == 0
+    damage(toy.cache)
+    checked = toy("check", "toy", "--task", "one", "--json")
+    assert checked.returncode == 1
+    (found,) = json.loads(checked.stdout)["files"]
+    assert found["verdict"] == "wrong"
+    assert reason in found["reason"]
+    assert toy("fetch", "toy", "--yes").returncode == 0
+    assert toy.json("check", "toy", "--task", "one")["faults"] == 0
+
+
+def test_counts_are_held_by_reading(toy: Toy) -> None:
+    """The bytes are right and the published count is not: the leg is wrong, and says what was found."""
+    toy.describe(toy.archive(), documents=documents() + 1)
+    assert toy("fetch", "toy", "--yes").returncode == 0
+    done = toy("check", "toy", "--task", "one")
+    assert done.returncode == 1
+    assert f"found {documents():,} documents, expected {documents() + 1:,}" in done.stdout
+    assert "1 faults" in done.stdout
+    missing = toy.json("check", "toy", "--task", "noted", status=1)["legs"]
+    assert [(one["verdict"], "note.txt: found no such file" in one["reason"]) for one in missing] == [("missing", True)]
+
+
+def test_a_file_that_may_not_grow(toy: Toy) -> None:
+    """The system refuses to write on, as a full disk does: a sentence, what came is kept, and it goes on from there."""
+    (toy.site / "large.bin").write_bytes(bytes(300_000))
+    toy.describe({"path": "toy/large.bin", "urls": [f"{toy.url}/large.bin"], "size": 300_000})
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    done = toy.apart("data", "fetch", "toy", "--yes", preexec_fn=limit)
+    assert done.returncode == 1
+    assert "stopped while fetching toy/large.bin: the file would be larger than is allowed" in done.stderr
+    assert "what was fetched is kept" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert toy.states() == {"toy/large.bin": "partial"}
+    assert toy("fetch", "toy", "--yes").returncode == 0
+    assert (toy.cache / "toy/large.bin").stat().st_size == 300_000
+
+
+MISTAKES = [
+    (["fetch", "tpy"], "no suite 'tpy'; did you mean toy?"),
+    (["fetch", "bare-toy", "--yes"], "bare-toy lists no official files; `bench show bare-toy` says what it reads"),
+    (["fech", "toy"], "no command of `bench data` 'fech'; did you mean fetch?"),
+    (["check", "toy", "--task", "three"], "no task of toy 'three'"),
+    (["fetch"], "Missing argument 'SUITE'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), MISTAKES)
+def test_mistakes(toy: Toy, arguments: list[str], sentence: str) -> None:
+    """Exit status 2 and what to type."""
+    done = toy(*arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_overview(toy: Toy) -> None:
+    """One row a suite, those without official files too; the machine's view has every file."""
+    done = toy("list")
+    assert done.returncode == 0
+    rows = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
+    assert "0 of 2" in rows["toy"]
+    assert "lists none" in rows["bare-toy"]
+    (suite,) = toy.json("list", "toy")["suites"]
+    assert suite["totals"]["complete"] == 0
+    assert suite["totals"]["bytes_left"] == (toy.site / "one.zip").stat().st_size + len(NOTE)
+    note = suite["files"][1]
+    assert (note["by_hand"], note["instructions"], note["where"]) == (
+        True,
+        "Write it down.",
+        str(toy.cache / "toy/note.txt"),
+    )

@@ -1,0 +1,30 @@
+"""`bench show` of a suite: its recipes, and what papers printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_reported_numbers_with_their_errors(bench: Any, run_json: Any) -> None:
+    """CCP's impossible cell stands with the right value beside it, and the sentence that says why."""
+    printed = bench("show", "xor-retrieve", "--reported").stdout
+    assert "0.397 (right: 0.266)" in printed or "0.566 (right: 0.266)" in printed
+    assert "CCP-2: " in printed
+    rows = run_json("show", "xor-retrieve")["reported"]
+    (typo,) = (row for row in rows if row["error"] == "CCP-2")
+    assert (typo["paper"], typo["table"], typo["task"]) == ("CCP", "Table 4", "xor-retrieve/ru")
+    assert typo["corrected"] == 0.266
+    refused = bench("show", "bm25", "--reported")
+    assert refused.returncode == 2
+    assert "expected a suite" in refused.stderr
+    assert "no paper's number is known" in bench("show", "stackfaq-threads", "--reported").stdout
+
+
+def test_recipes_of_a_suite(bench: Any, run_json: Any) -> None:
+    """What is tuned before the test: MSM's for Mr. TyDi go on from English to all languages."""
+    recipes = run_json("show", "mrtydi")["recipes"]
+    assert list(recipes) == ["english", "multilingual"]
+    (english,) = recipes["english"]["msmarco"]
+    assert (english["values"]["epochs"], english["values"]["learning_rate"]) == (3.0, 2e-5)
+    assert [one["pairs"] for one in recipes["multilingual"]["nq"]] == ["nq", "mrtydi-train"]
+    assert "msmarco, then mrtydi-train" in bench("show", "mrtydi").stdout

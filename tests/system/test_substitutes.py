@@ -1,0 +1,108 @@
+"""Substitutes as a user runs them: one command each, on real data, marked wherever a number shows."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Bench = Callable[..., "subprocess.CompletedProcess[str]"]
+
+STANDS_FOR = {
+    "mrtydi-goldp": "mrtydi",
+    "wikiqa-native": "mrtydi",
+    "xor-mlqa-en": "xor-retrieve",
+    "xor-afriqa-en": "xor-retrieve",
+    "mkqa-questions": "mkqa",
+    "mlqa-article-linking": "mewsli-x",
+    "stackfaq-duplicates": "askubuntu",
+    "stackfaq-threads": "askubuntu",
+}
+# Means over all questions of a suite's languages by BM25 with the plain analyzer, made elsewhere.
+FIGURES = {"xor-mlqa-en": 0.173, "xor-afriqa-en": 0.358, "stackfaq-threads": 0.775}
+
+
+def data_with(suite: str) -> Path:
+    """The folder of real data."""
+    folder = os.environ.get("BENCH_DATA")
+    if not folder or not (Path(folder) / suite).is_dir():
+        pytest.skip(f"BENCH_DATA is not set, or holds no {suite}/: no real data")
+    return Path(folder)
+
+
+def said(suite: str) -> str:
+    """What stands beside every number of a suite."""
+    return f"substitute for {STANDS_FOR[suite]}: not comparable with published numbers"
+
+
+@pytest.mark.parametrize("suite", STANDS_FOR)
+@pytest.mark.slow
+def test_one_command(bench: Bench, suite: str) -> None:
+    """BM25 over the whole suite: every task in every measure, the average, and check figures where there are some."""
+    done = bench(
+        *("run", "--preset", "bm25/plain", "--suite", suite, "--data", "official", "--json"),
+        seconds=290,
+        BENCH_DATA=str(data_with(suite)),
+    )
+    assert done.returncode == 0, done.stderr
+    outcome = json.loads(done.stdout)
+    rows = {row["task"].partition("/")[2]: row for row in outcome["results"]}
+    assert len({frozenset(row["measures"]) for row in rows.values()}) == 1
+    (average,) = outcome["macro"]
+    own = [row for name, row in rows.items() if name != "english"]
+    for measure, value in average["measures"].items():
+        assert value == pytest.approx(sum(row["measures"][measure] for row in own) / len(own), abs=1e-12)
+        assert 0 < value < 1
+    if suite in FIGURES:
+        asked = sum(row["queries"] for row in own)
+        mean = sum(row["queries"] * row["measures"]["RR@100"] for row in own) / asked
+        assert mean == pytest.approx(FIGURES[suite], abs=0.02)
+    if "english" in rows:  # an upper bound
+        assert rows["english"]["measures"]["R@2kt"] > average["measures"]["R@2kt"] + 0.2
+        assert all(row["measures"]["R@5kt"] >= row["measures"]["R@2kt"] for row in rows.values())
+
+
+def test_marked_wherever_it_shows(tmp_path: Path, bench: Bench) -> None:
+    """The table of a run, the lists, the result file as it is shown, the pages and the files beside them."""
+    suite = "stackfaq-threads"
+    place = {"BENCH_DATA": str(data_with(suite))}
+    ran = bench("run", "--preset", "bm25/plain", "--suite", suite, "--data", "official", **place)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(f"{suite} · unsupervised · official data · {said(suite)} · percent\n")
+    result = next((tmp_path / "results").rglob("result.json"))
+    assert json.loads(result.read_text())["suite"]["stands_for"] == "askubuntu"
+    assert said(suite) in bench("list", "results").stdout
+    assert said(suite) in bench("show", result).stderr
+    assert bench("leaderboard", "build", "--results", "results", "--out", "site").returncode == 0
+    page = (tmp_path / "site" / "suites" / f"{suite}-unsupervised.html").read_text()
+    assert f"{said(suite).capitalize()}." in page
+    lines = (tmp_path / "site" / "suites" / f"{suite}-unsupervised.csv").read_text().splitlines()
+    assert lines[0] == f"# {said(suite)}"
+    assert [row["stands_for"] for row in csv.DictReader(lines[1:])] == ["askubuntu"]
+    assert said(suite) in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_marked_where_suites_are_listed_and_shown(bench: Bench) -> None:
+    """In tables for people and in JSON; a benchmark is not marked."""
+    listed: list[dict[str, Any]] = json.loads(bench("list", "suites", "--json").stdout)["suites"]
+    notes = {row["name"]: (row["stands_for"], row["note"]) for row in listed}
+    for suite, real in STANDS_FOR.items():
+        assert notes[suite] == (real, said(suite))
+        assert notes[real] == (None, None)
+    lines = {line.split()[0]: line for line in bench("list", "suites").stdout.splitlines() if line.strip()}
+    assert all(said(suite) in lines[suite] for suite in STANDS_FOR)
+    assert "not comparable" not in lines["mrtydi"]
+    shown = bench("show", "mrtydi-goldp").stdout
+    assert f"\n{said('mrtydi-goldp')}\n" in shown
+    task = bench("show", "mrtydi-goldp/sw")
+    assert said("mrtydi-goldp") in task.stdout
+    assert json.loads(bench("show", "mrtydi-goldp/sw", "--json").stdout)["stands_for"] == "mrtydi"
+    assert json.loads(bench("show", "mrtydi/sw", "--json").stdout)["note"] is None
+    tasks = bench("list", "tasks").stdout.splitlines()
+    assert all(("not comparable" in line) == line.startswith("mrtydi-goldp/") for line in tasks if line[:6] == "mrtydi")
