@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import results
+from bench.combined import combined, parts_of
 from bench.config import describe
 from bench.errors import StoreError, UsageError
 from bench.executors import executor
@@ -102,9 +103,10 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     data = choose_data(size, request.data)
     own = resolved[0].resolved  # the harness's own settings are the same for all methods
     _applicable_corpus(request, methods, own.run.post.kind)
-    named = _starts_once(
+    alone = _starts_once(
         ready for system in systems(resolved, request.label) for ready in _with_encoder(system, request, size, store)
     )
+    named = combined(request.methods, alone, request.rerank)
     chosen = select(request, named, plugins, data, own.run, size)
     recipes = Recipes(store, plugins, describe(own.run, own.origins))
     legs = tuple(tuple(recipes.legs(cell)) for cell in chosen.cells)
@@ -167,7 +169,7 @@ def _with_encoder(system: System, request: Request, size: Profile, store: Store)
 def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | None]:
     """The methods asked for, and the preset's bare name (`bm25/lucene` names its method too)."""
     owner, slash, bare = (request.preset or "").partition("/")
-    names = request.methods or ((owner,) if slash else ())
+    names = tuple(part for name in request.methods for part in parts_of(name)) or ((owner,) if slash else ())
     if not names:
         raise UsageError(f"no method was named; type --method NAME, there are: {', '.join(sorted(plugins.methods))}")
     methods = list({found.name: found for found in map(plugins.method, names)}.values())
@@ -183,8 +185,6 @@ def _applicable_options(request: Request, methods: Sequence[Method]) -> None:
     names = ", ".join(method.name for method in methods)
     if request.backbone is not None and not any(method.trains for method in methods):
         raise UsageError(f"found --backbone {request.backbone}, but {names} trains no encoder; leave --backbone out")
-    if request.rerank is not None:
-        raise UsageError(f"found --rerank {request.rerank}: re-ranking is not in this release; leave --rerank out")
     device, _, number = request.device.partition(":")
     if device not in {"auto", "cpu", "cuda", "mps"} or (number and not (device == "cuda" and number.isdigit())):
         raise UsageError(f"found --device {request.device!r}, expected auto, cpu, cuda, cuda:N or mps")

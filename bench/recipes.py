@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.config import Row
 from bench.dense_recipes import DenseRecipes
+from bench.fusion_recipes import FusionRecipes
 from bench.graph import Cost, Node, node
 from bench.plugins import Plugins
 from bench.scoring.measures import parse
@@ -45,11 +46,12 @@ class LegNodes:
 
     @property
     def by_stage(self) -> dict[str, Node]:
-        """Its nodes by verb; the second one of a verb (queries after passages) gets a number."""
+        """Its nodes by verb; further ones of a verb (queries after passages, the other part's) get a number."""
         found: dict[str, Node] = {}
         for item in self.nodes:
             verb = item.recipe.stage
-            found[verb if verb not in found else f"{verb}-2"] = item
+            again = sum(name.partition("-")[0] == verb for name in found)
+            found[f"{verb}-{again + 1}" if again else verb] = item
         return found
 
     @property
@@ -156,23 +158,40 @@ class Recipes:
     def _leg(self, cell: Cell, task: Task, leg: Leg) -> LegNodes:
         system, title = cell.system, f"{task.id}{' ' + leg.name if leg.name else ''}"
         k = system.resolved.run.search.k or task.depth
-        if system.method.retriever is None:
-            before = DenseRecipes(self).search(system, cell.seed, task, leg, title, k, cell.tunings)
-        else:
-            before = self._sparse(system, system.method.retriever, task, leg, title, k)
-        searching = before[-1]
-        protocol = score.Protocol(
-            tuple(parse(name, self._measures) for name in task.measures),
-            task.tie,
-            task.drop_identical,
-            task.official,
-            self._measures,
-        )
+        before = self.before(cell, system, task, leg, title, k)
+        searching, protocol = before[-1], self.protocol(task)
         reading = self.read(leg, title, system.resolved.run.data.unknown_ids)
         looked_up = self.texts(leg.corpus) if protocol.by_answers else None
         scoring = self._score(cell, title, protocol, searching, reading, looked_up)
         before = (*before[:-1], looked_up, searching) if looked_up else before
         return LegNodes(task, leg, (*before, scoring), k, protocol.depth)
+
+    def before(self, cell: Cell, system: System, task: Task, leg: Leg, title: str, k: int) -> tuple[Node, ...]:
+        """Return the nodes from the corpus's and the leg's checks to a system's run, the run last.
+
+        Args:
+            cell: says seed, tunings and dev questions.
+            system: the cell's, or a part of it.
+            task: the task.
+            leg: its leg.
+            title: of the leg.
+            k: documents per query.
+        """
+        if system.parts:
+            nodes = FusionRecipes(self, cell).fused(system, task, leg, title, k)
+        elif system.method.retriever is None:
+            nodes = DenseRecipes(self).search(system, cell.seed, task, leg, title, k, cell.tuned(task))
+        else:
+            nodes = self._sparse(system, system.method.retriever, task, leg, title, k)
+        if not system.reranker:
+            return nodes
+        again = FusionRecipes(self, cell).reranked(system, nodes, task, leg, title, k)
+        return (*nodes, again.inputs["texts"], again)
+
+    def protocol(self, task: Task) -> score.Protocol:
+        """How a task is scored."""
+        measures = tuple(parse(name, self._measures) for name in task.measures)
+        return score.Protocol(measures, task.tie, task.drop_identical, task.official, self._measures)
 
     def _sparse(
         self, system: System, retriever: Callable[[Any], Retriever], task: Task, leg: Leg, title: str, k: int

@@ -261,6 +261,46 @@ class PostConfig(Config):
         return {key: value for key, value in given.items() if key in used}
 
 
+class FuseConfig(Config):
+    """How the runs of two systems become one (`--method bm25+msm`)."""
+
+    how: Literal["interpolate", "rrf"] = setting(
+        "interpolate",
+        source="Mr. TyDi's hybrid: scores interpolated, the weight tuned on dev questions",
+        help="interpolate scores, or rrf: reciprocal ranks, which have no weight",
+    )
+    weight: float | None = setting(
+        None,
+        ge=0,
+        le=1,
+        source="Mr. TyDi: tuned on dev questions",
+        help="of the second system's scores; nothing: the best one on the suite's dev questions, 0 and 1 among them",
+    )
+    scale: Literal["min-max", "none"] = setting(
+        "min-max",
+        source="ours: BM25's scores and cosines are of different size",
+        help="scores of a query are scaled to 0 to 1 before they are mixed, or taken as they are",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        """Refuse a weight that nothing listens to."""
+        if self.how == "rrf" and self.weight is not None:
+            raise ValueError(f"how is rrf and weight {self.weight}; reciprocal ranks have no weight")
+        return self
+
+
+class RerankConfig(Config):
+    """How runs are re-ranked (`--rerank MODEL`)."""
+
+    depth: int = setting(
+        100,
+        ge=1,
+        source="Contriever (TMLR'22): a cross-encoder re-ranks the top 100",
+        help="documents of each query that the cross-encoder scores",
+    )
+
+
 class ComputeConfig(Config):
     """The processor."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.errors import UsageError
@@ -32,7 +32,9 @@ class Cell:
         data: kind of the tasks.
         seed: of pretraining and tuning.
         tasks: what it is tested on.
-        tunings: of its encoder before the test, first to last; none where the setting or the system has none.
+        tunings: of its encoder before the test on a task, first to last, by the task's id; none where the setting or
+            the system has none.
+        dev: tasks on dev questions by the id of the task that they belong to, where the system chooses by them.
     """
 
     system: System
@@ -41,7 +43,12 @@ class Cell:
     data: str
     seed: int
     tasks: tuple[Task, ...]
-    tunings: tuple[Tuning, ...] = ()
+    tunings: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
+    dev: Mapping[str, Task] = field(default_factory=dict)
+
+    def tuned(self, task: Task) -> tuple[Tuning, ...]:
+        """The tunings before a task, or before its dev questions."""
+        return self.tunings.get(next((own for own, dev in self.dev.items() if dev.id == task.id), task.id), ())
 
 
 @dataclass(frozen=True)
@@ -109,24 +116,22 @@ def select(
                 if reason:
                     refused.append(NotApplicable(system.label, suite.name, setting, reason))
                     continue
-                tuned: tuple[Tuning, ...] = ()
-                if system.method.contract is not None:
-                    asked = DataRequest(data, request.data_dir, request.offline, world)
-                    tuned = tunings(suite, setting, asked, system.resolved, size)
+                own, asked = tasks[suite.name], DataRequest(data, request.data_dir, request.offline, world)
+                dev = _dev(system, suite, own, data, request, world)
+                missing: dict[str, None] = {}
                 for seed in request.seeds[:1] if system.method.deterministic else request.seeds:
                     chosen = 0 if system.method.deterministic else seed
-                    cells += [
-                        Cell(
-                            system,
-                            suite,
-                            setting,
-                            kind,
-                            chosen,
-                            tuple(task for task in tasks[suite.name] if task.data == kind),
-                            tuned,
-                        )
-                        for kind in dict.fromkeys(task.data for task in tasks[suite.name])
-                    ]
+                    for kind in dict.fromkeys(task.data for task in own):
+                        alike = tuple(task for task in own if task.data == kind)
+                        tuned: Mapping[str, tuple[Tuning, ...]] = {task.id: () for task in alike}
+                        if system.dense:
+                            tuned = tunings(suite, setting, alike, asked, system.resolved, size, chosen)
+                        kept = tuple(task for task in alike if task.id in tuned)
+                        missing |= dict.fromkeys(task.id for task in alike if task.id not in tuned)
+                        if kept:
+                            cells.append(Cell(system, suite, setting, kind, chosen, kept, tuned, dev))
+                if missing:
+                    refused.append(NotApplicable(system.label, suite.name, setting, _pairless([*missing], setting)))
     warnings += [f"{suite.name}: {mark(suite.stands_for)}" for suite in suites if suite.stands_for]
     if len(request.seeds) > 1 and any(system.method.deterministic for system in systems):
         names = ", ".join(system.label for system in systems if system.method.deterministic)
@@ -187,6 +192,14 @@ def _reason(system: System, suite: Suite, setting: str) -> str:
     return ""
 
 
+def _pairless(tasks: Sequence[str], setting: str) -> str:
+    """Say that the recipe of a setting has no pairs for tasks."""
+    return (
+        f"{', '.join(tasks)}: found no training questions for setting {setting}; with pairs of your own: "
+        "--set tune.data=FILE, or FOLDER:train"
+    )
+
+
 def _is_folder(name: str) -> bool:
     """Tell a path from a task's name: it has a separator that no task name begins with, or a folder stands there."""
     return name.startswith((".", "/", "~")) or Path(_path_part(name)).is_dir()
@@ -243,6 +256,19 @@ def _of_this_data(name: str, data: str, world: str) -> None:
             f"found --task {name}, but this run reads {read} data; type --data mini --set mini.world={other}, or leave "
             f"{mark}/ out"
         )
+
+
+def _dev(
+    system: System, suite: Suite, tasks: Sequence[Task], data: str, request: Request, world: str
+) -> dict[str, Task]:
+    """Load the dev questions of tasks, where a system chooses a weight by them and the suite has some."""
+    given = system.resolved.run.fuse
+    if not system.parts or given.how != "interpolate" or given.weight is not None or suite.dev is None:
+        return {}
+    asked = DataRequest(data, request.data_dir, request.offline, world)
+    names = {task.id: bare(task.id).removeprefix(f"{suite.name}/") for task in tasks if task.data != "local"}
+    there = (suite.dev_names or suite.task_names)(data)
+    return {identity: suite.dev(name, asked) for identity, name in names.items() if name in there}
 
 
 def _load(suite: Suite, name: str, asked: DataRequest) -> Task:

@@ -8,9 +8,11 @@ from bench.sections import (
     Config,
     DataConfig,
     EncodeConfig,
+    FuseConfig,
     MiniConfig,
     PostConfig,
     PrepareConfig,
+    RerankConfig,
     SearchConfig,
     TuningConfig,
     setting,
@@ -32,6 +34,13 @@ class TuneSection(TuneConfig):
         help="pairs of your own in place of the recipe's: .tsv, .jsonl or .json, a folder of them, or FOLDER:SPLIT in "
         "BEIR's layout",
     )
+    shots: int | None = setting(
+        None,
+        ge=1,
+        source="ours: a recipe takes all pairs that it names",
+        help="so many pairs of the recipe's last fine-tuning, drawn by lot with the seed; those of a smaller number "
+        "are among those of a larger one; nothing: all of them",
+    )
 
 
 class RunConfig(Config):
@@ -44,6 +53,8 @@ class RunConfig(Config):
     encode: EncodeConfig = EncodeConfig()
     tune: TuneSection = TuneSection()
     post: PostConfig = PostConfig()
+    fuse: FuseConfig = FuseConfig()
+    rerank: RerankConfig = RerankConfig()
     compute: ComputeConfig = ComputeConfig()
     mini: MiniConfig = MiniConfig()
     tuning: TuningConfig = TuningConfig()

@@ -34,6 +34,8 @@ class System:
         untrained: it is the start of a training, before the first step.
         grid: the cell of a preset's grid that it is; None outside grids.
         post: what the post-processing of its vectors is fitted on; None leaves them as they are.
+        parts: the two systems whose runs it fuses; none for a system that searches by itself.
+        reranker: folder or id of the cross-encoder that re-ranks its runs; empty where none does.
     """
 
     label: str
@@ -44,11 +46,23 @@ class System:
     untrained: bool = False
     grid: GridCell | None = None
     post: Pretraining | None = None
+    parts: tuple[System, ...] = ()
+    reranker: str = ""
+
+    @property
+    def dense(self) -> bool:
+        """Whether it, or a part of it, has an encoder."""
+        return self.method.contract is not None or any(part.dense for part in self.parts)
 
     @property
     def choices(self) -> dict[str, Any]:
         """What makes it this system and no other; hashed."""
         choices: dict[str, Any] = {"method": self.method.name, "version": self.method.version}
+        if self.parts:
+            choices["parts"] = [part.choices for part in self.parts]
+            choices["fuse"] = dump(self.resolved.run.fuse)
+        if self.reranker:
+            choices["rerank"] = {"model": self.reranker, **dump(self.resolved.run.rerank)}
         if not self.untrained:
             choices["config"] = decisive(self.resolved.method)
         if self.method.contract is not None:
@@ -85,6 +99,11 @@ class System:
         """
         ending = f"+{self.resolved.run.post.kind}"
         return replace(self, label=self.label[: _LONGEST - len(ending)] + ending, post=sample, grid=None)
+
+    def reranked(self, model: str) -> System:
+        """The same with its runs re-ranked by a cross-encoder: a system of its own, `LABEL+rerank`."""
+        ending = "+rerank"
+        return replace(self, label=self.label[: _LONGEST - len(ending)] + ending, reranker=model, grid=None)
 
     @property
     def hash(self) -> str:
