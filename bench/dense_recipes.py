@@ -58,7 +58,8 @@ class DenseRecipes:
         Raises:
             PluginError: the method has no encoder.
         """
-        encoder = TuneRecipes(self._recipes, system, seed).tuned(self._encoder(system, seed), tunings)
+        tuning = TuneRecipes(self._recipes, system, seed, self._recipes.plugins)
+        encoder = tuning.tuned(self._encoder(system, seed), tunings)
         contract = self.contract(system, task, tunings)
         checked = self._recipes.validate(leg.corpus)
         reading = self._recipes.read(leg, title, system.resolved.run.data.unknown_ids)

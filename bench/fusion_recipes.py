@@ -68,10 +68,19 @@ class FusionRecipes:
         return (*_all(*each, (weight,) if weight else ()), run)
 
     def reranked(self, system: System, nodes: Sequence[Node], task: Task, leg: Leg, title: str, k: int) -> Node:
-        """Return the node that re-ranks the run of the last of the nodes."""
+        """Return the node that re-ranks the run of the last of the nodes.
+
+        Raises:
+            UsageError: the folder of the cross-encoder is not there.
+        """
         reading = self._recipes.read(leg, title, system.resolved.run.data.unknown_ids)
         texts, model = self._recipes.texts(titled(leg.corpus)), Path(system.reranker).expanduser()
         given, rules = system.resolved.run.rerank, Rules(k, task.tie, task.drop_identical)
+        if system.reranker.startswith(("/", ".", "~")) and not model.is_dir():
+            raise UsageError(
+                f"{model}: found no such folder, expected a cross-encoder: a folder of a sequence classifier, or a "
+                "Hugging Face id"
+            )
         files = sorted(path for path in model.iterdir() if path.is_file()) if model.is_dir() else []
         identity: dict[str, Json] = {
             "code": rerank.VERSION,
@@ -85,8 +94,12 @@ class FusionRecipes:
         device, threads = (compute.device, compute.threads) if compute else ("cpu", None)
 
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+            from bench.encoding.backbones import locate
+
             places = folders["run"], folders["leg"], folders["texts"]
-            return rerank.run(space, model, *places, rules, given.depth, system.tag, device, threads)
+            return rerank.run(
+                space, locate(system.reranker) or model, *places, rules, given.depth, system.tag, device, threads
+            )
 
         cost = Cost("rerank", reading.cost.units * given.depth, _PAIRS_SCORED)
         inputs = {"run": nodes[-1], "leg": reading, "texts": texts}

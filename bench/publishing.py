@@ -8,7 +8,9 @@ from typing import Any
 
 from bench import results
 from bench.audit import badges
+from bench.config import dump
 from bench.errors import StoreError
+from bench.fsio import digest
 from bench.profiles import Profile
 from bench.recipes import LegNodes
 from bench.selection import Cell
@@ -22,7 +24,7 @@ def publish(root: Path, cell: Cell, legs: Sequence[LegNodes], store: Store, size
     entries = [_entry(cell, leg, store) for leg in legs]
     suite = cell.suite
     heading = results.Heading(
-        system=cell.system.about(),
+        system={**cell.system.about(), "hash": tuned_hash(cell)},
         suite={
             "name": suite.name,
             "version": suite.version,
@@ -39,6 +41,20 @@ def publish(root: Path, cell: Cell, legs: Sequence[LegNodes], store: Store, size
     return results.publish(root, heading, entries, suite.macros)
 
 
+def tuned_hash(cell: Cell) -> str:
+    """The system's hash; of one that is tuned before the test, one that its tunings decide too.
+
+    So results of other recipes, settings or numbers of pairs lie apart and are told apart. Which pairs a task has of
+    its own is no part of it, so that tasks merge into one result.
+    """
+    every = [tuning for one in cell.tunings.values() for tuning in one]
+    if not every:
+        return cell.system.hash
+    given = cell.system.resolved.run.tune
+    how = sorted({digest({"config": dump(tuning.config), "shots": tuning.shots}) for tuning in every})
+    return digest({"system": cell.system.hash, "recipe": given.recipe, "data": given.data, "tunings": how})
+
+
 def _entry(cell: Cell, leg: LegNodes, store: Store) -> results.Entry:
     """What the artefacts say of a scored leg."""
     made = leg.by_stage
@@ -47,7 +63,8 @@ def _entry(cell: Cell, leg: LegNodes, store: Store) -> results.Entry:
         raise StoreError(
             f"the scores of {leg.score.recipe.title} vanished from {store.root}; type the same command again"
         )
-    audits = badges(store, cell.system, cell.tunings, made["read"])
+    tunings = cell.tuned(leg.task)
+    audits = badges(store, cell.system, tunings, made["read"])
     known = {stage: store.open(item.recipe) for stage, item in made.items()}
     content = {
         "measures": scored.facts["measures"],
@@ -59,7 +76,7 @@ def _entry(cell: Cell, leg: LegNodes, store: Store) -> results.Entry:
         "libraries": leg.libraries,
         "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},
         "seconds": {stage: artefact.seconds for stage, artefact in known.items() if artefact},
-        "tunings": [tuning.about() for tuning in cell.tunings],
+        "tunings": [tuning.about() for tuning in tunings],
         "audits": [{name: value for name, value in one.items() if name != "key"} for one in audits],
         "keys": {stage: item.key for stage, item in made.items()}
         | {f"audit-{at}": str(one["key"]) for at, one in enumerate(audits) if "key" in one},

@@ -93,7 +93,7 @@ class Recipes:
     def __init__(self, store: Store, plugins: Plugins, own: Sequence[Row]) -> None:
         """Remember them."""
         self._own: dict[str, Json] = {"settings": [row_json(row) for row in own]}
-        self._store, self._measures = store, plugins.measures_by_name
+        self._store, self._measures, self.plugins = store, plugins.measures_by_name, plugins
         self._hashes: dict[Path, str] = {}
 
     def legs(self, cell: Cell) -> Iterator[LegNodes]:

@@ -26,7 +26,7 @@ class TuneConfig(LoopConfig):
         "xtreme-r by cosine times a learnable scale",
     )
     epochs: float = setting(
-        10.0,
+        5.0,
         gt=0,
         source="ours: tried on the mini world; CCP 20, MSM 40 (NQ) and 3 (MS MARCO)",
         help="how often every question is asked",
@@ -105,7 +105,7 @@ class TuneConfig(LoopConfig):
         0.5, gt=0, source="ASAM's code: 0.5; Contriever gives none", help="asam: how far above the weights it looks"
     )
     learning_rate: float = setting(
-        1e-3,
+        3e-4,
         gt=0,
         source="ours: tried for scratch:2x128 on the mini world; CCP and Contriever 1e-5, MSM 1e-5 and 2e-5",
         help="peak of the learning rate",

@@ -105,16 +105,21 @@ class FineTuning:
 
     Args:
         name: of the pairs, e.g. `nq` or `mrtydi-train`; recorded with results.
-        pairs: request → what is learnt from. Opens nothing but checks that files are there; raises `UsageError`.
+        pairs: request → what is learnt from. Opens nothing but checks that files are there; raises `UsageError`. None
+            where `by_task` says.
         values: keys of `tune.*` without the prefix, as the source prints them. The profile `mini` leaves them out:
             they are for real backbones.
         source: paper, table or code that prints them.
+        by_task: (request, name of a task without the suite's prefix) → what is learnt from before the test on that task
+            alone, in place of `pairs`: each task of the suite then has an encoder of its own. As `pairs`, and None for
+            a task that has no training questions: the recipe then does not apply to it.
     """
 
     name: str
-    pairs: Callable[[DataRequest], Source[TrainingPair]]
+    pairs: Callable[[DataRequest], Source[TrainingPair]] | None
     values: Mapping[str, Any]
     source: str
+    by_task: Callable[[DataRequest, str], Source[TrainingPair] | None] | None = None
 
 
 @dataclass(frozen=True)

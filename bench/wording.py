@@ -9,8 +9,6 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic.fields import FieldInfo
-
 _MOST = 3
 _MADE_UP = re.compile(r"mini(-[a-z-]+)?/")
 
@@ -105,6 +103,8 @@ def _plain(kind: Any, limits: Sequence[Any]) -> str:
 
 def _unpacked(limits: Iterable[Any]) -> list[Any]:
     """Return constraints with those that `pydantic.Field` bundles laid out singly."""
+    from pydantic.fields import FieldInfo  # here, since suites that only word their errors need none of it
+
     return [one for limit in limits for one in (limit.metadata if isinstance(limit, FieldInfo) else [limit])]
 
 

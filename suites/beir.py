@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from bench.data import beir
@@ -17,7 +18,8 @@ from bench.hookspecs import hookimpl
 from bench.publications import Release
 from bench.types import Corpus, DataRequest, Item, Judgement, Leg, Macro, Source, Suite, Task
 from suites import beir_releases
-from suites.tunings import MARCO_CONTRIEVER, SUPERVISED, single
+from suites.beir_pairs import train_pairs
+from suites.tunings import FEW_SHOT, MARCO_CONTRIEVER, SUPERVISED, few_shot, single
 
 MEASURES = ("nDCG@10", "R@100", "Rcap@100", "RR@10")
 DEPTH = 1000
@@ -149,9 +151,13 @@ def dev(name: str, request: DataRequest) -> Task:
     """
     if name not in dev_names(request.data):
         raise UsageError(f"beir/{name} has no dev part; those that have one: {', '.join(_DEV)}")
-    queries, judgements = _DEV[name]
-    one = replace(_BY_NAME[name], split="dev", queries=queries, judgements=judgements)
-    return replace(_load(one, request), id=f"{one.id}@dev")
+    return replace(_part(name, "dev", _DEV[name], request), id=f"beir/{name}@dev")
+
+
+def _part(name: str, split: str, counts: tuple[int, int], request: DataRequest) -> Task:
+    """Find another part of a public set than the scored one. Raises as `load` does."""
+    queries, judgements = counts
+    return _load(replace(_BY_NAME[name], split=split, queries=queries, judgements=judgements), request)
 
 
 def _load(one: PublicSet, request: DataRequest) -> Task:
@@ -356,7 +362,7 @@ SUITE = Suite(
         "Each data set keeps the licence of its source (SciFact: CC BY-NC 2.0, abstracts ODC-BY; NFCorpus: academic "
         "use only); see the card."
     ),
-    settings=("unsupervised", "english"),
+    settings=("unsupervised", "english", FEW_SHOT),
     data=("official", "mini"),
     task_names=task_names,
     load=load,
@@ -367,7 +373,10 @@ SUITE = Suite(
     dev=dev,
     dev_names=dev_names,
     releases=releases,
-    recipes={"english": single(MARCO_CONTRIEVER, SUPERVISED)},
+    recipes={
+        "english": single(MARCO_CONTRIEVER, SUPERVISED),
+        FEW_SHOT: few_shot("beir-train", partial(train_pairs, _part)),
+    },
     reported=beir_releases.reported,
 )
 

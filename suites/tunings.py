@@ -1,8 +1,9 @@
 """How encoders are tuned before a test: the papers' recipes, the same for every method.
 
 A suite puts recipes under its settings: `english` (transfer from English pairs), `multilingual` (which goes on from
-`english`) and `few-shot`. On mini data the pairs are the embedded world's, whatever the recipe is called. Released
-files are looked for under the folder of data: `nq/biencoder-nq-train.json[.gz]`, `squad/train-v1.1.json`,
+`english`) and `few-shot` (a task's own training questions). On mini data the pairs are the embedded world's, whatever
+the recipe is called; its BEIR domains have no training questions, so `few-shot` does not apply there. Released files
+are looked for under the folder of data: `nq/biencoder-nq-train.json[.gz]`, `squad/train-v1.1.json`,
 `xor-retrieve/xor_train_dpr.json` (the official baseline's file in DPR's form), `mewsli-x/wikipedia_pairs-train.jsonl`;
 MS MARCO comes through ir_datasets.
 """
@@ -10,6 +11,7 @@ MS MARCO comes through ir_datasets.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -103,11 +105,17 @@ def _of_legs(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str, reques
     return unleaked(joined(parts, name), request)
 
 
-def unleaked(source: Source[TrainingPair], request: DataRequest) -> Source[TrainingPair]:
-    """Leave out questions that the folder of data lists as some suite's test questions, where it has such a list."""
+def unleaked(source: Source[TrainingPair], request: DataRequest, names: tuple[str, ...] = ()) -> Source[TrainingPair]:
+    """Leave out questions that the folder of data lists as some suite's test questions, where it has such a list.
+
+    Args:
+        source: the pairs.
+        request: says where the folder of data is.
+        names: of the list, where the source may have come from elsewhere; what it reads where empty.
+    """
     for root in official.roots(request.data_dir):
         if (root / TABLE).is_file():
-            return without(source, root / TABLE)
+            return without(source, root / TABLE, names)
     return source
 
 
@@ -156,6 +164,24 @@ def single(*recipes: FineTuning) -> dict[str, tuple[FineTuning, ...]]:
 def then(first: Mapping[str, tuple[FineTuning, ...]], last: FineTuning) -> dict[str, tuple[FineTuning, ...]]:
     """Let every recipe go on with one more fine-tuning, under the same names."""
     return {name: (*stages, last) for name, stages in first.items()}
+
+
+def few_shot(
+    name: str, by_task: Callable[[DataRequest, str], Source[TrainingPair] | None]
+) -> dict[str, tuple[FineTuning, ...]]:
+    """Make Contriever's few-shot recipes: from the pretrained encoder, or going on from English pairs.
+
+    Args:
+        name: of the pairs, e.g. `beir-train`.
+        by_task: (request, task) → its training questions; None for a task without any.
+    """
+    last = FineTuning(name, None, CONTRIEVER_FEW, "Contriever (TMLR'22), few-shot: 500 epochs, batch 256", by_task)
+    two = {**CONTRIEVER_FEW, "tied": SUPERVISED.values["tied"]}  # two encoders cannot become one
+    return {
+        "train": (last,),
+        "msmarco-train": (MARCO_CONTRIEVER, last),
+        "supervised-train": (SUPERVISED, replace(last, values=two)),
+    }
 
 
 def _file(folder: Path, names: tuple[str, ...], what: str) -> Path:

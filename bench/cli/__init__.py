@@ -17,6 +17,7 @@ COMMANDS = {
     "score": "Score a TREC run file, from here or from elsewhere.",
     "compare": "Test which of several systems is better, and whether the comparison is fair.",
     "sweep": "Choose settings on dev questions, as many trials for every method.",
+    "shots": "Tune on more and more training pairs and draw the curve.",
     "ablate": "Run the papers' ablation tables and hold their direction against ours.",
     "leaderboard": "Build a static site from results.",
     "data": "List, fetch, check and audit official data.",

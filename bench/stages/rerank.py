@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 VERSION = 1
-_PAIRS = 1024  # a part: seconds on a device, half a minute of a small model on a processor
+_PAIRS = 512  # a part: a second on a device, a minute or two of a small model on one core
 
 
 class Scorer(Protocol):

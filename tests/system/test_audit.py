@@ -141,10 +141,11 @@ def test_pairs_of_a_tuning_are_audited_by_their_file(tiny: Path, tmp_path: Path)
     planned = plan(tuned, plugins, store)
     cell, nodes = planned.cells[0], planned.legs[0]
     reading = nodes[0].by_stage["read"]
-    (of_corpus, before) = badges(store, cell.system, cell.tunings, reading)
+    tunings = cell.tuned(cell.tasks[0])
+    (of_corpus, before) = badges(store, cell.system, tunings, reading)
     assert (of_corpus["audited"], before["audited"]) == (None, None)
     carry_out(prepare(replace(tuned, corpus=str(pairs), sets=()), plugins, store, AuditConfig()), store, Quiet())
-    (_, after) = badges(store, cell.system, cell.tunings, reading)
+    (_, after) = badges(store, cell.system, tunings, reading)
     assert str(after["audited"]).startswith("1 of ")
 
 

@@ -2,12 +2,14 @@
 
 `of` finds pairs of the user's by name; `from_leg` makes them of a task's judgements, `split` of a BEIR folder's,
 `of_dataset` of those of ir_datasets. One module reads one released form: `dpr`, `msmarco`, `squad`, `mewslix`, `jsonl`,
-`tsv`. `without` leaves out what some test asks, `joined` puts several sources together, `describe` counts.
+`tsv`. `without` leaves out what some test asks, `drawn` takes some by lot, `joined` puts several sources together,
+`describe` counts.
 """
 
 from __future__ import annotations
 
 from bench.data.pairs.choose import of
+from bench.data.pairs.drawn import drawn
 from bench.data.pairs.found import Found, PairSource, outcomes
 from bench.data.pairs.joined import joined
 from bench.data.pairs.leaks import without
@@ -19,6 +21,7 @@ __all__ = [
     "PairSource",
     "Summary",
     "describe",
+    "drawn",
     "from_leg",
     "joined",
     "of",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -26,15 +26,18 @@ from bench.types import Item, TrainingPair
 from bench.workspace import Parts, Workspace, silent
 
 NAMES = ("bee", "ox", "cod", "owl")
-DOES = {"bee": "stings", "ox": "pulls", "cod": "swims", "owl": "flies"}
+DOES = ("stings", "pulls", "swims", "flies")
+IS = ("red", "old", "cold")
 
 
 def pair_of(number: int, hard: bool = True) -> TrainingPair:
-    """What does an animal do? Its own verb is right, the others' are hard negatives, worded alike."""
-    name, more = NAMES[number % len(NAMES)], "now " * (number % 3)
-    others = [Item(f"n{number}-{other}", f"it {DOES[other]} {more}", "Beasts") for other in NAMES if other != name]
-    positive = Item(f"p{number}", f"it {DOES[name]} {more}", "Beasts")
-    return TrainingPair(Item(f"q{number}", f"the {name}"), (positive,), tuple(others) if hard else (), "made here")
+    """What does it do? A passage that tells what it does is right; hard negatives tell what it is, worded alike."""
+    at, more = number % len(NAMES), "now " * (number % 3)
+    others = [Item(f"n{number}-{how}", f"the {NAMES[at]} {how} {more}", "Beasts") for how in IS]
+    positive = Item(f"p{number}", f"the {NAMES[at]} {DOES[at]} {more}", "Beasts")
+    return TrainingPair(
+        Item(f"q{number}", f"what {NAMES[at]}"), (positive,), tuple(others) if hard else (), "made here"
+    )
 
 
 PAIRS = [pair_of(number) for number in range(24)]
@@ -46,11 +49,11 @@ QUICK: dict[str, Any] = {"queries": 4, "negatives": 3, "learning_rate": 3e-3, "l
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder of the house with random weights, and the tokenizer of a few sentences."""
     path = tmp_path_factory.mktemp("encoder")
-    said = [text for pair in PAIRS for text in (pair.query.text, *(item.text for item in pair.negatives))]
+    said = [f"Beasts {text}" for text in (*NAMES, *DOES, *IS, "the", "what", "now")] * 3
     tokenizer.save(tokenizer.train({"en": said}, 512), path / "tokenizer", 512)
     work = Workspace(path / "start", Parts(path / "parts"))
     work.out.mkdir()
-    init.run(work, "scratch:1x32", path / "tokenizer", Contract(), 7)
+    init.run(work, "scratch:2x32", path / "tokenizer", Contract(), 7)
     return work.out
 
 
@@ -118,14 +121,15 @@ def test_groups_are_positive_hard_ones_and_others() -> None:
     groups = cross.Groups(PAIRS, 5, 3)
     for place in range(48):
         queries, passages = zip(*groups[place], strict=True)
-        name = queries[0].removeprefix("the ")
-        assert set(queries) == {f"the {name}"}
-        assert len(passages) == 6
-        own, *hard = passages[:4]
-        assert own.startswith(f"Beasts it {DOES[name]} ")
-        more = own.removeprefix(f"Beasts it {DOES[name]} ")
-        assert sorted(hard) == sorted(f"Beasts it {DOES[other]} {more}" for other in NAMES if other != name)
-        assert own not in passages[1:]
+        name = queries[0].removeprefix("what ")
+        assert set(queries) == {f"what {name}"}
+        own, hard, others = passages[0], passages[1:4], passages[4:]
+        begin = f"Beasts the {name} {DOES[NAMES.index(name)]} "
+        assert own.startswith(begin)
+        assert sorted(hard) == sorted(f"Beasts the {name} {how} {own.removeprefix(begin)}" for how in IS)
+        assert len(others) == 2
+        assert own not in others
+        assert all(any(f" {verb} " in other for verb in DOES) for other in others)
         assert groups[place] == cross.Groups(PAIRS, 5, 3)[place]
     few = cross.Groups(PAIRS, 2, 3)
     drawn = {frozenset(few[place][1:]) for place in range(240)}
@@ -143,18 +147,16 @@ def test_an_epoch_asks_every_question_once() -> None:
 
 def test_it_learns_which_passage_answers(fit: Fit, folder: Path) -> None:
     """From a chance of one in four to nearly all, also on other wordings; what is written is a cross-encoder."""
-    out, facts = fit("learns", epochs=20.0)
+    out, facts = fit("learns", epochs=10.0)
     model = scoring.load(out / MODEL, threads=1)
-    right = 0
-    for name in NAMES:
-        scores = model.scores([(f"the {name}", f"Beasts it {DOES[other]} now now now") for other in NAMES])
-        right += NAMES[int(np.argmax(scores))] == name
-    assert right == len(NAMES)
+    unseen = [f"Beasts the cod {how} now now now" for how in (*DOES, *IS)]
+    scores = model.scores([("what owl", passage) for passage in unseen])
+    assert scores[:4].min() > scores[4:].max()
     lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     assert lines[0]["loss"] > 1.1
     assert facts["loss"] == lines[-1]["loss"] < 0.3
     assert facts["accuracy"] == lines[-1]["accuracy"] > 0.9
-    assert facts["steps"] == lines[-1]["step"] == 120
+    assert facts["steps"] == lines[-1]["step"] == 60
     assert lines[-1]["learning_rate"] < lines[5]["learning_rate"]
     weights = load_file(out / MODEL / "model.safetensors")
     assert {"classifier.weight", "bert.pooler.dense.weight"} <= set(weights)
@@ -182,26 +184,32 @@ def test_one_seed_one_result(fit: Fit) -> None:
     assert files_of(fit("third", seed=4)[0])[f"{MODEL}/model.safetensors"] != first[f"{MODEL}/model.safetensors"]
 
 
-def test_activations_of_fewer_queries_give_the_same_gradient(fit: Fit, folder: Path, tmp_path: Path) -> None:
-    """Without dropout the losses of four steps of one query at a time are those of all at once, within rounding."""
+def test_activations_of_fewer_queries_give_the_same_gradient(
+    fit: Fit, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without dropout the first step's gradient of one query at a time, or three, is that of all four at once."""
     still = tmp_path / "still"
-    still.mkdir()
-    for path in folder.iterdir():
-        (still / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(folder, still)
     config = json.loads((still / "config.json").read_text())
     config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     (still / "config.json").write_text(json.dumps(config))
-    losses = []
+    gradients: list[torch.Tensor] = []
+
+    def clip(weights: Iterable[torch.nn.Parameter], bound: float | None) -> float:
+        gradients.append(torch.cat([weight.grad.flatten() for weight in weights if weight.grad is not None]))
+        return 0.0
+
+    monkeypatch.setattr(cross, "clip", clip)
     for together in (None, 1, 3):
-        out, _ = fit(f"at once {together}", start=still, steps=4, together=together, log_every=1, learning_rate=1e-3)
-        losses.append([json.loads(line)["loss"] for line in (out / "log.jsonl").read_text().splitlines()])
-    assert len(set(losses[0])) == 4
-    np.testing.assert_allclose(losses[1:], [losses[0]] * 2, rtol=1e-4)
+        fit(f"at once {together}", start=still, steps=1, together=together)
+    whole, *others = gradients
+    assert whole.norm() > 0
+    assert all((other - whole).norm() < 1e-4 * whole.norm() for other in others)
 
 
 def test_a_cross_encoder_can_go_on(fit: Fit) -> None:
     """Its head is kept: the first loss is about the last one, far below that of a new head."""
-    out, facts = fit("begun", epochs=20.0)
+    out, facts = fit("begun", epochs=10.0)
     further, _ = fit("further", start=out / MODEL, steps=3, learning_rate=1e-5)
     line = json.loads((further / "log.jsonl").read_text().splitlines()[0])
     assert line["loss"] < 3 * facts["loss"] + 0.1

@@ -1,0 +1,121 @@
+"""`bench shots`: few-shot curves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from bench.cli import examples
+from bench.cli.options import plan_options
+from bench.cli.output import Lines, json_option, notice, percent, print_json, table
+from bench.errors import StoreError
+from bench.fsio import explain, write_bytes
+from bench.installed import faiss_conflict
+from bench.pipeline import Outcome, plan, run
+from bench.plots import line_chart
+from bench.plugins import Plugins, load
+from bench.request import Request
+from bench.shots import ALL, Curve, as_csv, chart, curve, drawable, numbers, requests
+from bench.store import Store
+
+
+@click.command(
+    name="shots",
+    epilog=examples(
+        "bench shots --method msm --suite beir --task scifact --data official --shots 0,100,300,all",
+        "bench shots --method bm25,msm --suite mrtydi --task sw --setting multilingual --shots 0,50,all --seed 0,1,2",
+    ),
+)
+@click.option(
+    "--shots",
+    default="0,100,300,all",
+    show_default=True,
+    metavar="NUMBERS",
+    help="Training pairs, comma-separated; 0: as pretrained, all: as many as there are.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.svg",
+    help="The plot; the numbers lie beside it as .csv. Default: shots/TASK.svg.",
+)
+@plan_options
+@json_option
+def command(request: Request, shots: str, out: Path | None, as_json: bool) -> None:
+    """Tune systems on more and more training pairs, and draw what they come to.
+
+    The setting is few-shot unless --setting names another; with several fine-tunings the last one is cut short. Pairs
+    are drawn by lot with the seed, those of a smaller number among those of a larger one. What the numbers have in
+    common is made once. Results of all pairs and of none are those of `bench run`; those of other numbers lie beside
+    the results folder, in RESULTS-shots/NUMBER.
+    """
+    conflict = faiss_conflict()
+    if conflict:
+        notice(conflict)
+    plugins, store = load(), Store(request.store, notice)
+    outcomes = _outcomes(requests(request, numbers(shots)), plugins, store)
+    found = curve(outcomes)
+    plot = out or Path("shots") / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', found.where)}.svg"
+    beside = plot.with_suffix(".csv")
+    _write(plot, line_chart(chart(found)))
+    _write(beside, as_csv(found))
+    failed = [
+        {"system": one.cell.system.label, "seed": one.cell.seed, "shots": number, "reason": one.reason}
+        for number, outcome in outcomes.items()
+        for one in outcome.failed
+    ]
+    if as_json:
+        files = {"plot": str(plot.resolve()), "csv": str(beside.resolve())}
+        print_json({"curve": found.as_json(), "failed": failed, **files})
+        return
+    _print(found)
+    for miss in failed:
+        click.echo(f"failed: {miss['system']} (seed {miss['seed']}, {miss['shots']} pairs): {miss['reason']}")
+    click.echo(f"plot: {plot}\nnumbers: {beside}")
+
+
+def _outcomes(asked: dict[str, Request], plugins: Plugins, store: Store) -> dict[str, Outcome]:
+    """Plan every number of pairs before any work, then run one after the other; what all say is said once."""
+    plans = {number: plan(one, plugins, store) for number, one in asked.items()}
+    drawable(plans)
+    refused = {
+        f"not applicable: {one.system} on {one.suite} in setting {one.setting}: {one.reason}"
+        for ready in plans.values()
+        for one in ready.refused
+    }
+    for sentence in (*dict.fromkeys(part for ready in plans.values() for part in ready.warnings), *sorted(refused)):
+        notice(sentence)
+    outcomes = {}
+    for number, one in asked.items():
+        ready = plan(one, plugins, store)  # anew, since the numbers before have made what is shared
+        with Lines(ready.steps) as lines:
+            outcomes[number] = run(one, plugins, store, lines, ready)
+    for sentence in dict.fromkeys(part for one in outcomes.values() for done in one.published for part in done.notices):
+        notice(sentence)
+    return outcomes
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file. Raises `StoreError` where that cannot be done."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, text.encode())
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {explain(error)}; all runs are finished and kept: name another place by --out"
+        ) from error
+
+
+def _print(found: Curve) -> None:
+    """A row a system, a column a number of pairs."""
+    asked = list(dict.fromkeys(one.shots for one in found.values))
+    columns = [f"{ALL} ({found.pairs(ALL):,.0f})" if number == ALL else number for number in asked]
+    rows = []
+    for system in found.systems:
+        values = [[one.value for one in found.of(system, number)] for number in asked]
+        rows.append((system, *(percent(sum(some) / len(some)) if some else "—" for some in values)))
+    title = f"{found.where} · {found.setting} · {found.data} data · {found.measure}, percent, by training pairs"
+    parts = (title, f"{found.values[0].queries:,} queries", f"means of {found.seeds} seeds" if found.seeds > 1 else "")
+    table(" · ".join(filter(None, (*parts, found.note))), ("system", *columns), rows, numbers=columns)

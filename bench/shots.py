@@ -1,0 +1,252 @@
+"""Few-shot curves: the same systems tuned on none, on some and on all of the pairs that a setting's recipe names.
+
+A number of pairs is a run of its own with `tune.shots`; 0 is the setting `unsupervised`. The store shares what they
+have in common, which is the whole pretraining. A system that the setting has nothing for (BM25) is a level line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from typing import Any
+
+from bench.errors import UsageError
+from bench.pipeline import Outcome, Plan
+from bench.plots import Chart, Line, Point
+from bench.profiles import DEFAULT
+from bench.request import Request
+from bench.results import headline
+from bench.substitutes import mark
+from bench.types import SETTINGS
+
+ALL = "all"
+"""All pairs that there are, in place of a number."""
+NONE = "0"
+"""No pair: the encoder as it was pretrained."""
+SETTING = "few-shot"
+"""The setting where nobody says another one."""
+
+_KEY = "tune.shots"
+_MADE_UP = "data of the embedded world: comparable with no published numbers"
+_SMALL = f"profile {DEFAULT}: what it trains is comparable with no published numbers"
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a system came to with a number of pairs and a seed.
+
+    Args:
+        system: its label.
+        shots: as asked for: a number, or `all`.
+        pairs: that there were to learn from, the mean over tasks; 0 where nothing was tuned.
+        seed: of pretraining, lot and tuning.
+        value: the measure, a fraction.
+        queries: that it is over.
+    """
+
+    system: str
+    shots: str
+    pairs: float
+    seed: int
+    value: float
+    queries: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Systems by numbers of training pairs.
+
+    Args:
+        suite: name.
+        setting: whose pairs.
+        data: `official`, `mini` and its like, or `local`.
+        profile: the size.
+        where: a task, an average, or the mean of some tasks.
+        measure: the suite's headline measure.
+        note: what a reader must know; empty where the numbers may stand beside published ones.
+        values: by number, system and seed.
+    """
+
+    suite: str
+    setting: str
+    data: str
+    profile: str
+    where: str
+    measure: str
+    note: str
+    values: tuple[Value, ...]
+
+    @property
+    def systems(self) -> list[str]:
+        """Labels, in the order of the run."""
+        return list(dict.fromkeys(one.system for one in self.values))
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds there are."""
+        return len({one.seed for one in self.values})
+
+    def of(self, system: str, shots: str) -> list[Value]:
+        """The values of a system with a number of pairs, one a seed."""
+        return [one for one in self.values if (one.system, one.shots) == (system, shots)]
+
+    def pairs(self, shots: str) -> float:
+        """How many pairs a number stands for: the mean over what was tuned."""
+        return fmean(one.pairs for one in self.values if one.shots == shots)
+
+    def as_json(self) -> dict[str, Any]:
+        """As `bench shots --json` prints it."""
+        return {**asdict(self), "values": [asdict(one) for one in self.values]}
+
+
+def numbers(text: str) -> tuple[str, ...]:
+    """Read `100,300,all`; return the numbers ascending, `all` last, each once.
+
+    Raises:
+        UsageError: what is neither a whole number nor `all`, or nothing that is tuned on.
+    """
+    parts = {part.strip().lower() for part in text.split(",") if part.strip()}
+    wrong = sorted(part for part in parts - {ALL} if not (part.isascii() and part.isdigit()))
+    counts = sorted({int(part) for part in parts - {ALL} - {*wrong}})
+    if wrong or not (parts & {ALL} or any(counts)):
+        raise UsageError(
+            f"found --shots {text!r}, expected numbers of pairs, comma-separated, and all for as many as there are: "
+            "--shots 0,100,300,all"
+        )
+    return (*map(str, counts), *([ALL] if ALL in parts else []))
+
+
+def requests(request: Request, shots: Sequence[str]) -> dict[str, Request]:
+    """Ask for every number of pairs.
+
+    Results of 0 and `all` pairs are those of plain runs and lie where theirs do; those of other numbers lie beside
+    (`results-shots/100`), since a result of the setting is one of all its pairs.
+
+    Args:
+        request: what was asked for, with one setting at most.
+        shots: as `numbers` returns them.
+
+    Raises:
+        UsageError: several settings, one that tunes nothing, or a number given a second time.
+    """
+    (setting, *others) = request.settings or (SETTING,)
+    if others or setting == SETTINGS[0]:
+        raise UsageError(
+            f"found --setting {','.join(request.settings)}, expected one that tunes an encoder; type e.g. "
+            f"--setting {SETTING}"
+        )
+    if any(one.partition("=")[0].strip() == _KEY for one in request.sets):
+        raise UsageError(f"found --set {_KEY} beside --shots, expected one of them; leave --set {_KEY} out")
+    root = request.results.resolve()
+    beside = root.parent / f"{root.name}-shots"
+    found = {}
+    for number in shots:
+        if number == NONE:
+            found[number] = replace(request, settings=SETTINGS[:1])
+        elif number == ALL:
+            found[number] = replace(request, settings=(setting,), sets=(*request.sets, f"{_KEY}="))  # over a file's
+        else:
+            sets = (*request.sets, f"{_KEY}={number}")
+            found[number] = replace(request, settings=(setting,), sets=sets, results=beside / number)
+    return found
+
+
+def drawable(plans: Mapping[str, Plan]) -> None:
+    """Refuse what makes no curve, before any work.
+
+    Args:
+        plans: by number of pairs.
+
+    Raises:
+        UsageError: nothing can be tuned, tasks of several suites or kinds of data, or a task without pairs.
+    """
+    tuned = [plan for number, plan in plans.items() if number != NONE]
+    if not any(plan.cells for plan in tuned):
+        why = dict.fromkeys(f"{one.system} on {one.suite}: {one.reason}" for plan in tuned for one in plan.refused)
+        raise UsageError("found nothing to tune, expected a method and a task with training pairs; " + "; ".join(why))
+    kinds = {f"{cell.suite.name} ({cell.data} data)" for plan in plans.values() for cell in plan.cells}
+    if len(kinds) > 1:
+        raise UsageError(f"found {', '.join(sorted(kinds))}, expected tasks of one suite and kind; draw them apart")
+    learnt = {task.id for plan in tuned for cell in plan.cells for task in cell.tasks}
+    rest = sorted({task.id for plan in plans.values() for cell in plan.cells for task in cell.tasks} - learnt)
+    if rest:
+        raise UsageError(
+            f"found no training pairs of {', '.join(rest)}, expected some of every task; name other tasks: --task "
+            + ",".join(sorted(learnt))
+        )
+
+
+def curve(outcomes: Mapping[str, Outcome]) -> Curve:
+    """Lay out finished runs.
+
+    Args:
+        outcomes: by number of pairs; at least one value in them.
+    """
+    values, where = [], ""
+    for shots, outcome in outcomes.items():
+        failed = {id(one.cell) for one in outcome.failed}
+        cells = [cell for cell in outcome.plan.cells if id(cell) not in failed]
+        for cell, done in zip(cells, outcome.published, strict=True):
+            tasks = {task.id: done.content["tasks"][task.id] for task in cell.tasks}
+            where, value = headline(tasks, cell.suite.macros, cell.suite.primary)
+            queries = sum(leg["queries"] for legs in tasks.values() for leg in legs.values())
+            values.append(Value(cell.system.label, shots, _learnt(tasks), cell.seed, value, queries))
+    some: Outcome = next(one for number, one in outcomes.items() if number != NONE)
+    first = some.plan.cells[0]
+    note = _SMALL if some.plan.profile.name == DEFAULT else ""
+    note = mark(first.suite.stands_for) or (_MADE_UP if first.data.startswith("mini") else note)
+    return Curve(
+        first.suite.name,
+        first.setting,
+        first.data,
+        some.plan.profile.name,
+        where,
+        first.suite.primary,
+        note,
+        tuple(values),
+    )
+
+
+def _learnt(tasks: Mapping[str, Mapping[str, Any]]) -> float:
+    """How many pairs the last tuning before a task's test had, the mean over tasks."""
+    counts = []
+    for legs in tasks.values():
+        for leg in legs.values():
+            last = [facts["pairs"] for stage, facts in leg["facts"].items() if stage.partition("-")[0] == "pairs"]
+            counts.append(last[-1] if last else 0)
+    return fmean(counts)
+
+
+def chart(found: Curve) -> Chart:
+    """Say how a curve is drawn: percent by pairs, seeds as faint points, level lines for what cannot be tuned."""
+    lines = []
+    for system in found.systems:
+        by_pairs: dict[float, list[float]] = defaultdict(list)
+        for one in found.values:
+            if one.system == system:
+                by_pairs[found.pairs(one.shots)].append(100 * one.value)
+        points = tuple(Point(x, tuple(values)) for x, values in by_pairs.items())
+        tuned = any(one.system == system and one.shots != NONE for one in found.values)
+        lines.append(Line(system if tuned else f"{system} (not tuned)", points, level=not tuned))
+    queries = found.values[0].queries
+    seeds = f"mean of {found.seeds} seeds, each a faint point" if found.seeds > 1 else "one seed"
+    about = f"{queries:,} queries; {seeds}; profile {found.profile}."
+    notes = (about, f"{found.note}.") if found.note else (about,)
+    title = f"{found.where} · {found.setting} · {found.data} data"
+    x = "training pairs (linear up to the first number, then logarithmic)"
+    return Chart(title, notes, x, f"{found.measure}, percent", tuple(lines))
+
+
+def as_csv(found: Curve) -> str:
+    """Write the numbers behind a curve: a row a value."""
+    out = io.StringIO()
+    names = ("suite", "where", "setting", "data", "profile", "measure", "note")
+    about = [getattr(found, name) for name in names]
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow([*names, *Value.__dataclass_fields__])
+    rows.writerows([*about, *asdict(one).values()] for one in found.values)
+    return out.getvalue()

@@ -1,0 +1,110 @@
+"""Line charts: places held against the numbers, and documents that any XML reader takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.plots import Chart, Line, Point, line_chart
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def chart(*lines: Line, title: str = "a title", notes: tuple[str, ...] = ()) -> ElementTree.Element:
+    """Draw and parse."""
+    return ElementTree.fromstring(line_chart(Chart(title, notes, "pairs", "percent", lines)))  # noqa: S314 (our own text)
+
+
+def line(name: str, *points: tuple[float, Sequence[float]]) -> Line:
+    """A line through the means of values."""
+    return Line(name, tuple(Point(x, tuple(values)) for x, values in points))
+
+
+def corners(root: ElementTree.Element, at: int = 0) -> list[tuple[float, float]]:
+    """The corners of a line."""
+    drawn = root.findall(f"{SVG}polyline")[at].get("points") or ""
+    return [(float(x), float(y)) for x, _, y in (corner.partition(",") for corner in drawn.split())]
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    """All texts."""
+    return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
+
+
+def test_means_are_joined_and_seeds_are_faint() -> None:
+    """Three places, two seeds: a line through means, markers at means, faint ones at values, all to one scale."""
+    root = chart(line("a", (300, (30.0, 50.0)), (0, (10.0, 20.0)), (100, (20.0, 20.0))))
+    (x0, y0), (x100, y100), (x300, y300) = corners(root)
+    assert x0 < x100 < x300
+    assert (y0 - y100) / (y100 - y300) == pytest.approx((20 - 15) / (40 - 20), abs=0.02)
+    dots = [one for one in root.findall(f"{SVG}circle") if float(one.get("cy") or 0) < 400]
+    faint = sorted(float(one.get("cy") or 0) for one in dots if one.get("fill-opacity") == "0.35")
+    unit = (y0 - y300) / 25
+    assert faint == pytest.approx(sorted(y0 + unit * (15 - value) for value in (30, 50, 10, 20, 20, 20)), abs=0.2)
+    assert {"0", "100", "300", "a title", "percent", "pairs", "a"} <= set(texts(root))
+
+
+def test_the_axis_is_linear_then_logarithmic() -> None:
+    """Up to the smallest number above 0 is one unit; from there a factor of e is one."""
+    root = chart(line("a", (0, (1.0,)), (100, (2.0,)), (100 * math.e, (3.0,)), (100 * math.e**3, (4.0,))))
+    first, *rest = (x for x, _ in corners(root))
+    assert [(x - first) / (rest[0] - first) for x in rest] == pytest.approx([1, 2, 4], abs=0.01)
+
+
+def test_a_level_line_goes_right_across() -> None:
+    """One value, no marker in the plot, at the height of that value; it takes no place on the axis."""
+    root = chart(line("a", (100, (10.0,)), (200, (20.0,))), Line("b", (Point(0, (15.0,)),), level=True))
+    (_, low), (_, high) = corners(root)
+    levels = [one.get("d") or "" for one in root.findall(f"{SVG}path")]
+    assert any(part.startswith("M64 ") and part.endswith("H732") for part in levels)
+    (height,) = (float(part[4:].partition("H")[0]) for part in levels if "H" in part)
+    assert height == pytest.approx((low + high) / 2, abs=0.1)
+    ticks = [float(one.get("x1") or 0) for one in root.findall(f"{SVG}line") if one.get("x1") == one.get("x2")]
+    assert len(ticks) == 2
+
+
+def test_texts_are_escaped_and_told_to_readers() -> None:
+    """Labels come from users."""
+    root = chart(line("<a> & b", (1, (1.0,))), title='t < "u"', notes=("not comparable & so on",))
+    assert "<a> & b" in texts(root)
+    assert root.find(f"{SVG}title").text == 't < "u"'  # type: ignore[union-attr]  # there is one
+    assert root.find(f"{SVG}desc").text == "not comparable & so on"  # type: ignore[union-attr]  # there is one
+    style = root.find(f"{SVG}style")
+    assert style is not None
+    assert "prefers-color-scheme: dark" in (style.text or "")
+
+
+def test_no_text_stands_on_another() -> None:
+    """Title, sentences, the name of the vertical axis and its highest tick follow each other with room between."""
+    root = chart(line("a", (1, (1.0,)), (2, (3.0,))), notes=("one sentence", "another sentence"))
+    words = ("a title", "one sentence", "another sentence", "percent", "3.0")
+    heights = {"".join(one.itertext()): float(one.get("y") or 0) for one in root.iter(f"{SVG}text")}
+    assert all(below - above >= 14 for above, below in pairwise(heights[word] for word in words))
+
+
+values = st.lists(st.floats(0, 100), min_size=1, max_size=4)
+
+
+@given(st.dictionaries(st.integers(0, 10**6), values, min_size=1, max_size=6), st.integers(1, 9))
+def test_everything_stays_inside(points: dict[int, list[float]], copies: int) -> None:
+    """Whatever the numbers: marks lie inside the frame, ticks of the vertical axis ascend, bytes are the same."""
+    lines = [line(f"s{at}", *points.items()) for at in range(copies)]
+    text = line_chart(Chart("t", ("n",), "x", "y", tuple(lines)))
+    assert text == line_chart(Chart("t", ("n",), "x", "y", tuple(lines)))
+    root = ElementTree.fromstring(text)  # noqa: S314 (our own text)
+    width, height = float(root.get("width") or 0), float(root.get("height") or 0)
+    for one in root.iter(f"{SVG}circle"):
+        assert 0 < float(one.get("cx") or -1) < width
+        assert 0 < float(one.get("cy") or -1) < height
+    grid = [one for one in root.iter(f"{SVG}line") if one.get("class") == "grid"]
+    heights = [float(one.get("y1") or 0) for one in grid]
+    assert all(one > other for one, other in pairwise(heights))
+    for at in range(copies if len(points) > 1 else 0):
+        xs = [x for x, _ in corners(root, at)]
+        assert all(one <= other for one, other in pairwise(xs))

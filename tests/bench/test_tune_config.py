@@ -1,0 +1,86 @@
+"""The settings of tuning: promises of every config, contradictions, and how the tuned encoder reads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from bench.config import check_config
+from bench.dense import Contract
+from bench.tune import TuneConfig
+
+OWN = Contract(
+    pooling="mean",
+    layer=7,
+    normalise=True,
+    similarity="cos",
+    query_prompt="ask: ",
+    passage_prompt="text: ",
+    query_length=20,
+    passage_length=30,
+    title=": ",
+)
+
+
+def test_it_keeps_the_promises_of_every_config() -> None:
+    """Frozen, strict, closed; each default with source and help."""
+    assert check_config(TuneConfig) == []
+
+
+def test_it_imports_no_torch() -> None:
+    """The command line reads it."""
+    code = "import sys, bench.tune; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"loss": "xtreme-r", "similarity": "dot"}, "compares by cosine"),
+        ({"patience": 3}, "selection is last"),
+        ({"mine_from": 20, "mine_to": 10}, "mine_from is 20 and mine_to 10"),
+        ({"beta1": 0.9, "beta2": 0.5}, "diverges"),
+        ({"pairs": 1}, "greater than or equal to 2"),
+        ({"hard_share": 1.1}, "less than or equal to 1"),
+        ({"dev_share": 1.0}, "less than 1"),
+        ({"loss": "hinge"}, "'dpr' or 'xtreme-r'"),
+        ({"sentence_tokens": 64}, "Extra inputs"),
+    ],
+)
+def test_bad_values_are_refused(bad: dict[str, Any], words: str) -> None:
+    """Out of range, contradictory, or settings of pretraining."""
+    with pytest.raises(ValidationError, match=words):
+        TuneConfig(**bad)
+
+
+def test_what_is_left_open_is_the_encoders() -> None:
+    """Prompts always; pooling, layer, comparison, lengths and titles where nobody says otherwise."""
+    assert TuneConfig().contract(OWN) == OWN
+
+
+def test_what_is_said_holds() -> None:
+    """A comparison by dot product leaves lengths alone; a pooling is that of the last layer."""
+    said = TuneConfig(pooling="cls", similarity="dot", query_tokens=9, passage_tokens=10, title=" [SEP] ")
+    assert said.contract(OWN) == Contract(
+        pooling="cls",
+        layer=-1,
+        normalise=False,
+        similarity="dot",
+        query_prompt="ask: ",
+        passage_prompt="text: ",
+        query_length=9,
+        passage_length=10,
+        title=" [SEP] ",
+    )
+    assert TuneConfig(titles=False).contract(OWN).title is None
+    assert TuneConfig(precision="bfloat16").contract(OWN).dtype == "bfloat16"
+
+
+def test_xtreme_r_compares_by_cosine() -> None:
+    """Whatever the encoder did before."""
+    tuned = TuneConfig(loss="xtreme-r").contract(Contract(similarity="dot", normalise=False))
+    assert (tuned.similarity, tuned.normalise) == ("cos", True)

@@ -1,0 +1,302 @@
+"""The losses of tuning: by hand, in any order of passages, with duplicates, and on two processes as on one."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bench.data import tokenizer
+from bench.data.stored_pairs import Pairs, write_pairs
+from bench.dense import Contract, TrainingJob
+from bench.encoding.packed import Ids
+from bench.encoding.reading import Reader
+from bench.errors import UsageError
+from bench.training.distributed import average_gradients, rank, total, world
+from bench.training.encoder import TrainableEncoder
+from bench.training.losses import copies, dpr, info_nce, xtreme_r
+from bench.training.pair_batches import PairBatches, PairReader, Questions
+from bench.training.tuning import Sides, Tuning, rivals, tune
+from bench.tune import TuneConfig
+from bench.types import Item, TrainingPair
+from bench.workspace import Parts, Workspace
+
+RNG = np.random.default_rng(4)
+
+
+def rows(*shape: int) -> torch.Tensor:
+    """Random rows in float64 that take gradients."""
+    return torch.from_numpy(RNG.normal(size=shape)).requires_grad_()
+
+
+def test_dpr_is_a_softmax_over_all_contexts() -> None:
+    """Against the sum written out."""
+    queries, contexts, positives = rows(3, 4), rows(7, 4), torch.tensor([0, 3, 5])
+    scores = queries.detach().numpy() @ contexts.detach().numpy().T / 0.5
+    own = scores[np.arange(3), positives.numpy()]
+    expected = np.mean(np.log(np.exp(scores).sum(1)) - own)
+    assert float(dpr(queries, contexts, positives, temperature=0.5).detach()) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["dpr", "xtreme-r"])
+def test_the_order_of_contexts_is_irrelevant(loss: str) -> None:
+    """Loss and gradients are the same wherever the passages stand, if the places go with them."""
+    queries, contexts, positives = rows(4, 5), rows(9, 5), torch.tensor([0, 2, 4, 6])
+    scale = torch.tensor(20.0, dtype=torch.float64)
+
+    def computed(given: torch.Tensor, places: torch.Tensor) -> list[torch.Tensor]:
+        value = dpr(queries, given, places) if loss == "dpr" else xtreme_r(queries, given, scale, places)
+        return [value, *torch.autograd.grad(value, (queries, contexts))]
+
+    order = torch.from_numpy(RNG.permutation(9))
+    moved = computed(contexts[order], order.argsort()[positives])
+    for found, expected in zip(moved, computed(contexts, positives), strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+def test_the_scale_learns() -> None:
+    """The gradient of the loss by the scale, against a finite difference; halving it is doubling a temperature."""
+    queries, passages = rows(3, 4), rows(3, 4)
+    scale = torch.tensor(7.0, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(xtreme_r(queries, passages, scale), scale)
+    high, low = (
+        float(xtreme_r(queries, passages, torch.tensor(7.0 + step, dtype=torch.float64)).detach())
+        for step in (1e-4, -1e-4)
+    )
+    assert float(slope) == pytest.approx((high - low) / 2e-4, rel=1e-6)
+    by_temperature = info_nce(queries, passages, temperature=1 / 7, similarity="cos")
+    torch.testing.assert_close(xtreme_r(queries, passages, scale), by_temperature, rtol=0, atol=1e-12)
+
+
+def test_half_precision_is_computed_in_float32() -> None:
+    """A softmax over cosines times 100 would lose what it is about."""
+    queries, passages = rows(3, 4).detach().bfloat16(), rows(3, 4).detach().bfloat16()
+    scale = torch.tensor(100.0)
+    assert dpr(queries, passages, torch.arange(3)).dtype == torch.float32
+    found = xtreme_r(queries, passages, scale)
+    torch.testing.assert_close(found, xtreme_r(queries.float(), passages.float(), scale))
+
+
+def test_copies_are_other_passages_with_the_same_text() -> None:
+    """By hand: texts 5, 6, 5, 7, 6 and positives 0, 3, 1."""
+    found = copies(torch.tensor([5, 6, 5, 7, 6]), torch.tensor([0, 3, 1]))
+    assert found.tolist() == [
+        [False, False, True, False, False],
+        [False, False, False, False, False],
+        [False, False, False, False, True],
+    ]
+
+
+def test_rivals_score_at_least_as_high() -> None:
+    """By dot product and by cosine; an equal one counts."""
+    queries = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    passages = torch.tensor([[1.0, 0.0], [5.0, 5.0], [0.0, 2.0], [1.0, 0.0]])
+    assert rivals(queries, passages, torch.tensor([0, 2]), "dot").tolist() == [2, 1]
+    assert rivals(queries, passages, torch.tensor([0, 2]), "cos").tolist() == [1, 0]
+
+
+# On planted pairs: question and passage share a word, and some passages have the same text.
+
+
+@dataclass(frozen=True)
+class Plain(TrainableEncoder):
+    """An encoder whose vectors are means of token embeddings, in float64: everything after it is what is tested."""
+
+    def __call__(self, sequences: Sequence[Ids]) -> torch.Tensor:
+        """Return `[n, d]`."""
+        return torch.stack([self.embeddings[torch.as_tensor(sequence)].mean(0) for sequence in sequences])
+
+
+def pairs_in(folder: Path) -> Path:
+    """Write twelve pairs; those with an odd number have a hard negative, three passages have the same text."""
+    records = [
+        TrainingPair(
+            Item(f"q{at}", f"w{10 + at} w{30 + at}"),
+            (Item(f"p{at}", "w99 w98" if at % 4 == 0 else f"w{10 + at} w{50 + at}"),),
+            (Item(f"n{at}", f"w{11 + at} w{50 + at}"),) if at % 2 else (),
+        )
+        for at in range(12)
+    ]
+    folder.mkdir()
+    write_pairs(folder, records)
+    return folder
+
+
+def config_of(**changed: Any) -> TuneConfig:
+    """Settings of a tuning of a second."""
+    given: dict[str, Any] = {"hard_negatives": 1, "dev_share": 0.0, "similarity": "dot", "temperature": 0.5}
+    return TuneConfig(**{**given, **changed})
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "dpr": {},
+    "masked": {"mask_duplicates": True},
+    "xtreme-r": {"loss": "xtreme-r", "similarity": "cos", "scale": 10.0},
+    "untied": {"tied": False},
+}
+
+
+def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
+    """Compute loss and gradients of this process's part of the first batch, averaged over processes."""
+    config = config_of(pairs=size, **SETTINGS[name])
+    folder = Path(start)
+    torch.manual_seed(0)
+
+    def plain() -> TrainableEncoder:
+        loaded = TrainableEncoder.load(folder, "cpu")
+        return Plain(loaded.model.double(), folder, config.contract(loaded.contract))
+
+    questions = plain()
+    sides = Sides(questions, questions if config.tied else plain())
+    tuning = Tuning(config, sides)
+    tuning.modules.double()
+    reader = PairReader(Pairs(Path(pairs)), Reader(tokenizer.load(folder), sides.contract), config)
+    batch = PairBatches(reader, np.arange(12), 1).batch(np.random.default_rng(0))
+    value, told = tuning.loss(questions, batch)
+    value.backward()
+    trained = {id(one): cast(nn.Parameter, one.embeddings) for one in (questions, sides.passages)}
+    weights = [*trained.values(), *([] if tuning.scale is None else tuning.scale.parameters())]
+    average_gradients(weights)
+    return {
+        "loss": total(value.detach()) / world(),
+        "gradients": [weight.grad for weight in weights],
+        "duplicates": float(total(torch.tensor(told["duplicates"]))),
+    }
+
+
+def all_computed(start: str, pairs: str, size: int) -> dict[str, dict[str, Any]]:
+    """Compute what `computed` does, for all settings."""
+    return {name: computed(name, start, pairs, size) for name in SETTINGS}
+
+
+def test_two_processes_are_one(
+    tmp_path: Path,
+    two_processes: Callable[..., list[dict[str, Any]]],
+    start_of: Callable[[Contract], Path],
+) -> None:
+    """The same batch in halves, with other numbers of passages in each: loss, gradients, duplicates to 1e-9."""
+    given = str(start_of(Contract(pooling="mean"))), str(pairs_in(tmp_path / "pairs"))
+    alone, both = all_computed(*given, 12), two_processes(all_computed, *given, 6)
+    for name, expected in alone.items():
+        for one in (made[name] for made in both):
+            torch.testing.assert_close(one["loss"], expected["loss"], rtol=0, atol=1e-9)
+            for found, wanted in zip(one["gradients"], expected["gradients"], strict=True):
+                torch.testing.assert_close(found, wanted, rtol=0, atol=1e-9)
+            assert one["duplicates"] == expected["duplicates"] == 6, name  # three passages, each with two others
+        assert all(float(gradient.abs().sum()) > 0 for gradient in expected["gradients"])
+
+
+def test_masked_duplicates_are_no_candidates(tmp_path: Path, start: Path) -> None:
+    """The loss with and without them, worked out from the embeddings."""
+    pairs = str(pairs_in(tmp_path / "pairs"))
+    loaded = TrainableEncoder.load(start, "cpu")
+    reader = PairReader(Pairs(Path(pairs)), Reader(tokenizer.load(start), loaded.contract), config_of())
+    batch = reader.fixed(list(range(12)))  # as every question has one positive and at most one negative
+    matrix = loaded.embeddings.detach().double().numpy()
+    queries, passages = (np.stack([matrix[one].mean(0) for one in part]) for part in (batch.queries, batch.passages))
+    scores = queries @ passages.T / 0.5
+    own = scores[np.arange(12), batch.positives]
+    same = batch.texts[batch.positives][:, None] == batch.texts
+    same[np.arange(12), batch.positives] = False
+    assert same.sum() == 6
+    for name, there in (("dpr", np.ones_like(same)), ("masked", ~same)):
+        expected = np.mean(np.log((np.exp(scores) * there).sum(1)) - own)
+        assert float(computed(name, str(start), pairs, 12)["loss"]) == pytest.approx(expected, abs=1e-9)
+
+
+def calm(start: Path, folder: Path) -> Path:
+    """Copy an encoder, without dropout."""
+    shutil.copytree(start, folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+def tuned(optimiser: str, start: str, pairs: str, folder: str, size: int) -> dict[str, Any]:
+    """Tune in this process; return the facts, and what the tuned encoder makes of some texts (the first writes it)."""
+    out = Path(folder) / f"{world()}-{rank()}"
+    out.mkdir(parents=True)
+    changed: dict[str, Any] = {"optimiser": optimiser, "rho": 0.05, "steps": 5, "learning_rate": 1e-2, "clip": 1.0}
+    config = config_of(pairs=size, accumulate=2, **changed)
+    job = TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
+    facts = tune(Workspace(out, Parts(out / "parts")), Path(start), Path(pairs), config, job)
+    told = {"steps": facts["steps"], "epochs": facts["epochs"]}
+    if rank():
+        return told
+    found = TrainableEncoder.load(out / "encoder", "cpu")
+    found.model.eval()
+    with torch.no_grad():
+        vectors = found([np.array([1, word, word + 1, 2]) for word in range(10, 60, 5)])
+    return {**told, "vectors": vectors}
+
+
+@pytest.mark.parametrize("optimiser", ["adamw", "asam"])
+def test_a_tuning_on_two_processes_is_one_on_one(
+    optimiser: str, tmp_path: Path, two_processes: Callable[..., list[dict[str, Any]]], start: Path
+) -> None:
+    """All of it, with accumulated batches and clipped gradients, in float32: the vectors of the tuned encoder."""
+    given = optimiser, str(calm(start, tmp_path / "calm")), str(pairs_in(tmp_path / "pairs")), str(tmp_path / "tuned")
+    alone = tuned(*given, 6)
+    before = TrainableEncoder.load(tmp_path / "calm", "cpu")
+    with torch.no_grad():
+        untouched = before([np.array([1, word, word + 1, 2]) for word in range(10, 60, 5)])
+    moved = float((alone["vectors"] - untouched).abs().max())
+    first, second = two_processes(tuned, *given, 3)
+    for one in (first, second):
+        assert (one["steps"], one["epochs"]) == (alone["steps"], alone["epochs"]) == (5, 5.0)
+    assert float((first["vectors"] - alone["vectors"]).abs().max()) < 1e-3 * moved
+
+
+def test_an_encoder_for_both_is_no_start_of_one(tmp_path: Path, start: Path) -> None:
+    """What was untied stays untied."""
+    work = Workspace(tmp_path, Parts(tmp_path / "parts"))
+    job = TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
+    with pytest.raises(UsageError, match=r"two encoders cannot become one: type --set tune\.tied=false"):
+        tune(work, start, pairs_in(tmp_path / "pairs"), config_of(), job, passages=start)
+
+
+def test_selection_needs_held_out_pairs(tmp_path: Path, start: Path) -> None:
+    """Of none held out nothing can be measured."""
+    work = Workspace(tmp_path, Parts(tmp_path / "parts"))
+    job = TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
+    with pytest.raises(UsageError, match=r"tune\.selection=dev-loss needs held-out pairs, and of 12 .*dev_share is 0"):
+        tune(work, start, pairs_in(tmp_path / "pairs"), config_of(selection="dev-loss"), job)
+
+
+def test_held_out_measures(tmp_path: Path, start: Path) -> None:
+    """Loss in batches of even size, and average rank, against numpy over the vectors."""
+    config = config_of(pairs=5)
+    loaded = TrainableEncoder.load(start, "cpu")
+    encoder = replace(loaded, contract=config.contract(loaded.contract))
+    tuning = Tuning(config, Sides(encoder, encoder))
+    reader = PairReader(Pairs(pairs_in(tmp_path / "pairs")), Reader(tokenizer.load(start), encoder.contract), config)
+    held: Questions = reader.fixed(list(range(11)))
+    encoder.model.eval()
+    with torch.no_grad():
+        queries, passages = (encoder(part).double().numpy() for part in (held.queries, held.passages))
+    encoder.model.train()
+    before = encoder.meter.tokens
+    losses = []
+    for start_, end in ((0, 4), (4, 7), (7, 11)):  # 11 questions in three batches of at most five
+        part = held.part(start_, end)
+        first = int(held.positives[start_])
+        scores = queries[start_:end] @ passages[first : first + len(part.passages)].T / 0.5
+        own = scores[np.arange(end - start_), part.positives]
+        losses += (np.log(np.exp(scores).sum(1)) - own).tolist()
+    assert tuning.dev_loss(held) == pytest.approx(math.fsum(losses) / 11, rel=1e-5)
+    scores = queries @ passages.T
+    own = scores[np.arange(11), held.positives]
+    above = (scores > own[:, None] + 1e-6).sum() + 6  # equal texts have equal scores: three with two others each
+    assert tuning.dev_rank(held) == pytest.approx(above / 11, abs=1e-12)
+    assert encoder.model.training
+    assert encoder.meter.tokens == before

@@ -1,0 +1,249 @@
+"""Batches of training pairs: every question in turn, the right passages beside it, exact to resume, alike on ranks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.data import tokenizer
+from bench.data.ids import hashed
+from bench.data.stored_pairs import Pairs, write_pairs
+from bench.dense import Contract
+from bench.encoding.reading import Reader
+from bench.errors import UsageError
+from bench.training import pair_batches
+from bench.training.pair_batches import PairBatches, PairReader, Questions, split
+from bench.tune import TuneConfig
+from bench.types import Item, TrainingPair
+
+COUNT = 13
+RNG = np.random.default_rng(0)
+
+
+def planted(count: int = COUNT, negatives: int = 3, positives: int = 2) -> list[TrainingPair]:
+    """Pairs whose texts say whose they are: `w10 w11?`, positives with titles, negatives; every third is Finnish."""
+    first, last = 5, 100  # words of the planted tokenizer
+
+    def words(*numbers: int) -> str:
+        return " ".join(f"w{first + number % (last - first)}" for number in numbers)
+
+    def pair(at: int) -> TrainingPair:
+        language = "fi" if at % 3 == 0 else "en"
+        return TrainingPair(
+            Item(f"q{at}", words(at, at) + "?", language=language),
+            tuple(Item(f"p{at}.{one}", words(at, 50 + one), words(90)) for one in range(positives)),
+            tuple(Item(f"n{at}.{one}", words(at, 60 + one)) for one in range(negatives)),
+        )
+
+    return [pair(at) for at in range(count)]
+
+
+Make = Callable[..., PairBatches]
+
+
+@pytest.fixture
+def make(tmp_path: Path, corpus: Path) -> Make:
+    """Batches over planted pairs, by settings."""
+
+    def batches(
+        records: list[TrainingPair] | None = None, seed: int = 1, contract: Contract | None = None, **changed: Any
+    ) -> PairBatches:
+        folder = tmp_path / f"pairs{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        write_pairs(folder, planted() if records is None else records)
+        pairs = Pairs(folder)
+        reader = Reader(tokenizer.load(corpus / "tokenizer"), contract or Contract())
+        config = TuneConfig(**{"pairs": 4, "hard_negatives": 0, **changed})
+        return PairBatches(PairReader(pairs, reader, config), np.arange(len(pairs)), seed)
+
+    return batches
+
+
+def asked(batch: Questions) -> list[int]:
+    """The numbers of the pairs that are asked: the words of the question say it."""
+    assert all(len(query) == 2 for query in batch.queries)  # two words: the planted tokenizer adds nothing
+    return [int(query[0]) - 5 for query in batch.queries]
+
+
+def stood(batch: Questions) -> list[list[tuple[int, int]]]:
+    """Of each question its passages: whose words they hold, and which text it is (0.. positives, 10.. negatives)."""
+    ends = [*batch.positives.tolist(), len(batch.passages)]
+    rows = []
+    for start, end in pairwise(ends):
+        texts = [[int(token) - 5 for token in passage] for passage in batch.passages[start:end]]
+        rows.append([(words[-2], words[-1] - 50) for words in texts])
+    return rows
+
+
+@pytest.mark.parametrize("pairs", [4, 5, 13, 50])
+def test_an_epoch_asks_everything_once(make: Make, pairs: int) -> None:
+    """In batches of one size; the last is filled up with the first ones, and no question is twice in a batch."""
+    source = make(pairs=pairs)
+    size = min(pairs, COUNT)
+    assert source.per_epoch == -(-COUNT // size)
+    orders = []
+    for _ in range(2):
+        batches = [asked(source.batch(RNG)) for _ in range(source.per_epoch)]
+        assert {len(batch) for batch in batches} == {size}
+        assert all(len(set(batch)) == size for batch in batches)
+        order = [one for batch in batches for one in batch]
+        assert sorted(order[:COUNT]) == list(range(COUNT))
+        assert order[COUNT:] == order[: len(order) - COUNT]
+        orders.append(order)
+    assert orders[0] != orders[1]
+
+
+def test_it_goes_on_where_it_was(make: Make) -> None:
+    """In the middle of an epoch and at its end, with the same passages; another seed gives another order."""
+    whole = make(hard_negatives=2)
+    states, batches = [], []
+    for _ in range(9):
+        states.append(whole.state())
+        batches.append(whole.batch(RNG))
+    for at in (0, 2, 4, 8):
+        other = make(hard_negatives=2)
+        other.restore(states[at])
+        found = other.batch(np.random.default_rng(5))
+        assert [list(one) for one in found.passages] == [list(one) for one in batches[at].passages]
+        assert asked(found) == asked(batches[at])
+    assert [asked(make(seed=2).batch(RNG))] != [asked(batches[0])]
+
+
+def test_each_question_has_its_own_passages(make: Make) -> None:
+    """Its positive first, then its hard negatives, none twice; texts are known by their numbers."""
+    batch = make(hard_negatives=2).batch(RNG)
+    for number, row in zip(asked(batch), stood(batch), strict=True):
+        assert {whose for whose, _ in row} == {number}
+        kinds = [kind for _, kind in row]
+        assert kinds[0] in (0, 1)
+        assert len(set(kinds[1:])) == 2
+        assert set(kinds[1:]) <= {10, 11, 12}
+    own = [" ".join(f"w{token}" for token in passage) for passage in batch.passages]
+    assert batch.texts.tolist() == hashed(own).astype(np.int64).tolist()
+
+
+def test_passages_are_drawn_or_the_first(make: Make) -> None:
+    """Over epochs every positive and negative comes; by `first` the same ones always."""
+
+    def kinds(**changed: Any) -> Counter[int]:
+        source = make(hard_negatives=1, **changed)
+        batches = [source.batch(RNG) for _ in range(20 * source.per_epoch)]
+        return Counter(kind for batch in batches for row in stood(batch) for _, kind in row)
+
+    assert set(kinds()) == {0, 1, 10, 11, 12}
+    assert set(kinds(positives="first", negatives="first")) == {0, 10}
+
+
+def test_a_share_of_the_negatives_is_hard(make: Make) -> None:
+    """The others are positives of other pairs; together as many as asked for, where a pair lacks hard ones too."""
+    source = make(hard_negatives=2, hard_share=0.25)
+    rows = [
+        (number, row)
+        for _ in range(60 * source.per_epoch)
+        for batch in [source.batch(RNG)]
+        for number, row in zip(asked(batch), stood(batch), strict=True)
+    ]
+    assert {len(row) for _, row in rows} == {3}
+    hard = [(number, whose) for number, row in rows for whose, kind in row[1:] if kind >= 10]
+    drawn = [(number, whose) for number, row in rows for whose, kind in row[1:] if kind < 10]
+    assert all(number == whose for number, whose in hard)
+    assert all(number != whose for number, whose in drawn)
+    share, draws = len(hard) / (len(hard) + len(drawn)), len(hard) + len(drawn)
+    assert abs(share - 0.25) < 4 * (0.25 * 0.75 / draws) ** 0.5
+    assert {whose for _, whose in drawn} == set(range(COUNT))
+    bare = make(planted(negatives=0), hard_negatives=2, hard_share=0.25).batch(RNG)
+    assert {len(row) for row in stood(bare)} == {3}
+    lacking = make(planted(negatives=1), hard_negatives=2).batch(RNG)
+    assert {len(row) for row in stood(lacking)} == {2}
+
+
+def test_a_batch_may_be_of_one_language(make: Make) -> None:
+    """Each epoch still asks everything, in batches in any order; mixed otherwise."""
+    source = make(language_pure=True, pairs=3)
+    batches = [source.batch(RNG) for _ in range(source.per_epoch)]
+    assert {len(set(batch.languages)) for batch in batches} == {1}
+    assert {one for batch in batches for one in asked(batch)} == set(range(COUNT))
+    assert [batch.languages[0] for batch in batches] != sorted(batch.languages[0] for batch in batches)
+    mixed = make(pairs=8).batch(RNG)
+    assert set(mixed.languages) == {"en", "fi"}
+
+
+def test_texts_are_read_as_the_contract_says(make: Make) -> None:
+    """Prompt, title, length; one question mark goes, or stays; what is said twice loses one."""
+    contract = Contract(query_prompt="w7 ", passage_prompt="w8 ", title=" w9 ", passage_length=4)
+    record = TrainingPair(Item("q", "w20 w21??"), (Item("p", "w30 w31 w32", "w40"),))
+    other = TrainingPair(Item("r", "w22 w23"), (Item("s", "w33"),))
+    batch = make([record, other], contract=contract).batch(RNG)
+    assert {tuple(query) for query in batch.queries} == {(7, 20, 4), (7, 22, 23)}  # w21? is unknown
+    assert {tuple(passage) for passage in batch.passages} == {(8, 40, 9, 30), (8, 33)}
+    asked_so = [TrainingPair(Item(name, "w20 ?"), (Item(name, "w30"),)) for name in "ab"]
+    assert {tuple(query) for query in make(asked_so).batch(RNG).queries} == {(20,)}
+    kept = make(asked_so, question_mark=False).batch(RNG)
+    assert {tuple(query) for query in kept.queries} == {(20, 4)}  # the planted tokenizer knows no such mark
+
+
+def test_what_was_seen_is_counted_once(make: Make) -> None:
+    """Tokens of the different texts, whatever the epochs; taken back from its bytes."""
+    source = make(positives="first", hard_negatives=1, negatives="first")
+    for _ in range(source.per_epoch):
+        source.batch(RNG)
+    expected = COUNT * (2 + 3 + 2)  # question; title and two words; two words
+    assert source.shards.distinct_tokens == expected
+    for _ in range(source.per_epoch):
+        source.batch(RNG)
+    assert source.shards.distinct_tokens == expected
+    other = make()
+    other.shards.see(source.shards.seen())
+    assert other.shards.distinct_tokens == expected
+    with pytest.raises(ValueError, match="bytes of seen texts"):
+        other.shards.see(np.zeros(3, np.uint8))
+
+
+def test_parts_are_questions_with_their_passages(make: Make) -> None:
+    """Cut anywhere, put together again."""
+    batch = make(hard_negatives=2, pairs=6).batch(RNG)
+    parts = [batch.part(0, 1), batch.part(1, 4), batch.part(4, 6)]
+    assert [one for part in parts for one in stood(part)] == stood(batch)
+    assert [one for part in parts for one in asked(part)] == asked(batch)
+    assert np.concatenate([part.texts for part in parts]).tolist() == batch.texts.tolist()
+
+
+def test_processes_share_a_batch(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of half the size take what one of the whole size takes, one after the other."""
+    one = make(pairs=6, hard_negatives=2)
+    batches = one.per_epoch
+    whole = [one.batch(RNG) for _ in range(batches)]
+    monkeypatch.setattr(pair_batches, "world", lambda: 2)
+    halves = []
+    for rank in (0, 1):
+        monkeypatch.setattr(pair_batches, "rank", lambda rank=rank: rank)
+        source = make(pairs=3, hard_negatives=2)
+        assert source.per_epoch == batches
+        halves.append([source.batch(RNG) for _ in range(batches)])
+    for batch, first, second in zip(whole, *halves, strict=True):
+        assert asked(first) + asked(second) == asked(batch)
+        assert stood(first) + stood(second) == stood(batch)
+
+
+@pytest.mark.parametrize(("share", "most", "held"), [(0.1, 100, 10), (0.1, 4, 4), (0.0, 100, 0), (0.3, 100, 30)])
+def test_held_out_pairs_are_drawn_by_lot(share: float, most: int, held: int) -> None:
+    """As many as asked for, the same for the same seed, none on both sides."""
+    training, apart = split(100, share, most, seed=3)
+    assert len(apart) == held
+    assert sorted([*training, *apart]) == list(range(100))
+    assert split(100, share, most, seed=3)[1].tolist() == apart.tolist()
+    assert not held or split(100, share, most, seed=4)[1].tolist() != apart.tolist()
+
+
+def test_too_few_pairs_are_a_sentence(make: Make) -> None:
+    """One question has no negative; nor has one alone in its language."""
+    with pytest.raises(UsageError, match=r"found 1 training pairs, expected at least 2: .*lower tune\.dev_share"):
+        make(planted(1))
+    with pytest.raises(UsageError, match="at least 2 of one language"):
+        make(planted(2), language_pure=True)

@@ -1,0 +1,97 @@
+"""BEIR's training questions, and its few-shot recipes."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import ir_datasets
+import pytest
+
+from bench.data.pairs import outcomes
+from bench.data.pairs.leaks import LEAKED
+from bench.dense import Contract
+from bench.tune import TuneConfig
+from bench.types import DataRequest
+from suites import beir
+from suites.beir_pairs import TRAIN
+
+(RECIPE,) = beir.SUITE.recipes["few-shot"]["train"]
+TABLE = "file\tquery-id\ttest-suite\n"
+
+
+def test_counts_agree_with_ir_datasets() -> None:
+    """Every set of the suite that the library knows a train part of is here, with its counts."""
+    registered = set(ir_datasets.registry._registered)
+    assert {one.name for one in beir.SETS if f"{one.id}/train" in registered} == set(TRAIN)
+    for name, counts in TRAIN.items():
+        known = ir_datasets.load(f"beir/{name}/train").metadata()
+        assert counts == (known["queries"]["count"], known["qrels"]["count"])
+
+
+def test_who_has_training_questions(tmp_path: Path) -> None:
+    """Neither sets without a train part nor the embedded world; of others nothing is opened."""
+    assert RECIPE.by_task is not None
+    assert RECIPE.by_task(DataRequest("mini"), "claims") is None
+    assert RECIPE.by_task(DataRequest("mini"), "scifact") is None
+    assert RECIPE.by_task(DataRequest("official", tmp_path), "arguana") is None
+    assert RECIPE.by_task(DataRequest("official", tmp_path), "cqadupstack/tex") is None
+    source = RECIPE.by_task(DataRequest("official"), "fiqa")
+    assert source is not None
+    assert (source.name, source.files) == ("beir/fiqa train", ())
+
+
+@pytest.mark.parametrize("prefix", ["beir", ""])
+def test_pairs_of_a_folder(tmp_path: Path, prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positives by the train judgements; a question that the folder of data lists as some test's is left out."""
+    monkeypatch.setattr("suites.beir_pairs.TRAIN", {"scifact": (3, 4)})
+    folder = tmp_path / prefix / "scifact"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text("".join(f'{{"_id": "d{at}", "text": "text {at}"}}\n' for at in range(4)))
+    (folder / "queries.jsonl").write_text("".join(f'{{"_id": "q{at}", "text": "asked {at}"}}\n' for at in range(4)))
+    rows = "q0\td0\t1\nq1\td1\t1\nq1\td3\t1\nq2\td2\t1\n"
+    (folder / "qrels" / "train.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
+    (tmp_path / "leaks").mkdir()
+    (tmp_path / "leaks" / "train_questions.tsv").write_text(f"{TABLE}beir/scifact/qrels/train.tsv\tq2\tbeir/scifact\n")
+    assert RECIPE.by_task is not None
+    source = RECIPE.by_task(DataRequest("official", tmp_path, offline=True), "scifact")
+    assert source is not None
+    assert [(pair.query.text, [item.id for item in pair.positives]) for pair in source.read()] == [
+        ("asked 0", ["d0"]),
+        ("asked 1", ["d1", "d3"]),
+    ]
+
+
+def test_scifact_of_the_folder_of_data() -> None:
+    """809 training questions, two of which are SciFact's own test questions."""
+    place = os.environ.get("BENCH_DATA")
+    if not place or not (Path(place) / "beir" / "scifact").is_dir():
+        pytest.skip("BENCH_DATA names no folder with beir/scifact")
+    request = DataRequest("official", Path(place), offline=True)
+    assert RECIPE.by_task is not None
+    source = RECIPE.by_task(request, "scifact")
+    assert source is not None
+    found = [one for _, one in outcomes(source)]
+    assert len(found) == 809
+    assert sum(one.left_out == (LEAKED,) for one in found) == 2
+    asked = {" ".join(item.text.split()).lower() for item in beir.load("scifact", request).legs[0].queries.read()}
+    trained = {one.pair.query.text.lower() for one in found if one.pair}
+    scored = {row.query for leg in beir.load("scifact", request).legs if leg.qrels for row in leg.qrels.read()}
+    assert len(trained & asked) > 700  # the file of queries holds those of both parts
+    assert not scored & {one.pair.query.id for one in found if one.pair}
+
+
+@pytest.mark.parametrize("name", beir.SUITE.recipes["few-shot"])
+def test_recipes_go_on_from_each_other(name: str) -> None:
+    """Values fit the settings, and two encoders never have to become one."""
+    stages = [TuneConfig(**one.values) for one in beir.SUITE.recipes["few-shot"][name]]
+    last = stages[-1]
+    # Contriever's few-shot: 500 epochs, batch 256, evaluation every 100 updates, early stopping on a dev part.
+    assert (last.epochs, last.pairs, last.evaluate_every, last.selection) == (500.0, 256, 100, "dev-loss")
+    assert last.patience is not None
+    assert all(before.tied or not after.tied for before, after in pairwise(stages))
+    contract = Contract()
+    for one in stages:
+        contract = one.contract(contract)
+    assert contract.pooling == "mean"

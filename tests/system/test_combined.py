@@ -1,0 +1,60 @@
+"""Fused and re-ranked systems, from the command line to their rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[str, ...]:
+    """A store and a results folder of the test's own."""
+    return ("--store", str(tmp_path / "store"), "--results", str(tmp_path / "results"))
+
+
+@pytest.fixture
+def small() -> tuple[str, ...]:
+    """A training of no time."""
+    return ("--backbone", "scratch:1x16", "--set", "budget.tokens=10", "--set", "prepare.max_documents=20")
+
+
+def test_a_weight_of_an_end_point_is_that_system(places: Any, small: Any, run_json: Any) -> None:
+    """Weight 0 is BM25's own row, 1 the encoder's; the fused row has a name of both."""
+    given = ("run", "--method", "bm25+crop", "--suite", "mrtydi", "--task", "sw", *places, *small)
+    for weight, alone in (("0", "bm25"), ("1", "crop")):
+        outcome = run_json(*given, "--set", f"fuse.weight={weight}")
+        values = {row["system"]: row["measures"] for row in outcome["results"]}
+        assert values["bm25+crop"] == values[alone]
+        assert set(values) == {"bm25", "crop", "crop@init", "bm25+crop"}
+
+
+def test_the_weight_is_chosen_on_dev_questions(places: Any, small: Any, run_json: Any, tmp_path: Path) -> None:
+    """A stage reads the dev questions, never those of the test; BM25 outweighs an encoder that has learnt nothing."""
+    outcome = run_json("run", "--method", "bm25+crop", "--suite", "mrtydi", "--task", "sw", *places, *small)
+    (stage,) = (one for one in outcome["stages"] if one["stage"] == "weigh")
+    assert "sw@dev" in stage["title"]
+    row = next(one for one in outcome["results"] if one["system"] == "bm25+crop")
+    content = json.loads(Path(row["result_file"]).read_text())
+    chosen = content["tasks"]["mini/mrtydi/sw"][""]["facts"]["weigh"]
+    assert chosen["measure"] == "RR@100"
+    assert chosen["values"][str(chosen["weight"])] == max(chosen["values"].values())
+    assert {"0.0", "1.0"} <= set(chosen["values"])
+    assert chosen["weight"] < 0.5
+
+
+def test_what_cannot_be_combined_is_refused(places: Any, small: Any, bench: Any) -> None:
+    """Three methods, one twice, a suite without dev questions, a re-ranker that is not there: before anything runs."""
+    cases = {
+        ("--method", "bm25+crop+ict", "--suite", "mrtydi"): "one method, or two different ones",
+        ("--method", "bm25+bm25", "--suite", "mrtydi"): "one method, or two different ones",
+        ("--method", "bm25+crop", "--suite", "lareqa", *small): "found no dev questions",
+        ("--method", "bm25", "--suite", "mrtydi", "--rerank", "./nowhere"): "expected a cross-encoder",
+    }
+    for words, said in cases.items():
+        done = bench("run", *words, *places)
+        assert done.returncode == 2, words
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,311 @@
+"""Five million passages in Mr. TyDi's official layout: loaded, indexed, encoded, searched and scored in little memory.
+
+Each method runs in a process of its own (this file, called as a script), to which the system grants 2 GiB of private
+writable memory from the first stage to the last, used or not; the anonymous memory that it does use is told by stage.
+What it found is held against the arrays that the passages were written from.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from bench.hookspecs import hookimpl
+
+PASSAGES, QUERIES, WORDS, K = 5_000_000, 300, 300_000, 100
+SHORTEST, LONGEST = 3, 12  # words of a passage, its title (one word) included; 6 in the mean
+TOKENS = 15  # that the encoder reads of a passage, special ones included
+LIMIT = 2 << 30  # bytes
+CHECKED = 8  # queries that are answered anew, by hand
+# Two threads gain little on so small a layer, and lose much where others work too. Batches of the default size leave
+# the C library's heap in pieces, so that it goes on growing; these, the encoder's own choice for a processor, do not.
+BY_LITTLE = ("compute.threads=1", "encode.batch_tokens=2048")
+
+Numbers = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.floating[Any]]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells and limits the memory of a process this way"),
+]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The passages as numbers of words.
+
+    Args:
+        root: the folder of data.
+        words: of all passages, `[sum of lengths]`.
+        lengths: words of each, `[PASSAGES]`.
+        queries: the words of each query.
+        answers: the passage that answers each query.
+    """
+
+    root: Path
+    words: Numbers
+    lengths: Numbers
+    queries: list[list[int]]
+    answers: list[int]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a process came to.
+
+    Args:
+        measures: of the result.
+        seconds: by stage.
+        peaks: most anonymous memory by stage, bytes.
+        run: the passages of each query with their scores, best first.
+    """
+
+    measures: Mapping[str, float]
+    seconds: Mapping[str, float]
+    peaks: Mapping[str, int]
+    run: Mapping[int, list[tuple[int, float]]]
+
+
+def spelt(words: int) -> list[str]:
+    """Spell different words, of two or three syllables."""
+    syllables = [first + second for first in "bdfghjklmnprstvwyz" for second in "aeiou"]
+    size = len(syllables)
+    places = ((at % size, at // size % size, at // size**2) for at in range(words))
+    return [syllables[one] + syllables[two] + (syllables[three] if three else "") for one, two, three in places]
+
+
+def generate(root: Path) -> Collection:
+    """Write the collection, the questions and the judgements; words are drawn by Zipf's law."""
+    rng, spelling = np.random.default_rng(5), np.array(spelt(WORDS), object)
+    lengths = SHORTEST + rng.binomial(LONGEST - SHORTEST, 1 / 3, PASSAGES)
+    odds = np.cumsum(1 / np.arange(1, WORDS + 1))
+    words = np.searchsorted(odds / odds[-1], rng.random(int(lengths.sum()))).astype(np.int32)
+    ends = np.cumsum(lengths)
+    folder = root / "mrtydi" / "mrtydi-v1.1-swahili"
+    (folder / "collection").mkdir(parents=True)
+    with gzip.GzipFile(folder / "collection" / "docs.jsonl.gz", "wb", compresslevel=1, mtime=0) as stream:
+        for start in range(0, PASSAGES, 50_000):
+            stops = ends[start : start + 50_000]
+            first = int(stops[0] - lengths[start])
+            drawn, begin, lines = spelling[words[first : stops[-1]]].tolist(), 0, []
+            for at, stop in enumerate((stops - first).tolist(), start):
+                text = " ".join(drawn[begin + 1 : stop])
+                lines.append(f'{{"id": "{at}#0", "contents": "{drawn[begin]}\\n\\n{text}"}}\n')
+                begin = stop
+            stream.write("".join(lines).encode())
+    answers = np.sort(rng.choice(PASSAGES, QUERIES, replace=False)).tolist()
+    queries = [rng.permutation(words[ends[at] - lengths[at] : ends[at]])[:4].tolist() for at in answers]
+    topics = "".join(f"{at}\t{' '.join(spelling[query])}\n" for at, query in enumerate(queries))
+    (folder / "topic.test.tsv").write_text(topics)
+    (folder / "qrels.test.txt").write_text("".join(f"{at} Q0 {passage}#0 1\n" for at, passage in enumerate(answers)))
+    return Collection(root, words, lengths, queries, answers)
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """The generated release."""
+    return generate(tmp_path_factory.mktemp("five-million") / "data")
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One layer of 64 dimensions with random weights, whose tokenizer knows the most frequent words."""
+    from bench.data import tokenizer
+    from bench.dense import Contract
+    from bench.stages import init
+    from bench.workspace import Parts, Workspace
+
+    root = tmp_path_factory.mktemp("encoder")
+    learnt = tokenizer.train({"sw": [" ".join(spelt(8000))] * 2}, 16_000)
+    tokenizer.save(learnt, root / "words", TOKENS)
+    (root / "encoder").mkdir()
+    contract = Contract(query_length=TOKENS, passage_length=TOKENS)
+    work = Workspace(root / "encoder", Parts(root / "parts"))
+    made = init.run(work, "scratch:1x64", root / "words", contract, 1)
+    assert (made["layers"], made["width"]) == (1, 64)
+    return root / "encoder"
+
+
+def store_of(collection: Collection) -> Path:
+    """Where the stage outputs of both methods lie."""
+    return collection.root.with_name("store")
+
+
+def ran(collection: Collection, method: str, *sets: str) -> Ran:
+    """Run a method on the collection in a process whose memory is limited, and tell what it took."""
+    arguments = [str(collection.root), str(store_of(collection)), method, *sets]
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=_limit)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    run: dict[int, list[tuple[int, float]]] = {}
+    for line in Path(told["row"]["run_file"]).read_text().splitlines():
+        query, _, passage, _, score, _ = line.split()
+        run.setdefault(int(query), []).append((int(passage.removesuffix("#0")), float(score)))
+    return Ran(told["row"]["measures"], told["seconds"], told["peaks"], run)
+
+
+def _limit() -> None:
+    """Have the system refuse private writable memory beyond the limit."""
+    resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
+
+
+def report(name: str, made: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    """Print time and memory of each stage."""
+    stages = (f"{stage} {seconds:.0f} s {made.peaks[stage] >> 20} MiB" for stage, seconds in made.seconds.items())
+    with capsys.disabled():
+        print(f"\n{name}: {', '.join(stages)}")  # noqa: T201 (a measurement)
+
+
+def is_best(found: list[tuple[int, float]], scores: Floats, tolerance: float) -> bool:
+    """Tell whether a ranking holds the best K of all passages with their scores, but for rounding.
+
+    Args:
+        found: the ranking.
+        scores: of all passages, computed by hand.
+        tolerance: by how much two ways of computing may differ.
+    """
+    passages, given = [passage for passage, _ in found], np.array([score for _, score in found])
+    kth = np.partition(scores, -K)[-K]
+    missed = np.setdiff1d(np.flatnonzero(scores > kth + tolerance), passages)
+    right = len(set(passages)) == K and np.abs(scores[passages] - given).max() <= tolerance
+    return bool(right and not len(missed) and given[-1] >= kth - tolerance and (np.diff(given) <= 0).all())
+
+
+def means(made: Ran, collection: Collection) -> dict[str, float]:
+    """Work the measures out from the run: each query has one answer."""
+    ranks = []
+    for query, answer in enumerate(collection.answers):
+        passages = [passage for passage, _ in made.run.get(query, [])]
+        ranks.append(passages.index(answer) + 1 if answer in passages else math.inf)
+    return {"RR@100": sum(1 / rank for rank in ranks) / QUERIES, "R@100": sum(map(math.isfinite, ranks)) / QUERIES}
+
+
+def by_hand(collection: Collection, query: list[int]) -> Floats:
+    """Score all passages by Lucene's formula with k1 0.9 and b 0.4, in float64."""
+    ends, scores = np.cumsum(collection.lengths), np.zeros(PASSAGES)
+    norms = 0.9 * (0.6 + 0.4 * collection.lengths / collection.lengths.mean())
+    for word in query:
+        holders, counts = np.unique(
+            np.searchsorted(ends, np.flatnonzero(collection.words == word), "right"), return_counts=True
+        )
+        idf = math.log(1 + (PASSAGES - len(holders) + 0.5) / (len(holders) + 0.5))
+        scores[holders] += idf * counts / (counts + norms[holders])
+    return scores
+
+
+def test_bm25(collection: Collection, capsys: pytest.CaptureFixture[str]) -> None:
+    """In several shards, with the frequencies and the mean length of the whole: the formula's best passages."""
+    made = ran(collection, "bm25")
+    report("bm25", made, capsys)
+    (table,) = store_of(collection).glob("artefacts/index/*/shards.json")
+    assert len(json.loads(table.read_bytes())["documents_terms_postings"]) > 1
+    for query in range(0, QUERIES, QUERIES // CHECKED):
+        assert is_best(made.run[query], by_hand(collection, collection.queries[query]), 1e-5), query
+    assert made.measures == pytest.approx(means(made, collection), abs=1e-6)
+    assert made.measures["R@100"] > 0.5, "four words of a passage find it mostly"
+    assert max(made.peaks.values()) < LIMIT
+
+
+def test_encoder(collection: Collection, encoder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every passage has its own vector, and those with the highest products are found."""
+    from bench.encoding.encoder import load
+    from bench.encoding.vectors import Vectors
+    from bench.types import Item
+
+    made = ran(collection, "pretrained", f"method.model={encoder}")
+    report("scratch:1x64", made, capsys)
+    vectors = [Vectors(path) for path in store_of(collection).glob("artefacts/encode/*")]
+    queries, passages = sorted(vectors, key=lambda one: len(one.ids))
+    assert passages.matrix.shape == (PASSAGES, 64)
+    spelling, ends = spelt(WORDS), np.cumsum(collection.lengths)
+    for at in (0, 4095, 4096, PASSAGES // 2, PASSAGES - 1):
+        title, *text = (spelling[word] for word in collection.words[ends[at] - collection.lengths[at] : ends[at]])
+        alone = load(encoder).encode([Item("", " ".join(text), title)], "passage")
+        assert passages.ids[at] == f"{at}#0"
+        np.testing.assert_allclose(passages.matrix[at], alone[0], atol=1e-5)
+    for query in range(0, QUERIES, QUERIES // CHECKED):
+        scores = passages.matrix @ queries.matrix[query]
+        assert is_best(made.run[query], scores, 1e-4), query
+    assert made.measures == pytest.approx(means(made, collection), abs=1e-6)
+    assert max(made.peaks.values()) < LIMIT
+
+
+class Watch:
+    """Measures the anonymous memory of this process while stages run; a plugin of the harness."""
+
+    def __init__(self) -> None:
+        self.peaks: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
+        self._stage = ""
+        threading.Thread(target=self._look, daemon=True).start()
+
+    @hookimpl
+    def bench_stage_started(self, stage: Mapping[str, Any]) -> None:
+        """Look at another stage."""
+        self._stage = stage["stage"]
+
+    @hookimpl
+    def bench_stage_finished(self, stage: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
+        """Look once more, and note how long it took (passages and queries are both encoded)."""
+        self._note()
+        self.seconds[stage["stage"]] = self.seconds.get(stage["stage"], 0.0) + outcome["seconds"]
+        self._stage = ""
+
+    def _look(self) -> None:
+        """Look a hundred times a second."""
+        while True:
+            self._note()
+            time.sleep(0.01)
+
+    def _note(self) -> None:
+        """Note what the system says now."""
+        lines = Path("/proc/self/status").read_text().splitlines()
+        anonymous = next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
+        self.peaks[self._stage] = max(anonymous, self.peaks.get(self._stage, 0))
+
+
+def main(data: Path, store: Path, method: str, sets: tuple[str, ...]) -> None:
+    """Run a method on the collection, which stands in for Swahili; print what came out as JSON."""
+    from bench import pipeline
+    from bench.graph import Quiet
+    from bench.plugins import load
+    from bench.request import Request
+    from bench.store import Store
+    from suites import mrtydi
+
+    stand_in = replace(mrtydi.LANGUAGES["sw"], passages=PASSAGES, counts={"test": (QUERIES, QUERIES)})
+    mrtydi.LANGUAGES["sw"] = stand_in
+    request = Request(
+        methods=(method,),
+        suites=("mrtydi",),
+        tasks=("sw",),
+        data="official",
+        data_dir=data,
+        store=store,
+        results=store.with_name("results"),
+        sets=(*BY_LITTLE, *sets),
+        device="cpu",
+    )
+    watch = Watch()
+    (row,) = pipeline.run(request, load(extra=[watch]), Store(store), Quiet()).rows
+    sys.stdout.write(json.dumps({"row": row, "seconds": watch.seconds, "peaks": watch.peaks}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], tuple(sys.argv[4:]))
