@@ -161,12 +161,12 @@ class EncodeConfig(Config):
     passage_length: int | None = setting(
         None, ge=3, source="ours: the encoder's contract", help="tokens kept of a passage; nothing: the contract's"
     )
-    batch_tokens: int = setting(
-        16_384,
+    batch_tokens: int | None = setting(
+        None,
         ge=512,
         idle=True,
-        source="ours: fits a laptop; changes nothing but speed and memory",
-        help="tokens encoded at once",
+        source="ours: larger batches are no quicker on a processor, and its memory frays with the size of the corpus",
+        help="tokens encoded at once; nothing: what suits the device; changes nothing but speed and memory",
     )
 
 

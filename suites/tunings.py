@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench.data import official
 from bench.data.pairs import dpr, from_leg, joined, mewslix, of, of_dataset, squad, without
@@ -26,24 +27,52 @@ Recipes = Mapping[str, Mapping[str, tuple[FineTuning, ...]]]
 ENGLISH, MULTILINGUAL, FEW_SHOT = "english", "multilingual", "few-shot"
 
 # Printed settings by key of `tune.*`. What a paper leaves open stays as it is by default.
-_DPR = {"clip": 2.0, "weight_decay": 0.0, "warm_up_steps": 1237, "tied": False, "query_tokens": 256}
-_DPR |= {"passage_tokens": 256, "hard_negatives": 1}
-CCP_NQ = {**_DPR, "epochs": 20.0, "pairs": 48, "learning_rate": 1e-5, "pooling": "cls", "selection": "dev-loss"}
-MSM_NQ = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 2e-5, "pooling": "mean"}
+Values = dict[str, Any]
+_DPR: Values = {"clip": 2.0, "weight_decay": 0.0, "warm_up_steps": 1237, "tied": False, "query_tokens": 256}
+_DPR |= {"passage_tokens": 256, "hard_negatives": 1, "temperature": 1.0, "similarity": "dot"}
+CCP_NQ: Values = {**_DPR, "epochs": 20.0, "pairs": 48, "learning_rate": 1e-5, "pooling": "cls", "selection": "dev-loss"}
+MSM_NQ: Values = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 2e-5, "pooling": "mean"}
 MSM_NQ |= {"selection": "dev-rank", "select_from": 0.75}
-MSM_MARCO = {**_DPR, "epochs": 3.0, "pairs": 64, "learning_rate": 2e-5, "pooling": "cls", "selection": "last"}
-MSM_MRTYDI = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 1e-5, "pooling": "cls", "selection": "last"}
-MSM_XOR = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 2e-5, "pooling": "mean", "selection": "last"}
-_CONTRIEVER = {"learning_rate": 1e-5, "pairs": 1024, "temperature": 0.05, "pooling": "mean", "tied": True}
-CONTRIEVER_MARCO = {**_CONTRIEVER, "steps": 20_000, "optimiser": "asam", "hard_negatives": 1, "hard_share": 0.1}
-MCONTRIEVER_MARCO = {**_CONTRIEVER, "steps": 20_000, "warm_up_steps": 1000, "hard_negatives": 1, "hard_share": 0.1}
-MCONTRIEVER_MRTYDI = {**MCONTRIEVER_MARCO, "mine": "self"}
-CONTRIEVER_FEW = {**_CONTRIEVER, "pairs": 256, "epochs": 500.0, "evaluate_every": 100, "selection": "dev-loss"}
+MSM_MARCO: Values = {**_DPR, "epochs": 3.0, "pairs": 64, "learning_rate": 2e-5, "pooling": "cls", "selection": "last"}
+MSM_MRTYDI: Values = {
+    **_DPR,
+    "epochs": 40.0,
+    "pairs": 128,
+    "learning_rate": 1e-5,
+    "pooling": "cls",
+    "selection": "last",
+}
+MSM_XOR: Values = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 2e-5, "pooling": "mean", "selection": "last"}
+_CONTRIEVER: Values = {
+    "learning_rate": 1e-5,
+    "pairs": 1024,
+    "temperature": 0.05,
+    "similarity": "dot",
+    "pooling": "mean",
+}
+_CONTRIEVER |= {"tied": True}
+CONTRIEVER_MARCO: Values = {**_CONTRIEVER, "steps": 20_000, "optimiser": "asam", "hard_negatives": 1, "hard_share": 0.1}
+MCONTRIEVER_MARCO: Values = {
+    **_CONTRIEVER,
+    "steps": 20_000,
+    "warm_up_steps": 1000,
+    "hard_negatives": 1,
+    "hard_share": 0.1,
+}
+MCONTRIEVER_MRTYDI: Values = {**MCONTRIEVER_MARCO, "mine": "self"}
+CONTRIEVER_FEW: Values = {**_CONTRIEVER, "pairs": 256, "epochs": 500.0, "evaluate_every": 100, "selection": "dev-loss"}
 CONTRIEVER_FEW |= {"patience": 10, "hard_negatives": 0}
-_XTREME_R = {"loss": "xtreme-r", "pooling": "pooler", "warm_up": 0.0, "weight_decay": 0.0, "tied": True}
+_XTREME_R: Values = {"loss": "xtreme-r", "pooling": "pooler", "warm_up": 0.0, "weight_decay": 0.0, "tied": True}
 _XTREME_R |= {"learning_rate": 2e-5, "hard_negatives": 0, "accumulate": 4, "question_mark": False}
-XTREME_LAREQA = {**_XTREME_R, "epochs": 3.0, "pairs": 4, "query_tokens": 96, "passage_tokens": 256}
-XTREME_MEWSLI = {**_XTREME_R, "epochs": 2.0, "pairs": 16, "query_tokens": 64, "passage_tokens": 64, "titles": False}
+XTREME_LAREQA: Values = {**_XTREME_R, "epochs": 3.0, "pairs": 4, "query_tokens": 96, "passage_tokens": 256}
+XTREME_MEWSLI: Values = {
+    **_XTREME_R,
+    "epochs": 2.0,
+    "pairs": 16,
+    "query_tokens": 64,
+    "passage_tokens": 64,
+    "titles": False,
+}
 
 
 def nq(request: DataRequest) -> Source[TrainingPair]:
@@ -138,7 +167,7 @@ def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Sour
     return joined({f"mrtydi/{name}": mini.language_pairs(name, settings) for name in names}, "mini-languages")
 
 
-def tuning(name: str, real: Pairs, values: Mapping[str, object], source: str) -> FineTuning:
+def tuning(name: str, real: Pairs, values: Mapping[str, Any], source: str) -> FineTuning:
     """Make a fine-tuning on English pairs."""
     return FineTuning(name, partial(english, real=real), values, source)
 

@@ -102,7 +102,9 @@ class Lines:
         self._tasks[item.key] = self._bar.add_task(text, total=item.cost.units or None, rate="")
 
     def advanced(self, item: Node, units: float) -> None:
-        """Move the bar."""
+        """Move the bar; where none is drawn, millions of calls would cost minutes."""
+        if self._bar.disable:
+            return
         number = self._tasks[item.key]
         self._bar.advance(number, units)
         speed = self._bar.tasks[self._bar.task_ids.index(number)].speed
