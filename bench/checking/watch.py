@@ -12,6 +12,8 @@ from typing import Any
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PATHS = {"os.mkdir": (0,), "os.remove": (0,), "os.rmdir": (0,), "os.rename": (0, 1), "os.symlink": (1,)}
+_BESIDE_FOLDER = ("os.remove", "os.rmdir")
+"""Events whose second argument may be an open folder, relative to which the path is."""
 _HARMLESS = ("/dev/", "/proc/")
 
 
@@ -79,17 +81,29 @@ class _Watch:
             if (isinstance(mode, str) and set("wax+") & set(mode)) or (isinstance(flags, int) and flags & _WRITING):
                 self._mind(path)
         elif event in _PATHS:
+            folder = _opened(arguments[1]) if event in _BESIDE_FOLDER else ""
             for at in _PATHS[event]:
-                self._mind(arguments[at])
+                self._mind(arguments[at], folder)
 
-    def _mind(self, name: Any) -> None:
-        """Keep a path that lies outside."""
+    def _mind(self, name: Any, folder: str = "") -> None:
+        """Keep a path that lies outside; a relative one is in the folder, if one is given."""
         if isinstance(name, int) or not isinstance(name, str | bytes | os.PathLike):
             return  # a descriptor that was open already
-        path = Path(os.path.abspath(os.fsdecode(name)))  # noqa: PTH100 (resolving links would raise further events)
+        at = os.path.join(folder, os.fsdecode(name))  # noqa: PTH118 (as below)
+        path = Path(os.path.abspath(at))  # noqa: PTH100 (resolving links would raise further events)
         harmless = str(path).startswith(_HARMLESS) or "__pycache__" in path.parts
         if not harmless and not any(path.is_relative_to(folder) for folder in self.inside or ()):
             self.found[str(path)] = None
+
+
+def _opened(descriptor: Any) -> str:
+    """Name the folder behind a descriptor, from which a tree is removed; empty where there is none to be known."""
+    if not isinstance(descriptor, int) or descriptor < 0:
+        return ""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 (pathlib would raise further events)
+    except OSError:
+        return ""
 
 
 _WATCH = _Watch()

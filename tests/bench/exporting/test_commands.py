@@ -46,7 +46,7 @@ def test_check(capsys: pytest.CaptureFixture[str]) -> None:
     status, text, _ = typed(capsys, "check", "beir", "--only", "described,loads-mini-data")
     assert status == 0
     assert "✓ described: " in text
-    assert "1 of 1 promises kept" in text
+    assert "2 of 2 promises kept" in text
     for arguments, words in (
         (("bm52",), "no method or suite 'bm52'; did you mean bm25?"),
         (("bm25", "--only", "tie"), "no check 'tie'; did you mean ties?"),
