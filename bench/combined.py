@@ -67,7 +67,7 @@ def _fused(parts: Sequence[System]) -> System:
         config=Config,
         deterministic=all(one.deterministic for one in methods),
         trains=False,
-        settings=tuple(name for name in first.method.settings if name in second.method.settings),
+        settings=tuple(dict.fromkeys(name for one in methods for name in one.settings)),  # a part may stay untuned
     )
     return System(
         JOINT.join(one.label for one in parts),

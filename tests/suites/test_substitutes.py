@@ -115,7 +115,8 @@ def test_each_says_what_it_is(suite: Suite) -> None:
     real = {"mrtydi", "xor-retrieve", "mkqa", "mewsli-x", "askubuntu"}
     assert suite.stands_for in real
     assert suite.name not in real
-    assert (suite.data, suite.folder, suite.settings) == (("official",), None, ("unsupervised",))
+    assert (suite.data, suite.folder, suite.settings[:2]) == (("official",), None, ("unsupervised", "english"))
+    assert set(suite.settings[1:]) == set(suite.recipes)
     card = suite.card()
     assert f"**A substitute for {suite.stands_for}: not comparable with published numbers.**" in card
     assert "<!--" not in card

@@ -128,10 +128,10 @@ def test_one_seed_stands_for_all(tmp_path: Path, tiny: Path, bench: Any) -> None
 
 def test_a_setting_without_a_recipe_is_an_answer(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
     """The cells that apply run, the others say why they do not; nothing fails."""
-    outcome = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--setting", "unsupervised,english")
+    outcome = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--setting", "unsupervised,multilingual")
     assert [row["setting"] for row in outcome["results"]] == ["unsupervised"]
     (refused,) = outcome["not_applicable"]
-    assert refused["setting"] == "english"
+    assert refused["setting"] == "multilingual"
     assert "no recipe" in refused["reason"]
 
 

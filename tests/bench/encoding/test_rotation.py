@@ -139,6 +139,7 @@ def test_adversarial_start_is_repeatable() -> None:
     assert list(one.history) == ["identity", "adversarial 1", "adversarial 2"]
 
 
+@pytest.mark.slow
 def test_adversarial_start_moves_towards_the_target() -> None:
     """Two lopsided clouds, one turned by 0.5 radians: the trained map is nearer to the turn than the identity is."""
     draw = torch.Generator().manual_seed(0)

@@ -240,6 +240,7 @@ def tuned(optimiser: str, start: str, pairs: str, folder: str, size: int) -> dic
     return {**told, "vectors": vectors}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimiser", ["adamw", "asam"])
 def test_a_tuning_on_two_processes_is_one_on_one(
     optimiser: str, tmp_path: Path, two_processes: Callable[..., list[dict[str, Any]]], start: Path

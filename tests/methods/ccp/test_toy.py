@@ -48,6 +48,7 @@ def trained(
     return {**told, **measured, "loss": sum(losses[-20:]) / 20, "first_loss": losses[0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.001, 0.01, 0.1, 1.0])
 def test_without_unit_length_and_normalisation_it_diverges(temperature: float) -> None:
     """The row `fail` of table 5 at each temperature: the loss is thousands of times its first value."""
@@ -65,6 +66,7 @@ def test_with_unit_length_it_is_healthy(norm: str) -> None:
     assert signs(found) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["asym", "none", "train"])
 def test_of_noise_nothing_is_learnt(norm: str) -> None:
     """Independent pairs: loss and masses stay at chance, log(2N − 1 + b), so no statistics give the pairs away."""

@@ -215,6 +215,7 @@ def test_two_processes_are_one(
             torch.testing.assert_close(one, other, atol=1e-9, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heads", ["shared", "separate"])
 def test_statistics_are_each_process_s_own(
     heads: str, start: Path, corpus: Path, two_processes: Callable[..., list[tuple[float, list[torch.Tensor]]]]

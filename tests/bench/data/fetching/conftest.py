@@ -175,7 +175,7 @@ class Attempt:
     def __call__(self, *urls: str, patience: dict[str, Any] | None = None, **about: Any) -> ledger.Record:
         """Fetch."""
         known = {"path": "suite/file.bin", "licence": "CC0", "sha256": hashlib.sha256(DATA).hexdigest(), **about}
-        given = {"connect": 2.0, "read": 0.3, "attempts": 3, "sleep": self.waits.append, **(patience or {})}
+        given = {"connect": 2.0, "read": 5.0, "attempts": 3, "sleep": self.waits.append, **(patience or {})}
         with Client(Patience(**given)) as client:
             return fetch(Release(urls=urls, **known), self.root, client, self.ear)
 

@@ -84,7 +84,7 @@ def test_only_http_is_fetched(attempt: Any, url: str) -> None:
 def test_a_server_that_says_nothing(script: Any, server: str, attempt: Any, data: bytes) -> None:
     """It takes the call, and that is all."""
     script.answers["/f"] = [{"play": lambda _: time.sleep(0.7)}, {}]
-    attempt(f"{server}/f")
+    attempt(f"{server}/f", patience={"read": 0.3})
     assert "did not answer in 0.3 s" in attempt.ear.said[0]
     assert attempt.files == {"suite/file.bin": data}
 

@@ -108,8 +108,8 @@ def test_an_answer_that_stalls_trickles_or_is_torn_off(script: Any, server: str,
         handler.connection.close()
 
     faults: tuple[tuple[Any, str, dict[str, float]], ...] = (
-        (lambda _: time.sleep(0.7), "stalled: nothing came for 0.3 s", {}),
-        (trickle, "bytes came in 0 s", {"slowest": 1e6}),
+        (lambda _: time.sleep(0.7), "stalled: nothing came for 0.3 s", {"read": 0.3}),
+        (trickle, "bytes came in 0 s", {"slowest": 1e6, "read": 0.3}),
         (tear, "broke off", {}),
     )
     for then, reason, patience in faults:
