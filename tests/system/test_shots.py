@@ -64,7 +64,7 @@ def test_a_curve(bench: Bench, asked: list[str], tmp_path: Path) -> None:
     again = bench(*asked, "--shots", "0,10,all")
     assert again.returncode == 0, again.stderr
     head, names, *lines = again.stdout.splitlines()
-    assert head.endswith("nDCG@10, percent, by training pairs · 12 queries · means of 2 seeds")
+    assert "nDCG@10, percent, by training pairs · 12 queries · means of 2 seeds · profile mini" in head
     assert names.split() == ["system", "0", "10", "all", "(40)"]
     bm25 = next(line.split() for line in lines if line.startswith("bm25"))
     assert bm25[2:] == ["—", "—"]
