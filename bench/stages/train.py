@@ -11,7 +11,7 @@ from bench.training import ENCODER
 from bench.types import Json
 from bench.workspace import Workspace
 
-VERSION = 2
+VERSION = 3
 
 
 def run(work: Workspace, trainer: Trainer, start: Path, shards: Path, job: TrainingJob) -> Mapping[str, Json]:

@@ -12,7 +12,7 @@ from bench.training.cross_config import CrossConfig
 from bench.types import Json
 from bench.workspace import Workspace
 
-VERSION = 1
+VERSION = 2
 
 
 def run(work: Workspace, start: Path, pairs: Path, config: CrossConfig, job: TrainingJob) -> Mapping[str, Json]:

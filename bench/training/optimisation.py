@@ -18,7 +18,7 @@ def warm_up_and_decay(position: float, warm_up: float, total: float) -> float:
     """Return the share of the peak learning rate: linearly from 0 to 1, then linearly down to 0.
 
     Args:
-        position: how far the training is, in steps or tokens, whichever `warm_up` and `total` are in.
+        position: how far the training is, in steps, tokens or shares, whichever `warm_up` and `total` are in.
         warm_up: where the peak is.
         total: where 0 is reached again.
 
@@ -26,7 +26,9 @@ def warm_up_and_decay(position: float, warm_up: float, total: float) -> float:
     """
     if position < warm_up:
         return position / warm_up
-    return max(0.0, (total - position) / max(total - warm_up, 1.0))
+    if position >= total:
+        return 0.0
+    return (total - position) / (total - warm_up)
 
 
 def adamw(modules: nn.Module, config: LoopConfig) -> torch.optim.AdamW:

@@ -40,6 +40,13 @@ def test_the_schedule_ends_at_zero_and_needs_no_warm_up() -> None:
     assert warm_up_and_decay(0, 0, 10) == 1
 
 
+@pytest.mark.parametrize("scale", [1.0, 5000.0, 3e9])
+def test_the_schedule_is_the_same_in_any_unit(scale: float) -> None:
+    """Shares, steps or tokens: the peak is reached where the warm-up ends, half the way down is half of it."""
+    at = [warm_up_and_decay(share * scale, 0.2 * scale, scale) for share in (0.1, 0.2, 0.6, 1.0)]
+    assert at == pytest.approx([0.5, 1.0, 0.5, 0.0], abs=1e-12)
+
+
 def test_only_matrices_decay() -> None:
     """Biases and normalisation do not; what needs no gradient is not the optimiser's."""
     modules = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 2))
