@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.errors import StoreError, UsageError
 from bench.fsio import explain
+from leaderboard.kit import Shown, Site
 from leaderboard.page import files, pages
 from leaderboard.read import results
 from leaderboard.tables import boards
@@ -24,7 +25,7 @@ LARGEST_PAGE = 500 << 10
 
 
 @dataclass(frozen=True)
-class Site:
+class Built:
     """A built site.
 
     Args:
@@ -40,12 +41,14 @@ class Site:
     bytes: int
 
 
-def build(folder: Path, out: Path) -> Site:
+def build(folder: Path, out: Path, shown: Shown | None = None, built: str = "") -> Built:
     """Build the site of a results folder; an older site at that place is replaced.
 
     Args:
         folder: of results.
         out: of the site; must be absent, empty, or hold a site and nothing else.
+        shown: what plugins tell of methods and suites; None for nothing.
+        built: the day that pages name; empty for none.
 
     Raises:
         UsageError: there are no results, or other files stand at `out`.
@@ -59,7 +62,7 @@ def build(folder: Path, out: Path) -> Site:
         )
     _free(out)
     tables = boards(found)
-    content = files(tables)
+    content = files(Site(tuple(found), tuple(tables), shown or Shown(), built))
     for name, data in content.items():
         if len(data) > LARGEST_PAGE and name.endswith(".html"):
             raise UsageError(
@@ -75,7 +78,7 @@ def build(folder: Path, out: Path) -> Site:
         raise StoreError(
             f"cannot write the site to {out}: {explain(error)}; mend that or choose another folder by --out"
         ) from error
-    return Site(out, made, len(content), sum(map(len, content.values())))
+    return Built(out, made, len(content), sum(map(len, content.values())))
 
 
 def _free(out: Path) -> None:

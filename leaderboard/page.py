@@ -10,22 +10,12 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from bench.scoring.significance import COVERAGE, FLIPS, RESAMPLES, chance_text, points
+from bench.scoring.significance import COVERAGE, FLIPS, RESAMPLES, chance_text
 from bench.substitutes import mark
 from leaderboard import text
+from leaderboard.kit import FIRST, STYLE, Family, Files, Renderer, Site, banner, root
 from leaderboard.tables import LEVEL, Board, Row
 
-STYLE = "static/style.css"
-WORDS = {
-    "mini": "Mini data: made up by the embedded world. These numbers show that the code works; they say nothing about "
-    "real languages and stand beside no official number.",
-    "local": "Local data: folders of the user's own. Nothing is asserted of them, and these numbers stand beside no "
-    "official number.",
-}
-"""The banner of data that is not official."""
-_FIRST = "official"
 _WIDTH, _INSET = 160, 4
 
 
@@ -44,7 +34,7 @@ class Page:
     @property
     def root(self) -> str:
         """The tree that it belongs to: empty, `mini/` (`mini-few-names/` and the like) or `local/`."""
-        return _root(self.board.data)
+        return root(self.board.data)
 
     @property
     def name(self) -> str:
@@ -66,67 +56,48 @@ class Page:
         }
 
 
-def _root(data: str) -> str:
-    """The tree of a kind of data."""
-    return "" if data == _FIRST else f"{data}/"
-
-
-def _banner(data: str, stands_for: str = "") -> str:
-    """What stands above a page of other data than official, and above that of a substitute; empty elsewhere."""
-    said = mark(stands_for)
-    return " ".join(filter(None, (WORDS.get(data.partition("-")[0], ""), said and f"{said[0].upper()}{said[1:]}.")))
-
-
 def pages(boards: Sequence[Board]) -> list[Page]:
     """Say where each board lies; other data than official has a tree of its own."""
-    return [Page(board, f"{_root(board.data)}suites/{text.slug(f'{board.suite}-{board.setting}')}") for board in boards]
+    return [Page(board, f"{root(board.data)}suites/{text.slug(f'{board.suite}-{board.setting}')}") for board in boards]
 
 
-def files(boards: Sequence[Board]) -> dict[str, bytes]:
-    """Every file of the site by its path; the same boards always give the same bytes."""
-    made, environment = pages(boards), _environment()
+def files(site: Site) -> dict[str, bytes]:
+    """Every file of the site by its path; the same site always gives the same bytes."""
+    renderer = Renderer(site)
     found = {STYLE: resources.files("leaderboard").joinpath("static/style.css").read_bytes()}
-    for page in made:
-        found[f"{page.stem}.html"] = _suite(environment, page)
-        found[f"{page.stem}.csv"] = _csv(page.board)
-        found[f"{page.stem}.json"] = _json(page.board)
-    for data in _trees(made):
-        here = [page for page in made if page.board.data == data]
-        found[f"{_root(data)}index.html"] = _index(environment, data, here, made)
+    for family in FAMILIES:
+        for name, content in family(site, renderer):
+            if name in found:
+                raise ValueError(f"{name}: two pages of one name")
+            found[name] = content
     return found
 
 
-def _environment() -> Environment:
-    """The templates: every value is escaped, a missing one is an error."""
-    environment = Environment(
-        loader=PackageLoader("leaderboard"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=text.finished,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "fraction": text.fraction,
-        "mark": mark,
-        "number": text.number,
-        "place": text.place,
-        "plural": text.plural,
-        "markdown": text.markdown,
-        "points": points,
-        "chance": chance_text,
-    }
-    environment.globals |= {"bounds": text.bounds, "missing": text.MISSING}
-    return environment
+def suite_files(site: Site, renderer: Renderer) -> Files:
+    """A page, a CSV and a JSON file for every board."""
+    for page in pages(site.boards):
+        yield f"{page.stem}.html", _suite(renderer, page)
+        yield f"{page.stem}.csv", _csv(page.board)
+        yield f"{page.stem}.json", _json(page.board)
 
 
-def _suite(environment: Environment, page: Page) -> bytes:
+def index_files(site: Site, renderer: Renderer) -> Files:
+    """The list of pages of every tree."""
+    made = pages(site.boards)
+    for data in _trees(made):
+        here = [page for page in made if page.board.data == data]
+        yield f"{root(data)}index.html", _index(renderer, data, here, made)
+
+
+FAMILIES: tuple[Family, ...] = (suite_files, index_files)
+"""All families of pages."""
+
+
+def _suite(renderer: Renderer, page: Page) -> bytes:
     """The page of a board."""
     board = page.board
     measures = sorted({name for row in board.rows for name in row.measures})
-    return _render(
-        environment,
+    return renderer.page(
         "suite.html",
         page.stem,
         data=board.data,
@@ -142,34 +113,22 @@ def _suite(environment: Environment, page: Page) -> bytes:
     )
 
 
-def _index(environment: Environment, data: str, here: Sequence[Page], every: Sequence[Page]) -> bytes:
+def _index(renderer: Renderer, data: str, here: Sequence[Page], every: Sequence[Page]) -> bytes:
     """The list of a tree's pages, and links to the other trees."""
-    root = _root(data)
-    return _render(
-        environment,
+    base = root(data)
+    return renderer.page(
         "index.html",
-        f"{root}index",
+        f"{base}index",
         data=data,
         title="retrieval-bench" if data == "official" else f"retrieval-bench · {data} data",
-        pages=[(page, page.stem.removeprefix(root)) for page in here],
-        trees=[(other, _root(other)) for other in _trees(every) if other != data],
+        pages=[(page, page.stem.removeprefix(base)) for page in here],
+        trees=[(other, root(other)) for other in _trees(every) if other != data],
     )
 
 
 def _trees(every: Sequence[Page]) -> list[str]:
     """The kinds of data that have pages, official data first and always."""
-    return list(dict.fromkeys([_FIRST, *(page.board.data for page in every)]))
-
-
-def _render(environment: Environment, template: str, stem: str, **given: Any) -> bytes:
-    """Fill a template; `up` leads from the page to the site's root."""
-    up = "../" * stem.count("/")
-    data, banner = given["data"], _banner(given["data"], given.get("stands_for", ""))
-    return (
-        environment.get_template(template)
-        .render(up=up, style=STYLE, banner=banner, home=f"{up}{_root(data)}index.html", **given)
-        .encode()
-    )
+    return list(dict.fromkeys([FIRST, *(page.board.data for page in every)]))
 
 
 def _title(board: Board) -> str:
@@ -292,7 +251,7 @@ def _json(board: Board) -> bytes:
     """The board for machines: fractions, every measure, comparisons of the best row, commands."""
     content = {
         "schema": "retrieval-bench/board/1",
-        "note": _banner(board.data, board.stands_for),
+        "note": banner(board.data, board.stands_for),
         "suite": {
             "name": board.suite,
             "title": board.title,

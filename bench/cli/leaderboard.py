@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bench.cli import examples
 from bench.cli.options import results_option
 from bench.cli.output import json_option, print_json, table
-from bench.plugins import own_package
+from bench.plugins import Plugins, load, own_package
 from bench.substitutes import marked
+from bench.types import Suite
+
+if TYPE_CHECKING:
+    from leaderboard.kit import Shown
 
 
 @click.group(name="leaderboard")
@@ -36,7 +43,7 @@ def build_command(results: Path, out: Path, as_json: bool) -> None:
     own_package("leaderboard")  # refuses a stranger's package of that name with a sentence
     from leaderboard.build import build
 
-    site = build(results, out)
+    site = build(results, out, _shown(load()), _today())
     start = (site.folder / "index.html").resolve()
     if as_json:
         print_json({"site": str(start), "pages": list(site.pages), "files": site.files, "bytes": site.bytes})
@@ -53,3 +60,40 @@ def build_command(results: Path, out: Path, as_json: bool) -> None:
     ]
     table("", ("page", "data", "measure", "systems", "best or tied with it"), rows, numbers=("systems",))
     click.echo(f"site: {start}")
+
+
+def _shown(plugins: Plugins) -> Shown:
+    """What the installed plugins tell of methods and suites, as plain data."""
+    from leaderboard.kit import MethodShown, Shown, SuiteShown
+
+    methods = {
+        name: MethodShown(name, one.version, one.summary, one.citation, one.card(), one.presets)
+        for name, one in ((name, owned.value) for name, owned in plugins.methods.items())
+    }
+    suites = {
+        name: SuiteShown(
+            name=name,
+            title=one.title,
+            primary=one.primary,
+            card=one.card(),
+            citation=one.citation,
+            licences=_licences(one),
+            stands_for=one.stands_for,
+            reported=tuple(one.reported()) if one.reported else (),
+        )
+        for name, one in ((name, owned.value) for name, owned in plugins.suites.items())
+    }
+    return Shown(methods, suites)
+
+
+def _licences(suite: Suite) -> tuple[str, ...]:
+    """The licences of a suite's files, each once."""
+    releases = suite.releases() if suite.releases else ()
+    return tuple(dict.fromkeys([suite.licence, *(release.licence for release in releases)]))
+
+
+def _today() -> str:
+    """The day that pages name: today, or what SOURCE_DATE_EPOCH says, so that a build can be repeated to the byte."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+    return now.date().isoformat()

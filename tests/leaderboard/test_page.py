@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from bench.types import Macro
-from leaderboard.page import STYLE, WORDS, files
+from leaderboard.kit import STYLE, WORDS, Site
+from leaderboard.page import files
 from leaderboard.read import results as read_results
 from leaderboard.tables import boards
 
@@ -80,7 +81,8 @@ def values(n: int, level: float, seed: int) -> list[float]:
 
 def site(results: Path) -> dict[str, bytes]:
     """Every file of a folder's site."""
-    return files(boards(read_results(results)))
+    found = tuple(read_results(results))
+    return files(Site(found, tuple(boards(found))))
 
 
 @pytest.fixture
@@ -260,7 +262,7 @@ def test_a_large_board_keeps_its_budget(made: Publisher, results: Path) -> None:
     (board,) = boards(read_results(results))
     rows = [replace(board.rows[0], name=f"some-longer-name@{number}") for number in range(125)]
     against = {row.name: board.best_against["two"] for row in rows[1:]}
-    built = files([replace(board, rows=tuple(rows), best_against=against)])
+    built = files(Site((), (replace(board, rows=tuple(rows), best_against=against),)))
     assert len(json.loads(built["suites/made-unsupervised.json"])["rows"]) == 125
     assert 50 << 10 < len(built["suites/made-unsupervised.html"]) < 200 << 10
     assert len(built["index.html"]) < 120 << 10
