@@ -11,6 +11,8 @@ PIP_ARGS ?=
 PYTEST_ARGS ?=
 # The methods that `make worlds` ranks.
 METHODS ?= bm25,crop
+# The accessibility checker of the browser tests, which npm brings.
+AXE      ?= $(CURDIR)/build/axe/node_modules/axe-core/axe.min.js
 # Seconds for all slow tests together.
 SLOW_CAP ?= 2700
 
@@ -21,7 +23,7 @@ PINS := $(VENV)/constraints.txt
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo worlds test test-slow lint types layers clean
+.PHONY: help install demo worlds test test-slow test-browser lint types layers clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -60,6 +62,11 @@ test: $(STAMP) ## the tests that take seconds
 
 test-slow: $(STAMP) ## the tests that take minutes
 	@$(BIN)/python .ci/slow.py --cap $(SLOW_CAP) $(PYTEST_ARGS)
+
+test-browser: ## the site in a browser; needs Chromium (Debian: apt-get install chromium) and npm
+	@$(MAKE) --no-print-directory install PYTHON='$(PYTHON)' EXTRAS='$(if $(findstring browser,$(EXTRAS)),$(EXTRAS),$(EXTRAS),browser)'
+	@test -f '$(AXE)' || { mkdir -p build/axe && npm install --silent --no-audit --no-fund --ignore-scripts --prefix build/axe axe-core@4.14.1; }
+	@BENCH_AXE='$(AXE)' $(BIN)/python -m pytest -m browser tests/browser $(PYTEST_ARGS)
 
 lint: $(STAMP) ## style of the code
 	@$(BIN)/ruff check

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bench.config import setting as setting
     from bench.hookspecs import hookimpl as hookimpl
     from bench.request import Request as Request
+    from bench.run_presets import RunPreset as RunPreset
     from bench.spaces import Choice as Choice
     from bench.spaces import LogUniform as LogUniform
     from bench.spaces import Uniform as Uniform
@@ -37,6 +38,7 @@ _HOMES = {
     "hookspecs": ("hookimpl",),
     "config": ("Config", "setting"),
     "request": ("Request",),
+    "run_presets": ("RunPreset",),
     "types": (
         "Cell",
         "Corpus",

@@ -12,6 +12,7 @@ from bench.data import letters, overlap
 from bench.data.overlap import AuditConfig, Text
 from bench.data.pair_texts import pair_texts
 from bench.data.pairs.leaks import TABLE
+from bench.data.pairs.texts import released_texts
 from bench.dense import Document
 from bench.errors import UsageError
 from bench.graph import Cost, Listener, Node, Quiet, Step, Work, make, node, steps
@@ -29,6 +30,7 @@ from bench.types import Json, Source
 from bench.workspace import Advance, Workspace
 
 _BYTES_COMPARED = 1e7  # a second on one core of a server of 2023
+_JUDGED = "qrels"  # the folder of judgements in BEIR's layout
 _CALLED = {"queries": "queries", "passages": "gold passages", "answers": "answers"}
 
 
@@ -87,7 +89,7 @@ def training(request: Request, store: Store) -> Training:
     """Find the training texts that `request.corpus` names.
 
     What `bench run --corpus` takes are documents; a file of pairs or questions and a split of a folder in BEIR's layout
-    are told by what they hold (`bench.data.pair_texts`).
+    are told by what they hold (`bench.data.pair_texts`, `bench.data.pairs.texts`).
 
     Raises:
         UsageError: no corpus is named, or there is none of that name.
@@ -95,7 +97,7 @@ def training(request: Request, store: Store) -> Training:
     """
     if request.corpus is None:
         raise UsageError("no training text was named; type --corpus FOLDER, a file of pairs, mini or hf:NAME")
-    pairs = pair_texts(request.corpus)
+    pairs = _pair_texts(request.corpus)
     if pairs is not None:
         return Training(pairs.name, pairs, _digest(pairs, store), _size(pairs))
     run = resolve_run(profile=profile(), sets=request.sets)[0]
@@ -234,12 +236,13 @@ def badges(store: Store, system: System, tunings: Sequence[Tuning], reading: Nod
         reading: the leg's node `read`.
 
     Returns:
-        For the corpus, then for the pairs of each tuning: `corpus` (the name of either), and where somebody has audited
-        it `audited` (a sentence), the counts of `queries`, `passages` and `answers`, and `key`; else `audited` is None.
+        For the corpus, then for the pairs of each tuning (for each folder by itself where they come from several):
+        `corpus` (the name), and where somebody has audited it `audited` (a sentence), the counts of `queries`,
+        `passages` and `answers`, and `key`; else `audited` is None.
     """
     given = system.post if system.untrained or system.pretraining is None else system.pretraining
     seen: list[tuple[str, Json]] = [] if given is None else [(given.corpus, given.digest)]
-    seen += [(tuning.name, _pairs_digest(store, tuning)) for tuning in tunings]
+    seen += [part for tuning in tunings for part in _pairs(tuning, store)]
     return [_badge(store, name, digest, reading) for name, digest in seen]
 
 
@@ -253,13 +256,45 @@ def _badge(store: Store, name: str, digest: Json, reading: Node) -> dict[str, Js
     return {"corpus": name, "audited": sentence(counts), **counts, "key": named.key}
 
 
-def _pairs_digest(store: Store, tuning: Tuning) -> Json:
-    """What decides the texts of training pairs where they are audited by name: their file, or the folder of theirs."""
-    files = [path for path in tuning.pairs.files if path.name != Path(TABLE).name]
-    if not files or len({path.parent for path in files}) > 1:
-        return None
-    found = pair_texts(str(files[0] if len(files) == 1 else files[0].parent))
-    return None if found is None else _digest(found, store)
+def _pairs(tuning: Tuning, store: Store) -> Iterator[tuple[str, Json]]:
+    """Stream (name, what decides the texts) of the pairs of a tuning, as they are audited by name.
+
+    Pairs from several folders in BEIR's layout are audited folder by folder. Where pairs cannot be named, as those that
+    a library fetches, the second is None.
+    """
+    named = typed(tuning.pairs.files)
+    for where in named or [""]:
+        found = _pair_texts(where) if where else None
+        part = "" if len(named) < 2 else f" ({Path(where).name})"
+        yield f"{tuning.name}{part}", None if found is None else _digest(found, store)
+
+
+def typed(files: Sequence[Path]) -> list[str]:
+    """Tell what a person types as the corpus of an audit for the files of training pairs.
+
+    Args:
+        files: of pairs. The list of leaked questions is passed over: what it leaves out is audited along.
+
+    Returns:
+        FOLDER:SPLIT for every folder in BEIR's layout, the one other file or the folder of the other files; nothing
+        where no name stands for all of them.
+    """
+    files = [path for path in files if path.name != Path(TABLE).name]
+    judged = [path for path in files if path.parent.name == _JUDGED]
+    roots = [path.parent.parent for path in judged]
+    others = [path for path in files if path not in judged and path.parent not in roots]
+    if len({path.parent for path in others}) > 1:
+        return []
+    found = [f"{root}:{path.name.partition('.tsv')[0]}" for root, path in zip(roots, judged, strict=True)]
+    if others:
+        found.append(str(others[0] if len(others) == 1 else others[0].parent))
+    return found
+
+
+def _pair_texts(where: str) -> Source[Text] | None:
+    """Name the texts of training pairs; None where there is something else, e.g. documents."""
+    found = released_texts(where)
+    return pair_texts(where) if found is None else found
 
 
 def _nothing(_space: Workspace, _folders: Mapping[str, Path]) -> Mapping[str, Json]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bench.config import Config
 from bench.errors import UsageError
+from bench.reranking import Reranker
 from bench.systems import System
 from bench.types import Method
 
@@ -27,13 +28,13 @@ def parts_of(name: str) -> tuple[str, ...]:
     return parts
 
 
-def combined(names: Sequence[str], systems: Sequence[System], reranker: str | None) -> list[System]:
+def combined(names: Sequence[str], systems: Sequence[System], reranker: Reranker | None) -> list[System]:
     """Add fused and re-ranked systems to those that search by themselves.
 
     Args:
         names: of methods, as typed.
         systems: of all methods that are named, alone or in pairs.
-        reranker: the cross-encoder's folder or id; None for none.
+        reranker: the cross-encoder; None for none.
 
     Raises:
         UsageError: a pair one of whose methods stands for several systems.
@@ -47,8 +48,9 @@ def combined(names: Sequence[str], systems: Sequence[System], reranker: str | No
 
 
 def _only(method: str, name: str, systems: Sequence[System]) -> System:
-    """The one system of a method, leaving out its untrained start and its post-processed twin."""
-    found = [one for one in systems if one.method.name == method and not one.untrained and one.post is None]
+    """The one system of a method, leaving out its untrained start and its twins (of two readouts, the protocol's)."""
+    alone = [one for one in systems if one.method.name == method and not one.untrained and one.post is None]
+    found = [one for one in alone if not one.protocol] or alone
     if len(found) != 1:
         labels = ", ".join(one.label for one in found)
         raise UsageError(f"found --method {name}, where {method} stands for {len(found)} systems ({labels}); run one")
@@ -72,6 +74,6 @@ def _fused(parts: Sequence[System]) -> System:
     return System(
         JOINT.join(one.label for one in parts),
         method,
-        replace(first.resolved, method=Config()),
+        replace(next((one.resolved for one in parts if one.dense), first.resolved), method=Config()),
         parts=(first, second),
     )

@@ -1,37 +1,66 @@
-"""Results of a folder held against each other: found by label or path, tested in pairs, with costs and doubts."""
+"""Results of a folder held against each other: tested in pairs, ranked, with costs, differences and doubts."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from bench.contrasts import Contrast, Row, pairs_of, shared_seeds
-from bench.errors import StoreError, UsageError
+from bench.contrasts import Contrast, Row, numbers, pairs_of, shared_seeds, stratum
+from bench.differences import Difference, differences
+from bench.errors import UsageError
+from bench.extremes import Extreme, Shelves, extremes
 from bench.fairness import Side, warnings
-from bench.fsio import read_sealed
-from bench.results import RESULT, headline, result_files
-from bench.types import Suite
-from bench.wording import unknown
+from bench.results import headline
+from bench.scoring.ranks import LEVEL, decided, letters, rank_intervals
+from bench.scoring.shares import shares
+from bench.scoring.significance import ENOUGH
+from bench.shelf import Found, Ground, grounds
+from bench.types import Macro, Suite
 
-Found = tuple[Path, Mapping[str, Any]]
+
+@dataclass(frozen=True)
+class Asked:
+    """What to look at, of the results that are found.
+
+    Args:
+        data: only `official`, `mini` or `local` results; None for all.
+        setting: only this setting, for names that say none; None for all.
+        measure: None for the suite's headline measure.
+        by_task: test every task by itself, too.
+        queries: so many of the largest gains and losses of each pair.
+        data_dir: the folder of official layouts, where the texts of these queries may be.
+    """
+
+    data: str | None = None
+    setting: str | None = None
+    measure: str | None = None
+    by_task: bool = False
+    queries: int = 0
+    data_dir: Path | None = None
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Systems on a suite, in a setting and on data of one kind.
+    """Systems on a suite and on data of one kind, in one setting or each in its own.
 
     Args:
-        about: `suite`, `setting`, `data`, and `stands_for` (empty for a benchmark itself).
+        about: `suite`, `setting` (several joined by `, `), `data`, and `stands_for` (empty for a benchmark itself).
         measure: canonical name.
         where: what `values` are: the suite's average or the mean of the tasks.
         tasks: that all systems have.
         values: of each system by label, a fraction, the mean over its seeds.
         sides: the systems, in the order asked for.
+        settings: of each system by label.
         tests: of every pair, corrected for their number (Holm).
-        doubts: sentences on what makes the comparison unfair.
+        ranks: first and last place that the corrected tests leave open, by label; empty where a pair was not tested.
+        groups: letters by label; systems that share one are not told apart. Empty as `ranks`.
+        differing: what was set differently.
+        doubts: sentences on what makes the comparison unfair or unsure.
+        extremes: of every pair, the queries with the largest gains and losses, if any were asked for.
+        notes: sentences on texts that are not here.
     """
 
     about: Mapping[str, str]
@@ -40,145 +69,78 @@ class Compared:
     tasks: tuple[str, ...]
     values: Mapping[str, float]
     sides: tuple[Side, ...]
+    settings: Mapping[str, str]
     tests: tuple[Contrast, ...]
+    ranks: Mapping[str, tuple[int, int]]
+    groups: Mapping[str, str]
+    differing: tuple[Difference, ...]
     doubts: tuple[str, ...]
+    extremes: tuple[Extreme, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
 
     def as_json(self) -> dict[str, Any]:
         """As `bench compare --json` prints it."""
-        systems = [
-            {
-                "system": side.label,
-                "hash": side.system["hash"],
-                "seeds": side.seeds,
-                "value": self.values[side.label],
-                "costs": side.costs(),
-            }
-            for side in self.sides
-        ]
-        pairs = [{**test.row(), "seeds": list(test.about["seeds"])} for test in self.tests]
         return {
             **self.about,
             "measure": self.measure,
             "where": self.where,
             "tasks": list(self.tasks),
-            "systems": systems,
-            "tests": pairs,
+            "systems": [self._system(side) for side in self.sides],
+            "tests": [self._test(test) for test in self.tests],
+            "differences": [asdict(one) for one in self.differing],
             "warnings": list(self.doubts),
+            "queries": [{**asdict(one), "difference": one.difference} for one in self.extremes],
+            "notes": list(self.notes),
         }
 
+    def _system(self, side: Side) -> dict[str, Any]:
+        """A system."""
+        ranks = self.ranks.get(side.label)
+        return {
+            "system": side.label,
+            "setting": self.settings[side.label],
+            "hash": side.system["hash"],
+            "seeds": side.seeds,
+            "value": self.values[side.label],
+            "ranks": list(ranks) if ranks else None,
+            "group": self.groups.get(side.label),
+            "costs": side.costs(),
+        }
 
-def compare(
-    names: Sequence[str],
-    root: Path,
-    suite: Suite,
-    *,
-    data: str | None = None,
-    setting: str | None = None,
-    measure: str | None = None,
-) -> list[Compared]:
+    @staticmethod
+    def _test(test: Contrast) -> dict[str, Any]:
+        """A pair, and each task of it."""
+        by_task = [{"task": task, **numbers(one.comparison, one.corrected)} for task, one in test.by_task.items()]
+        runs = dict(zip(("system", "other"), test.comparison.seeds, strict=True))
+        drawn = {"runs": runs, "same_trainings": test.same_trainings}
+        return {**test.row(), "seeds": list(test.about["seeds"]), **drawn, "by_task": by_task}
+
+
+def compare(names: Sequence[str], root: Path, suite: Suite, asked: Asked) -> list[Compared]:
     """Hold systems against each other wherever all of them have results.
 
     Args:
-        names: labels, names of result folders (label and hash), result files or their folders; at least two.
+        names: labels, names of result folders (label and hash), result files or their folders; at least two. With
+            `:SETTING` behind them settings are held against each other (`bench.shelf.grounds`).
         root: the results folder.
         suite: of the results.
-        data: only `official`, `mini` or `local` results; None for all.
-        setting: only this setting; None for all.
-        measure: None for the suite's headline measure.
+        asked: what to look at.
 
     Raises:
-        UsageError: fewer than two systems, a name without results, a label of several systems, no common ground, a
-            measure that the results do not have.
+        UsageError: as `bench.shelf.grounds`, or a measure that the results do not have.
         StoreError: a result file that is damaged.
     """
-    if len(set(names)) < 2:
-        raise UsageError(
-            f"found {len(set(names))} system, expected two or more: bench compare A B --suite {suite.name}"
-        )
-    shelf = [
-        (path, content)
-        for path, content in _all(root, names)
-        if content["suite"]["name"] == suite.name
-        and data in (None, content["data"])
-        and setting in (None, content["setting"])
-    ]
-    picked = {name: _pick(name, shelf, root, suite.name) for name in dict.fromkeys(names)}
-    cells: dict[tuple[str, str], dict[str, list[Found]]] = defaultdict(lambda: defaultdict(list))
-    for name, results in picked.items():
-        for path, content in results:
-            cells[content["data"], content["setting"]][name].append((path, content))
-    whole = {cell: own for cell, own in cells.items() if len(own) == len(picked)}
-    if not whole:
-        had = "; ".join(f"{name}: {_cells_of(results)}" for name, results in picked.items())
-        raise UsageError(f"no data and setting in which all {len(picked)} have results on {suite.name} ({had})")
-    about = {"suite": suite.name, "stands_for": suite.stands_for}
-    return [
-        _compared({**about, "setting": where[1], "data": where[0]}, own, suite, measure or suite.primary)
-        for where, own in whole.items()
-    ]
+    found = grounds(names, root, suite.name, data=asked.data, setting=asked.setting)
+    return [_compared(ground, suite, asked) for ground in found]
 
 
-def _all(root: Path, names: Sequence[str]) -> list[Found]:
-    """Every readable result of a folder and every one named by its path."""
-    paths = [_file(name) for name in names if _is_path(name)]
-    found: list[Found] = []
-    for path in dict.fromkeys([*(path.resolve() for path in paths), *(one.resolve() for one in result_files(root))]):
-        try:
-            found.append((path, read_sealed(path)))
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{path} cannot be trusted: {error}; run the command that made it again") from error
-    return found
-
-
-def _cells_of(results: Sequence[Found]) -> str:
-    """Data and settings of some results."""
-    return ", ".join(sorted({f"{content['data']} {content['setting']}" for _, content in results}))
-
-
-def _is_path(name: str) -> bool:
-    """Tell a path from a label, which may have the name of a folder that happens to stand here."""
-    return name.endswith(".json") or (Path(name) / RESULT).is_file()
-
-
-def _file(name: str) -> Path:
-    """The result file of a path. Raises `UsageError` where there is none."""
-    path = Path(name) if name.endswith(".json") else Path(name) / RESULT
-    if not path.is_file():
-        raise UsageError(f"{path}: found no such file, expected a {RESULT}")
-    return path
-
-
-def _pick(name: str, shelf: Sequence[Found], root: Path, suite: str) -> list[Found]:
-    """The results of one system.
-
-    Raises:
-        UsageError: there are none, or the label stands for several systems.
-    """
-    if _is_path(name):
-        target = _file(name).resolve()
-        found = [(path, content) for path, content in shelf if path == target]
-    else:
-        found = [(path, one) for path, one in shelf if name in (one["system"]["label"], path.parent.parent.name)]
-    if not found:
-        labels = sorted({content["system"]["label"] for _, content in shelf})
-        raise UsageError(f"{unknown('system', name, labels)} (results on {suite} in {root})")
-    hashes = {content["system"]["hash"] for _, content in found}
-    if len(hashes) > 1:
-        folders = ", ".join(sorted({path.parent.parent.name for path, _ in found}))
-        raise UsageError(f"{name} stands for {len(hashes)} systems; name one of them: {folders}")
-    return found
-
-
-def _compared(about: Mapping[str, str], own: Mapping[str, Sequence[Found]], suite: Suite, measure: str) -> Compared:
-    """Test and doubt the systems of one cell."""
-    labels = _labels(own)
-    everything, own = own, _on_common_seeds(own)
+def _compared(ground: Ground, suite: Suite, asked: Asked) -> Compared:
+    """Test and doubt the systems that meet."""
+    measure = asked.measure or suite.primary
+    labels, settings = _labels(ground)
+    own = _on_common_seeds(ground.own)
     rows = [
-        Row(
-            labels[name],
-            {content["seed"]: (path, content) for path, content in results},
-            bool(results[0][1]["system"]["deterministic"]),
-        )
+        Row(labels[name], {content["seed"]: (path, content) for path, content in results}, _deterministic(results))
         for name, results in own.items()
     ]
     sides = tuple(Side(labels[name], [content for _, content in results]) for name, results in own.items())
@@ -191,9 +153,60 @@ def _compared(about: Mapping[str, str], own: Mapping[str, Sequence[Found]], suit
     for side in sides:
         found = [headline({task: one["tasks"][task] for task in tasks}, suite.macros, measure) for one in side.contents]
         where, values[side.label] = found[0][0], sum(number for _, number in found) / len(found)
-    whole = [Side(labels[name], [content for _, content in results]) for name, results in everything.items()]
-    doubts = [*_left_out(sides, tasks, measure), *_seedless(rows), *warnings(whole)]
-    return Compared(about, measure, where, tasks, values, sides, tuple(pairs_of(rows, measure, tasks)), tuple(doubts))
+    legs = {task: tuple(sides[0].contents[0]["tasks"][task]) for task in tasks}
+    weights = _weights(legs, suite.macros, where)
+    tests = tuple(pairs_of(rows, measure, tasks, shares=weights, by_task=asked.by_task))
+    whole = [Side(labels[name], [content for _, content in results]) for name, results in ground.own.items()]
+    extreme, notes = extremes(rows, tests, tasks, asked.queries, Shelves(suite, asked.data_dir))
+    ranks, groups = _order(values, tests)
+    told = ", ".join(dict.fromkeys(settings.values()))
+    return Compared(
+        about={"suite": suite.name, "stands_for": suite.stands_for, "setting": told, "data": ground.data},
+        measure=measure,
+        where=where,
+        tasks=tasks,
+        values=values,
+        sides=sides,
+        settings=settings,
+        tests=tests,
+        ranks=ranks,
+        groups=groups,
+        differing=tuple(differences(sides)),
+        doubts=(
+            *_settings_differ(settings),
+            *_left_out(sides, tasks, measure),
+            *_seedless(rows),
+            *warnings(whole),
+            *_few_runs(rows),
+            *_unsure(tests),
+        ),
+        extremes=tuple(extreme),
+        notes=tuple(notes),
+    )
+
+
+def _weights(legs: Mapping[str, Sequence[str]], macros: Sequence[Macro], where: str) -> dict[str, float]:
+    """The part of each stratum in the number that is shown, so that the test is of that number's difference."""
+    average = macros[0] if macros and macros[0].name == where else None
+    return {stratum(task, leg): share for (task, leg), share in shares(legs, average).items()}
+
+
+def _order(values: Mapping[str, float], tests: Sequence[Contrast]) -> tuple[dict[str, tuple[int, int]], dict[str, str]]:
+    """Rank intervals and letters from the one matrix of corrected tests; nothing where a pair is not in it."""
+    if len(tests) < len(list(combinations(values, 2))):
+        return {}, {}
+    names = sorted(values, key=lambda name: -values[name])
+    better = decided({(one.first, one.second): (one.comparison.difference, _corrected(one)) for one in tests})
+    return rank_intervals(names, better), letters(names, better)
+
+
+def _corrected(test: Contrast) -> float:
+    """Holm's p of a pair."""
+    return test.comparison.p_randomisation if test.corrected is None else test.corrected
+
+
+def _deterministic(results: Sequence[Found]) -> bool:
+    return bool(results[0][1]["system"]["deterministic"])
 
 
 def _on_common_seeds(own: Mapping[str, Sequence[Found]]) -> Mapping[str, Sequence[Found]]:
@@ -212,14 +225,53 @@ def _on_common_seeds(own: Mapping[str, Sequence[Found]]) -> Mapping[str, Sequenc
     }
 
 
-def _labels(own: Mapping[str, Sequence[Found]]) -> dict[str, str]:
-    """Call systems by their labels, and by label and hash where two have the same."""
-    plain = {name: str(results[0][1]["system"]["label"]) for name, results in own.items()}
+def _labels(ground: Ground) -> tuple[dict[str, str], dict[str, str]]:
+    """Call systems by their labels (and hash where two have the same), with their settings where these may differ.
+
+    Returns:
+        Labels by name as typed, and settings by label.
+    """
+    systems = {name: results[0][1] for name, results in ground.own.items()}
+    plain = {
+        name: str(content["system"]["label"]) + ("" if ground.setting else f":{content['setting']}")
+        for name, content in systems.items()
+    }
     counted = list(plain.values())
-    return {
-        name: label if counted.count(label) == 1 else f"{label}-{str(own[name][0][1]['system']['hash'])[:8]}"
+    labels = {
+        name: label if counted.count(label) == 1 else f"{label}-{str(systems[name]['system']['hash'])[:8]}"
         for name, label in plain.items()
     }
+    return labels, {labels[name]: str(content["setting"]) for name, content in systems.items()}
+
+
+def _settings_differ(settings: Mapping[str, str]) -> list[str]:
+    """Tell that settings are held against each other, which no table of a suite does."""
+    if len(set(settings.values())) < 2:
+        return []
+    told = ", ".join(f"{label} is {setting}" for label, setting in settings.items())
+    return [f"settings are held against each other: {told}"]
+
+
+def _few_runs(rows: Sequence[Row]) -> list[str]:
+    """Tell of how many training runs intervals know, where these are few."""
+    single = [row.label for row in rows if not row.deterministic and len(row.results) == 1]
+    few = [
+        f"{row.label} ({len(row.results)})" for row in rows if not row.deterministic and 1 < len(row.results) < ENOUGH
+    ]
+    told = [f"one training run of {', '.join(single)}: training variation not included"] if single else []
+    if few:
+        told.append(f"fewer than {ENOUGH} training runs: {', '.join(few)}; intervals may be too short")
+    return told
+
+
+def _unsure(tests: Sequence[Contrast]) -> list[str]:
+    """Tell which differences hold over queries and not over training runs."""
+    return [
+        f"{one.first} and {one.second} are told apart over queries (Holm), but with other training runs the order may "
+        "turn: the interval holds 0"
+        for one in tests
+        if max(one.comparison.seeds) > 1 and _corrected(one) <= LEVEL and one.comparison.low <= 0
+    ]
 
 
 def _tasks(content: Mapping[str, Any], measure: str) -> set[str]:

@@ -21,6 +21,9 @@ Role = Literal["query", "passage"]
 Pooling = Literal["cls", "mean", "pooler"]
 CONTRACT = "contract.json"
 """Name of the contract's file in an encoder's folder, beside the Hugging Face files."""
+SEPARATOR = "{sep}"
+"""In what joins title and text: the tokens that the encoder's own tokenizer puts between the two texts of a pair."""
+_LATER: Mapping[str, Any] = {"question_mark": True, "lowercase": False}
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,10 @@ class Contract:
         passage_prompt: put before a passage's text.
         query_length: tokens kept of a query, special ones included.
         passage_length: tokens kept of a passage, special ones included.
-        title: what joins title and text of a passage; None leaves titles out.
+        title: what joins title and text of a passage, `{sep}` in it as `SEPARATOR` says; None leaves titles out.
         dtype: of the forward pass: `float32` or `bfloat16`. Vectors are float32 always.
+        question_mark: a query keeps the question mark at its end; false drops one (`?`), as DPR's code does.
+        lowercase: texts and titles are lower-cased first, prompts are not.
     """
 
     pooling: Pooling = "mean"
@@ -70,10 +75,12 @@ class Contract:
     passage_length: int = 256
     title: str | None = " "
     dtype: Literal["float32", "bfloat16"] = "float32"
+    question_mark: bool = True
+    lowercase: bool = False
 
     def dump(self) -> dict[str, Any]:
-        """As JSON."""
-        return asdict(self)
+        """As JSON. What contracts could not say at first is left out where it is as ever, so that keys stay."""
+        return {key: value for key, value in asdict(self).items() if key not in _LATER or value != _LATER[key]}
 
     @staticmethod
     def load(folder: Path) -> Contract:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,11 +27,23 @@ def encoder_folder(item: Node, folder: Path, role: str = "query") -> Path:
 
 
 def encoding(contract: Contract, role: str, compute: Compute) -> dict[str, Json]:
-    """What can change vectors; the similarity cannot, and neither can the other role's prompt and length."""
-    other = "passage" if role == "query" else "query"
-    read = {key: value for key, value in contract.dump().items() if not key.startswith(other) and key != "similarity"}
+    """What can change vectors; the similarity cannot, and neither can the other role's prompt, length and marks."""
+    idle = ("passage", "similarity") if role == "query" else ("query", "similarity", "question")
+    read = {key: value for key, value in contract.dump().items() if not key.startswith(idle)}
     code, libraries = encode.VERSION, versions(*LIBRARIES)
     return {"code": code, "role": role, "contract": read, "compute": compute.identity(), "libraries": libraries}
+
+
+def read_by(searching: Node) -> dict[str, Json]:
+    """How texts became vectors for a dense search, passages and queries, post-processed or not: the whole contract."""
+    said: dict[str, Json] = {}
+    for side in ("passages", "queries"):
+        made = searching.inputs[side]
+        while "vectors" in made.inputs:
+            made = made.inputs["vectors"]
+        part = made.recipe.identity["contract"]
+        said |= dict(part) if isinstance(part, Mapping) else {}
+    return {**said, "similarity": searching.recipe.identity["similarity"]}
 
 
 def chain(encoder: Node) -> tuple[Node, ...]:
@@ -44,6 +57,12 @@ def compute_of(system: System) -> Compute:
     if system.compute is None:
         raise PluginError(f"method {system.method.name} has no encoder")
     return system.compute
+
+
+def backbone_of(system: System) -> str:
+    """Where a dense system's encoder comes from: a folder, an id or `scratch:LxH`; empty where nothing says."""
+    given = system.pretraining
+    return given.backbone if given else str(getattr(system.resolved.method, "model", ""))
 
 
 def versions(*names: str) -> dict[str, Json]:

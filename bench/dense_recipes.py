@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.config import dump
 from bench.config import identity as decisive
 from bench.dense import Contract, TrainingJob
-from bench.dense_keys import LIBRARIES, chain, compute_of, encoder_folder, encoding, settings_of, versions
+from bench.dense_keys import (
+    LIBRARIES,
+    backbone_of,
+    chain,
+    compute_of,
+    encoder_folder,
+    encoding,
+    settings_of,
+    versions,
+)
 from bench.encoding import poolers
 from bench.errors import PluginError
 from bench.graph import Cost, Node, node
 from bench.post_recipes import PostRecipes
+from bench.readouts import fixed
 from bench.stages import encode, init, prepare, read, search, search_dense, train
 from bench.systems import System
 from bench.tune_recipes import TuneRecipes
@@ -59,7 +69,7 @@ class DenseRecipes:
             PluginError: the method has no encoder.
         """
         tuning = TuneRecipes(self._recipes, system, seed, self._recipes.plugins)
-        encoder = tuning.tuned(self._encoder(system, seed), tunings)
+        encoder = tuning.tuned(self.encoder(system, seed), tunings)
         contract = self.contract(system, task, tunings)
         checked = self._recipes.validate(leg.corpus)
         reading = self._recipes.read(leg, title, system.resolved.run.data.unknown_ids)
@@ -102,24 +112,34 @@ class DenseRecipes:
     def contract(self, system: System, task: Task, tunings: Sequence[Tuning] = ()) -> Contract:
         """How texts are read for a task: the method's contract, tunings, what the task fixes, what the settings say.
 
-        No setting changes a similarity that the task fixes. Post-processed vectors are compared by cosine where the
-        task does not say otherwise.
+        A system that reads as the protocol says takes what the task's readout says over its tunings. No setting changes
+        a similarity that the task fixes. Post-processed vectors are compared by cosine where neither the protocol nor
+        a setting says otherwise.
+
+        Raises:
+            PluginError: the method has no encoder.
+            UsageError: the protocol's layer goes by the number of layers, and nothing says how many there are.
         """
         if system.method.contract is None:
             raise PluginError(f"method {system.method.name} has neither a retriever nor an encoder's contract")
         contract = system.method.contract(system.resolved.method)
         for tuning in tunings:
             contract = tuning.config.contract(contract)
+        said: dict[str, Any] = {}
+        if system.protocol and task.readout:
+            said |= fixed(task.readout, backbone_of(system))
         if task.lengths:
-            contract = replace(contract, query_length=task.lengths[0], passage_length=task.lengths[1])
-        contract = replace(contract, **system.readout)
-        if system.post is not None and system.resolved.run.post.similarity == "cos":
+            said |= {"query_length": task.lengths[0], "passage_length": task.lengths[1]}
+        said |= system.readout
+        contract = replace(contract, **said)
+        processed = system.post is not None and "similarity" not in said
+        if processed and system.resolved.run.post.similarity == "cos":
             contract = replace(contract, similarity="cos")
         return replace(contract, similarity=task.similarity) if task.similarity else contract
 
-    def _encoder(self, system: System, seed: int) -> Node:
-        """The node whose artefact is the encoder: `train`, or `init` for one that is not trained."""
-        start = self._init(system, seed)
+    def encoder(self, system: System, seed: int) -> Node:
+        """Return the node whose artefact is the encoder: `train`, or `init` for one that is not trained."""
+        start = self.start(system, seed)
         given, trainer = system.pretraining, system.method.trainer
         if given is None or trainer is None or system.untrained:
             return start
@@ -147,14 +167,12 @@ class DenseRecipes:
             "train", f"{method.name} on {given.corpus}, seed {seed}", identity, work, cost, inputs, settings_of(system)
         )
 
-    def _init(self, system: System, seed: int) -> Node:
-        """Backbone → encoder folder, before any training."""
+    def start(self, system: System, seed: int = 0) -> Node:
+        """Backbone → encoder folder, before any training; the seed is of random weights."""
         given, method = system.pretraining, system.method
         contract = method.contract(system.resolved.method) if method.contract else Contract()
-        if given is None:
-            return self._start(system, str(getattr(system.resolved.method, "model", "")), contract)
-        if not given.scratch:
-            return self._start(system, given.backbone, contract)
+        if given is None or not given.scratch:
+            return self._start(system, backbone_of(system), contract)
         identity: dict[str, Json] = {
             "code": init.VERSION,
             "backbone": given.backbone,

@@ -18,13 +18,13 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench.dense import CONTRACT, Contract
+from bench.dense import CONTRACT, SEPARATOR, Contract
 from bench.errors import BenchError, StoreError, UsageError
 from bench.fsio import canonical, explain, fsync_folder, read_sealed
 from bench.modelcard import Facts, card
@@ -108,7 +108,24 @@ def from_result(path: Path, store: Store) -> Origin:
         raise UsageError(f"{path}: {system['label']} has no encoder, so there is nothing to export")
     if len(keys) > 1:
         raise UsageError(f"{path}: its tasks rest on {len(keys)} encoders; type --key {min(keys)} or another of them")
-    return replace(from_key(keys.pop(), store), readout=system.get("readout") or {}, result=content)
+    return replace(from_key(keys.pop(), store), readout=_readout(path, system, legs), result=content)
+
+
+def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What stands over the encoder's contract: what a run's settings said, or how a protocol had texts read.
+
+    Raises:
+        UsageError: the protocol had texts of its tasks read in several ways.
+    """
+    if system.get("read_by") != "protocol":
+        return system.get("readout") or {}
+    ways = {canonical(leg["resolved"]): leg["resolved"] for leg in legs}
+    if len(ways) > 1:
+        raise UsageError(
+            f"{path}: its tasks are read in {len(ways)} ways, as their protocol says; export the row without "
+            "+protocol, or a result of one task"
+        )
+    return {"question_mark": True, "lowercase": False, **next(iter(ways.values()))}  # left out where they are as ever
 
 
 def from_key(key: str, store: Store) -> Origin:
@@ -238,9 +255,21 @@ def _write(source: Path, folder: Path, contract: Contract, role: str) -> list[st
 
 def _told(contract: Contract) -> list[str]:
     """What a contract says that the files of sentence-transformers cannot."""
-    if contract.dtype == "float32":
-        return []
-    return [f"bench runs this encoder in {contract.dtype}; elsewhere choose it yourself (vectors differ in 2 digits)"]
+    said = []
+    if contract.dtype != "float32":
+        said.append(
+            f"bench runs this encoder in {contract.dtype}; elsewhere choose it yourself (vectors differ in 2 digits)"
+        )
+    if not contract.question_mark:
+        said.append("a question mark at a query's end is left out, which you do yourself elsewhere")
+    if SEPARATOR in (contract.title or ""):
+        said.append(
+            "title and text of a passage are read as a pair, which you give to the tokenizer yourself elsewhere"
+        )
+    prompts = contract.query_prompt + contract.passage_prompt
+    if contract.lowercase and prompts != prompts.lower():
+        said.append("texts are lower-cased but prompts are not, which sentence-transformers does not tell apart")
+    return said
 
 
 def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
@@ -258,7 +287,10 @@ def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
         (folder / place).mkdir()
     width = json.loads((folder / "config.json").read_bytes())["hidden_size"]
     lengths = {"query": contract.query_length, "passage": contract.passage_length}
-    sizes: dict[str, Any] = {"max_seq_length": lengths.get(role) or max(lengths.values()), "do_lower_case": False}
+    sizes: dict[str, Any] = {
+        "max_seq_length": lengths.get(role) or max(lengths.values()),
+        "do_lower_case": contract.lowercase,
+    }
     if role == "encoder" and len(set(lengths.values())) > 1:
         sizes |= {"query_length": lengths["query"], "document_length": lengths["passage"]}
     if loading := without_pooler(folder):  # its pooler would have random weights; ours stands in a module of its own

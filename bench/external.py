@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.config import resolve_run
 from bench.data.faults import Faults
-from bench.data.ids import Ids
 from bench.data.text import lines
 from bench.data.trec import read_qrels, read_run
 from bench.errors import DataError, UsageError
-from bench.graph import Quiet, closure, make
+from bench.judging import Known, judging
 from bench.plugins import Plugins
 from bench.profiles import choose_data, profile
 from bench.recipes import Recipes
@@ -20,7 +19,7 @@ from bench.request import Request
 from bench.scoring.evaluate import coverage
 from bench.scoring.measures import parse, parse_many
 from bench.selection import all_known, tasks_of
-from bench.stages import read, score, validate
+from bench.stages import score
 from bench.store import Store
 from bench.substitutes import marked
 from bench.types import Candidates, Leg, Ranking, Run, Source, Task, Tie
@@ -129,69 +128,20 @@ def score_against_task(
     chosen = tasks[0]
     part = _leg(chosen, leg)
     official = str(run_file) == OFFICIAL_ORDER and not run_file.exists()
+    if official and part.candidates is None:
+        raise UsageError(f"found --run {OFFICIAL_ORDER}, but {chosen.id} searches a whole corpus; name a run file")
     known = plugins.measures_by_name
     specs = parse_many(measures, known) if measures else tuple(parse(name, known) for name in chosen.measures)
-    protocol = score.Protocol(specs, chosen.tie, chosen.drop_identical, chosen.official, known)
-    answered = None
-    if part.candidates is not None:
-        judgements, ids = _candidate_lists(part)
-        rankings = official_order(part.candidates) if official else read_run(run_file, chosen.tie)
-    elif official:
-        raise UsageError(f"found --run {OFFICIAL_ORDER}, but {chosen.id} searches a whole corpus; name a run file")
+    judge = judging(chosen, part, specs, Recipes(store, plugins, own), store, settings.data.unknown_ids)
+    if official and part.candidates is not None:
+        rankings = official_order(part.candidates)
     else:
-        recipes = Recipes(store, plugins, own)
-        reading = recipes.read(part, chosen.id, settings.data.unknown_ids)
-        texts = recipes.texts(part.corpus) if protocol.by_answers else None
-        for item in closure([reading, *([texts] if texts else [])]):
-            make(item, store, Quiet())
-        leg_folder = store.folder(reading.recipe)
-        judgements = read.qrels(leg_folder)
-        answered = score.answered(leg_folder, protocol, store.folder(texts.recipe) if texts else None)
-        ids = _whole_corpus(part, store.folder(reading.inputs["corpus"].recipe))
         rankings = read_run(run_file, chosen.tie)
-    if not official:
-        _ids_known(run_file, rankings, ids)
-    judged = judgements or (answered.strings if answered else {})
-    missing = _missing(coverage(judged, rankings).missing, len(judged))
+        _ids_known(run_file, rankings, judge.known)
+    missing = _missing(coverage(dict.fromkeys(judge.queries), rankings).missing, len(judge.queries))
     against = marked(chosen.id, found.stands_for)
     name = f"the official order of the candidates of {against}" if official else f"{run_file} against {against}"
-    return _external(name, score.score(judgements, rankings, protocol, answered), missing)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """The ids that a task knows, and what messages call them."""
-
-    queries: frozenset[str]
-    queries_name: str
-    documents: Callable[[Sequence[str]], list[bool]]
-    documents_name: str
-
-
-def _candidate_lists(leg: Leg) -> tuple[dict[str, dict[str, int]], _Known]:
-    """Judgements and ids of a leg that gives candidates; no text is read, for scoring needs none."""
-    if leg.qrels is None:
-        raise UsageError("found candidates without judgements of documents, expected both")
-    rows = list(leg.qrels.read())
-    read.published(leg, len({row.query for row in rows}), len(rows))
-    judgements: dict[str, dict[str, int]] = {}
-    for row in rows:
-        judgements.setdefault(row.query, {})[row.document] = row.grade
-    lists = list(leg.candidates.read()) if leg.candidates else []
-    documents = {name for row in lists for name in row.documents}
-    queries = frozenset(row.query for row in lists)
-    names = (
-        f"the {len(queries):,} queries of {leg.qrels.name}",
-        f"the {len(documents):,} candidates of {leg.qrels.name}",
-    )
-    return judgements, _Known(queries, names[0], lambda asked: [name in documents for name in asked], names[1])
-
-
-def _whole_corpus(leg: Leg, corpus: Path) -> _Known:
-    """Ids of a leg that searches a corpus."""
-    queries, ids = frozenset(item.id for item in leg.queries.read()), Ids.load(corpus / validate.IDS)
-    names = f"the {len(queries):,} ids of {leg.queries.name}", f"the {len(ids):,} ids of {leg.corpus.items.name}"
-    return _Known(queries, names[0], ids.contains, names[1])
+    return _external(name, judge.score(rankings), missing)
 
 
 def official_order(source: Source[Candidates]) -> Run:
@@ -221,7 +171,7 @@ def _missing(queries: Sequence[str], total: int) -> list[str]:
     return [f"the run lacks {len(queries)} of {total} judged queries, e.g. {queries[0]!r}; each counts 0"]
 
 
-def _ids_known(run_file: Path, rankings: Run, ids: _Known) -> None:
+def _ids_known(run_file: Path, rankings: Run, ids: Known) -> None:
     """Refuse a run that names queries or documents which the task does not have."""
     documents = list(dict.fromkeys(name for ranking in rankings.values() for name in ranking.documents))
     with Faults() as faults:

@@ -26,6 +26,7 @@ COSTS = (
 )
 """Facts of a training that are told first, in this order; whatever else it counted follows."""
 _READOUT = ("pooling", "layer", "normalise", "query_prompt", "passage_prompt", "query_length", "passage_length")
+_USUAL = {"question_mark": True, "lowercase": False}  # of a contract that does not say
 
 
 @dataclass(frozen=True)
@@ -149,19 +150,32 @@ def _seeds(one: Side, other: Side) -> Iterator[str]:
 
 
 def _readouts(one: Side, other: Side) -> Iterator[str]:
-    """How texts become vectors, and how vectors are compared."""
-    contracts = [_contract(side) for side in (one, other)]
-    if all(contracts):
+    """How texts become vectors, and how vectors are compared; of several tasks, the first on which a key differs."""
+    first, second = dict(one.legs()), dict(other.legs())
+    told: set[str] = set()
+    for name in [name for name in first if name in second] or [""]:
+        contracts = [_contract(side, legs.get(name, {})) for side, legs in ((one, first), (other, second))]
+        if not all(contracts):
+            continue
         for key in dict.fromkeys([*_READOUT, "similarity", *contracts[0], *contracts[1]]):
-            values = [contract.get(key) for contract in contracts]
-            yield from _differ(one, other, f"readout ({key})", *values)
+            values = [contract.get(key, _USUAL.get(key)) for contract in contracts]
+            if values[0] != values[1] and key not in told:
+                told.add(key)
+                yield from _differ(one, other, f"readout ({key})", *values)
 
 
-def _contract(side: Side) -> Mapping[str, Any]:
-    """The contract as the run's settings and the task left it; empty for a system without an encoder."""
+def _contract(side: Side, leg: Content) -> Mapping[str, Any]:
+    """The contract as settings, tunings and a task left it; empty for a system without an encoder.
+
+    Args:
+        side: the system.
+        leg: a scored leg, which knows it in full; one of an earlier version's result knows less. Empty: none is shared.
+    """
     if "contract" not in side.system:
         return {}
-    return {**side.system["contract"], **(side.system.get("readout") or {})}
+    resolved = leg.get("resolved") or {}
+    said = resolved if "pooling" in resolved else {}
+    return {**side.system["contract"], **(side.system.get("readout") or {}), **said}
 
 
 def _protocols(one: Side, other: Side) -> Iterator[str]:

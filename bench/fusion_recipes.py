@@ -1,4 +1,4 @@
-"""The nodes of systems made of others: weigh → fuse, and rerank, with everything that enters their keys."""
+"""The nodes of systems made of two others: weigh → fuse, with everything that enters their keys."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.config import dump
-from bench.data.titled import titled
-from bench.dense_keys import LIBRARIES, versions
+from bench.dense_keys import settings_of
 from bench.errors import UsageError
 from bench.graph import Cost, Node, node
-from bench.stages import fuse, rerank, score, weigh
+from bench.stages import fuse, score, weigh
 from bench.stages.search import Rules
-from bench.systems import System, row_json
+from bench.systems import System
 from bench.types import Json, Leg, Task
 from bench.workspace import Workspace
 
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from bench.selection import Cell
 
 # Orders of magnitude on one core of a server of 2023, for a store that has no experience yet.
-_QUERIES_FUSED, _QUERIES_WEIGHED, _PAIRS_SCORED = 1e4, 1e2, 50.0
+_QUERIES_FUSED, _QUERIES_WEIGHED = 1e4, 1e2
 
 
 class FusionRecipes:
-    """Makes the nodes between the runs of systems and the run of one that is made of them.
+    """Makes the nodes between the runs of two systems and their fused run.
 
     Args:
         recipes: the common ones.
@@ -64,46 +63,8 @@ class FusionRecipes:
             return fuse.run(space, *places, given.how, share, rules, system.tag, given.scale)
 
         cost = Cost("fuse", reading.cost.units, _QUERIES_FUSED)
-        run = node("fuse", f"{system.label} {title}", identity, work, cost, inputs, _settings(system))
+        run = node("fuse", f"{system.label} {title}", identity, work, cost, inputs, settings_of(system))
         return (*_all(*each, (weight,) if weight else ()), run)
-
-    def reranked(self, system: System, nodes: Sequence[Node], task: Task, leg: Leg, title: str, k: int) -> Node:
-        """Return the node that re-ranks the run of the last of the nodes.
-
-        Raises:
-            UsageError: the folder of the cross-encoder is not there.
-        """
-        reading = self._recipes.read(leg, title, system.resolved.run.data.unknown_ids)
-        texts, model = self._recipes.texts(titled(leg.corpus)), Path(system.reranker).expanduser()
-        given, rules = system.resolved.run.rerank, Rules(k, task.tie, task.drop_identical)
-        if system.reranker.startswith(("/", ".", "~")) and not model.is_dir():
-            raise UsageError(
-                f"{model}: found no such folder, expected a cross-encoder: a folder of a sequence classifier, or a "
-                "Hugging Face id"
-            )
-        files = sorted(path for path in model.iterdir() if path.is_file()) if model.is_dir() else []
-        identity: dict[str, Json] = {
-            "code": rerank.VERSION,
-            **_rules(rules),
-            "model": {path.name: self._recipes.hash(path) for path in files} or system.reranker,
-            "depth": given.depth,
-            "tag": system.tag,
-            "libraries": versions(*LIBRARIES),
-        }
-        compute = next((part.compute for part in (system, *system.parts) if part.compute), None)
-        device, threads = (compute.device, compute.threads) if compute else ("cpu", None)
-
-        def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-            from bench.encoding.backbones import locate
-
-            places = folders["run"], folders["leg"], folders["texts"]
-            return rerank.run(
-                space, locate(system.reranker) or model, *places, rules, given.depth, system.tag, device, threads
-            )
-
-        cost = Cost("rerank", reading.cost.units * given.depth, _PAIRS_SCORED)
-        inputs = {"run": nodes[-1], "leg": reading, "texts": texts}
-        return node("rerank", f"{system.label} {title}", identity, work, cost, inputs, _settings(system))
 
     def _weight(self, system: System, task: Task, leg: Leg, k: int) -> Node:
         """Both parts on the dev questions → the best weight."""
@@ -136,17 +97,12 @@ class FusionRecipes:
             return weigh.run(space, *places, protocol, rules, scale=scale, texts=folders.get("texts"))
 
         cost = Cost("weigh", reading.cost.units, _QUERIES_WEIGHED)
-        return node("weigh", f"{system.label} {title}", identity, work, cost, inputs, _settings(system))
+        return node("weigh", f"{system.label} {title}", identity, work, cost, inputs, settings_of(system))
 
 
 def _rules(rules: Rules) -> dict[str, Json]:
     """What the task says about a run."""
     return {"k": rules.k, "tie": rules.tie, "drop_identical": rules.drop_identical}
-
-
-def _settings(system: System) -> dict[str, Json]:
-    """The resolved settings with their origins and sources, kept beside every artefact."""
-    return {"system": system.label, "settings": [row_json(row) for row in system.resolved.rows()]}
 
 
 def _all(*groups: Sequence[Node]) -> tuple[Node, ...]:

@@ -1,4 +1,4 @@
-"""The whole promise to the outside world: six hooks.
+"""The whole promise to the outside world: seven hooks.
 
 Implement them with `@bench.hookimpl` in a module that an entry point of the group `bench` names. None of them may
 import torch, read a disk or reach a network.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from bench.run_presets import RunPreset
     from bench.types import Measure, Method, Suite
 
 hookspec = pluggy.HookspecMarker("bench")
@@ -31,6 +32,11 @@ def bench_suites() -> Iterable[Suite]:  # type: ignore[empty-body]
 @hookspec
 def bench_measures() -> Iterable[Measure]:  # type: ignore[empty-body]
     """Return the measures that this plugin brings."""
+
+
+@hookspec
+def bench_runs() -> Iterable[RunPreset]:  # type: ignore[empty-body]
+    """Return the named runs (`bench run --preset NAME`) that this plugin brings."""
 
 
 @hookspec

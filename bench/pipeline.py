@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench import results
+from bench import reranking, results
 from bench.combined import combined, parts_of
 from bench.config import describe
 from bench.errors import StoreError, UsageError
@@ -15,6 +15,7 @@ from bench.executors import executor
 from bench.fsio import explain
 from bench.graph import CHECKS, Listener, Node, Step, closure, steps
 from bench.grids import as_the_grid_says, variants
+from bench.lint_recipes import Suspicion, suspicions
 from bench.plugins import Plugins
 from bench.pretraining import compute, pretraining, sample
 from bench.profiles import DEFAULT, Profile, choose_data, profile
@@ -23,8 +24,9 @@ from bench.recipes import LegNodes, Recipes
 from bench.request import Request
 from bench.selection import Cell, NotApplicable, Selection, select
 from bench.store import Store
-from bench.systems import System, about_backbones, systems
+from bench.systems import CONTRACT, System, about_backbones, systems
 from bench.types import Method
+from bench.wording import unknown
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Plan:
         refused: the cells that do not apply, each with its reason.
         steps: every stage in the order of work.
         warnings: sentences for people.
+        lints: systems that read texts without the prompts that their encoders want; `bench.lint_recipes.measure` says
+            what that changes.
     """
 
     request: Request
@@ -48,6 +52,7 @@ class Plan:
     refused: tuple[NotApplicable, ...]
     steps: tuple[Step, ...]
     warnings: tuple[str, ...] = ()
+    lints: tuple[Suspicion, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -95,7 +100,7 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
         ConfigError: a setting that is unknown, of the wrong type or out of range.
         PluginError: a plugin that is broken and needed.
     """
-    size = profile(request.profile or DEFAULT)
+    request, size = _asked(request, plugins)
     methods, preset = _methods(request, plugins)
     _applicable_options(request, methods)
     resolved = variants(request, methods, preset, size)
@@ -103,16 +108,30 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     data = choose_data(size, request.data)
     own = resolved[0].resolved  # the harness's own settings are the same for all methods
     _applicable_corpus(request, methods, own.run.post.kind)
+    _applicable_readout(own.run.encode.readout, methods)
     alone = _starts_once(
         ready for system in systems(resolved, request.label) for ready in _with_encoder(system, request, size, store)
     )
-    named = combined(request.methods, alone, request.rerank)
+    again = reranking.reranker(request, size, own.run, store)
+    named = combined(request.methods, alone, again)
     chosen = select(request, named, plugins, data, own.run, size)
     recipes = Recipes(store, plugins, describe(own.run, own.origins))
     legs = tuple(tuple(recipes.legs(cell)) for cell in chosen.cells)
     targets = [leg.score for cell in legs for leg in cell]
-    warnings = (*_warnings(chosen, legs), *_about_systems(named), *about_backbones(named))
-    return Plan(request, size, chosen.cells, legs, chosen.refused, tuple(steps(targets, store)), warnings)
+    warnings = (*_warnings(chosen, legs), *_about_systems(named), *about_backbones(named), *reranking.about(again, own))
+    lints = tuple(suspicions(recipes, chosen.cells))
+    warnings += tuple(one.sentence for one in lints)
+    return Plan(request, size, chosen.cells, legs, chosen.refused, tuple(steps(targets, store)), warnings, lints)
+
+
+def _asked(request: Request, plugins: Plugins) -> tuple[Request, Profile]:
+    """What is asked for, with what a run preset says where the user says nothing, and the size."""
+    given = plugins.run_preset(request.preset)
+    if given is None:
+        return replace(request, seeds=request.seeds or (0,)), profile(request.profile or DEFAULT)
+    request = given.applied(request)
+    size = profile(request.profile or DEFAULT)
+    return request, replace(size, values={**size.values, **given.values})
 
 
 def _starts_once(systems: Iterable[System]) -> list[System]:
@@ -123,7 +142,8 @@ def _starts_once(systems: Iterable[System]) -> list[System]:
         if not system.untrained:
             kept.append(system)
         elif system.hash not in found:
-            alike = sum(other.label.startswith(system.label) for other in found.values())
+            rows = [other for other in found.values() if other.protocol == system.protocol]
+            alike = sum(other.label.startswith(system.label) for other in rows)
             found[system.hash] = replace(system, label=f"{system.label}{alike + 1}") if alike else system
             kept.append(found[system.hash])
     return kept
@@ -150,7 +170,8 @@ def _about_systems(systems: Sequence[System]) -> list[str]:
 def _with_encoder(system: System, request: Request, size: Profile, store: Store) -> list[System]:
     """Give a dense system its machine and what it is pretrained from.
 
-    A trained one brings its start along; either brings its post-processed twin where a post-processing is asked for.
+    A trained one brings its start along; either brings its twin of another readout, and its post-processed twins, where
+    they are asked for.
     """
     if system.method.contract is None:
         return [system]
@@ -159,17 +180,25 @@ def _with_encoder(system: System, request: Request, size: Profile, store: Store)
     processed = run.post.kind != "none"
     if system.method.trainer is None:
         ready = replace(system, compute=machine)
-        model = str(getattr(system.resolved.method, "model", ""))
-        return [ready, *([ready.processed(sample(request, size, run, store, model))] if processed else [])]
-    given = pretraining(request, size, run, store)
-    trained = replace(system, compute=machine, pretraining=given)
-    return [trained, *([trained.processed(given)] if processed else []), trained.start()]
+        model, starts = str(getattr(system.resolved.method, "model", "")), []
+        given = sample(request, size, run, store, model) if processed else None
+    else:
+        given = pretraining(request, size, run, store)
+        ready = replace(system, compute=machine, pretraining=given)
+        starts = ready.start().readings()
+    rows = ready.readings()
+    return [*rows, *(row.processed(given) for row in rows if processed and given), *starts]
 
 
 def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | None]:
     """The methods asked for, and the preset's bare name (`bm25/lucene` names its method too)."""
     owner, slash, bare = (request.preset or "").partition("/")
     names = tuple(part for name in request.methods for part in parts_of(name)) or ((owner,) if slash else ())
+    if not names and request.preset:
+        raise UsageError(
+            f"{unknown('run preset', request.preset, sorted(plugins.runs))} For one of a method type --method too, "
+            f"or --preset METHOD/{request.preset}."
+        )
     if not names:
         raise UsageError(f"no method was named; type --method NAME, there are: {', '.join(sorted(plugins.methods))}")
     methods = list({found.name: found for found in map(plugins.method, names)}.values())
@@ -183,7 +212,8 @@ def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | No
 def _applicable_options(request: Request, methods: Sequence[Method]) -> None:
     """Refuse options that nothing in the run listens to."""
     names = ", ".join(method.name for method in methods)
-    if request.backbone is not None and not any(method.trains for method in methods):
+    trains = request.rerank == reranking.TRAINED or any(method.trains for method in methods)
+    if request.backbone is not None and not trains:
         raise UsageError(f"found --backbone {request.backbone}, but {names} trains no encoder; leave --backbone out")
     device, _, number = request.device.partition(":")
     if device not in {"auto", "cpu", "cuda", "mps"} or (number and not (device == "cuda" and number.isdigit())):
@@ -195,8 +225,16 @@ def _applicable_corpus(request: Request, methods: Sequence[Method], post: str) -
     names = ", ".join(method.name for method in methods)
     if post != "none" and not any(method.contract for method in methods):
         raise UsageError(f"found post.kind={post}, but {names} makes no vectors; leave it out")
-    if request.corpus is not None and post == "none" and not any(method.trains for method in methods):
+    trains = request.rerank == reranking.TRAINED or any(method.trains for method in methods)
+    if request.corpus is not None and post == "none" and not trains:
         raise UsageError(f"found --corpus {request.corpus}, but {names} trains no encoder; leave --corpus out")
+
+
+def _applicable_readout(readout: str, methods: Sequence[Method]) -> None:
+    """Refuse a readout that nothing in the run listens to."""
+    if readout != CONTRACT and not any(method.contract for method in methods):
+        names = ", ".join(method.name for method in methods)
+        raise UsageError(f"found encode.readout={readout}, but {names} makes no vectors; leave it out")
 
 
 def _warnings(chosen: Selection, legs: Sequence[Sequence[LegNodes]]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ import pluggy
 
 from bench.errors import PluginError, UsageError
 from bench.promises import KINDS, collect, mind_hooks, new_manager, reason_of
+from bench.run_presets import RunPreset
 from bench.types import Measure, Method, Suite
 from bench.wording import canonical, unknown
 
@@ -45,7 +46,7 @@ class Owned(Generic[T]):
     """Something that a plugin brings, and which plugin.
 
     Args:
-        value: the method, suite or measure.
+        value: the method, suite, measure or run preset.
         plugin: name of the entry point.
         distribution: what to uninstall to be rid of it; `given directly` for an object handed to `load`.
         module: where the plugin lives, e.g. `methods.bm25`.
@@ -84,7 +85,7 @@ class Duplicate:
     """A name that several plugins bring; none of them has it.
 
     Args:
-        kind: `method`, `suite` or `measure`.
+        kind: `method`, `suite`, `measure` or `run`.
         name: the name.
         owners: distribution and module of each.
     """
@@ -110,6 +111,7 @@ class Plugins:
         methods: by name; names with several owners are left out (see `duplicates`), and so below.
         suites: by name.
         measures: by name, without the cut.
+        runs: run presets by name.
         loaded: plugin name → its owner, for every sound plugin.
         broken: plugins that were set aside.
         duplicates: names with several owners.
@@ -120,6 +122,7 @@ class Plugins:
     methods: Mapping[str, Owned[Method]]
     suites: Mapping[str, Owned[Suite]]
     measures: Mapping[str, Owned[Measure]]
+    runs: Mapping[str, Owned[RunPreset]]
     loaded: Mapping[str, str]
     broken: tuple[Broken, ...]
     duplicates: tuple[Duplicate, ...]
@@ -148,6 +151,11 @@ class Plugins:
     def suite(self, name: str) -> Suite:
         """Return a suite; raises as `method` does."""
         return self._find("suite", name, self.suites)
+
+    def run_preset(self, name: str | None) -> RunPreset | None:
+        """Return the run preset of a name; None where nobody brings one, as the name may be a method's preset."""
+        owned = self.runs.get(canonical(name or ""))
+        return owned.value if owned else None
 
     def notify(self, hook: str, **arguments: Any) -> None:
         """Call a tracker's hook in every plugin that has it; one that raises is told on the log and left behind.
@@ -351,6 +359,7 @@ def _gather(sound: Iterable[_Sound], broken: Iterable[Broken], names: tuple[str,
         methods=single["method"],
         suites=single["suite"],
         measures=single["measure"],
+        runs=single["run"],
         loaded=MappingProxyType(loaded),
         broken=tuple(broken),
         duplicates=duplicates,

@@ -10,6 +10,10 @@ from typing import Any
 from bench.errors import UsageError
 from bench.wording import canonical, unknown
 
+_REAL = {"epochs": 2.0, "queries": 4, "negatives": 7, "learning_rate": 1e-5, "together": 1}
+_RERANKER = MappingProxyType({f"rerank.train.{key}": value for key, value in _REAL.items()})
+"""Training a cross-encoder from weights that were trained before. Source: Gao et al. 2021 (see `CrossConfig`)."""
+
 DATA = ("mini", "official")
 """The values of `--data`."""
 
@@ -64,6 +68,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 hours="hours on one GPU",
                 summary="Official test data and a real backbone, trained for as long as one GPU allows.",
                 preset="paper",
+                values=_RERANKER,
             ),
             Profile(
                 name="paper",
@@ -74,6 +79,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 hours="days on 8 to 16 GPUs, as the papers report",
                 summary="The authors' own numbers: batch sizes, steps and data of the papers.",
                 preset="paper",
+                values=_RERANKER,
             ),
         )
     }

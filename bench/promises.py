@@ -14,6 +14,7 @@ from bench import hookspecs
 from bench.config import check_config, check_preset
 from bench.errors import PluginError
 from bench.grids import grid_faults, space_faults
+from bench.run_presets import RunPreset
 from bench.types import SETTINGS, Measure, Method, Suite
 from bench.wording import did_you_mean
 
@@ -77,6 +78,16 @@ def measure_faults(measure: Measure) -> list[str]:
     return [*_name_faults(measure.name, _MEASURE, "letters"), *_callable_faults(measure, "value")]
 
 
+def run_faults(preset: RunPreset) -> list[str]:
+    """Return what is wrong with a run preset; whether its methods and suites are there shows when it is run."""
+    lacking = [name for name in ("methods", "suites", "seeds") if not getattr(preset, name)]
+    return [
+        *_name_faults(preset.name, _NAME, "lower-case letters, digits and hyphens"),
+        *_setting_faults(preset.settings),
+        *(f"names no {name}, expected at least one" for name in lacking),
+    ]
+
+
 class Kind(NamedTuple):
     """A kind of thing that plugins bring.
 
@@ -96,6 +107,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "method": Kind("bench_methods", Method, method_faults),
         "suite": Kind("bench_suites", Suite, suite_faults),
         "measure": Kind("bench_measures", Measure, measure_faults),
+        "run": Kind("bench_runs", RunPreset, run_faults),
     }
 )
 

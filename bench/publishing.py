@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from bench import results
 from bench.audit import badges
-from bench.config import dump
+from bench.config import describe, dump
+from bench.curves import curves
 from bench.errors import StoreError
 from bench.fsio import digest
 from bench.profiles import Profile
 from bench.recipes import LegNodes
 from bench.selection import Cell
 from bench.stages import score, search
-from bench.store import Store
+from bench.store import Artefact, Store
 from bench.substitutes import mark
+from bench.systems import System, row_json
+from bench.training import LOG
+from bench.tunings import Tuning
 
 
 def publish(root: Path, cell: Cell, legs: Sequence[LegNodes], store: Store, size: Profile) -> results.Published:
@@ -47,7 +52,7 @@ def tuned_hash(cell: Cell) -> str:
     So results of other recipes, settings or numbers of pairs lie apart and are told apart. Which pairs a task has of
     its own is no part of it, so that tasks merge into one result.
     """
-    every = [tuning for one in cell.tunings.values() for tuning in one]
+    every = [tuning for known in (cell.tunings, cell.taught) for one in known.values() for tuning in one]
     if not every:
         return cell.system.hash
     given = cell.system.resolved.run.tune
@@ -63,9 +68,11 @@ def _entry(cell: Cell, leg: LegNodes, store: Store) -> results.Entry:
         raise StoreError(
             f"the scores of {leg.score.recipe.title} vanished from {store.root}; type the same command again"
         )
-    tunings = cell.tuned(leg.task)
-    audits = badges(store, cell.system, tunings, made["read"])
+    tunings, lessons = cell.tuned(leg.task), cell.lessons(leg.task)
+    learnt = (*tunings, *(one for one in lessons if one.pairs.name not in {other.pairs.name for other in tunings}))
+    audits = badges(store, cell.system, learnt, made["read"])
     known = {stage: store.open(item.recipe) for stage, item in made.items()}
+    machine = cell.system.compute
     content = {
         "measures": scored.facts["measures"],
         "official": scored.facts["official"],
@@ -74,14 +81,53 @@ def _entry(cell: Cell, leg: LegNodes, store: Store) -> results.Entry:
         "release": leg.task.release,
         "resolved": leg.resolved,
         "libraries": leg.libraries,
+        "harness": version("retrieval-bench"),
+        **({"compute": machine.identity()} if machine else {}),
+        "settings": _settings(cell.system, bool(tunings)),
         "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},
         "seconds": {stage: artefact.seconds for stage, artefact in known.items() if artefact},
-        "tunings": [tuning.about() for tuning in tunings],
+        "tunings": [*(tuning.about() for tuning in tunings), *_lessons(cell, lessons)],
         "audits": [{name: value for name, value in one.items() if name != "key"} for one in audits],
         "keys": {stage: item.key for stage, item in made.items()}
         | {f"audit-{at}": str(one["key"]) for at, one in enumerate(audits) if "key" in one},
     }
-    return results.Entry(leg.task.id, leg.leg.name, content, scored.folder / score.CUT, scored.folder / score.VALUES)
+    drawn = {made[stage].key: one for stage, artefact in known.items() if (one := _drawn(stage, artefact))}
+    run, values = scored.folder / score.CUT, scored.folder / score.VALUES
+    return results.Entry(leg.task.id, leg.leg.name, content, run, values, drawn)
+
+
+def _drawn(stage: str, artefact: Artefact | None) -> dict[str, Any]:
+    """The curves of a training, with the stage's verb; empty for what is no training or has no log any more."""
+    log = artefact.folder / LOG if artefact else None
+    found = curves(log) if log and log.is_file() else {}
+    return {"stage": stage, **found} if found.get("lines") else {}
+
+
+def _settings(system: System, tuned: bool) -> list[dict[str, Any]]:
+    """The harness's own settings that are not as by default and that the system listens to, and those of its parts.
+
+    Where a file of training pairs lay on the user's machine is left out; its name stays.
+    """
+    sections = {"search", "data"}
+    sections |= {"prepare", "encode", "compute"} if system.dense else set()
+    sections |= {"tune"} if tuned else set()
+    sections |= {"fuse"} if system.parts else set()
+    own = describe(system.resolved.run, system.resolved.origins)
+    rows = [row_json(row) for row in own if row.key.partition(".")[0] in sections and row.key != _SPEED]
+    rows += [row for part in system.parts for row in part.about()["settings"]]
+    kept = [{name: row[name] for name in ("key", "value", "origin")} for row in rows if row["value"] != row["default"]]
+    return [{**row, "value": Path(row["value"]).name} if row["key"] == "tune.data" else row for row in kept]
+
+
+_SPEED = "encode.batch_tokens"  # changes no result
+
+
+def _lessons(cell: Cell, lessons: Sequence[Tuning]) -> list[dict[str, Any]]:
+    """What a re-ranker of our own was trained on, and how."""
+    given = cell.system.reranker
+    config = given.lesson(cell.system.resolved.run) if given else {}
+    about = [{key: value for key, value in lesson.about().items() if key != "held_out"} for lesson in lessons]
+    return [{**one, "config": config, "of": "re-ranker"} for one in about]
 
 
 def heading_row(cell: Cell, size: Profile) -> dict[str, Any]:

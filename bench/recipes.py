@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bench.config import Row
+from bench.dense_keys import chain, read_by
 from bench.dense_recipes import DenseRecipes
 from bench.fusion_recipes import FusionRecipes
 from bench.graph import Cost, Node, node
 from bench.plugins import Plugins
+from bench.rerank_recipes import RerankRecipes
 from bench.scoring.measures import parse
 from bench.selection import Cell
 from bench.stages import index, read, score, search, texts, validate
@@ -67,8 +69,9 @@ class LegNodes:
     def resolved(self) -> Json:
         """What the language or the task decided: an analyzer, or how texts became vectors."""
         made = self.by_stage
-        part = made["index"].recipe.identity if "index" in made else made["encode"].recipe.identity
-        return part.get("resolved", part.get("contract"))
+        if "index" in made:
+            return made["index"].recipe.identity["resolved"]
+        return read_by(next(item for item in self.nodes if "passages" in item.inputs and item.recipe.stage == "search"))
 
     @property
     def search(self) -> Node:
@@ -177,16 +180,22 @@ class Recipes:
             title: of the leg.
             k: documents per query.
         """
-        if system.parts:
+        if system.reranker:
+            nodes = self._reranked(cell, system, task, leg, title, k)
+        elif system.parts:
             nodes = FusionRecipes(self, cell).fused(system, task, leg, title, k)
         elif system.method.retriever is None:
             nodes = DenseRecipes(self).search(system, cell.seed, task, leg, title, k, cell.tuned(task))
         else:
             nodes = self._sparse(system, system.method.retriever, task, leg, title, k)
-        if not system.reranker:
-            return nodes
-        again = FusionRecipes(self, cell).reranked(system, nodes, task, leg, title, k)
-        return (*nodes, again.inputs["texts"], again)
+        return nodes
+
+    def _reranked(self, cell: Cell, system: System, task: Task, leg: Leg, title: str, k: int) -> tuple[Node, ...]:
+        """The nodes of the run as it is without the re-ranker, which other rows share, then those of re-ranking."""
+        nodes = self.before(cell, replace(system, reranker=None), task, leg, title, k)
+        again = RerankRecipes(self, cell).reranked(system, nodes[-1], task, leg, title, k)
+        model = chain(again.inputs["model"]) if "model" in again.inputs else ()
+        return (*{one.key: one for one in (*nodes, *model, again.inputs["texts"], again)}.values(),)
 
     def protocol(self, task: Task) -> score.Protocol:
         """How a task is scored."""

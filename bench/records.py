@@ -187,6 +187,39 @@ class Leg:
 
 
 @dataclass(frozen=True)
+class Readout:
+    """How a protocol turns texts into vectors, as far as it says; whatever is None is left to the encoder's contract.
+
+    It makes a row of its own beside that of the encoder's contract (`--readout protocol`), whose words the fields are
+    (`bench.dense.Contract`).
+
+    Args:
+        source: paper, code or section that says so.
+        pooling: what stands for a text.
+        layer: hidden layer that is read of every encoder, −1 the last.
+        layers: in its place, hidden layer that is read by the number of an encoder's layers, e.g. `{12: 8, 24: 14}`.
+            One of another depth is read at the same share of it (`bench.readouts.layer_of`). Empty: see `layer`.
+        normalise: vectors are scaled to unit length.
+        similarity: `cos` or `dot`, where `Task.similarity` leaves it open.
+        lengths: tokens kept of a query and of a passage, where `Task.lengths` leaves them open.
+        title: what joins title and text of a passage.
+        lowercase: texts are lower-cased; none where the task's texts are so already.
+        question_mark: queries keep a question mark at their end.
+    """
+
+    source: str
+    pooling: Literal["cls", "mean", "pooler"] | None = None
+    layer: int | None = None
+    layers: Mapping[int, int] = field(default_factory=dict)
+    normalise: bool | None = None
+    similarity: Literal["cos", "dot"] | None = None
+    lengths: tuple[int, int] | None = None
+    title: str | None = None
+    lowercase: bool | None = None
+    question_mark: bool | None = None
+
+
+@dataclass(frozen=True)
 class Task:
     """Queries against a corpus with judgements, and the rules under which they are scored.
 
@@ -203,6 +236,8 @@ class Task:
         similarity: what the protocol fixes, `cos` or `dot`; None leaves it to the encoder's contract.
         lengths: tokens kept of a query and of a passage, special ones included, where the protocol fixes them; None
             leaves them to the encoder's contract.
+        readout: how the protocol turns texts into vectors, beyond what every row of this task must do; None where it
+            leaves that to the encoder.
         release: version of the data, recorded with every result and never mixed, e.g. `v1.1`; empty where there is one
             only.
     """
@@ -218,3 +253,4 @@ class Task:
     similarity: Literal["cos", "dot"] | None = None
     lengths: tuple[int, int] | None = None
     release: str = ""
+    readout: Readout | None = None

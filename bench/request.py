@@ -11,17 +11,17 @@ class Request:
     """What a user asked for; names are not checked yet.
 
     Args:
-        methods: names; empty only where `preset` names its method.
-        suites: names.
+        methods: names; empty only where `preset` names its methods.
+        suites: names; empty only where `preset` names some.
         tasks: names with or without the suite's prefix, or folders; empty for whole suites.
         settings: names; empty for `unsupervised`.
-        seeds: at least one.
+        seeds: empty for those of a run preset, else 0.
         data: `official`, `mini` or None for the profile's.
         profile: name or None for `mini`.
-        preset: name, or `METHOD/NAME`.
+        preset: of a run, or of a method: its name, or `METHOD/NAME`.
         backbone: for dense methods.
         corpus: for dense methods.
-        rerank: a cross-encoder.
+        rerank: a cross-encoder: a folder, an id, or `trained` for one that is trained on the setting's pairs.
         data_dir: the folder of official layouts.
         store: folder of stage outputs.
         results: folder of results.
@@ -37,7 +37,7 @@ class Request:
     suites: tuple[str, ...]
     tasks: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[int, ...] = ()
     data: str | None = None
     profile: str | None = None
     preset: str | None = None
@@ -53,3 +53,8 @@ class Request:
     executor: str = "local"
     device: str = "auto"
     offline: bool = False
+
+    @property
+    def seed(self) -> int:
+        """The first seed."""
+        return (self.seeds or (0,))[0]

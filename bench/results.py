@@ -6,12 +6,14 @@ Layout under the results folder::
     DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/runs/TASK[/LEG].trec.gz   cut at the deepest measure
     DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/per-query/TASK[/LEG].json.gz
     DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/cards.json                the method's and the suite's cards
+    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/curves.json               of its trainings (`bench.curves`), if it had any
 
 The same store content always gives the same bytes, so results can be kept in git and compared.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +31,7 @@ from bench.types import Macro
 from bench.wording import bare
 
 SCHEMA = "retrieval-bench/result/1"
-RESULT, CARDS = "result.json", "cards.json"
+RESULT, CARDS, CURVES = "result.json", "cards.json", "curves.json"
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Entry:
         content: measures, official values, number of queries, protocol, keys of the stages, costs.
         run: the run cut at the deepest measure (gzip).
         values: per-query values (gzip).
+        curves: of the trainings that it rests on, by their stage's key, which `content` names.
     """
 
     task: str
@@ -79,6 +82,7 @@ class Entry:
     content: Mapping[str, Any]
     run: Path
     values: Path
+    curves: Mapping[str, Any] = field(default_factory=dict)
 
     def place(self, kind: str, ending: str) -> str:
         """Path of one of its files in the bundle, with forward slashes."""
@@ -146,10 +150,9 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
             (entry.values, entry.place("per-query", "json.gz")),
         ):
             files[name] = _put(source, folder / name)
-    cards = canonical(dict(heading.cards)) + b"\n"
-    if not (folder / CARDS).is_file() or (folder / CARDS).read_bytes() != cards:
-        write_bytes(folder / CARDS, cards)
-    files[CARDS] = sha256_file(folder / CARDS)
+    drawn = _curves(folder / CURVES, files.pop(CURVES, None), tasks, entries)
+    for name, told in ((CARDS, dict(heading.cards)), *([(CURVES, drawn)] if drawn else [])):
+        files[name] = _write(canonical(told) + b"\n", folder / name)
     content = {
         "schema": SCHEMA,
         "system": heading.system,
@@ -165,6 +168,23 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
     if content != old:
         write_sealed(path, content)
     return Published(path, content, tuple(notices))
+
+
+def _curves(path: Path, known: str | None, tasks: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
+    """The curves of every training that a task rests on: those of now, and those that the bundle holds already."""
+    there = known is not None and path.is_file() and sha256_file(path) == known
+    held: dict[str, Any] = json.loads(path.read_bytes()) if there else {}
+    for entry in entries:
+        held.update(entry.curves)
+    used = {key for legs in tasks.values() for leg in legs.values() for key in leg["keys"].values()}
+    return {key: curve for key, curve in held.items() if key in used}
+
+
+def _write(data: bytes, target: Path) -> str:
+    """Write a file of the bundle unless the same bytes stand there; return their sha256."""
+    if not target.is_file() or target.read_bytes() != data:
+        write_bytes(target, data)
+    return sha256_file(target)
 
 
 def _put(source: Path, target: Path) -> str:

@@ -146,9 +146,52 @@ class BudgetConfig(Config):
         return self
 
 
+NO_TITLES = "none"
+"""The value of `encode.title` that leaves titles out; nothing leaves it to the contract."""
+
+
 class EncodeConfig(Config):
     """How an encoder reads texts, over what its contract says."""
 
+    readout: Literal["contract", "protocol", "both"] = setting(
+        "contract",
+        source="ours: an encoder knows best how it was trained; a protocol's readout is a row of its own",
+        help="whose readout makes the rows: the encoder's contract, the suite's protocol (LABEL+protocol), or both",
+        idle=True,  # it chooses rows; which readout a row has is the system's
+    )
+    pooling: Literal["cls", "mean", "pooler"] | None = setting(
+        None, source="ours: the encoder's contract", help="what stands for a text; nothing: as the contract has it"
+    )
+    layer: int | None = setting(
+        None,
+        ge=-1,
+        source="ours: the encoder's contract",
+        help="hidden layer that is read, −1 the last, 0 the embeddings; nothing: the contract's",
+    )
+    normalise: bool | None = setting(
+        None, source="ours: the encoder's contract", help="scale vectors to length 1; nothing: as the contract has it"
+    )
+    similarity: Literal["dot", "cos"] | None = setting(
+        None,
+        source="ours: the encoder's contract",
+        help="how vectors are compared where the task leaves it open; nothing: as the contract has it",
+    )
+    title: str | None = setting(
+        None,
+        source="ours: the encoder's contract",
+        help="what joins title and text of a passage, {sep} for the tokens between the texts of a pair; none: titles "
+        "are left out; nothing: as the contract has it",
+    )
+    lowercase: bool | None = setting(
+        None,
+        source="ours: the encoder's contract; MKQA's protocol lower-cases, and its texts are so already",
+        help="texts and titles are lower-cased first, prompts are not; nothing: as the contract has it",
+    )
+    question_mark: bool | None = setting(
+        None,
+        source="ours: the encoder's contract, whose question marks a fine-tuning may drop",
+        help="queries keep a question mark at their end; nothing: as the contract has it",
+    )
     query_prompt: str | None = setting(
         None, source="ours: the encoder's contract", help="text put before every query; nothing: the contract's"
     )
@@ -288,17 +331,6 @@ class FuseConfig(Config):
         if self.how == "rrf" and self.weight is not None:
             raise ValueError(f"how is rrf and weight {self.weight}; reciprocal ranks have no weight")
         return self
-
-
-class RerankConfig(Config):
-    """How runs are re-ranked (`--rerank MODEL`)."""
-
-    depth: int = setting(
-        100,
-        ge=1,
-        source="Contriever (TMLR'22): a cross-encoder re-ranks the top 100",
-        help="documents of each query that the cross-encoder scores",
-    )
 
 
 class ComputeConfig(Config):

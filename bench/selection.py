@@ -9,12 +9,14 @@ from pathlib import Path
 from bench.errors import UsageError
 from bench.plugins import Plugins
 from bench.profiles import Profile
+from bench.readouts import says
 from bench.request import Request
+from bench.reranking import TRAINED
 from bench.settings import RunConfig
 from bench.substitutes import mark
 from bench.systems import System
-from bench.tunings import Tuning, tunings
-from bench.types import SETTINGS, DataRequest, Suite, Task
+from bench.tunings import Tuning, replaced, tunings
+from bench.types import SETTINGS, DataRequest, FineTuning, Suite, Task
 from bench.wording import bare, canonical, did_you_mean
 
 DEV = "@dev"
@@ -35,6 +37,7 @@ class Cell:
         tunings: of its encoder before the test on a task, first to last, by the task's id; none where the setting or
             the system has none.
         dev: tasks on dev questions by the id of the task that they belong to, where the system chooses by them.
+        taught: what its re-ranker is trained on, first to last, by the task's id; none where it is not trained here.
     """
 
     system: System
@@ -45,10 +48,19 @@ class Cell:
     tasks: tuple[Task, ...]
     tunings: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
     dev: Mapping[str, Task] = field(default_factory=dict)
+    taught: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
 
     def tuned(self, task: Task) -> tuple[Tuning, ...]:
         """The tunings before a task, or before its dev questions."""
-        return self.tunings.get(next((own for own, dev in self.dev.items() if dev.id == task.id), task.id), ())
+        return self.tunings.get(self._own(task), ())
+
+    def lessons(self, task: Task) -> tuple[Tuning, ...]:
+        """What the re-ranker is trained on before a task, or before its dev questions."""
+        return self.taught.get(self._own(task), ())
+
+    def _own(self, task: Task) -> str:
+        """The id of a task, of dev questions that of the task that they belong to."""
+        return next((own for own, dev in self.dev.items() if dev.id == task.id), task.id)
 
 
 @dataclass(frozen=True)
@@ -112,29 +124,35 @@ def select(
     for suite in suites:
         for setting in settings:
             for system in systems:
-                reason = _reason(system, suite, setting)
+                reason = _reason(system, suite, setting) or _untaught(system, suite, setting)
                 if reason:
                     refused.append(NotApplicable(system.label, suite.name, setting, reason))
                     continue
-                own, asked = tasks[suite.name], DataRequest(data, request.data_dir, request.offline, world)
+                own, free = _read_by_rule(system, tasks[suite.name])
+                refused += [NotApplicable(system.label, suite.name, setting, sentence) for sentence in free]
+                asked = DataRequest(data, request.data_dir, request.offline, world)
                 dev = _dev(system, suite, own, data, request, world)
                 missing: dict[str, None] = {}
-                for seed in request.seeds[:1] if system.method.deterministic else request.seeds:
-                    chosen = 0 if system.method.deterministic else seed
+                for seed in request.seeds[:1] if system.deterministic else request.seeds:
+                    chosen = 0 if system.deterministic else seed
                     for kind in dict.fromkeys(task.data for task in own):
                         alike = tuple(task for task in own if task.data == kind)
                         tuned: Mapping[str, tuple[Tuning, ...]] = {task.id: () for task in alike}
                         if system.dense:
                             tuned = tunings(suite, setting, alike, asked, system.resolved, size, chosen)
-                        kept = tuple(task for task in alike if task.id in tuned)
-                        missing |= dict.fromkeys(task.id for task in alike if task.id not in tuned)
+                        taught = _taught(system, suite, setting, alike, asked, size, chosen)
+                        kept = tuple(task for task in alike if task.id in tuned and task.id in taught)
+                        missing |= dict.fromkeys(task.id for task in alike if task not in kept)
                         if kept:
-                            cells.append(Cell(system, suite, setting, kind, chosen, kept, tuned, dev))
+                            cells.append(Cell(system, suite, setting, kind, chosen, kept, tuned, dev, taught))
                 if missing:
                     refused.append(NotApplicable(system.label, suite.name, setting, _pairless([*missing], setting)))
+    warnings += not_the_protocols(cells)
+    warnings += replaced(one for cell in cells for known in cell.tunings.values() for one in known)
     warnings += [f"{suite.name}: {mark(suite.stands_for)}" for suite in suites if suite.stands_for]
-    if len(request.seeds) > 1 and any(system.method.deterministic for system in systems):
-        names = ", ".join(system.label for system in systems if system.method.deterministic)
+    _mind_untaught(systems, cells, refused)
+    if len(request.seeds) > 1 and any(system.deterministic for system in systems):
+        names = ", ".join(system.label for system in systems if system.deterministic)
         warnings.append(f"{names}: deterministic, so one seed stands against all {len(request.seeds)}")
     return Selection(tuple(cells), tuple(refused), tuple(warnings))
 
@@ -186,10 +204,64 @@ def _reason(system: System, suite: Suite, setting: str) -> str:
     """Why a cell does not apply; empty where it does."""
     if setting not in suite.settings:
         return f"suite {suite.name} has no recipe for setting {setting} (it has: {', '.join(suite.settings)})"
-    if setting not in system.method.settings:
+    if setting not in system.settings:
         method = system.method
         return f"method {method.name} has nothing to tune in setting {setting} (it has: {', '.join(method.settings)})"
     return ""
+
+
+def _read_by_rule(system: System, tasks: Sequence[Task]) -> tuple[list[Task], list[str]]:
+    """The tasks that a system is tested on, and a sentence on those whose protocol does not say how texts are read."""
+    free = [task.id for task in tasks if system.by_protocol and task.readout is None]
+    sentence = f"the protocol of {', '.join(free)} leaves it to the encoder how texts are read (--readout contract)"
+    return [task for task in tasks if task.id not in free], [sentence] if free else []
+
+
+def not_the_protocols(cells: Sequence[Cell]) -> list[str]:
+    """Tell of rows that are called after the protocol and that settings read otherwise all the same."""
+    told: dict[str, None] = {}
+    for cell in cells:
+        if cell.system.protocol:
+            ruled = {name for task in cell.tasks if task.readout for name in says(task.readout)}
+            typed = [f"encode.{name}" for name in cell.system.readout if name in ruled]
+            if typed:
+                told[f"{cell.system.label}: {', '.join(typed)} stands over what the protocol says"] = None
+    return [*told]
+
+
+def _untaught(system: System, suite: Suite, setting: str) -> str:
+    """Why a re-ranker cannot be trained; empty where it can, or need not."""
+    given = system.reranker
+    if given is None or not given.trained or suite.recipes.get(setting) or system.resolved.run.tune.data:
+        return ""
+    return (
+        f"setting {setting} of {suite.name} has no training pairs for --rerank {TRAINED}; type --setting "
+        f"{next((one for one in suite.recipes if suite.recipes[one]), SETTINGS[1])}, or name pairs of your own: --set "
+        "tune.data=FILE"
+    )
+
+
+def _taught(
+    system: System, suite: Suite, setting: str, tasks: Sequence[Task], asked: DataRequest, size: Profile, seed: int
+) -> Mapping[str, tuple[Tuning, ...]]:
+    """What a re-ranker is trained on by task: the setting's recipe, as for encoders, or pairs of the user's.
+
+    Nothing for each task where no re-ranker is trained.
+    """
+    given, data = system.reranker, system.resolved.run.tune.data
+    if given is None or not given.trained:
+        return {task.id: () for task in tasks}
+    if not suite.recipes.get(setting) and data:
+        own = FineTuning(data, None, {}, "pairs of the user's")
+        suite = replace(suite, recipes={setting: {"own": (own,)}})
+    return tunings(suite, setting, tasks, asked, system.resolved, size, seed)
+
+
+def _mind_untaught(systems: Sequence[System], cells: Sequence[Cell], refused: Sequence[NotApplicable]) -> None:
+    """Refuse a run none of whose re-rankers can be trained. Raises `UsageError`."""
+    labels = {system.label for system in systems if system.reranker and system.reranker.trained}
+    if labels and not any(one for cell in cells for one in cell.taught.values()):
+        raise UsageError("; ".join(dict.fromkeys(one.reason for one in refused if one.system in labels)))
 
 
 def _pairless(tasks: Sequence[str], setting: str) -> str:

@@ -12,11 +12,11 @@ from bench.sections import (
     MiniConfig,
     PostConfig,
     PrepareConfig,
-    RerankConfig,
     SearchConfig,
     TuningConfig,
     setting,
 )
+from bench.training.cross_config import RerankConfig
 from bench.tune import TuneConfig
 
 
@@ -31,15 +31,15 @@ class TuneSection(TuneConfig):
     data: str | None = setting(
         None,
         source="ours: a recipe names its pairs",
-        help="pairs of your own in place of the recipe's: .tsv, .jsonl or .json, a folder of them, or FOLDER:SPLIT in "
-        "BEIR's layout",
+        help="pairs of your own in place of the recipe's, of its last fine-tuning where it has several: .tsv, .jsonl "
+        "or .json, a folder of them, or FOLDER:SPLIT in BEIR's layout",
     )
     shots: int | None = setting(
         None,
         ge=1,
         source="ours: a recipe takes all pairs that it names",
         help="so many pairs of the recipe's last fine-tuning, drawn by lot with the seed; those of a smaller number "
-        "are among those of a larger one; nothing: all of them",
+        "are among those of a larger one, and weights are chosen by a share of them alone; nothing: all of them",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +22,7 @@ from bench.profiles import DEFAULT
 from bench.request import Request
 from bench.results import headline
 from bench.substitutes import mark
-from bench.types import SETTINGS
+from bench.types import SETTINGS, Suite
 
 ALL = "all"
 """All pairs that there are, in place of a number."""
@@ -31,6 +32,7 @@ SETTING = "few-shot"
 """The setting where nobody says another one."""
 
 _KEY = "tune.shots"
+_FEW = 3  # tasks that a title has room for
 _MADE_UP = "data of the embedded world: comparable with no published numbers"
 _SMALL = f"profile {DEFAULT}: what it trains is comparable with no published numbers"
 
@@ -65,7 +67,7 @@ class Curve:
         setting: whose pairs.
         data: `official`, `mini` and its like, or `local`.
         profile: the size.
-        where: a task, an average, or the mean of some tasks.
+        where: a task, an average, or the mean of some tasks, which it names or counts.
         measure: the suite's headline measure.
         note: what a reader must know; empty where the numbers may stand beside published ones.
         values: by number, system and seed.
@@ -84,6 +86,12 @@ class Curve:
     def systems(self) -> list[str]:
         """Labels, in the order of the run."""
         return list(dict.fromkeys(one.system for one in self.values))
+
+    @property
+    def stem(self) -> str:
+        """A file's name that no other suite, setting or choice of tasks has: `beir-scifact-few-shot`."""
+        parts = (self.suite,) if self.suite not in self.where else ()
+        return re.sub(r"[^A-Za-z0-9._]+", "-", "-".join((*parts, self.where, self.setting)))
 
     @property
     def seeds(self) -> int:
@@ -184,7 +192,10 @@ def curve(outcomes: Mapping[str, Outcome]) -> Curve:
     """Lay out finished runs.
 
     Args:
-        outcomes: by number of pairs; at least one value in them.
+        outcomes: by number of pairs.
+
+    Raises:
+        UsageError: every training failed.
     """
     values, where = [], ""
     for shots, outcome in outcomes.items():
@@ -192,10 +203,14 @@ def curve(outcomes: Mapping[str, Outcome]) -> Curve:
         cells = [cell for cell in outcome.plan.cells if id(cell) not in failed]
         for cell, done in zip(cells, outcome.published, strict=True):
             tasks = {task.id: done.content["tasks"][task.id] for task in cell.tasks}
-            where, value = headline(tasks, cell.suite.macros, cell.suite.primary)
+            name, value = headline(tasks, cell.suite.macros, cell.suite.primary)
+            where = _named(name, tasks, cell.suite)
             queries = sum(leg["queries"] for legs in tasks.values() for leg in legs.values())
             values.append(Value(cell.system.label, shots, _learnt(tasks), cell.seed, value, queries))
-    some: Outcome = next(one for number, one in outcomes.items() if number != NONE)
+    if not values:
+        reasons = dict.fromkeys(failure.reason for outcome in outcomes.values() for failure in outcome.failed)
+        raise UsageError(f"found no value to draw, for every training failed: {'; '.join(reasons)}")
+    some: Outcome = next(one for number, one in outcomes.items() if number != NONE and one.plan.cells)
     first = some.plan.cells[0]
     note = _SMALL if some.plan.profile.name == DEFAULT else ""
     note = mark(first.suite.stands_for) or (_MADE_UP if first.data.startswith("mini") else note)
@@ -209,6 +224,13 @@ def curve(outcomes: Mapping[str, Outcome]) -> Curve:
         note,
         tuple(values),
     )
+
+
+def _named(name: str, tasks: Mapping[str, Any], suite: Suite) -> str:
+    """Say what a value is of: a task, an average of the suite, or the mean of tasks, by name where they are few."""
+    if name in tasks or name in {one.name for one in suite.macros}:
+        return name
+    return f"mean of {', '.join(tasks)}" if len(tasks) <= _FEW else f"{suite.name}, {name}"
 
 
 def _learnt(tasks: Mapping[str, Mapping[str, Any]]) -> float:
@@ -225,11 +247,11 @@ def chart(found: Curve) -> Chart:
     """Say how a curve is drawn: percent by pairs, seeds as faint points, level lines for what cannot be tuned."""
     lines = []
     for system in found.systems:
-        by_pairs: dict[float, list[float]] = defaultdict(list)
+        by_pairs: dict[float, dict[int, float]] = defaultdict(dict)  # a number may be as many as there are: said once
         for one in found.values:
             if one.system == system:
-                by_pairs[found.pairs(one.shots)].append(100 * one.value)
-        points = tuple(Point(x, tuple(values)) for x, values in by_pairs.items())
+                by_pairs[found.pairs(one.shots)][one.seed] = 100 * one.value
+        points = tuple(Point(x, tuple(values.values())) for x, values in by_pairs.items())
         tuned = any(one.system == system and one.shots != NONE for one in found.values)
         lines.append(Line(system if tuned else f"{system} (not tuned)", points, level=not tuned))
     queries = found.values[0].queries

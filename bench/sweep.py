@@ -97,7 +97,7 @@ def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Re
     bases = {base.method.name: base for base in _bases(request, plugins)}
     draws, wide, warnings = {}, {}, []
     for name, base in bases.items():
-        draws[name] = draw(base.space, base.values, trials, request.seeds[0])
+        draws[name] = draw(base.space, base.values, trials, request.seed)
         if len(draws[name]) < trials:
             what = "combinations" if base.space else "settings to search"
             warnings.append(f"{name}: {len(draws[name])} instead of {trials} trials, for it has no more {what}")
@@ -276,7 +276,7 @@ def _keep(ready: Ready, found: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep
         "tasks": [task.id for task in cell.tasks],
         "measure": suite.primary,
         "rule": RULE,
-        "seed": request.seeds[0],
+        "seed": request.seed,
         "asked": ready.trials,
         "space": {key: {"kind": type(one).__name__, **asdict(one)} for key, one in ready.bases[name].space.items()},
         "fixed": dict(ready.bases[name].mine),
@@ -291,7 +291,7 @@ def _keep(ready: Ready, found: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep
         "method": name,
         "config": digest(decisive(system.resolved.method)),
         "trials": len(trials),
-        "seed": request.seeds[0],
+        "seed": request.seed,
         "suite": suite.name,
         "data": cell.data,
         "split": SPLIT,

@@ -15,8 +15,12 @@ from bench.fsio import digest
 from bench.grids import GridCell, Variant, below_settings
 from bench.pretraining import Compute, Pretraining
 from bench.profiles import DEFAULT
-from bench.types import Json, Method
+from bench.reranking import Reranker
+from bench.sections import NO_TITLES
+from bench.types import SETTINGS, Json, Method
 
+CONTRACT, PROTOCOL = "contract", "protocol"
+"""Who says how texts are read: the encoder, or the suite (in rows called `LABEL+protocol`)."""
 _LONGEST = 80
 _LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{_LONGEST - 1}}}")
 
@@ -35,7 +39,7 @@ class System:
         grid: the cell of a preset's grid that it is; None outside grids.
         post: what the post-processing of its vectors is fitted on; None leaves them as they are.
         parts: the two systems whose runs it fuses; none for a system that searches by itself.
-        reranker: folder or id of the cross-encoder that re-ranks its runs; empty where none does.
+        reranker: the cross-encoder that re-ranks its runs; None where none does.
     """
 
     label: str
@@ -47,7 +51,17 @@ class System:
     grid: GridCell | None = None
     post: Pretraining | None = None
     parts: tuple[System, ...] = ()
-    reranker: str = ""
+    reranker: Reranker | None = None
+
+    @property
+    def protocol(self) -> bool:
+        """Whether texts are read as a suite's protocol says, as far as it does; else as the encoder's contract says."""
+        return self.method.contract is not None and self.resolved.run.encode.readout == PROTOCOL
+
+    @property
+    def by_protocol(self) -> bool:
+        """Whether it, or a part of it, reads texts as a protocol says."""
+        return self.protocol or any(part.by_protocol for part in self.parts)
 
     @property
     def dense(self) -> bool:
@@ -62,12 +76,14 @@ class System:
             choices["parts"] = [part.choices for part in self.parts]
             choices["fuse"] = dump(self.resolved.run.fuse)
         if self.reranker:
-            choices["rerank"] = {"model": self.reranker, **dump(self.resolved.run.rerank)}
+            choices["rerank"] = self.reranker.choices(self.resolved.run)
         if not self.untrained:
             choices["config"] = decisive(self.resolved.method)
         if self.method.contract is not None:
             choices["contract"] = self.method.contract(self.resolved.method).dump()
             choices["readout"] = self.readout
+        if self.protocol:
+            choices["read_by"] = PROTOCOL
         given = self.pretraining
         if given is not None:
             choices |= {"backbone": given.backbone, "corpus": {"name": given.corpus, "digest": given.digest}}
@@ -84,8 +100,9 @@ class System:
 
     @property
     def readout(self) -> dict[str, Any]:
-        """What the run's settings say over the encoder's contract."""
-        return {key: value for key, value in decisive(self.resolved.run.encode).items() if value is not None}
+        """What the run's settings say over the encoder's contract, in its words; a title of None leaves titles out."""
+        given = {key: value for key, value in decisive(self.resolved.run.encode).items() if value is not None}
+        return given | ({"title": None} if given.get("title") == NO_TITLES else {})
 
     def start(self) -> System:
         """The same before the first step of training: a system of its own, `METHOD@init`."""
@@ -97,13 +114,40 @@ class System:
         Args:
             sample: the corpus that it is fitted on; the backbone says whose tokenizer reads it.
         """
-        ending = f"+{self.resolved.run.post.kind}"
-        return replace(self, label=self.label[: _LONGEST - len(ending)] + ending, post=sample, grid=None)
+        return replace(self, label=self._ending(self.resolved.run.post.kind), post=sample, grid=None)
 
-    def reranked(self, model: str) -> System:
+    def readings(self) -> list[System]:
+        """The rows that it makes: read as its contract says, as the protocol says (`LABEL+protocol`), or both."""
+        run = self.resolved.run
+        asked = run.encode.readout
+        if asked == CONTRACT:
+            return [self]
+        made = []
+        for readout in (CONTRACT, PROTOCOL) if asked == "both" else (asked,):
+            encode = run.encode.model_copy(update={"readout": readout})
+            resolved = replace(self.resolved, run=run.model_copy(update={"encode": encode}))
+            own = readout == CONTRACT
+            label = self.label if own else self._ending(PROTOCOL)
+            made.append(replace(self, label=label, resolved=resolved, grid=self.grid if own else None))
+        return made
+
+    def reranked(self, reranker: Reranker) -> System:
         """The same with its runs re-ranked by a cross-encoder: a system of its own, `LABEL+rerank`."""
-        ending = "+rerank"
-        return replace(self, label=self.label[: _LONGEST - len(ending)] + ending, reranker=model, grid=None)
+        return replace(self, label=self._ending("rerank"), reranker=reranker, grid=None)
+
+    def _ending(self, what: str) -> str:
+        """The label with an ending that says what is done beside."""
+        return f"{self.label[: _LONGEST - 1 - len(what)]}+{what}"
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that something of it can be tuned for; a cross-encoder is trained in all that have pairs."""
+        return SETTINGS if self.reranker and self.reranker.trained else self.method.settings
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether no seed changes anything."""
+        return self.method.deterministic and not (self.reranker and self.reranker.trained)
 
     @property
     def hash(self) -> str:
@@ -143,7 +187,7 @@ class System:
         return {
             "label": self.label,
             "hash": self.hash,
-            "deterministic": self.method.deterministic,
+            "deterministic": self.deterministic,
             **self.choices,
             **({"grid": asdict(self.grid)} if self.grid else {}),
             **({"tuning": self.tuning} if self.tuning else {}),
@@ -151,10 +195,12 @@ class System:
         }
 
     def _rows(self) -> list[Row]:
-        """The settings that make it: the method's, and those of the post-processing where there is one."""
+        """The settings that make it: the method's, and those of post-processing and re-ranker where there are any."""
         run, origins = self.resolved.run, self.resolved.origins
         own = describe(self.resolved.method, origins, "method.")
-        return own if self.post is None else own + describe(run.post, origins, "post.")
+        if self.post is not None:
+            own += describe(run.post, origins, "post.")
+        return own + describe(run.rerank, origins, "rerank.") if self.reranker else own
 
 
 def row_json(row: Row) -> dict[str, Any]:

@@ -152,7 +152,9 @@ class TuneConfig(LoopConfig):
         help="tokens kept of a passage, special ones included; nothing: what the encoder keeps",
     )
     question_mark: bool = setting(
-        True, source="DPR's code", help="the question mark at the end of a question is left out in tuning"
+        True,
+        source="DPR's code",
+        help="the question mark at the end of a question is left out, in tuning and in the test",
     )
     title: str | None = setting(
         None,
@@ -251,4 +253,5 @@ class TuneConfig(LoopConfig):
             passage_length=self.passage_tokens or own.passage_length,
             title=(own.title if self.title is None else self.title) if self.titles else None,
             dtype=self.precision,
+            question_mark=not self.question_mark,  # in search as in tuning
         )

@@ -1,4 +1,8 @@
-"""The nodes of fine-tuning: pairs (→ mine) → tune, one after the other, and everything that enters their keys."""
+"""The nodes of fine-tuning: pairs (→ mine) → tune, one after the other, and everything that enters their keys.
+
+Dev pairs, where a release has some, are stored like the others and enter the key of `tune`; they are never mined, and
+nothing is mined for them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from bench.mining_recipes import MiningRecipes, unmined
 from bench.plugins import Plugins, load
 from bench.stages import pairs, tune
 from bench.systems import System
-from bench.types import Json
+from bench.types import Json, Source, TrainingPair
 from bench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -57,12 +61,16 @@ class TuneRecipes:
 
     def pairs(self, tuning: Tuning) -> Node:
         """Training pairs → checked and stored; shared by every method."""
-        identity: dict[str, Json] = {"code": pairs.VERSION, "pairs": self._recipes.source(tuning.pairs)}
+        return self._stored(tuning.pairs)
+
+    def _stored(self, source: Source[TrainingPair]) -> Node:
+        """Training or dev pairs → checked and stored."""
+        identity: dict[str, Json] = {"code": pairs.VERSION, "pairs": self._recipes.source(source)}
 
         def work(space: Workspace, _: Mapping[str, Path]) -> Mapping[str, Json]:
-            return pairs.run(space, tuning.pairs)
+            return pairs.run(space, source)
 
-        return node("pairs", tuning.pairs.name, identity, work, Cost("pairs", _PAIRS, _PAIRS_READ))
+        return node("pairs", source.name, identity, work, Cost("pairs", _PAIRS, _PAIRS_READ))
 
     def _learnt_from(self, start: Node, tuning: Tuning, contract: Contract) -> Node:
         """The pairs as they are, or with hard negatives mined from them.
@@ -96,9 +104,12 @@ class TuneRecipes:
         def work(space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
             queries, passages = (encoder_folder(start, folders["start"], role) for role in ("query", "passage"))
             second = None if passages == queries else passages
-            return tune.run(space, queries, folders["pairs"], config, job, passages=second)
+            held = folders.get("dev")
+            return tune.run(space, queries, folders["pairs"], config, job, passages=second, dev=held)
 
         cost = Cost("tune", config.epochs * _PAIRS, _PAIRS_TUNED)
         inputs = {"start": start, "pairs": learnt_from}
+        if tuning.dev is not None:
+            inputs["dev"] = self._stored(tuning.dev)
         title = f"{self._system.label} on {tuning.name}, seed {self._seed}{note}"
         return node("tune", title, identity, work, cost, inputs, settings_of(self._system))

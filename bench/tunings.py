@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +18,10 @@ from bench.wording import bare, unknown
 _SECTION = "tune."
 _OWN = ("recipe", "data", "shots")
 """Keys of the section that choose what is learnt from; the rest says how."""
+HELD = "share of the pairs, by lot"
+"""What weights are chosen and probed by where the data have no dev pairs."""
+_OURS = "ours: "
+_MINI = "mini"
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,9 @@ class Tuning:
         name: of the pairs.
         pairs: what is learnt from.
         config: how.
-        source: where the recipe comes from.
+        source: where pairs and values come from, in a sentence.
         shots: how many pairs were drawn; None for all of them.
+        replaced: name of the recipe's pairs in whose place those of the user's stand; empty where none do.
     """
 
     name: str
@@ -37,11 +42,28 @@ class Tuning:
     config: TuneConfig
     source: str
     shots: int | None = None
+    replaced: str = ""
+
+    @property
+    def dev(self) -> Source[TrainingPair] | None:
+        """Pairs that weights are chosen by; None where a share of the training pairs is held out for it."""
+        from bench.data.pairs import dev_of
+
+        return dev_of(self.pairs)
 
     def about(self) -> dict[str, Json]:
         """What a result says of it."""
         few: dict[str, Json] = {} if self.shots is None else {"shots": self.shots}
-        return {"pairs": self.name, **few, "source": self.source, "config": dump(self.config)}
+        given: dict[str, Json] = {"in_place_of": self.replaced} if self.replaced else {}
+        held = self.dev
+        return {
+            "pairs": self.name,
+            **few,
+            **given,
+            "held_out": HELD if held is None else held.name,
+            "source": self.source,
+            "config": dump(self.config),
+        }
 
 
 def tunings(
@@ -56,7 +78,8 @@ def tunings(
     """Resolve the recipe of a setting by task id: none for a setting that tunes nothing.
 
     Over the defaults of `tune.*` lie what the recipe's source prints (not under the profile `mini`, which has random
-    weights), then what the user says. A task that the recipe has no pairs for is left out.
+    weights), then what the user says. Pairs of the user's (`tune.data`) stand in place of the recipe's last ones. A
+    task that the recipe has no pairs for is left out.
 
     Args:
         suite: whose recipe.
@@ -80,7 +103,8 @@ def tunings(
         raise UsageError(unknown(f"recipe of {suite.name} in setting {setting}", chosen, tuple(recipes)))
     recipe, given = recipes[chosen], _given(resolved)
     configs = [_config(one, size, given) for one in recipe]
-    common = [_common(one, request, section.data) for one in recipe]
+    own = [*[None] * (len(recipe) - 1), section.data]  # those before are what the last one goes on from
+    common = [_common(one, request, data) for one, data in zip(recipe, own, strict=True)]
     found = {}
     for task in tasks:
         sources = [
@@ -89,11 +113,31 @@ def tunings(
         ]
         made = [source for source in sources if source is not None]
         if len(made) == len(recipe):
-            shots = [*[None] * (len(recipe) - 1), section.shots]
-            found[task.id] = tuple(
-                _tuning(*parts, section.data, seed) for parts in zip(recipe, made, configs, shots, strict=True)
-            )
+            said = [_said(*parts, request, size) for parts in zip(recipe, own, strict=True)]
+            chain = [_tuning(*parts) for parts in zip(recipe, made, configs, said, own, strict=True)]
+            found[task.id] = (*chain[:-1], _few(chain[-1], section.shots, seed))
     return found
+
+
+def replaced(tunings: Iterable[Tuning]) -> list[str]:
+    """Say what the user's pairs stand in place of, once for each recipe's pairs."""
+    told = (f"tune.data: {one.name} stands in place of the pairs {one.replaced}" for one in tunings if one.replaced)
+    return [*dict.fromkeys(told)]
+
+
+def _said(one: FineTuning, data: str | None, request: DataRequest, size: Profile) -> str:
+    """Say where pairs and values come from: a paper is named for what is as the paper has it."""
+    known = f"ours ({one.source.removeprefix(_OURS)})" if one.source.startswith(_OURS) else one.source
+    pairs = f"pairs as in {known}"
+    if data is not None:
+        pairs = "pairs of the user's"
+    elif request.data == _MINI:
+        pairs = "pairs of the embedded world"
+    if not one.values:
+        return pairs
+    if size.name == DEFAULT:
+        return f"{pairs}; values of profile {size.name}"
+    return one.source if pairs.endswith(known) else f"{pairs}; values as in {known}"
 
 
 def _config(one: FineTuning, size: Profile, given: Mapping[str, Any]) -> TuneConfig:
@@ -126,17 +170,19 @@ def _of_task(one: FineTuning, suite: Suite, task: Task, request: DataRequest) ->
     return one.by_task(request, bare(task.id).removeprefix(f"{suite.name}/").removesuffix("@dev"))
 
 
-def _tuning(
-    one: FineTuning, pairs: Source[TrainingPair], config: TuneConfig, shots: int | None, data: str | None, seed: int
-) -> Tuning:
+def _tuning(one: FineTuning, pairs: Source[TrainingPair], config: TuneConfig, source: str, data: str | None) -> Tuning:
     """Put a fine-tuning together."""
     name = data if data is not None else one.name if one.by_task is None else pairs.name
-    source = one.source if data is None else "pairs of the user's"
+    return Tuning(name, pairs, config, source, replaced="" if data in (None, one.name) else one.name)
+
+
+def _few(last: Tuning, shots: int | None, seed: int) -> Tuning:
+    """Draw some of the pairs of a fine-tuning, where so many are asked for; these are then all that it knows."""
     if shots is None:
-        return Tuning(name, pairs, config, source)
+        return last
     from bench.data.pairs import drawn
 
-    return Tuning(name, drawn(pairs, shots, seed), config, source, shots)
+    return replace(last, pairs=drawn(last.pairs, shots, seed), shots=shots)
 
 
 def _given(resolved: Resolved) -> dict[str, Any]:

@@ -24,6 +24,11 @@ def bare(task: str) -> str:
     return task[found.end() :] if found else task
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, its class where it has none."""
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
 def close(word: str, names: Iterable[str]) -> list[str]:
     """Return at most three of `names` that `word` may have been meant for, the likeliest first."""
     spelt = {canonical(name): name for name in names}

@@ -12,16 +12,16 @@ from typing import Any
 
 from bench.errors import StoreError, UsageError
 from bench.fsio import explain
+from leaderboard.feed import days
 from leaderboard.kit import Shown, Site
 from leaderboard.page import files, pages
 from leaderboard.read import results
 from leaderboard.tables import boards
+from leaderboard.verify import faults, too_large
 
 LIST = "site.json"
 """Names every file of the site; by it a site is known as ours when it is built again."""
 SCHEMA = "retrieval-bench/site/1"
-LARGEST_PAGE = 500 << 10
-"""Bytes of a page; larger ones are slow to open and to mail."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,15 @@ class Built:
     bytes: int
 
 
-def build(folder: Path, out: Path, shown: Shown | None = None, built: str = "") -> Built:
+def build(
+    folder: Path,
+    out: Path,
+    shown: Shown | None = None,
+    built: str = "",
+    cache: Path | None = None,
+    *,
+    runs: bool = False,
+) -> Built:
     """Build the site of a results folder; an older site at that place is replaced.
 
     Args:
@@ -49,10 +57,13 @@ def build(folder: Path, out: Path, shown: Shown | None = None, built: str = "") 
         out: of the site; must be absent, empty, or hold a site and nothing else.
         shown: what plugins tell of methods and suites; None for nothing.
         built: the day that pages name; empty for none.
+        cache: folder that keeps what the tests found from build to build; None to keep nothing.
+        runs: copy result files and runs beside the rows' pages.
 
     Raises:
-        UsageError: there are no results, or other files stand at `out`.
-        StoreError: a result that cannot be trusted, or a folder that cannot be written.
+        UsageError: there are no results, other files stand at `out`, or a page would be too large.
+        StoreError: a result that cannot be trusted, a folder that cannot be written, or pages that contradict their
+            files.
     """
     found = results(folder)
     if not found:
@@ -61,16 +72,12 @@ def build(folder: Path, out: Path, shown: Shown | None = None, built: str = "") 
             "folder by --results"
         )
     _free(out)
-    tables = boards(found)
-    content = files(Site(tuple(found), tuple(tables), shown or Shown(), built))
-    for name, data in content.items():
-        if len(data) > LARGEST_PAGE and name.endswith(".html"):
-            raise UsageError(
-                f"{name}: would have {len(data):,} bytes, expected at most {LARGEST_PAGE:,}; build from a folder with "
-                "fewer systems (--results)"
-            )
+    tables = boards(found, cache)
+    site = Site(tuple(found), tuple(tables), shown or Shown(), built, _days(out), runs)
+    content = files(site)
+    _check(content)
     made = tuple(page.about() for page in pages(tables))
-    listing = {"schema": SCHEMA, "files": sorted([*content, LIST]), "pages": made}
+    listing = {"schema": SCHEMA, "files": sorted([*content, LIST]), "pages": made, "days": days(site)}
     content[LIST] = (json.dumps(listing, indent=1, ensure_ascii=False) + "\n").encode()
     try:
         _replace(out, content)
@@ -100,15 +107,40 @@ def _free(out: Path) -> None:
         )
 
 
+def _check(content: dict[str, bytes]) -> None:
+    """Refuse pages that are too large, contradict their files, or lead nowhere."""
+    for name, size, most in too_large(content):
+        raise UsageError(
+            f"{name}: would have {size:,} bytes, expected at most {most:,}; build from a folder with fewer systems "
+            "(--results)"
+        )
+    wrong = list(faults(content))
+    if wrong:
+        raise StoreError(
+            f"the site was not written: found {len(wrong):,} faults, expected none; the first: {wrong[0]}. This is a "
+            "mistake of the program: please report it"
+        )
+
+
 def _ours(out: Path) -> set[str]:
     """The files that a site names as its own; none where there is no site."""
+    named = _listing(out).get("files")
+    return set(map(str, named)) if isinstance(named, list) else set()
+
+
+def _days(out: Path) -> dict[str, str]:
+    """The days on which an older site at that place first showed its rows."""
+    named = _listing(out).get("days")
+    return {str(row): str(day) for row, day in named.items()} if isinstance(named, dict) else {}
+
+
+def _listing(out: Path) -> dict[str, Any]:
+    """What a site says of itself; nothing where there is none of ours."""
     try:
         listing = json.loads((out / LIST).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return set()
-    if not isinstance(listing, dict) or listing.get("schema") != SCHEMA or not isinstance(listing.get("files"), list):
-        return set()
-    return set(map(str, listing["files"]))
+        return {}
+    return listing if isinstance(listing, dict) and listing.get("schema") == SCHEMA else {}
 
 
 def _replace(out: Path, content: dict[str, bytes]) -> None:

@@ -2,6 +2,8 @@
 
 A family of pages is a function `files(site, renderer) -> Iterator[(path, bytes)]`; `leaderboard.page.FAMILIES` lists
 them. What a site shows of methods and suites is handed to it as plain data (`Shown`), so nothing here imports plugins.
+
+Templates link to pages of other families by `link(path, label)`: where a build lacks the page, the label stays plain.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from bench.scoring.significance import chance_text, points
 from bench.substitutes import mark
 from bench.types import Preset
 from leaderboard import text
+from leaderboard.assets import SCRIPT, STYLE
+from leaderboard.links import link
+from leaderboard.places import FIRST, folder
 from leaderboard.read import Result
 from leaderboard.tables import Board
 
-STYLE, SCRIPT = "static/style.css", "static/script.js"
-FIRST = "official"
-"""The kind of data whose pages stand at the root of the site."""
 WORDS = {
     "mini": "Mini data: made up by the embedded world. These numbers show that the code works; they say nothing about "
     "real languages and stand beside no official number.",
@@ -30,6 +32,17 @@ WORDS = {
     "official number.",
 }
 """The banner of data that is not official."""
+NAV = (
+    ("Suites", "index.html#suites"),
+    ("Methods", "methods/index.html"),
+    ("Compare", "compare/index.html"),
+    ("Reported", "reported.html"),
+    ("Ablations", "ablations/index.html"),
+    ("Cost", "cost.html"),
+    ("Protocols", "protocols/index.html"),
+)
+"""What every page leads to, where this build has it."""
+_SHARED = {"Reported", "Ablations", "Protocols"}  # of papers and suites, so every tree leads to the same page
 
 
 @dataclass(frozen=True)
@@ -95,17 +108,16 @@ class Site:
         boards: tables of them, in the order of the site.
         shown: what plugins tell.
         built: the day, ISO 8601; empty where no page shall name one.
+        days: of the first build that showed a row, by the row's id (`leaderboard.feed`).
+        runs: result files and runs are copied beside the rows' pages.
     """
 
     results: tuple[Result, ...]
     boards: tuple[Board, ...]
     shown: Shown = field(default_factory=Shown)
     built: str = ""
-
-
-def root(data: str) -> str:
-    """The tree of a kind of data: empty for official data, `mini/`, `mini-few-names/`, `local/`."""
-    return "" if data == FIRST else f"{data}/"
+    days: Mapping[str, str] = field(default_factory=dict)
+    runs: bool = False
 
 
 def banner(data: str, stands_for: str = "") -> str:
@@ -144,7 +156,8 @@ class Renderer:
             "up": up,
             "style": STYLE,
             "script": SCRIPT,
-            "home": f"{up}{root(data)}index.html",
+            "home": f"{up}{folder(data, stands_for)}index.html",
+            "nav": [(name, f"{'' if name in _SHARED else folder(data, stands_for)}{path}") for name, path in NAV],
             "banner": banner(data, stands_for),
         }
         template_ = self._environment.get_template(template)
@@ -167,14 +180,16 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
+        "duration": text.duration,
         "fraction": text.fraction,
         "mark": mark,
         "number": text.number,
         "place": text.place,
         "plural": text.plural,
+        "slug": text.slug,
         "markdown": text.markdown,
         "points": points,
         "chance": chance_text,
     }
-    environment.globals |= {"bounds": text.bounds, "missing": text.MISSING}
+    environment.globals |= {"bounds": text.bounds, "missing": text.MISSING, "link": link}
     return environment

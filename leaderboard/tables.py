@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
 
 from bench.errors import StoreError
 from bench.scoring.aggregate import mean
-from bench.scoring.significance import Comparison, holm, interval, pairwise
+from bench.scoring.ranks import LEVEL, best_group, decided, letters, rank_intervals
+from bench.scoring.significance import Comparison
 from bench.wording import bare
 from leaderboard.commands import command
-from leaderboard.read import About, Average, FloatArray, Result
-from leaderboard.text import plural
+from leaderboard.costs import Cost, cost
+from leaderboard.read import About, Result
+from leaderboard.systems import Stratum, System, averaged, grouped, of_seeds, weights
+from leaderboard.tested import SEED, Statistics, statistics
 
-LEVEL = 0.05
-SEED = 0
+__all__ = ["LEVEL", "SEED", "Board", "Column", "Row", "boards"]
+
 _KINDS = ("official", "mini", "local")
 """In the order of the site; other worlds than the default one (`mini-few-names`) stand behind `mini`."""
 _SAME = 1e-6  # an average that differs by less from what its members give is made of them
-
-Stratum = tuple[str, str]
-"""A task and its leg: where queries are resampled and signs flipped."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,10 @@ class Row:
     high: float | None = None
     ranks: tuple[int, int] | None = None
     tied: bool = False
+    letters: str = ""
+    of_seeds: tuple[float, ...] = ()
+    by_measure: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    cost: Cost = field(default_factory=Cost)
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ class Board:
         notes: what a reader must know.
         card: protocol card, Markdown.
         stands_for: the benchmark that the suite is a substitute for, empty for a benchmark itself.
+        tests: every two systems held against each other, on the headline and on each task.
     """
 
     suite: str
@@ -123,6 +128,7 @@ class Board:
     notes: tuple[str, ...]
     card: str
     stands_for: str = ""
+    tests: Statistics = field(default_factory=Statistics)
 
     @property
     def queries(self) -> int:
@@ -135,35 +141,12 @@ class Board:
         return [row.name for row in self.rows if row.tied]
 
 
-@dataclass(frozen=True)
-class _System:
-    """Results of one system, one a seed, all with the same tasks."""
-
-    name: str
-    results: tuple[Result, ...]
-
-    @property
-    def first(self) -> Result:
-        return self.results[0]
-
-    def average(self, name: str) -> Average | None:
-        """The average of that name as the first seed has it; all seeds have the same tasks, so the same averages."""
-        return next((average for average in self.first.content.averages if average.name == name), None)
-
-    def has(self, task: str, measure: str) -> bool:
-        """Whether all its legs of a task have a measure."""
-        legs = [result.content.tasks.get(task) for result in self.results]
-        return all(parts and all(measure in leg.measures for leg in parts.values()) for parts in legs)
-
-    def task(self, task: str, measure: str) -> float:
-        """Mean over seeds of the mean over legs."""
-        return mean(
-            mean(leg.measures[measure] for leg in result.content.tasks[task].values()) for result in self.results
-        )
-
-
-def boards(results: Iterable[Result]) -> list[Board]:
+def boards(results: Iterable[Result], cache: Path | None = None) -> list[Board]:
     """Make a board for every suite, setting and kind of data: official data first, and benchmarks before substitutes.
+
+    Args:
+        results: all of them.
+        cache: folder that keeps what the tests found; None to test anew.
 
     Raises:
         StoreError: results that must not stand in one table (another version of the suite, other queries), or a
@@ -174,7 +157,7 @@ def boards(results: Iterable[Result]) -> list[Board]:
         about = result.content.tested()
         if about.tasks:
             groups[about.data, about.suite.name, about.setting].append(replace(result, content=about))
-    made = [_board(results) for results in groups.values()]
+    made = [_board(results, cache) for results in groups.values()]
     return sorted(made, key=_place)
 
 
@@ -184,7 +167,7 @@ def _place(board: Board) -> tuple[int, str, bool, str, str]:
     return kind, board.data, bool(board.stands_for), board.suite, board.setting
 
 
-def _board(results: Sequence[Result]) -> Board:
+def _board(results: Sequence[Result], cache: Path | None) -> Board:
     """Make the board of results that share suite, setting and kind of data."""
     suite = results[0].content.suite
     for result in results:
@@ -194,7 +177,7 @@ def _board(results: Sequence[Result]) -> Board:
                 f"{result.content.suite.version} of suite {suite.name}, expected one; run the older again or take its "
                 "folder away"
             )
-    systems, notes = _systems(results)
+    systems, notes = grouped(results)
     measure = suite.primary or _first_measure(results[0])
     columns = _columns(systems, measure, suite.name)
     if not columns:
@@ -206,7 +189,12 @@ def _board(results: Sequence[Result]) -> Board:
     rows = [_row(one, columns, averages, measure) for one in systems]
     complete = sorted((row for row in rows if row.score is not None), key=lambda row: (-(row.score or 0), row.name))
     by_name = {one.name: one for one in systems}
-    tested, best_against, untested = _tested(complete, by_name, columns, headline if whole else "", measure)
+    tasks = [column.task for column in columns]
+    shares = weights(by_name[complete[0].name], tasks, headline if whole else "") if complete else {}
+    untested = _untested(complete, by_name, shares, headline, measure)
+    ranked = [row.name for row in complete]
+    found = statistics(systems, ranked, {} if untested else shares, tasks, measure, cache)
+    tested, best_against = _tested(complete, found)
     shown = tested[0].name if tested else systems[0].name
     return Board(
         suite=suite.name,
@@ -227,6 +215,7 @@ def _board(results: Sequence[Result]) -> Board:
         notes=tuple(notes),
         card=by_name[shown].first.card,
         stands_for=max(result.content.suite.stands_for for result in results),
+        tests=found,
     )
 
 
@@ -236,32 +225,7 @@ def _first_measure(result: Result) -> str:
     return next(iter(next(iter(legs.values())).measures))
 
 
-def _systems(results: Sequence[Result]) -> tuple[list[_System], list[str]]:
-    """Group results by system; of seeds that ran other tasks only those with the most are kept, and a note says so."""
-    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for result in results:
-        groups[result.content.system.label, result.content.system.hash].append(result)
-    labels = [label for label, _ in groups]
-    found, notes = [], []
-    for (label, digest), group in sorted(groups.items()):
-        name = label if labels.count(label) == 1 else f"{label} ({digest[:8]})"
-        group.sort(key=lambda result: (result.content.seed, str(result.path)))
-        seeds = [result.content.seed for result in group]
-        if len(set(seeds)) < len(seeds):
-            raise StoreError(
-                f"{group[0].path.parent.parent}: found two results of {label} with one seed, expected one; "
-                "take one of their folders away"
-            )
-        most = set(max(group, key=lambda result: len(result.content.tasks)).content.tasks)
-        kept = [result for result in group if set(result.content.tasks) == most]
-        left = [str(result.content.seed) for result in group if result not in kept]
-        if left:
-            notes.append(f"{name}: seed {', '.join(left)} lacks tasks that other seeds have, and is left out.")
-        found.append(_System(name, tuple(kept)))
-    return found, notes
-
-
-def _columns(systems: Sequence[_System], measure: str, suite: str) -> tuple[Column, ...]:
+def _columns(systems: Sequence[System], measure: str, suite: str) -> tuple[Column, ...]:
     """List the tasks that a system has."""
     found = {}
     for one in systems:
@@ -272,10 +236,10 @@ def _columns(systems: Sequence[_System], measure: str, suite: str) -> tuple[Colu
     return tuple(found[task] for task in sorted(found))
 
 
-def _row(one: _System, columns: Sequence[Column], averages: Sequence[str], measure: str) -> Row:
+def _row(one: System, columns: Sequence[Column], averages: Sequence[str], measure: str) -> Row:
     """Make a system's row, not yet tested."""
     tasks = {column.task: one.task(column.task, measure) for column in columns if one.has(column.task, measure)}
-    named = {name: found for name in averages if (found := _averaged(one, name)) and measure in found}
+    named = {name: found for name in averages if (found := averaged(one, name)) and measure in found}
     headline: Mapping[str, float] = {}
     if averages:
         headline = named.get(averages[0], {})
@@ -295,100 +259,53 @@ def _row(one: _System, columns: Sequence[Column], averages: Sequence[str], measu
         score=headline.get(measure),
         command=command([result.content for result in one.results], whole=bool(averages) and averages[0] in named),
         libraries=dict(sorted(libraries.items())),
+        of_seeds=of_seeds(one, averages[0] if averages else "", list(tasks), measure) if headline else (),
+        by_measure=_by_measure(one, columns),
+        cost=cost(one.results),
     )
 
 
-def _averaged(one: _System, name: str) -> dict[str, float]:
-    """An average's value in every measure, mean over seeds; empty where the system has none of that name."""
-    first = one.average(name)
-    found = [average for result in one.results for average in result.content.averages if average.name == name]
-    if first is None or len(found) < len(one.results):
-        return {}
-    shared = [measure for measure in first.measures if all(measure in average.measures for average in found)]
-    return {measure: mean(average.measures[measure] for average in found) for measure in shared}
+def _by_measure(one: System, columns: Sequence[Column]) -> dict[str, dict[str, float]]:
+    """Every measure's value by task; a task where a leg lacks a measure is left out of it."""
+    legs = (leg for parts in one.first.content.tasks.values() for leg in parts.values())
+    names = dict.fromkeys(name for leg in legs for name in leg.measures)
+    tasks = [column.task for column in columns]
+    return {name: {task: one.task(task, name) for task in tasks if one.has(task, name)} for name in names}
 
 
-def _tested(
-    rows: Sequence[Row], systems: Mapping[str, _System], columns: Sequence[Column], average: str, measure: str
-) -> tuple[list[Row], dict[str, tuple[Comparison, float]], str]:
-    """Give the ranked rows intervals, rank intervals and ties; say why where that cannot be done."""
-    if not rows:
-        return [], {}, "no system has every task"
-    weights = _weights(systems[rows[0].name], columns, average)
-    values = _values([systems[row.name] for row in rows], weights, measure)
-    for row in rows:
-        whole = sum(weights[stratum] * float(array.mean()) for stratum, array in values[row.name].items())
-        if values[row.name].keys() != weights.keys() or abs(whole - (row.score or 0)) > _SAME:
-            return list(rows), {}, f"these results do not say which tasks {average} is made of"
-    named = {name: {"\t".join(stratum): array for stratum, array in of.items()} for name, of in values.items()}
-    shares = {"\t".join(stratum): weight for stratum, weight in weights.items()}
-    found = pairwise(named, SEED, shares)
-    corrected = dict(zip(found, holm([one.p_randomisation for one in found.values()]), strict=True))
-    clear = {pair for pair, chance in corrected.items() if chance < LEVEL and found[pair].difference != 0}
-    better = {pair if found[pair].difference > 0 else pair[::-1] for pair in clear}
-    best = rows[0].name
+def _tested(rows: Sequence[Row], found: Statistics) -> tuple[list[Row], dict[str, tuple[Comparison, float]]]:
+    """Give the ranked rows intervals, rank intervals, letters and ties, all from one matrix of tests."""
+    names = [row.name for row in rows]
+    tests = {
+        pair: (found.whole.comparison(*pair).difference, found.whole.corrected[pair])
+        for pair in combinations(found.whole.names, 2)
+    }
+    better = decided(tests, LEVEL)
+    ranks, same = rank_intervals(names, better), letters(names, better)
+    group = best_group(names, better)
     ranked = []
     for row in rows:
-        enough = min(map(len, named[row.name].values())) > 1  # one query has no spread to resample
-        low, high = interval(named[row.name], SEED, shares) if enough else (None, None)
-        ranked.append(replace(row, low=low, high=high))
-        if len(rows) > 1:
-            above = sum((other.name, row.name) in better for other in rows)
-            below = sum((row.name, other.name) in better for other in rows)
-            ranks = (1 + above, len(rows) - below)
-            ranked[-1] = replace(ranked[-1], ranks=ranks, tied=(best, row.name) not in better)
-    against = {pair[1]: (found[pair], corrected[pair]) for pair in found if pair[0] == best}
-    return ranked, against, ""
+        low, high = found.intervals.get(row.name, (None, None))
+        one = replace(row, low=low, high=high)
+        if tests:
+            one = replace(one, ranks=ranks[row.name], letters=same[row.name], tied=row.name in group)
+        ranked.append(one)
+    best = names[0] if names else ""
+    against = {
+        other: (found.whole.comparison(best, other), found.whole.corrected[best, other]) for other in names[1:] if tests
+    }
+    return ranked, against
 
 
-def _weights(one: _System, columns: Sequence[Column], average: str) -> dict[Stratum, float]:
-    """Say what part each leg of each task has in the headline; all parts sum to one.
-
-    Where the result does not name an average's members, all its tasks count alike; whether that is so is for the caller
-    to see from the value.
-    """
-    told = one.average(average)
-    tasks = one.first.content.tasks
-    full = {bare(task): task for task in tasks}
-    members = told.members if told and told.members else [bare(column.task) for column in columns]
-    found: dict[Stratum, float] = defaultdict(float)
-    todo = [(members, 1.0)]
-    while todo:
-        group, share = todo.pop()
-        for member in group:
-            if isinstance(member, list):
-                todo.append((member, share / len(group)))
-            elif (task := full.get(str(member))) is not None:
-                for leg in tasks[task]:
-                    found[task, leg] += share / len(group) / len(tasks[task])
-    return dict(found)
-
-
-def _values(
-    systems: Sequence[_System], strata: Iterable[Stratum], measure: str
-) -> dict[str, dict[Stratum, FloatArray]]:
-    """Read per-query values, averaged over seeds, of the strata that a system has.
-
-    Raises:
-        StoreError: two results hold other queries for the same task.
-    """
-    found: dict[str, dict[Stratum, FloatArray]] = {one.name: {} for one in systems}
-    for task, leg in strata:
-        asked: tuple[tuple[str, ...], Result] | None = None
-        for one in systems:
-            columns = []
-            for result in one.results:
-                if leg not in result.content.tasks.get(task, {}):
-                    continue
-                queries, column = result.values(task, leg, measure)
-                asked = asked or (queries, result)
-                if queries != asked[0]:
-                    raise StoreError(
-                        f"{asked[1].path} and {result.path}: found other queries for {task} "
-                        f"({plural(len(asked[0]), 'query', 'queries')} and {len(queries):,}), expected the same; run "
-                        "the older again or take its folder away"
-                    )
-                columns.append(column)
-            if len(columns) == len(one.results):
-                found[one.name][task, leg] = np.mean(columns, axis=0)
-    return found
+def _untested(
+    rows: Sequence[Row], systems: Mapping[str, System], shares: Mapping[Stratum, float], average: str, measure: str
+) -> str:
+    """Say why the headline cannot be tested; empty where it can: its parts must make it up."""
+    if not rows:
+        return "no system has every task"
+    for row in rows:
+        held = {stratum: systems[row.name].stratum(stratum, measure) for stratum in shares}
+        whole = sum(shares[stratum] * (value or 0.0) for stratum, value in held.items())
+        if None in held.values() or abs(whole - (row.score or 0)) > _SAME:
+            return f"these results do not say which tasks {average} is made of"
+    return ""

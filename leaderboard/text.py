@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import unicodedata
+from typing import Any
 
 from markupsafe import Markup
 
@@ -22,9 +24,24 @@ def fraction(value: float) -> float:
     return round(value, _DIGITS)
 
 
+def micro(value: float) -> int:
+    """A fraction in millionths, which is what files hold of it: page data are whole numbers."""
+    return round(1_000_000 * value)
+
+
+def gap(value: float, other: float) -> float:
+    """The difference of two fractions as files hold them."""
+    return (micro(value) - micro(other)) / 1_000_000
+
+
 def number(value: float | None) -> str:
     """Print a fraction in percent with one decimal, `—` for what is not there."""
     return MISSING if value is None else points(fraction(value))
+
+
+def signed(value: float) -> str:
+    """Print a difference of fractions in points, with its sign."""
+    return points(fraction(value), sign=True)
 
 
 def bounds(low: float | None, high: float | None) -> str:
@@ -38,6 +55,17 @@ def place(ranks: tuple[int, int] | None) -> str:
         return MISSING
     first, last = ranks
     return f"{first}" if first == last else f"{first}–{last}"
+
+
+def duration(seconds: float | None) -> str:
+    """Print a time with two significant digits: `32 s`, `43 min`, `1.2 h`, `—` for what is not there."""
+    if seconds is None:
+        return MISSING
+    value, unit = (
+        (seconds, "s") if seconds < 120 else (seconds / 60, "min") if seconds < 7_200 else (seconds / 3600, "h")
+    )
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f} {unit}" if rounded >= 10 or rounded == int(rounded) else f"{rounded:g} {unit}"
 
 
 def plural(count: int, noun: str, many: str = "") -> str:
@@ -77,6 +105,14 @@ def cell(text: str) -> str:
     """Write a text so that a spreadsheet reads no formula into it."""
     shown = visible(text).replace("\n", "\\n")
     return f"'{shown}" if shown[:1] in {"=", "+", "-", "@"} else shown
+
+
+def json_for_page(content: Any) -> Markup:
+    """Write JSON that may stand in a `script` element: ASCII without `<`, `>` and `&`."""
+    raw = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for char in "<>&":
+        raw = raw.replace(char, f"\\u{ord(char):04x}")
+    return Markup(raw)  # noqa: S704 (nothing in it can end the element)
 
 
 def markdown(text: str, *, headings: int = 2) -> Markup:

@@ -17,6 +17,7 @@ from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Item, Leg, Macro, Source, Suite, Task
+from suites import readouts
 
 NAME = "askubuntu"
 MEASURES = ("AP", "RR", "P@1", "P@5")
@@ -117,10 +118,10 @@ def releases() -> tuple[Release, ...]:
 
 
 def reported() -> Sequence[Reported]:
-    """What papers printed."""
-    from suites.reported import of
+    """What papers printed for it, and what Auto-MLM's printed of no suite."""
+    from suites.reported import elsewhere, of
 
-    return of(NAME)
+    return (*of(NAME), *elsewhere("Auto-MLM"))
 
 
 def card() -> str:
@@ -161,7 +162,9 @@ def _no_texts(path: Path) -> Iterator[Item]:
 
 def _task(identity: str, data: str, one: Leg) -> Task:
     """Put a leg under AskUbuntu's rules."""
-    return Task(identity, data, (one,), MEASURES, "list", DEPTH, official=(NAME,), similarity="cos")
+    return Task(
+        identity, data, (one,), MEASURES, "list", DEPTH, official=(NAME,), similarity="cos", readout=readouts.AUTO_MLM
+    )
 
 
 SUITE = Suite(

@@ -17,8 +17,8 @@ from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release
 from bench.types import Corpus, DataRequest, Item, Judgement, Leg, Macro, Source, Suite, Task
-from suites import beir_releases
-from suites.beir_pairs import train_pairs
+from suites import beir_releases, readouts
+from suites.beir_pairs import DEV, train_pairs
 from suites.tunings import FEW_SHOT, MARCO_CONTRIEVER, SUPERVISED, few_shot, single
 
 MEASURES = ("nDCG@10", "R@100", "Rcap@100", "RR@10")
@@ -103,16 +103,6 @@ SETS = (
     PublicSet("scifact", "SciFact", "test", 300, 5_183, 339, "1", splits=True),
 )
 _BY_NAME = {one.name: one for one in SETS}
-# Judged queries and judgements, as catalogued by ir_datasets.
-_DEV = {
-    "nfcorpus": (324, 11_385),
-    "hotpotqa": (5_447, 10_894),
-    "fiqa": (500, 1_238),
-    "quora": (5_000, 7_626),
-    "dbpedia-entity": (67, 5_673),
-    "fever": (6_666, 8_079),
-}
-"""The sets whose release has a dev part beside the scored one."""
 MINI = ("claims", "snippets", "articles")
 """The domains of the embedded world."""
 
@@ -140,7 +130,7 @@ def load(name: str, request: DataRequest) -> Task:
 
 def dev_names(data: str) -> tuple[str, ...]:
     """List the public sets that have a dev part."""
-    return tuple(_DEV) if data == "official" else ()
+    return tuple(DEV) if data == "official" else ()
 
 
 def dev(name: str, request: DataRequest) -> Task:
@@ -150,8 +140,8 @@ def dev(name: str, request: DataRequest) -> Task:
         UsageError: if the set has none, and as `load` does.
     """
     if name not in dev_names(request.data):
-        raise UsageError(f"beir/{name} has no dev part; those that have one: {', '.join(_DEV)}")
-    return replace(_part(name, "dev", _DEV[name], request), id=f"beir/{name}@dev")
+        raise UsageError(f"beir/{name} has no dev part; those that have one: {', '.join(DEV)}")
+    return replace(_part(name, "dev", DEV[name], request), id=f"beir/{name}@dev")
 
 
 def _part(name: str, split: str, counts: tuple[int, int], request: DataRequest) -> Task:
@@ -228,7 +218,17 @@ def _language(source: Source[Item]) -> str:
 
 def _task(identity: str, data: str, leg: Leg) -> Task:
     """Put a leg under BEIR's rules."""
-    return Task(identity, data, (leg,), MEASURES, "trec", DEPTH, drop_identical=True, official=("beir",))
+    return Task(
+        identity,
+        data,
+        (leg,),
+        MEASURES,
+        "trec",
+        DEPTH,
+        drop_identical=True,
+        official=("beir",),
+        readout=readouts.CONTRIEVER,
+    )
 
 
 def _public(one: PublicSet, items: Source[Item], queries: Source[Item], qrels: Source[Judgement]) -> Task:

@@ -19,6 +19,7 @@ from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Leg, Macro, Suite, Task
+from suites import readouts
 from suites.tunings import NQ as NQ_PAIRS
 from suites.tunings import SUPERVISED, single
 
@@ -190,7 +191,7 @@ def _answering(one: Questions, settings: WorldSettings) -> Answering:
 
 def _task(identity: str, data: str, one: Leg) -> Task:
     """Put a leg under DPR's rules."""
-    return Task(identity, data, (one,), MEASURES, "list", DEPTH)
+    return Task(identity, data, (one,), MEASURES, "list", DEPTH, readout=readouts.DPR_QUESTIONS)
 
 
 def _suite(one: Questions) -> Suite:

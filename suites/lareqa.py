@@ -16,6 +16,7 @@ from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Item, Leg, Macro, Suite, Task
+from suites import readouts
 from suites.tunings import SQUAD, SUPERVISED, single
 
 if TYPE_CHECKING:
@@ -137,7 +138,18 @@ def reported() -> Sequence[Reported]:
 
 def _task(identity: str, data: str, leg: Leg) -> Task:
     """Put a leg under LAReQA's rules."""
-    return Task(identity, data, (leg,), MEASURES, "list", DEPTH, official=OFFICIAL, similarity="cos", lengths=LENGTHS)
+    return Task(
+        identity,
+        data,
+        (leg,),
+        MEASURES,
+        "list",
+        DEPTH,
+        official=OFFICIAL,
+        similarity="cos",
+        lengths=LENGTHS,
+        readout=readouts.XTREME_R,
+    )
 
 
 def _mini(name: str, world: str) -> Task:

@@ -18,7 +18,8 @@ from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Item, Judgement, Leg, Macro, Suite, Task
-from suites.tunings import WIKIPEDIA, single
+from suites import readouts
+from suites.tunings import SUPERVISED, WIKIPEDIA, single
 
 if TYPE_CHECKING:
     from bench.mini.settings import WorldSettings
@@ -145,7 +146,9 @@ def _load(name: str, split: str, request: DataRequest) -> Task:
 
 def _task(identity: str, data: str, leg: Leg) -> Task:
     """Put a leg under Mewsli-X's rules."""
-    return Task(identity, data, (leg,), MEASURES, "list", DEPTH, similarity="cos", lengths=LENGTHS)
+    return Task(
+        identity, data, (leg,), MEASURES, "list", DEPTH, similarity="cos", lengths=LENGTHS, readout=readouts.XTREME_R
+    )
 
 
 def _mini(name: str, split: str, world: str) -> Task:
@@ -247,7 +250,7 @@ SUITE = Suite(
     dev=dev,
     releases=releases,
     reported=reported,
-    recipes={"english": single(WIKIPEDIA)},
+    recipes={"english": single(WIKIPEDIA, SUPERVISED)},
 )
 
 

@@ -17,7 +17,7 @@ from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, FineTuning, Leg, Macro, Suite, Task
-from suites import mrtydi
+from suites import mrtydi, readouts
 from suites.tunings import MARCO_MCONTRIEVER, MCONTRIEVER_MRTYDI, SUPERVISED, languages, single, then, trained_on
 
 NAME = "mkqa"
@@ -114,7 +114,9 @@ def _mini(name: str, world: str) -> Task:
 
 def _task(identity: str, data: str, one: Leg) -> Task:
     """Put a leg under the rules of Contriever's evaluation."""
-    return Task(identity, data, (one,), MEASURES, "list", DEPTH, similarity="dot", lengths=LENGTHS)
+    return Task(
+        identity, data, (one,), MEASURES, "list", DEPTH, similarity="dot", lengths=LENGTHS, readout=readouts.CONTRIEVER
+    )
 
 
 def _average(names: Iterable[str], note: str) -> Macro:

@@ -17,6 +17,7 @@ from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, FineTuning, Leg, Macro, Suite, Task
+from suites import readouts
 from suites.tunings import MARCO, MSM_MRTYDI, NQ, SUPERVISED, languages, single, then, trained_on
 
 NAME = "mrtydi"
@@ -154,10 +155,10 @@ def releases() -> tuple[Release, ...]:
 
 
 def reported() -> Sequence[Reported]:
-    """What papers printed."""
-    from suites.reported import of
+    """What papers printed for it, and what MSM's printed of no suite."""
+    from suites.reported import elsewhere, of
 
-    return of(NAME)
+    return (*of(NAME), *elsewhere("MSM"))
 
 
 def card() -> str:
@@ -181,7 +182,9 @@ def card() -> str:
 def _task(identity: str, data: str, one: Leg) -> Task:
     """Put a leg under Mr. TyDi's rules."""
     release = RELEASE if data == "official" else ""
-    return Task(identity, data, (one,), MEASURES, "trec", DEPTH, official=OFFICIAL, release=release)
+    return Task(
+        identity, data, (one,), MEASURES, "trec", DEPTH, official=OFFICIAL, release=release, readout=readouts.CCP
+    )
 
 
 def _mini(name: str, split: str, world: str) -> Leg:

@@ -13,7 +13,7 @@ from bench.data import official
 from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.types import Corpus, DataRequest, Leg, Macro, Suite, Task
-from suites import mrtydi
+from suites import mrtydi, readouts
 
 NAME = "mrtydi-v1-0"
 RELEASE = "v1.0"
@@ -52,7 +52,9 @@ def _load(name: str, request: DataRequest, mark: str) -> Task:
     corpus = Corpus(f"{NAME}/{name}", parts.corpus, name, one.passages)
     leg = Leg("", parts.queries, parts.qrels, corpus, name, {"queries": queries, "qrels": judgements})
     identity = f"{NAME}/{name}{mark}"
-    return Task(identity, "official", (leg,), mrtydi.MEASURES, "trec", mrtydi.DEPTH, release=RELEASE)
+    return Task(
+        identity, "official", (leg,), mrtydi.MEASURES, "trec", mrtydi.DEPTH, release=RELEASE, readout=readouts.CCP
+    )
 
 
 def card() -> str:

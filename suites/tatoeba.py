@@ -16,6 +16,7 @@ from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Item, Judgement, Leg, Macro, Suite, Task
+from suites import readouts
 
 if TYPE_CHECKING:
     from bench.mini.settings import WorldSettings
@@ -216,7 +217,9 @@ def _mini_qrels(settings: WorldSettings, language: str) -> Iterator[Judgement]:
 def _task(identity: str, data: str, legs: tuple[Leg, ...]) -> Task:
     """Put legs under Tatoeba's rules."""
     release = RELEASE if data == "official" else ""
-    return Task(identity, data, legs, MEASURES, "list", DEPTH, similarity="cos", release=release)
+    return Task(
+        identity, data, legs, MEASURES, "list", DEPTH, similarity="cos", release=release, readout=readouts.XTREME
+    )
 
 
 def _find(path: Path, pair: Pair) -> Path:

@@ -16,7 +16,7 @@ from bench.errors import BenchError, UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Leg, Macro, Suite, Task
-from suites import tatoeba
+from suites import readouts, tatoeba
 
 NAME = "tatoeba-pairs"
 SENTENCES, LINKS = "sentences.tar.bz2", "links.tar.bz2"
@@ -77,7 +77,9 @@ def load(name: str, request: DataRequest) -> Task:
     legs = tuple(_leg(identity, asked, searched, paths) for asked, searched in ((left, right), (right, left)))
     measures, depth = tatoeba.MEASURES, tatoeba.DEPTH
     release = f"drawn with seed {SEED}"
-    return Task(identity, "official", legs, measures, "list", depth, similarity="cos", release=release)
+    return Task(
+        identity, "official", legs, measures, "list", depth, similarity="cos", release=release, readout=readouts.XTREME
+    )
 
 
 def _leg(identity: str, asked: str, searched: str, paths: dict[str, Path]) -> Leg:

@@ -6,6 +6,12 @@ the recipe is called; its BEIR domains have no training questions, so `few-shot`
 are looked for under the folder of data: `nq/biencoder-nq-train.json[.gz]`, `squad/train-v1.1.json`,
 `xor-retrieve/xor_train_dpr.json` (the official baseline's file in DPR's form), `mewsli-x/wikipedia_pairs-train.jsonl`;
 MS MARCO comes through ir_datasets.
+
+Weights that are chosen while tuning (`tune.selection`) are chosen by the dev pairs of the same release where its file
+is there (`nq/biencoder-nq-dev.json[.gz]`, `squad/dev-v1.1.json`, `mewsli-x/wikipedia_pairs-dev.jsonl`, the embedded
+world's dev questions), else by a share of the training pairs. What a suite is tested on chooses nothing: XOR-Retrieve
+is scored on its dev questions, so that its baseline's dev file is not read, and what XQuAD-R asks is left out of
+SQuAD's.
 """
 
 from __future__ import annotations
@@ -14,13 +20,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bench.data import official
-from bench.data.pairs import dpr, from_leg, joined, mewslix, of, of_dataset, squad, without
+from bench.data import official, xquad
+from bench.data.pairs import dpr, from_leg, joined, mewslix, of, of_dataset, squad, unasked, with_dev, without
 from bench.data.pairs.leaks import TABLE
 from bench.errors import UsageError
-from bench.types import DataRequest, FineTuning, Leg, Source, TrainingPair
+from bench.types import Corpus, DataRequest, FineTuning, Leg, Source, TrainingPair
+
+if TYPE_CHECKING:
+    from bench.mini import WorldSettings
 
 Pairs = Callable[[DataRequest], Source[TrainingPair]]
 Recipes = Mapping[str, Mapping[str, tuple[FineTuning, ...]]]
@@ -76,11 +85,12 @@ XTREME_MEWSLI: Values = {
 
 
 def nq(request: DataRequest) -> Source[TrainingPair]:
-    """Natural Questions in DPR's form."""
+    """Natural Questions in DPR's form; of its 6,515 dev questions no suite asks one."""
     place = official.folder(request, "nq")
-    names = ("biencoder-nq-train.json", "biencoder-nq-train.json.gz")
     url = "https://dl.fbaipublicfiles.com/dpr/data/retriever/biencoder-nq-train.json.gz"
-    return dpr.pairs(_file(place, names, f"58,880 questions with passages; fetch {url}"), "nq")
+    train = _file(place, _plain_or_packed("biencoder-nq-train.json"), f"58,880 questions with passages; fetch {url}")
+    dev = _there(place, _plain_or_packed("biencoder-nq-dev.json"))
+    return with_dev(dpr.pairs(train, "nq"), None if dev is None else dpr.pairs(dev, "nq-dev"))
 
 
 def msmarco(request: DataRequest) -> Source[TrainingPair]:  # noqa: ARG001 (all recipes ask alike)
@@ -92,22 +102,38 @@ def squad_sentences(request: DataRequest) -> Source[TrainingPair]:
     """SQuAD 1.1: a question and the sentence that answers it, with its paragraph."""
     place = official.folder(request, "squad")
     url = "https://rajpurkar.github.io/SQuAD-explorer/dataset/train-v1.1.json"
-    names = ("train-v1.1.json", "train-v1.1.json.gz")
-    return squad.pairs(_file(place, names, f"87,599 questions; fetch {url}"), "squad")
+    train = _file(place, _plain_or_packed("train-v1.1.json"), f"87,599 questions; fetch {url}")
+    return with_dev(squad.pairs(train, "squad"), _squad_dev(place, request))
+
+
+def _squad_dev(place: Path, request: DataRequest) -> Source[TrainingPair] | None:
+    """SQuAD's dev questions but those that XQuAD-R asks in 11 languages; None where one of the two is not there."""
+    found = _there(place, _plain_or_packed("dev-v1.1.json"))
+    roots = (root / "lareqa" / "xquad-r" for root in official.roots(request.data_dir))
+    test = next((root / "en.json" for root in roots if (root / "en.json").is_file()), None)
+    if found is None or test is None:
+        return None
+    return unasked(squad.pairs(found, "squad-dev"), xquad.questions("en", test, "lareqa/en questions"))
 
 
 def xor_train(request: DataRequest) -> Source[TrainingPair]:
-    """XOR-Retrieve's training questions with passages, as its official baseline has them in DPR's form."""
+    """XOR-Retrieve's training questions with passages, as its official baseline has them in DPR's form.
+
+    Its dev file is not read: those questions are the ones that the suite is scored on.
+    """
     place = official.folder(request, "xor-retrieve")
     what = "15,250 questions with passages in DPR's form, which the README of XOR QA's baselines links to"
-    return dpr.pairs(_file(place, ("xor_train_dpr.json", "xor_train_dpr.json.gz"), what), "xor-train", "")
+    return dpr.pairs(_file(place, _plain_or_packed("xor_train_dpr.json"), what), "xor-train", "")
 
 
 def wikipedia_pairs(request: DataRequest) -> Source[TrainingPair]:
     """Mewsli-X's English mentions in Wikipedia with the entities that they link to."""
     place = official.folder(request, "mewsli-x")
-    names = ("wikipedia_pairs-train.jsonl", "wikipedia_pairs-train.jsonl.gz")
-    return mewslix.pairs(_file(place, names, "167,719 mentions; `bench data fetch mewsli-x`"), "wikipedia-pairs")
+    what = "167,719 mentions; `bench data fetch mewsli-x`"
+    train = _file(place, _plain_or_packed("wikipedia_pairs-train.jsonl"), what)
+    dev = _there(place, _plain_or_packed("wikipedia_pairs-dev.jsonl"))
+    held = None if dev is None else mewslix.pairs(dev, "wikipedia-pairs-dev")
+    return with_dev(mewslix.pairs(train, "wikipedia-pairs"), held)
 
 
 def supervised(request: DataRequest) -> Source[TrainingPair]:
@@ -149,12 +175,13 @@ def unleaked(source: Source[TrainingPair], request: DataRequest, names: tuple[st
 
 
 def english(request: DataRequest, real: Pairs) -> Source[TrainingPair]:
-    """English pairs: the embedded world's on mini data, else the released ones."""
+    """English pairs: the embedded world's on mini data, with its English dev questions, else the released ones."""
     if request.data != "mini":
         return real(request)
     from bench import mini
 
-    return mini.english_pairs(mini.named(request.world))
+    settings = mini.named(request.world)
+    return with_dev(mini.english_pairs(settings), _mini_dev("en", settings))
 
 
 def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Source[TrainingPair]:
@@ -164,7 +191,18 @@ def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Sour
     from bench import mini
 
     settings = mini.named(request.world)
-    return joined({f"mrtydi/{name}": mini.language_pairs(name, settings) for name in names}, "mini-languages")
+    parts = {name: with_dev(mini.language_pairs(name, settings), _mini_dev(name, settings)) for name in names}
+    return joined({f"mrtydi/{name}": part for name, part in parts.items()}, "mini-languages")
+
+
+def _mini_dev(language: str, settings: WorldSettings) -> Source[TrainingPair]:
+    """The embedded world's dev questions of a language with the passages judged to answer them; no test asks them."""
+    from bench import mini
+
+    name = f"{settings.corpus}/mrtydi/{language}"
+    corpus = Corpus(name, mini.passages(language, settings), language)
+    asked, judged = mini.questions(language, "dev", settings), mini.judgements(language, "dev", settings)
+    return from_leg(Leg("", asked, judged, corpus, language), f"{name} dev")
 
 
 def tuning(name: str, real: Pairs, values: Mapping[str, Any], source: str) -> FineTuning:
@@ -213,11 +251,22 @@ def few_shot(
     }
 
 
+def _plain_or_packed(name: str) -> tuple[str, str]:
+    """The two names that a released file goes by."""
+    return name, f"{name}.gz"
+
+
+def _there(folder: Path, names: tuple[str, ...]) -> Path | None:
+    """Find a file under one of its names; None where it is not there."""
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
 def _file(folder: Path, names: tuple[str, ...], what: str) -> Path:
     """Find a file under one of its names. Raises `UsageError`."""
-    for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    raise UsageError(
-        f"{folder / names[0]}: found no such file, expected {what}; or name pairs of your own: --set tune.data=FILE"
-    )
+    found = _there(folder, names)
+    if found is None:
+        raise UsageError(
+            f"{folder / names[0]}: found no such file, expected {what}; or choose another recipe (tune.recipe), or "
+            "name pairs of your own in place of a recipe's last ones: --set tune.data=FILE"
+        )
+    return found

@@ -17,6 +17,7 @@ from bench.errors import UsageError
 from bench.hookspecs import hookimpl
 from bench.publications import Release, Reported
 from bench.types import Corpus, DataRequest, Item, Leg, Macro, Source, Suite, Task
+from suites import readouts
 from suites.tunings import MSM_XOR, NQ, NQ_MSM, SUPERVISED, single, then, tuning, xor_train
 
 NAME = "xor-retrieve"
@@ -208,7 +209,9 @@ def _mini(name: str, world: str) -> Task:
 
 def _task(identity: str, data: str, one: Leg, release: str = "") -> Task:
     """Put a leg under XOR-Retrieve's rules."""
-    return Task(identity, data, (one,), MEASURES, "list", DEPTH, official=OFFICIAL, release=release)
+    return Task(
+        identity, data, (one,), MEASURES, "list", DEPTH, official=OFFICIAL, release=release, readout=readouts.CCP
+    )
 
 
 _ENGLISH = {"nq": (NQ_MSM,), "nq-ccp": (NQ,), **single(SUPERVISED)}

@@ -19,6 +19,7 @@ COMMANDS = {
     "sweep": "Choose settings on dev questions, as many trials for every method.",
     "shots": "Tune on more and more training pairs and draw the curve.",
     "ablate": "Run the papers' ablation tables and hold their direction against ours.",
+    "reproduce": "Make a row again from its result file; say OK, close or differs.",
     "leaderboard": "Build a static site from results.",
     "data": "List, fetch, check and audit official data.",
     "check": "Try what a method or suite promises, yours or ours.",

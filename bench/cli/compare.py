@@ -1,27 +1,35 @@
-"""`bench compare`: which of several systems is better, and whether the comparison is fair."""
+"""`bench compare`: which of several systems is better, how sure that is, and whether the comparison is fair."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
 
 from bench.cli import examples
-from bench.cli.options import results_option
-from bench.cli.output import duration, json_option, percent, print_json, table
-from bench.comparison import Compared, compare
+from bench.cli.compare_formats import as_csv, explained, latex, markdown, sheets
+from bench.cli.options import data_dir_option, results_option
+from bench.cli.output import json_option, notice, percent, print_json, table
+from bench.comparison import Asked, Compared, compare
+from bench.errors import UsageError
+from bench.extremes import Passage
 from bench.plugins import load
-from bench.scoring.significance import chance_text, points
-from bench.substitutes import marked
-from bench.wording import canonical
+from bench.scoring.significance import points
+from bench.substitutes import mark
+from bench.wording import bare, canonical
 
-_MEGA, _THOUSAND = 1e6, 1e3
+_WIDTH = 160  # characters of a text that are shown
 
 
 @click.command(
     name="compare",
     epilog=examples(
         "bench compare bm25 crop crop@init --suite mrtydi",
+        "bench compare crop:english crop:unsupervised --suite mrtydi --per-task",
+        "bench compare bm25 crop --suite mrtydi --queries 5",
+        "bench compare bm25 crop --suite mrtydi --format latex",
         "bench compare crop results/mini/mrtydi/unsupervised/bm25-c04f5266/seed-0 --suite mrtydi --json",
     ),
 )
@@ -30,6 +38,25 @@ _MEGA, _THOUSAND = 1e6, 1e3
 @click.option("--data", metavar="NAME", help="Only results on official, mini or local data; default: all.")
 @click.option("--setting", metavar="NAME", help="Only results in this setting; default: all.")
 @click.option("--measure", metavar="NAME", help="Default: the suite's headline measure.")
+@click.option(
+    "--per-task", "by_task", is_flag=True, help="Test each task (language) by itself, too; --json always does."
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Show the N largest gains and losses of each pair, with their texts where the data are on this machine.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "markdown", "latex"]),
+    default="table",
+    show_default=True,
+    help="How to print; csv holds the pairs and their tasks, fractions in full.",
+)
+@data_dir_option
 @results_option
 @json_option
 def command(
@@ -38,59 +65,70 @@ def command(
     data: str | None,
     setting: str | None,
     measure: str | None,
+    by_task: bool,
+    queries: int,
+    form: str,
+    data_dir: Path | None,
     results: Path,
     as_json: bool,
 ) -> None:
     """Test systems against each other on the results of a folder, with what each of them cost.
 
-    A system is a label (`bench list results`), the name of its folder, or a path to its result file. Every pair is
-    tested by a paired randomisation test over queries, within tasks, on means over the seeds that both have, corrected
-    for the number of pairs (Holm). Differences in what the systems were given (budget, corpus, backbone, trials of
-    tuning, seeds, precision, readout) are told as warnings.
+    A system is a label (`bench list results`), the name of its folder, or a path to its result file. LABEL:SETTING
+    holds a system's settings against each other: crop:english crop:unsupervised.
+
+    Every pair is tested by a paired randomisation test and a paired t-test over queries, within tasks, on means over
+    the seeds that both have, corrected for the number of pairs (Holm). The tests give the ranks that are left open and
+    the letters of systems that are tied. Intervals draw queries and, of systems with several seeds, training runs.
+    Differences in what the systems were given (budget, corpus, backbone, trials of tuning, seeds, precision, readout)
+    are told as warnings; settings that differ are listed.
     """
-    plugin = load().suite(suite)
-    found = compare(
-        systems,
-        results,
-        plugin,
+    _mind(form, queries, as_json=as_json)
+    asked = Asked(
         data=canonical(data) if data else None,
         setting=canonical(setting) if setting else None,
         measure=measure,
+        by_task=by_task or as_json or form == "csv",
+        queries=queries,
+        data_dir=data_dir,
     )
+    found = compare(systems, results, load().suite(suite), asked)
     if as_json:
         print_json({"comparisons": [one.as_json() for one in found]})
+    elif form == "table":
+        for one in found:
+            _print(one, by_task=by_task)
+    else:
+        _write(found, form, by_task=by_task)
+
+
+def _mind(form: str, queries: int, *, as_json: bool) -> None:
+    """Refuse options that contradict each other. Raises `UsageError`."""
+    if as_json and form != "table":
+        raise UsageError(f"found --json and --format {form}, expected one of them")
+    if queries and form != "table":
+        raise UsageError(f"found --queries with --format {form}, expected a table or --json: texts are for this screen")
+
+
+def _write(found: Sequence[Compared], form: str, *, by_task: bool) -> None:
+    """Print for another program: the text on stdout; what a reader must know, and it cannot hold, on stderr."""
+    if form == "csv":
+        for one in found:
+            for sentence in filter(None, (mark(one.about["stands_for"]), *one.doubts)):
+                notice(f"warning: {sentence}")
+        click.echo(as_csv(found), nl=False)
         return
-    for one in found:
-        _print(one)
+    click.echo((markdown if form == "markdown" else latex)(found, by_task=by_task))
 
 
-def _print(found: Compared) -> None:
-    """Values and costs, then the tests, then the doubts."""
-    about = found.about
-    names = list(dict.fromkeys(name for side in found.sides for name in side.costs()))
-    rows = []
-    for side in found.sides:
-        costs = side.costs()
-        numbers = (_cost(name, costs[name]) if name in costs else "—" for name in names)
-        rows.append((side.label, ",".join(map(str, side.seeds)), percent(found.values[side.label]), *numbers))
-    value = f"{found.measure}, {found.where}, percent"
-    columns = ("system", "seeds", value, *(name.replace("_", " ") for name in names))
-    title = f"{about['suite']} · {about['setting']} · {about['data']} data · {len(found.tasks)} tasks"
-    table(marked(title, about["stands_for"]), columns, rows, numbers=columns[2:])
-    tests = [
-        (
-            f"{test.first} − {test.second}",
-            points(test.comparison.difference, sign=True),
-            f"[{points(test.comparison.low)}, {points(test.comparison.high)}]",
-            chance_text(test.comparison.p_randomisation),
-            "—" if test.corrected is None else chance_text(test.corrected),
-            f"{test.comparison.n:,}",
-        )
-        for test in found.tests
-    ]
-    click.echo()
-    heads = ("pair", f"{found.measure} points", "95 %", "randomisation test", "Holm", "queries")
-    table("", heads, tests, numbers=(heads[1], "queries"))
+def _print(found: Compared, *, by_task: bool) -> None:
+    """Print values and costs, then the tests, the differences and queries, then the doubts."""
+    for sheet in sheets(found, by_task=by_task):
+        table(sheet.title, sheet.columns, sheet.rows, numbers=sheet.numbers)
+        click.echo()
+    _print_queries(found)
+    for sentence in (*explained(found), *found.notes):
+        click.echo(sentence)
     for sentence in found.doubts:
         click.echo(f"warning: {sentence}")
     if not found.doubts:
@@ -98,12 +136,31 @@ def _print(found: Compared) -> None:
     click.echo()
 
 
-def _cost(name: str, value: float) -> str:
-    """A cost as a person reads it."""
-    if name.endswith("seconds"):
-        return duration(value)
-    if name == "flops":
-        return f"{value:.3g}"
-    if name.endswith("_bytes"):
-        return f"{value / _MEGA:,.0f} MB"
-    return f"{value:,.0f}" if value >= _THOUSAND or value.is_integer() else f"{value:.4g}"
+def _print_queries(found: Compared) -> None:
+    """Print the queries that differ most, pair by pair: the question, then the passages that each system put first."""
+    for (first, second), own in groupby(found.extremes, key=lambda one: (one.first, one.second)):
+        click.echo(f"largest gains and losses, {first} − {second}, {found.measure}, points")
+        for one in own:
+            language = f" [{one.language}]" if one.language else ""
+            where = f"{bare(one.task)}{'/' + one.leg if one.leg else ''}"
+            change = f"{percent(one.values[0])} against {percent(one.values[1])}"
+            head = f"{points(one.difference, sign=True):>7}  {where} {one.query}{language}: {change}"
+            click.echo(f"{head}  {_short(one.text)}".rstrip())
+            for label, ranked in zip((first, second), one.passages, strict=True):
+                _print_passages(label, ranked)
+        click.echo()
+
+
+def _print_passages(label: str, ranked: Sequence[Passage]) -> None:
+    """Print what a system put first; `*` marks what is judged relevant."""
+    click.echo(f"         {label}:{'' if ranked else ' nothing found, or its run is not in the bundle'}")
+    for place, one in enumerate(ranked, 1):
+        click.echo(f"         {'*' if one.relevant else ' '} {place}. {one.id}  {_short(one.text)}".rstrip())
+
+
+def _short(text: str) -> str:
+    """A text on one line, cut; what could steer a terminal is shown by its number."""
+    from leaderboard.text import visible
+
+    flat = visible(" ".join(text.split()))
+    return flat if len(flat) <= _WIDTH else f"{flat[:_WIDTH]}…"

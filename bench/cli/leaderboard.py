@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cli import examples
-from bench.cli.options import results_option
+from bench.cli.leaderboard_add import add_command, check_command
+from bench.cli.leaderboard_export import export_command
+from bench.cli.leaderboard_init import init_command, pack_command, schema_command
+from bench.cli.options import results_option, store_option
 from bench.cli.output import json_option, print_json, table
 from bench.plugins import Plugins, load, own_package
 from bench.substitutes import marked
@@ -20,9 +23,17 @@ if TYPE_CHECKING:
     from leaderboard.kit import Shown
 
 
+KEPT = "leaderboard"
+"""Folder of a store that keeps what the tests of a site found, from build to build."""
+
+
 @click.group(name="leaderboard")
 def command() -> None:
     """Pages to read and to send: plain HTML that needs no server."""
+
+
+for _other in (add_command, check_command, export_command, init_command, pack_command, schema_command):
+    command.add_command(_other)
 
 
 @command.command(
@@ -37,13 +48,19 @@ def command() -> None:
     show_default=True,
     help="Folder of the site; an older site there is replaced.",
 )
+@store_option
+@click.option(
+    "--with-runs",
+    is_flag=True,
+    help="Copy the bundles with their runs too, so that readers can recompute; many times the size.",
+)
 @json_option
-def build_command(results: Path, out: Path, as_json: bool) -> None:
+def build_command(results: Path, out: Path, store: Path, with_runs: bool, as_json: bool) -> None:
     """Build a static site from a results folder: a page, a CSV and a JSON file for each suite and setting."""
     own_package("leaderboard")  # refuses a stranger's package of that name with a sentence
     from leaderboard.build import build
 
-    site = build(results, out, _shown(load()), _today())
+    site = build(results, out, _shown(load()), _today(), store / KEPT, runs=with_runs)
     start = (site.folder / "index.html").resolve()
     if as_json:
         print_json({"site": str(start), "pages": list(site.pages), "files": site.files, "bytes": site.bytes})

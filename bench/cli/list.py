@@ -64,7 +64,17 @@ def _measures(plugins: Plugins) -> Rows:
 
 
 def _presets(plugins: Plugins) -> Rows:
-    return [
+    runs = [
+        {
+            "name": name,
+            "summary": owned.value.summary,
+            "cells": None,
+            "suite": ", ".join(owned.value.suites),
+            "source": owned.owner,
+        }
+        for name, owned in sorted(plugins.runs.items())
+    ]
+    return runs + [
         {
             "name": f"{method}/{name}",
             "summary": one.summary,

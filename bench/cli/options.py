@@ -52,11 +52,20 @@ _PLAN: tuple[Decorator, ...] = (
     click.option(
         "--preset",
         metavar="NAME",
-        help="Named configuration of the method: bm25/elasticsearch; a grid runs every cell.",
+        help="Named configuration of the method: bm25/elasticsearch; a grid runs every cell; or of a run: mini-grid.",
     ),
     click.option("--backbone", metavar="ID", help="Where dense methods start: Hugging Face id, folder or scratch:LxH."),
     click.option("--corpus", metavar="ID", help="What dense methods are pretrained on."),
-    click.option("--rerank", metavar="MODEL", help="Cross-encoder for the top of the ranking."),
+    click.option(
+        "--rerank",
+        metavar="MODEL",
+        help="Cross-encoder for the top of the ranking: a folder, an id, or trained, on the setting's pairs.",
+    ),
+    click.option(
+        "--readout",
+        type=click.Choice(["contract", "protocol", "both"]),
+        help="Who says how texts are read: the encoder's contract (default), the suite's protocol, or a row of each.",
+    ),
     data_dir_option,
     store_option,
     results_option,
@@ -84,14 +93,16 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _LISTS = ("methods", "suites", "tasks", "settings")
-_REQUEST = frozenset(Request.__dataclass_fields__)
+_REQUEST = frozenset(Request.__dataclass_fields__) | {"readout"}
 
 
 def _request(given: dict[str, Any]) -> Request:
     """Split the comma lists; everything else is checked by the pipeline."""
     lists: dict[str, Any] = {name: split(given.pop(name)) for name in _LISTS}
-    seeds = tuple(_seed(text) for text in split(given.pop("seeds"))) or (0,)
-    return Request(**lists, seeds=seeds, **given)
+    seeds = tuple(_seed(text) for text in split(given.pop("seeds")))
+    readout = given.pop("readout")
+    sets = (*given.pop("sets"), *([f"encode.readout={readout}"] if readout else []))
+    return Request(**lists, seeds=seeds, sets=sets, **given)
 
 
 def split(text: str | None) -> tuple[str, ...]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from bench.ablation import Ablation, describe
+from bench.ablation import Ablation
 from bench.cli.output import duration, percent, table
 from bench.contrasts import Contrast
+from bench.directions import describe
 from bench.pipeline import Outcome
 from bench.scoring.significance import summary
 from bench.substitutes import marked

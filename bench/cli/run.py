@@ -14,6 +14,7 @@ from bench.cli.outcome import print_outcome
 from bench.cli.output import Lines, duration, json_option, notice, print_json
 from bench.contrasts import Contrast, contrasts
 from bench.installed import faiss_conflict
+from bench.lint_recipes import measure
 from bench.pipeline import Outcome, plan, run
 from bench.plugins import Plugins, load
 from bench.request import Request
@@ -53,6 +54,8 @@ def carry_through(request: Request, plugins: Plugins, store: Store) -> tuple[Out
         notice(conflict)
     ready = plan(request, plugins, store)
     for sentence in ready.warnings:
+        notice(sentence)
+    for sentence in measure(ready.lints, store):
         notice(sentence)
     if ready.seconds > 1 and sys.stderr.isatty():
         notice(f"about {duration(ready.seconds)} of work; `bench plan` says what")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
@@ -39,7 +38,7 @@ from bench.store import Store
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.svg",
-    help="The plot; the numbers lie beside it as .csv. Default: shots/TASK.svg.",
+    help="The plot; the numbers lie beside it as .csv. Default: shots/TASK-SETTING.svg.",
 )
 @plan_options
 @json_option
@@ -57,7 +56,7 @@ def command(request: Request, shots: str, out: Path | None, as_json: bool) -> No
     plugins, store = load(), Store(request.store, notice)
     outcomes = _outcomes(requests(request, numbers(shots)), plugins, store)
     found = curve(outcomes)
-    plot = out or Path("shots") / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', found.where)}.svg"
+    plot = out or Path("shots") / f"{found.stem}.svg"
     beside = plot.with_suffix(".csv")
     _write(plot, line_chart(chart(found)))
     _write(beside, as_csv(found))

@@ -36,7 +36,7 @@ from bench.wording import bare, canonical, did_you_mean, shown
 @click.option("--reported", is_flag=True, help="Of a suite: what papers printed, known errors beside it.")
 @json_option
 def command(name: str, reported: bool, as_json: bool) -> None:
-    """Show a method, suite, task, profile or result file in full."""
+    """Show a method, suite, task, profile, run preset or result file in full."""
     found, lines = _find(name, load(), reported=reported)
     if as_json:
         print_json(found)
@@ -64,6 +64,10 @@ def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[
             field: getattr(one, field) for field in ("name", "data", "backbone", "device", "budget", "hours", "summary")
         }
         return content, lambda: table("", ("what", "value"), [(key, shown(value)) for key, value in content.items()])
+    if (run := plugins.run_preset(name)) is not None:
+        about = run.about()
+        rows = [(key, shown(value) if value else "—") for key, value in about.items()]
+        return about, lambda: table(f"bench run --preset {run.name}", ("what", "value"), rows)
     suite_name, slash, task = bare(name).partition("/")
     if slash and canonical(suite_name) in plugins.suites:
         suite = plugins.suite(suite_name)
@@ -73,11 +77,11 @@ def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[
             return content, lambda: _print_task(content)
         every = [f"{suite.name}/{each}" for kind in suite.data for each in suite.task_names(kind)]
         raise UsageError(f"no task {name!r}{did_you_mean(name, every)} There are: {', '.join(every)}.")
-    every = [*plugins.methods, *plugins.suites, *PROFILES]
+    every = [*plugins.methods, *plugins.suites, *PROFILES, *plugins.runs]
     raise UsageError(
         f"nothing is called {name!r}{did_you_mean(name, every)} There are the methods "
-        f"{', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))} and the profiles "
-        f"{', '.join(PROFILES)}; a result file ends in .json."
+        f"{', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))}, the profiles "
+        f"{', '.join(PROFILES)} and the run presets {', '.join(sorted(plugins.runs))}; a result file ends in .json."
     )
 
 

@@ -19,6 +19,7 @@ from bench.data.sampling import probabilities
 from bench.data.shards import SPECIAL
 from bench.errors import UsageError
 from bench.sections import SMALLEST_VOCABULARY
+from bench.wording import first_line
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -198,7 +199,7 @@ def load(folder: Path) -> PreTrainedTokenizerBase:
         )
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise UsageError(
-            f"{folder}: found no tokenizer that can be loaded ({_line(error)}), expected {_WANTED}"
+            f"{folder}: found no tokenizer that can be loaded ({first_line(error)}), expected {_WANTED}"
         ) from error
     if not tokenizer.is_fast:
         raise UsageError(f"{folder}: found a tokenizer without tokenizer.json, expected {_WANTED}")
@@ -209,11 +210,6 @@ def load(folder: Path) -> PreTrainedTokenizerBase:
 
 
 _WANTED = "a Hugging Face folder with tokenizer.json and tokenizer_config.json"
-
-
-def _line(error: Exception) -> str:
-    """The first line of an error."""
-    return str(error).strip().split("\n")[0] or type(error).__name__
 
 
 def special_ids(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bench.encoding import poolers
 from bench.errors import UsageError
+from bench.wording import first_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -146,7 +147,7 @@ def _fetched(backbone: str, offline: bool) -> Path:
         folder = download(_WANTED)
         return folder if any(folder.rglob("*.safetensors")) else download((*_WANTED, "pytorch_model*.bin"))
     except (HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError, OSError, ValueError) as error:
-        reason = "offline" if offline or constants.HF_HUB_OFFLINE else _line(error)
+        reason = "offline" if offline or constants.HF_HUB_OFFLINE else first_line(error)
         cache = os.environ.get("HF_HOME") or constants.HF_HOME
         raise UsageError(
             f"backbone {backbone!r}: found no such folder, it is not in the cache {cache} and cannot be fetched"
@@ -176,7 +177,7 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         if config.is_encoder_decoder:
             raise UsageError(f"{folder}: found a model of encoder and decoder, expected an encoder")
-        with _quiet(), torch.random.fork_rng(devices=[]):
+        with quiet(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)  # of the CPU alone; for what the folder has no weights of
             model, report = AutoModel.from_pretrained(
                 folder,
@@ -196,7 +197,7 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         wanted = "config.json of an architecture that transformers knows, and model.safetensors"
         raise UsageError(
-            f"{folder}: found a model that cannot be loaded ({_line(error)}), expected {wanted}"
+            f"{folder}: found a model that cannot be loaded ({first_line(error)}), expected {wanted}"
         ) from error
     lacking = sorted(key for key in report["missing_keys"] if not _TOP.search(key))
     if lacking:
@@ -213,7 +214,7 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
 
 def save(model: PreTrainedModel, words: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write a model and its tokenizer as one plain Hugging Face folder, weights as safetensors."""
-    with _quiet():
+    with quiet():
         model.save_pretrained(folder)
         words.save_pretrained(folder)
 
@@ -229,7 +230,7 @@ def without_pooler(config: type) -> dict[str, bool]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep the library from drawing bars and listing the heads that we leave out (`load_encoder` tells what lacks)."""
     from transformers.utils import logging
 
@@ -242,8 +243,3 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
-
-
-def _line(error: Exception) -> str:
-    """The first line of an error."""
-    return str(error).strip().split("\n")[0] or type(error).__name__

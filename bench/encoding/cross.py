@@ -21,10 +21,11 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from bench.data import tokenizer
-from bench.encoding.backbones import _line, _quiet
-from bench.encoding.encoder import _threads
+from bench.encoding.backbones import quiet
 from bench.encoding.packed import budget, longest
+from bench.encoding.threads import on_threads
 from bench.errors import BenchError, UsageError
+from bench.wording import first_line
 
 LENGTH = 512
 """Tokens of a pair, special ones included, where the model has room for as many.
@@ -87,7 +88,7 @@ class CrossEncoder:
         if not pairs:
             return np.empty(0, np.float32)
         rows = tokenised(self._model, self._words, pairs, self._length)
-        with torch.inference_mode(), _threads(self._threads):
+        with torch.inference_mode(), on_threads(self._threads):
             found: npt.NDArray[np.float32] = forward(self._model, rows, self._batch_tokens).numpy(force=True)
         faults = np.flatnonzero(~np.isfinite(found))
         if faults.size:
@@ -141,7 +142,7 @@ def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedMode
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         if new_head is not None:
             config.num_labels = 1
-        with _quiet(), torch.random.fork_rng(devices=[]):
+        with quiet(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(new_head or 0)  # of the CPU alone; for weights that are not there
             model, report = AutoModelForSequenceClassification.from_pretrained(
                 folder,
@@ -159,7 +160,7 @@ def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedMode
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         wanted = "a sequence classifier (cross-encoder) of an architecture that transformers knows, with its weights"
         raise UsageError(
-            f"{folder}: found a model that cannot be loaded ({_line(error)}), expected {wanted}"
+            f"{folder}: found a model that cannot be loaded ({first_line(error)}), expected {wanted}"
         ) from error
     loaded: PreTrainedModel = model
     _whole(loaded, folder, report["missing_keys"], new_head is not None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from bench.data import tokenizer
 from bench.dense import Contract, Role
 from bench.encoding.packed import budget, first_position, forward, load_model, longest, pack, pool
 from bench.encoding.reading import Reader
+from bench.encoding.threads import on_threads
 from bench.errors import BenchError, UsageError
 from bench.types import Item
 
@@ -56,7 +57,7 @@ class TorchEncoder:
         """
         sequences = self._reader.tokens([self.text(item, role) for item in items], role)
         vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
-        with torch.inference_mode(), _threads(self._threads), self._precision():
+        with torch.inference_mode(), on_threads(self._threads), self._precision():
             for batch in budget([len(sequence) for sequence in sequences], self._batch_tokens):
                 packed = pack([sequences[at] for at in batch], first_position(self._model)).to(self._model.device)
                 hidden = forward(self._model, packed, self._contract.layer)
@@ -131,14 +132,3 @@ def _finite(vectors: npt.NDArray[np.float32], items: Sequence[Item], role: Role,
             f"the vectors of {faults.size} of {len(items)} items are not finite, the first of {role} "
             f"{items[faults[0]].id!r}; the weights are broken, or the training diverged{hint}"
         )
-
-
-@contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    """Set the processor's threads and put them back: sums over other numbers of threads round otherwise."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench.dense import Contract, Role
+from bench.dense import SEPARATOR, Contract, Role
 from bench.types import Item
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class Reader:
 
     Args:
         words: the encoder's tokenizer.
-        contract: prompts, titles and lengths.
+        contract: prompts, titles, case, question marks and lengths.
     """
 
     words: PreTrainedTokenizerBase
@@ -27,11 +28,24 @@ class Reader:
 
     def text(self, item: Item, role: Role) -> str:
         """Return what is tokenised: prompt, title where there is one and the contract wants it, text."""
+        contract = self.contract
         if role == "query":
-            return self.contract.query_prompt + item.text
-        joint = self.contract.title
-        parts = [item.text] if joint is None else [part for part in (item.title, item.text) if part]
-        return self.contract.passage_prompt + (joint or "").join(parts)
+            asked = item.text if contract.question_mark else item.text.removesuffix("?")
+            return contract.query_prompt + self._cased(asked)
+        parts = [item.text] if contract.title is None else [part for part in (item.title, item.text) if part]
+        return contract.passage_prompt + self._joint.join(map(self._cased, parts))
+
+    def _cased(self, text: str) -> str:
+        return text.lower() if self.contract.lowercase else text
+
+    @cached_property
+    def _joint(self) -> str:
+        """What stands between title and text."""
+        joint = self.contract.title or ""
+        if SEPARATOR not in joint:
+            return joint
+        single, pair = (self.words.num_special_tokens_to_add(pair=pair) for pair in (False, True))
+        return joint.replace(SEPARATOR, (self.words.sep_token or "") * (pair - single))
 
     def tokens(self, texts: Sequence[str], role: Role) -> list[list[int]]:
         """Return token ids of texts, special ones included, cut at the contract's length; none is empty."""

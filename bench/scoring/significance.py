@@ -3,8 +3,11 @@
 Conventions: values are per query, in the same order for both systems, and finite; differences are first minus second,
 in the unit of the values (fractions). Over several tasks the statistic is the weighted mean of the tasks' mean
 differences, by default unweighted, which is how the suites average; chance works within each task, so that a long task
-is not more important than a short one. The queries are what is sampled: a new training run is not. Everything is
-seeded, and the order in which tasks are given does not matter.
+is not more important than a short one. Everything is seeded, and the order in which tasks are given does not matter.
+
+A system with several training runs gives its values as [seeds, queries]. Tests are then of the means over seeds: they
+ask whether other queries would give the same answer. Intervals draw queries and seeds (`bench.scoring.resampling`), and
+so ask the same of other trainings; of a system with one run they cannot, and say nothing of training variation.
 
 The randomisation test follows Fisher (1935) as Smucker, Allan and Carterette (CIKM 2007) recommend it for retrieval:
 were both systems the same, the sign of every query's difference would be a coin flip.
@@ -13,24 +16,53 @@ were both systems the same, the sign of every query's difference would be a coin
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from bench.errors import UsageError
+from bench.scoring.power import detectable, student
+from bench.scoring.resampling import (
+    CELLS,
+    COVERAGE,
+    EXACT,
+    FLIPS,
+    RESAMPLES,
+    FloatArray,
+    Trained,
+    bootstrap,
+    randomisation,
+)
 
-FloatArray = npt.NDArray[np.float64]
-Values = Sequence[float] | FloatArray
+__all__ = [
+    "COVERAGE",
+    "ENOUGH",
+    "EXACT",
+    "FLIPS",
+    "RESAMPLES",
+    "Comparison",
+    "FloatArray",
+    "Values",
+    "bootstrap",
+    "chance_text",
+    "holm",
+    "interval",
+    "intervals",
+    "paired",
+    "pairwise",
+    "points",
+    "randomisation",
+    "stratified",
+    "summary",
+]
 
-EXACT = 12
-"""Up to so many differences that are not zero, all sign patterns are enumerated."""
-FLIPS, RESAMPLES = 10_000, 2_000
-COVERAGE = 0.95
-_CELLS = 1 << 22  # entries of a random matrix that are held at a time (32 MiB)
-_ROUNDING = 1e-10  # statistics that differ by less, relative to the sum of all |differences|, are the same number
+Values = Sequence[float] | Sequence[Sequence[float]] | FloatArray
+"""Of a task: [queries], or [seeds, queries] of a system with several training runs."""
+ENOUGH = 5
+"""Training runs below which an interval over seeds is too short (measured in the tests of this module)."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +71,8 @@ class Comparison:
 
     Args:
         difference: mean over tasks of the mean difference, in the unit of the values.
-        low: lower end of the 95 % percentile bootstrap interval over queries; equal to `difference` where every task
-            has one query only.
+        low: lower end of the 95 % percentile bootstrap interval over queries, and over the seeds of systems that have
+            several; equal to `difference` where every task has one query only.
         high: its upper end.
         p_randomisation: two-sided, of the paired randomisation test.
         p_t: two-sided, of the paired t-test (several tasks: with Welch's and Satterthwaite's degrees of freedom); None
@@ -63,14 +95,29 @@ class Comparison:
     ties: int
     losses: int
     effect: float | None
+    detectable: float | None = None
+    seeds: tuple[int, int] = (1, 1)
+
+    def turned(self) -> Comparison:
+        """Return the same as second minus first."""
+        return replace(
+            self,
+            difference=0.0 - self.difference,
+            low=0.0 - self.high,
+            high=0.0 - self.low,
+            wins=self.losses,
+            losses=self.wins,
+            effect=None if self.effect is None else 0.0 - self.effect,
+            seeds=self.seeds[::-1],
+        )
 
 
 def paired(first: Values, second: Values, seed: int) -> Comparison:
     """Compare two systems on the queries of one task.
 
     Args:
-        first: values [n] of one system.
-        second: values [n] of the other, same queries in the same order.
+        first: values [n] or [seeds, n] of one system.
+        second: values of the other, same queries in the same order.
         seed: decides sign flips and resamples.
 
     Raises:
@@ -85,7 +132,7 @@ def stratified(
     """Compare two systems on several tasks; signs are flipped and queries resampled within each task.
 
     Args:
-        tasks: by task (or language), the values [n of the task] of the first and of the second system.
+        tasks: by task (or language), the values [n of the task] or [seeds, n] of the first and of the second system.
         seed: decides sign flips and resamples.
         weights: of the tasks in the mean, positive; None for the unweighted mean.
 
@@ -97,20 +144,27 @@ def stratified(
 
 
 def pairwise(
-    systems: Mapping[str, Mapping[str, Values]], seed: int, weights: Mapping[str, float] | None = None
+    systems: Mapping[str, Mapping[str, Values]],
+    seed: int,
+    weights: Mapping[str, float] | None = None,
+    trainings: Mapping[str, str] | None = None,
 ) -> dict[tuple[str, str], Comparison]:
     """Compare every two systems of a table; all pairs share the random numbers, which makes many pairs cheap.
 
     Args:
-        systems: values by system and task; all have the same tasks with the same queries in the same order.
+        systems: values by system and task; all have the same tasks with the same queries in the same order. The number
+            of seeds may differ between systems.
         seed: decides sign flips and resamples.
         weights: of the tasks in the mean, positive; None for the unweighted mean.
+        trainings: by system, a name for its training runs. Systems with the same name come from the same runs, in the
+            same order, and draw them together; a system without one has runs of its own.
 
     Returns:
         By pair, in the order of `systems`.
 
     Raises:
-        UsageError: tasks or numbers of queries that differ between systems, and as for `stratified`.
+        UsageError: tasks or numbers of queries that differ between systems, numbers of seeds that differ between the
+            tasks of a system or between systems from the same trainings, and as for `stratified`.
     """
     pairs = list(combinations(systems, 2))
     arrays = {name: _checked(name, tasks) for name, tasks in systems.items()}
@@ -120,96 +174,91 @@ def pairwise(
     names, share = _shares(first[1], weights)
     for other in arrays.items():
         _same_queries(first, other)
+    runs = {name: (trainings or {}).get(name, name) for name in systems}
+    _same_runs(arrays, runs)
+    means = {name: {task: array.mean(axis=0) for task, array in tasks.items()} for name, tasks in arrays.items()}
     found: dict[tuple[str, str], Comparison] = {}
-    together = max(1, _CELLS // sum(map(len, first[1].values())))
+    together = max(1, CELLS // sum(map(len, means[first[0]].values())))
     for start in range(0, len(pairs), together):
         some = pairs[start : start + together]
-        strata = [np.stack([arrays[a][task] - arrays[b][task] for a, b in some], axis=1) for task in names]
-        found |= zip(some, _comparisons(strata, share, seed), strict=True)
+        strata = [np.stack([means[a][task] - means[b][task] for a, b in some], axis=1) for task in names]
+        for pair, one in zip(some, _comparisons(strata, share, seed, _trained(some, arrays, names, runs)), strict=True):
+            found[pair] = replace(one, seeds=(_runs(arrays[pair[0]]), _runs(arrays[pair[1]])))
     return found
 
 
+def _trained(
+    pairs: Sequence[tuple[str, str]],
+    arrays: Mapping[str, Mapping[str, FloatArray]],
+    tasks: Sequence[str],
+    runs: Mapping[str, str],
+) -> list[Trained]:
+    """Return the training runs of the systems that have several, each with the pairs that it stands in."""
+    plus: dict[str, list[int]] = defaultdict(list)
+    minus: dict[str, list[int]] = defaultdict(list)
+    for column, (one, other) in enumerate(pairs):
+        plus[one].append(column)
+        minus[other].append(column)
+    return [
+        Trained(runs[name], [_deviations(arrays[name][task]) for task in tasks], plus[name], minus[name])
+        for name in dict.fromkeys([*plus, *minus])
+        if _runs(arrays[name]) > 1
+    ]
+
+
+def _deviations(values: FloatArray) -> FloatArray:
+    """Return values [seeds, queries] minus their mean over seeds, as [queries, seeds]."""
+    deviations: FloatArray = (values - values.mean(axis=0)).T
+    return deviations
+
+
+def _runs(tasks: Mapping[str, FloatArray]) -> int:
+    """Return the number of training runs."""
+    return len(next(iter(tasks.values())))
+
+
 def interval(tasks: Mapping[str, Values], seed: int, weights: Mapping[str, float] | None = None) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of a system's mean; queries are resampled within each task.
+    """Return the 95 % percentile bootstrap interval of a system's mean over queries (within each task) and seeds.
 
     Args:
-        tasks: values [n of the task] by task.
+        tasks: values [n of the task] or [seeds, n] by task; with one seed training variation is not included.
         seed: decides the resamples.
         weights: of the tasks in the mean, positive; None for the unweighted mean.
 
     Raises:
         UsageError: as for `stratified`.
     """
-    arrays = _checked("the system", tasks)
-    names, share = _shares(arrays, weights)
-    low, high = bootstrap([arrays[task][:, None] for task in names], share, seed)
-    return float(low[0]), float(high[0])
+    return intervals({"the system": tasks}, seed, weights)["the system"]
 
 
-def randomisation(strata: Sequence[FloatArray], weights: Sequence[float], seed: int, flips: int = FLIPS) -> FloatArray:
-    """Return two-sided p values [columns] of the paired randomisation test.
-
-    Exact where at most `EXACT` differences of a column are not zero (a zero has no sign to flip). Otherwise from
-    `flips` random sign patterns with the observed one counted among them: (1 + as extreme) / (1 + flips), which is
-    never zero and never too small on average (Phipson and Smyth 2010).
+def intervals(
+    systems: Mapping[str, Mapping[str, Values]], seed: int, weights: Mapping[str, float] | None = None
+) -> dict[str, tuple[float, float]]:
+    """Return the interval of every system of a table as `interval` does; they share the draws, which makes many cheap.
 
     Args:
-        strata: per-query differences [queries, columns] of each task; a column is a pair of systems.
-        weights: of each task's mean, summing to one.
-        seed: decides the sign patterns, which all columns share.
-        flips: how many.
+        systems: values [n of the task] or [seeds, n] by system and task, as for `pairwise`.
+        seed: decides the resamples.
+        weights: of the tasks in the mean, positive; None for the unweighted mean.
+
+    Raises:
+        UsageError: as for `pairwise`.
     """
-    parts = np.concatenate([weight / len(block) * block for weight, block in zip(weights, strata, strict=True)])
-    observed = np.abs(parts.sum(axis=0)) - _ROUNDING * np.abs(parts).sum(axis=0)
-    chances = np.empty(parts.shape[1])
-    few = np.count_nonzero(parts, axis=0) <= EXACT
-    for column in np.flatnonzero(few):
-        terms = parts[parts[:, column] != 0, column]
-        signs = 1.0 - 2.0 * ((np.arange(1 << len(terms))[:, None] >> np.arange(len(terms))) & 1)
-        chances[column] = np.mean(np.abs(signs @ terms) >= observed[column])
-    if not few.all():
-        extreme = _extreme(parts[:, ~few], observed[~few], np.random.default_rng(seed), flips)
-        chances[~few] = (1 + extreme) / (1 + flips)
-    return chances
-
-
-def _extreme(parts: FloatArray, observed: FloatArray, chance: np.random.Generator, flips: int) -> npt.NDArray[np.int64]:
-    """Count, a column, random sign patterns whose |sum| reaches what was observed."""
-    rows, columns = parts.shape
-    found = np.zeros(columns, np.int64)
-    half = parts.sum(axis=0)
-    for size in _chunks(flips, max(rows, columns)):
-        coins = np.unpackbits(
-            np.frombuffer(chance.bytes(size * math.ceil(rows / 8)), np.uint8).reshape(size, -1), axis=1
-        )
-        # Σ ±x is twice the sum of the terms that keep their sign, less the sum of all.
-        sums = 2.0 * (coins[:, :rows].astype(np.float64) @ parts) - half
-        found += np.count_nonzero(np.abs(sums) >= observed, axis=0)
-    return found
-
-
-def bootstrap(
-    strata: Sequence[FloatArray], weights: Sequence[float], seed: int, resamples: int = RESAMPLES
-) -> tuple[FloatArray, FloatArray]:
-    """Return both ends [columns] of the percentile bootstrap interval of the weighted mean of the tasks' means.
-
-    Args:
-        strata: per-query values or differences [queries, columns] of each task.
-        weights: of each task's mean, summing to one.
-        seed: decides the resamples, which all columns share.
-        resamples: how many.
-    """
-    chance = np.random.default_rng(seed)
-    means = np.zeros((resamples, strata[0].shape[1]))
-    for weight, block in zip(weights, strata, strict=True):
-        rows, done = len(block), 0
-        for size in _chunks(resamples, rows):
-            drawn = chance.integers(rows, size=(size, rows)) + rows * np.arange(size)[:, None]
-            times = np.bincount(drawn.ravel(), minlength=size * rows).reshape(size, rows)
-            means[done : done + size] += weight / rows * (times.astype(np.float64) @ block)
-            done += size
-    low, high = np.quantile(means, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
-    return low, high
+    arrays = {name: _checked(name, tasks) for name, tasks in systems.items()}
+    if not arrays:
+        return {}
+    first = next(iter(arrays.items()))
+    names, share = _shares(first[1], weights)
+    for other in arrays.items():
+        _same_queries(first, other)
+    means = [np.stack([tasks[task].mean(axis=0) for tasks in arrays.values()], axis=1) for task in names]
+    trained = [
+        Trained(name, [_deviations(tasks[task]) for task in names], [column])
+        for column, (name, tasks) in enumerate(arrays.items())
+        if _runs(tasks) > 1
+    ]
+    low, high = bootstrap(means, share, seed, trained=trained)
+    return {name: (float(low[column]), float(high[column])) for column, name in enumerate(arrays)}
 
 
 def holm(chances: Sequence[float]) -> list[float]:
@@ -256,39 +305,51 @@ def chance_text(chance: float) -> str:
     return "p < 0.001" if chance < 0.001 else f"p = {chance:.2g}"
 
 
-def _comparisons(strata: Sequence[FloatArray], weights: Sequence[float], seed: int) -> Iterator[Comparison]:
+def _comparisons(
+    strata: Sequence[FloatArray], weights: Sequence[float], seed: int, trained: Sequence[Trained]
+) -> Iterator[Comparison]:
     """Yield the comparison of every column of differences [queries, columns]."""
-    differences = _statistic(strata, weights)
+    differences = np.asarray(weights, np.float64) @ np.stack([block.mean(axis=0) for block in strata])
     chances = randomisation(strata, weights, seed)
-    low, high = bootstrap(strata, weights, seed)
+    low, high = bootstrap(strata, weights, seed, trained=trained)
+    tests = student(strata, weights)
+    smallest = detectable(tests)
+    every = np.concatenate(strata)
+    wins, losses = np.count_nonzero(every > 0, axis=0), np.count_nonzero(every < 0, axis=0)
     for column, difference in enumerate(differences):
-        blocks = [block[:, column] for block in strata]
-        every = np.concatenate(blocks)
-        wins, losses = int(np.count_nonzero(every > 0)), int(np.count_nonzero(every < 0))
-        p_t, effect = _student(blocks, weights)
         yield Comparison(
             difference=float(difference),
             low=float(low[column]),
             high=float(high[column]),
             p_randomisation=float(chances[column]),
-            p_t=p_t,
+            p_t=_defined(tests.p[column]),
             n=len(every),
-            wins=wins,
-            ties=len(every) - wins - losses,
-            losses=losses,
-            effect=effect,
+            wins=int(wins[column]),
+            ties=int(len(every) - wins[column] - losses[column]),
+            losses=int(losses[column]),
+            effect=_defined(tests.effect[column]),
+            detectable=_defined(smallest[column]),
         )
 
 
+def _defined(value: float) -> float | None:
+    """Return a number, None for NaN."""
+    return None if math.isnan(value) else float(value)
+
+
 def _checked(name: str, tasks: Mapping[str, Values]) -> dict[str, FloatArray]:
-    """Return the values as arrays [n], one at least a task, all finite."""
+    """Return the values as arrays [seeds, n], one query and one seed at least a task, all finite."""
     arrays = {task: np.asarray(values, np.float64) for task, values in tasks.items()}
+    arrays = {task: array[None] if array.ndim == 1 else array for task, array in arrays.items()}
     if not arrays:
         raise UsageError(f"{name}: found no task, expected at least one")
     for task, array in arrays.items():
         where = f"{name}{', task ' + task if task else ''}"
-        if array.ndim != 1 or not len(array):
-            raise UsageError(f"{where}: found values of shape {list(array.shape)}, expected one for each query")
+        if array.ndim != 2 or not array.size:
+            shape = list(np.shape(tasks[task]))
+            raise UsageError(f"{where}: found values of shape {shape}, expected one for each query, or seed and query")
+        if len(array) != _runs(arrays):
+            raise UsageError(f"{where}: found {len(array)} seeds, elsewhere {_runs(arrays)}; expected the same number")
         if not np.isfinite(array).all():
             raise UsageError(f"{where}: found a value that is not finite, expected numbers only")
     return arrays
@@ -306,41 +367,19 @@ def _shares(tasks: Mapping[str, FloatArray], weights: Mapping[str, float] | None
 
 def _same_queries(one: tuple[str, Mapping[str, FloatArray]], other: tuple[str, Mapping[str, FloatArray]]) -> None:
     """Refuse to pair what has other tasks or another number of queries."""
-    sizes = [{task: len(array) for task, array in tasks.items()} for _, tasks in (one, other)]
+    sizes = [{task: array.shape[1] for task, array in tasks.items()} for _, tasks in (one, other)]
     if sizes[0] != sizes[1]:
         raise UsageError(
             f"{one[0]} and {other[0]}: found {sizes[0]} and {sizes[1]} queries, expected the same queries on both sides"
         )
 
 
-def _statistic(strata: Sequence[FloatArray], weights: Sequence[float]) -> FloatArray:
-    """Return the weighted mean [columns] of the tasks' means."""
-    means = np.stack([block.mean(axis=0) for block in strata])
-    mean: FloatArray = np.asarray(weights, np.float64) @ means
-    return mean
-
-
-def _student(blocks: Sequence[FloatArray], weights: Sequence[float]) -> tuple[float | None, float | None]:
-    """Return p of the t-test and the effect size, of one pair's differences [n] by task; None where undefined."""
-    from scipy.special import stdtr
-
-    largest = max(float(np.abs(block).max()) for block in blocks)
-    if min(map(len, blocks)) < 2 or largest == 0:
-        return None, None
-    scaled = [block / largest for block in blocks]  # so that no square of a tiny number vanishes
-    variances = np.array([block.var(ddof=1) for block in scaled])
-    sizes, share = np.array([len(block) for block in blocks]), np.asarray(weights)
-    scatter = math.sqrt(float(share @ variances))
-    if scatter <= _ROUNDING:
-        return None, None
-    difference = float(share @ np.array([block.mean() for block in scaled]))
-    errors = share**2 * variances / sizes
-    freedom = float(errors.sum() ** 2 / (errors**2 / (sizes - 1)).sum())
-    t = difference / math.sqrt(float(errors.sum()))
-    return float(2 * stdtr(freedom, -abs(t))), difference / scatter
-
-
-def _chunks(total: int, width: int) -> list[int]:
-    """Cut `total` rows of `width` entries into blocks that fit into memory."""
-    size = max(1, _CELLS // max(1, width))
-    return [min(size, total - start) for start in range(0, total, size)]
+def _same_runs(arrays: Mapping[str, Mapping[str, FloatArray]], runs: Mapping[str, str]) -> None:
+    """Refuse systems that are said to come from the same trainings and have not as many."""
+    counted: dict[str, tuple[str, int]] = {}
+    for name, tasks in arrays.items():
+        one, count = counted.setdefault(runs[name], (name, _runs(tasks)))
+        if count != _runs(tasks):
+            raise UsageError(
+                f"{one} and {name}: found {count} and {_runs(tasks)} seeds, expected the same for the same trainings"
+            )

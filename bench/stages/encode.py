@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,25 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _SHARD = 4096  # items a part; batches are cut within a shard, so this number is part of the bytes
+
+
+def _loaded(
+    folder: Path,
+    _stamp: tuple[tuple[str, int], ...],
+    device: str,
+    threads: int | None,
+    contract: Contract,
+    batch_tokens: int | None,
+) -> TorchEncoder:
+    """Load an encoder; torch is imported here. The stamp tells a folder from another that lay at its place before."""
+    from bench.encoding.encoder import load
+
+    return load(folder, device, threads, contract, batch_tokens)
+
+
+_kept = lru_cache(maxsize=1)(_loaded)
+"""The same, the last one kept: for small corpora and models, loading takes as long as encoding. Never on a device,
+whose memory a training may want."""
 
 
 def run(
@@ -54,9 +73,8 @@ def run(
     @cache
     def opened() -> TorchEncoder:
         """Load the encoder once, and only if a shard is missing."""
-        from bench.encoding.encoder import load
-
-        return load(encoder, device, threads, contract, batch_tokens)
+        stamp = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(encoder.glob("*")))
+        return (_kept if device == "cpu" else _loaded)(encoder, stamp, device, threads, contract, batch_tokens)
 
     def encoded(shard: Sequence[Item]) -> bytes:
         """Encode one shard to the bytes of an .npy file."""

@@ -12,7 +12,7 @@ from bench.tune import TuneConfig
 from bench.types import Json
 from bench.workspace import Workspace
 
-VERSION = 1
+VERSION = 2
 
 
 def run(

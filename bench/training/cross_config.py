@@ -1,10 +1,10 @@
-"""The settings of training a cross-encoder. Importing this module imports no torch."""
+"""The settings of re-ranking, and of training a cross-encoder for it. Importing this module imports no torch."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from bench.config import Config, setting
+from bench.sections import Config, setting
 
 MODEL = "model"
 """The folder that the training writes beside its log: a Hugging Face sequence classifier of one label."""
@@ -89,3 +89,27 @@ class CrossConfig(Config):
         source="ours: seconds say what a kill costs",
         help="steps between two checkpoints, where they come sooner; nothing: by seconds alone; changes no result",
     )
+
+
+class RerankConfig(Config):
+    """How runs are re-ranked (`--rerank MODEL`, `--rerank trained`)."""
+
+    depth: int = setting(
+        100,
+        ge=1,
+        source="Contriever (TMLR'22): a cross-encoder re-ranks the top 100",
+        help="documents of each query that the cross-encoder scores",
+    )
+    backbone: str | None = setting(
+        None,
+        source="ours: what dense methods start from as well",
+        help="what a cross-encoder is trained from (--rerank trained): scratch:LxH, a folder or an id, also of a "
+        "cross-encoder; nothing: --backbone, else the profile's",
+    )
+    mine: Literal["bm25", "none"] = setting(
+        "bm25",
+        source="Nogueira and Cho 2019: a first stage's ranking; after negatives by lot it tells apart topics alone",
+        help="where its hard negatives come from: BM25 over the pairs' own passages, in the ranks that tune.mine_* "
+        "name, or the pairs as they are",
+    )
+    train: CrossConfig = CrossConfig()

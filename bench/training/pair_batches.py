@@ -108,13 +108,12 @@ class PairReader:
     """
 
     def __init__(self, pairs: Pairs, reader: Reader, config: TuneConfig) -> None:
-        self.pairs, self.reader, self.config = pairs, reader, config
+        asked = replace(reader.contract, question_mark=not config.question_mark)
+        self.pairs, self.reader, self.config = pairs, replace(reader, contract=asked), config
         self.coverage = Coverage(pairs)
 
     def question(self, item: Item) -> str:
         """Return what is tokenised of a question."""
-        if self.config.question_mark and item.text.endswith("?"):
-            item = replace(item, text=item.text[:-1])
         return self.reader.text(item, "query")
 
     def read(self, numbers: Sequence[int], chosen: Sequence[Sequence[tuple[int, int]]], *, seen: bool) -> Questions:

@@ -59,7 +59,8 @@ def tune(
         dev: held-out pairs on disk; None: some of `pairs` are held out.
 
     Returns:
-        What `bench.training.loop.fit` returns, and: training_pairs, dev_pairs, epochs, scale (of xtreme-r).
+        What `bench.training.loop.fit` returns, and: training_pairs, dev_pairs, dev (`own` pairs, or a `share` of those
+        that are trained on), epochs, scale (of xtreme-r).
 
     Raises:
         UsageError: too few pairs, no held-out pairs where some are needed, or as `fit` does.
@@ -90,6 +91,7 @@ def tune(
     )
     sides.finish(work.out)
     facts |= {"training_pairs": source.used, "dev_pairs": 0 if held is None else len(held)}
+    facts["dev"] = "share" if dev is None else "own"
     facts["epochs"] = round(int(str(facts["steps"])) * config.accumulate / source.per_epoch, 4)
     return facts if tuning.scale is None else {**facts, "scale": float(tuning.scale.value.detach())}
 

@@ -11,13 +11,14 @@ from typing import Any, Literal
 from bench.dense import CONTRACT, Contract
 from bench.encoding import poolers
 from bench.errors import UsageError
+from bench.prompts import DECLARED, of_config
 
 _FILES = (
     CONTRACT,
     "config.json",
     "modules.json",
     "sentence_bert_config.json",
-    "config_sentence_transformers.json",
+    DECLARED,
     "*/config.json",
 )
 # Families whose positions begin behind the padding id, so that fewer are left than the config says.
@@ -61,8 +62,8 @@ def contract(model: str) -> Contract:
     sizes = _optional(own / "sentence_bert_config.json")
     if sizes.get("do_lower_case"):
         raise UsageError(f"model {model}: found do_lower_case, expected a tokenizer that lowers the case itself")
-    said = _optional(folder / "config_sentence_transformers.json")
-    query, passage = _prompts(said)
+    said = _optional(folder / DECLARED)
+    query, passage = of_config(said)
     pooling = _pooling(model, _json(folder / modules[1]["path"] / "config.json"), prompted=bool(query or passage))
     length = int(sizes.get("max_seq_length") or tokens)
     dense = poolers.dense(folder) is not None
@@ -92,14 +93,6 @@ def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> Litera
     if prompted and config.get("include_prompt") is False and modes[0] == "mean":
         raise UsageError(f"model {model}: found a mean that leaves the prompt out, expected one over all tokens")
     return _MODES[modes[0]]
-
-
-def _prompts(said: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the prompts of queries and of passages, empty where there is none."""
-    prompts, default = said.get("prompts") or {}, said.get("default_prompt_name")
-    usual = prompts.get(default, "") if default else ""
-    passages = (prompts[name] for name in ("document", "passage", "corpus") if name in prompts)
-    return prompts.get("query", usual), next(passages, usual)
 
 
 def _similarity(model: str, name: str | None) -> Any:

@@ -137,6 +137,14 @@ def of(suite: str) -> tuple[Reported, ...]:
     return tuple(row for row in rows() if row.suite == suite) if suite else ()
 
 
+def elsewhere(paper: str) -> tuple[Reported, ...]:
+    """Return a paper's numbers that belong to no suite (sizes of corpora, data that nobody else has).
+
+    A suite of that paper hands them over with its own, so that whoever asks all suites has all that was printed.
+    """
+    return tuple(row for row in rows() if row.paper == paper and not row.suite)
+
+
 @cache
 def errors() -> Mapping[str, str]:
     """Return the known errors that cells are flagged with: id → what is wrong, in sentences."""

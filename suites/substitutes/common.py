@@ -12,7 +12,7 @@ from bench.data import beir, official
 from bench.errors import UsageError
 from bench.publications import Release
 from bench.substitutes import mark
-from bench.types import Corpus, DataRequest, FineTuning, Item, Leg, Macro, Source, Suite, Task, Tie
+from bench.types import Corpus, DataRequest, FineTuning, Item, Leg, Macro, Readout, Source, Suite, Task, Tie
 from suites.tunings import MSM_MRTYDI, SUPERVISED, single, then, trained_on
 
 SPLITS = ("test", "dev", "train")
@@ -72,6 +72,7 @@ class Rules:
     depth: int = 100
     official: tuple[str, ...] = ()
     similarity: Literal["cos", "dot"] | None = None
+    readout: Readout | None = None
 
 
 @dataclass(frozen=True)
@@ -210,6 +211,7 @@ class Substitute:
             rules.depth,
             official=rules.official,
             similarity=rules.similarity,
+            readout=rules.readout,
         )
 
     def dev(self, name: str, request: DataRequest) -> Task:

@@ -7,9 +7,11 @@ e.g. `mkqa-questions/ar/queries.jsonl`; the English questions are the same in al
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from bench.hookspecs import hookimpl
 from bench.types import Suite
+from suites.readouts import CONTRIEVER
 from suites.substitutes.common import Rules, Substitute, english_pool, table
 
 # Task, documents, then judged queries / judgements of test, dev and train; counted in the files.
@@ -38,7 +40,7 @@ QUESTIONS = Substitute(
     ),
     licence="CC BY-SA 3.0",
     parts=table(_QUESTIONS, folders=True),
-    rules=Rules(("RR@10", "accuracy", "R@100"), "list", similarity="dot"),
+    rules=Rules(("RR@10", "accuracy", "R@100"), "list", similarity="dot", readout=replace(CONTRIEVER, lowercase=True)),
     leg=english_pool,
     average=("Avg. (11)", "unweighted mean over the 11 languages"),
 )

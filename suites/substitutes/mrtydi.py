@@ -10,9 +10,10 @@ from collections.abc import Iterable
 
 from bench.hookspecs import hookimpl
 from bench.types import Suite
+from suites.readouts import CCP
 from suites.substitutes.common import Rules, Substitute, own_pool, table
 
-RULES = Rules(("RR@100", "R@100"), official=("mrtydi-ccp",))
+RULES = Rules(("RR@100", "R@100"), official=("mrtydi-ccp",), readout=CCP)
 
 # Task, documents, then judged queries / judgements of test, dev and train; counted in the files.
 _GOLDP = """

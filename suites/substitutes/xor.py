@@ -13,9 +13,10 @@ from dataclasses import replace
 from bench.data import beir, beir_answers
 from bench.hookspecs import hookimpl
 from bench.types import Corpus, Leg, Suite
+from suites.readouts import CCP
 from suites.substitutes.common import Part, Place, Rules, Substitute, table
 
-RULES = Rules(("R@2kt", "R@5kt", "RR@100"), "list", official=("xor",))
+RULES = Rules(("R@2kt", "R@5kt", "RR@100"), "list", official=("xor",), readout=CCP)
 UPPER = "english"
 """The task that asks all questions in English, for an upper bound; no member of the average."""
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from scipy.stats import kendalltau
 
-from bench.ablation import Direction, Line, ablations, describe, direction
+from bench.ablation import ablations
+from bench.directions import Direction, Line, describe, direction
 from bench.errors import DataError, UsageError
 from bench.graph import Quiet
 from bench.pipeline import Outcome, plan, run

@@ -142,3 +142,22 @@ def test_costs_are_means_over_seeds_in_the_house_order() -> None:
     del other["tasks"]["mini/mrtydi/sw"][""]["facts"]["train"]["steps"]
     assert list(both.costs()) == ["tokens", "flops"]
     assert Side("b", [result({f"{LEG}|facts": {}})]).costs() == {}
+
+
+def test_a_readout_is_held_against_the_other_as_it_was_on_the_same_task() -> None:
+    """What a leg was read by stands over what the system says; each key is told once, an absent new one is as ever."""
+    whole = {**CONTRACT, "layer": 8, "query_length": 512}
+    own = {f"{LEG}|resolved": whole, "system|read_by": "protocol"}
+    found = warnings([Side("a", [result({f"{LEG}|resolved": CONTRACT})]), Side("a+protocol", [result(own)])])
+    assert found == [
+        "readout (layer): a has none, a+protocol has 8",
+        "readout (query_length): a has none, a+protocol has 512",
+    ]
+    kept = result({f"{LEG}|resolved": {**CONTRACT, "question_mark": True}})
+    dropped = result({f"{LEG}|resolved": {**CONTRACT, "question_mark": False}})
+    assert warnings([Side("a", [result({})]), Side("b", [kept])]) == []
+    assert warnings([Side("a", [result({})]), Side("b", [dropped])]) == [
+        "readout (question_mark): a has True, b has False"
+    ]
+    sparse = result({f"{LEG}|resolved": {"analyzer": "en"}})
+    assert warnings([Side("a", [result({})]), Side("b", [sparse])]) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from bench.errors import UsageError
 from bench.pipeline import Outcome, Plan, plan
+from bench.plots import Point, line_chart
 from bench.plugins import load
 from bench.profiles import profile
 from bench.request import Request
@@ -94,6 +96,11 @@ def cell(
 ) -> Fake:
     """Make a cell of one task."""
     return Fake(SimpleNamespace(label=system), (SimpleNamespace(id=task),), seed, data, setting)
+
+
+def of_tasks(*tasks: str) -> Fake:
+    """Make a cell of several tasks."""
+    return Fake(SimpleNamespace(label="crop"), tuple(SimpleNamespace(id=one) for one in tasks), 0, "local", "few-shot")
 
 
 def result(value: float, task: str = "beir/a", **pairs: int) -> Any:
@@ -220,3 +227,57 @@ def test_pretraining_is_shared(tmp_path: Path, small: dict[str, Any]) -> None:
     steps = [step.node for made in plans.values() for step in made.steps]
     keys = {stage: {one.key for one in steps if one.recipe.stage == stage} for stage in ("train", "tune", "pairs")}
     assert {stage: len(found) for stage, found in keys.items()} == {"train": 1, "tune": 4, "pairs": 2}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "where", "stem"),
+    [
+        (("beir/a",), "beir/a", "beir-a-few-shot"),
+        (("beir/a", "beir/b"), "mean of beir/a, beir/b", "mean-of-beir-a-beir-b-few-shot"),
+        (("beir/a", "beir/b", "beir/c", "beir/d"), "beir, mean of 4 tasks", "beir-mean-of-4-tasks-few-shot"),
+    ],
+)
+def test_several_tasks_are_one_curve(tasks: tuple[str, ...], where: str, stem: str) -> None:
+    """The mean over them; title and file say which, so that no other curve is taken for it or written over it."""
+    done = result(0.0, pairs=5)
+    done.content["tasks"] = {
+        task: {"": {"measures": {"nDCG@10": at / 10}, "queries": 9, "facts": {"pairs": {"pairs": 4 + 2 * at}}}}
+        for at, task in enumerate(tasks)
+    }
+    found = curve({"5": outcome({of_tasks(*tasks): done})})
+    (one,) = found.values
+    assert one.value == pytest.approx(sum(range(len(tasks))) / 10 / len(tasks))
+    assert one.pairs == pytest.approx(3 + len(tasks))
+    assert one.queries == 9 * len(tasks)
+    assert (found.where, found.stem, chart(found).title.partition(" · ")[0]) == (where, stem, where)
+
+
+def test_one_number_is_a_curve() -> None:
+    """A point, drawn in the middle; what is not tuned is still level beside it."""
+    bm25 = outcome({cell("bm25", setting="unsupervised"): result(0.4)})
+    found = curve({"0": bm25, "5": outcome({cell("crop"): result(0.2, pairs=5)})})
+    bm25_line, crop = chart(found).lines
+    assert (crop.points, bm25_line.level) == ((Point(5, (20.0,)),), True)
+    drawn = line_chart(chart(found))
+    assert "<title>crop: 20</title>" in drawn
+    assert "<polyline" not in drawn
+    assert not {"nan", "inf"} & set(re.findall(r"[a-z]+", drawn))
+
+
+def test_as_many_as_there_are_is_one_point() -> None:
+    """40 and all are the same tuning where there are 40 pairs: a seed counts once."""
+    runs = {cell("crop", seed): result(0.2 + seed / 10, pairs=40) for seed in (0, 1)}
+    again = {cell("crop", seed): result(0.2 + seed / 10, pairs=40) for seed in (0, 1)}
+    (line,) = chart(curve({"40": outcome(runs), "all": outcome(again)})).lines
+    (point,) = line.points
+    assert point.x == 40
+    assert list(point.values) == pytest.approx([20.0, 30.0])
+
+
+def test_where_every_training_failed_nothing_is_drawn() -> None:
+    """With the reasons, and no traceback."""
+    made = SimpleNamespace(cells=(one := cell("crop"),), refused=(), profile=profile())
+    failure = SimpleNamespace(cell=one, reason="the loss is nan")
+    failed = cast("Outcome", SimpleNamespace(plan=made, published=(), failed=(failure,)))
+    with pytest.raises(UsageError, match=r"every training failed: the loss is nan"):
+        curve({"5": failed})

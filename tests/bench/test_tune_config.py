@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,7 +60,14 @@ def test_bad_values_are_refused(bad: dict[str, Any], words: str) -> None:
 
 def test_what_is_left_open_is_the_encoders() -> None:
     """Prompts always; pooling, layer, comparison, lengths and titles where nobody says otherwise."""
-    assert TuneConfig().contract(OWN) == OWN
+    assert TuneConfig(question_mark=False).contract(OWN) == OWN
+
+
+def test_question_marks_are_left_out_in_the_test_as_in_tuning() -> None:
+    """The last tuning says; a setting that keeps them keeps them in both."""
+    dropped = TuneConfig().contract(OWN)
+    assert dropped == replace(OWN, question_mark=False)
+    assert TuneConfig(question_mark=False).contract(dropped).question_mark
 
 
 def test_what_is_said_holds() -> None:
@@ -75,6 +83,7 @@ def test_what_is_said_holds() -> None:
         query_length=9,
         passage_length=10,
         title=" [SEP] ",
+        question_mark=False,
     )
     assert TuneConfig(titles=False).contract(OWN).title is None
     assert TuneConfig(precision="bfloat16").contract(OWN).dtype == "bfloat16"

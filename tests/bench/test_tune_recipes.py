@@ -14,6 +14,7 @@ import pytest
 
 from bench import pipeline
 from bench.config import Config, resolve
+from bench.data.pairs import with_dev
 from bench.dense import Contract
 from bench.errors import PluginError
 from bench.graph import Cost, Node, Quiet, closure, node
@@ -70,6 +71,23 @@ def test_without_mining_the_pairs_are_learnt_from(recipes: Callable[..., TuneRec
     assert stages(plain) == ["pairs", "train", "tune"]
     assert recipes().tuned(start(), [tuning(mine_keep=3, mine_margin=0.5, mine_to=7)]).key == plain.key
     assert recipes().tuned(start(), [tuning(epochs=1.0)]).key != plain.key
+
+
+@pytest.mark.parametrize("miner", ["none", "bm25", "self"])
+def test_dev_pairs_are_part_of_the_key(recipes: Callable[..., TuneRecipes], miner: str) -> None:
+    """Weights may be chosen by them; nothing is mined from them, and every tuning of two has them."""
+    held: Source[TrainingPair] = Source("dev", "dev/1", (), lambda: iter(()))
+    own = replace(tuning(mine=miner), pairs=with_dev(pairs, held))
+    plain, chosen = (recipes().tuned(start(), [one]) for one in (tuning(mine=miner), own))
+    assert plain.key != chosen.key
+    other = replace(own, pairs=with_dev(pairs, replace(held, reader="dev/2")))
+    assert recipes().tuned(start(), [other]).key != chosen.key
+    assert chosen.inputs["dev"].recipe.stage == "pairs"
+    tunes = [one for one in closure([chosen]) if one.recipe.stage == "tune"]
+    assert {one.inputs["dev"].key for one in tunes} == {chosen.inputs["dev"].key}
+    assert len(tunes) == (2 if miner == "self" else 1)
+    pools = [one for one in closure([chosen]) if one.recipe.stage == "pool"]
+    assert chosen.inputs["dev"].key not in {one.inputs["pairs"].key for one in pools}
 
 
 def test_a_retriever_mines(recipes: Callable[..., TuneRecipes]) -> None:

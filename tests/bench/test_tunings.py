@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.config import resolve
-from bench.data.pairs import drawn
+from bench.data.pairs import drawn, with_dev
 from bench.errors import PluginError, UsageError
 from bench.pipeline import plan
 from bench.plugins import load
@@ -18,7 +18,7 @@ from bench.profiles import profile
 from bench.request import Request
 from bench.selection import Cell
 from bench.store import Store
-from bench.tunings import Tuning, tunings
+from bench.tunings import Tuning, replaced, tunings
 from bench.types import DataRequest, FineTuning, Item, Source, Suite, Task, TrainingPair
 from methods.bm25 import BM25
 from suites.beir import SUITE
@@ -95,8 +95,53 @@ def test_shots_are_drawn_from_the_last_tuning(tmp_path: Path) -> None:
     sets = (f"tune.data={pairs}", "tune.shots=1")
     own = found(suite(OWN), task("beir/poor"), task("beir/c", "local"), sets=sets)
     assert [(made.name, made.shots, made.source) for (made,) in own.values()] == [
-        (str(pairs), 1, "pairs of the user's")
+        (str(pairs), 1, "pairs of the user's; values as in another paper")
     ] * 2
+
+
+def test_pairs_of_the_user_stand_in_place_of_the_last_ones(tmp_path: Path) -> None:
+    """Of two fine-tunings the first stays; what was replaced is said; shots are drawn from the new pairs."""
+    pairs = tmp_path / "own.tsv"
+    pairs.write_text("a\tb\n")
+    first, last = found(suite(ENGLISH, OWN), task("beir/a"), sets=(f"tune.data={pairs}", "tune.shots=1"))["beir/a"]
+    assert (first.name, first.replaced, first.shots) == ("english-pairs", "", None)
+    assert (last.name, last.replaced, last.shots) == (str(pairs), "own", 1)
+    assert "in_place_of" not in first.about()
+    assert last.about()["in_place_of"] == "own"
+    (alone,) = found(suite(ENGLISH), task("beir/a"), sets=(f"tune.data={pairs}",))["beir/a"]
+    assert (alone.name, alone.replaced) == (str(pairs), "english-pairs")
+    assert replaced([first, last, alone, last]) == [
+        f"tune.data: {pairs} stands in place of the pairs own",
+        f"tune.data: {pairs} stands in place of the pairs english-pairs",
+    ]
+
+
+def test_the_source_names_a_paper_only_for_what_is_the_papers() -> None:
+    """Under the profile mini a paper's values are left out; the embedded world's pairs are no paper's."""
+    (own,) = found(suite(ENGLISH), task("beir/a"), size="mini")["beir/a"]
+    assert own.source == "pairs as in a paper; values of profile mini"
+    assert found(suite(ENGLISH), task("beir/a"))["beir/a"][0].source == "a paper"
+    ours = replace(ENGLISH, source="ours: pairs at hand")
+    assert found(suite(ours), task("beir/a"), size="mini")["beir/a"][0].source == (
+        "pairs as in ours (pairs at hand); values of profile mini"
+    )
+    assert found(suite(ours), task("beir/a"))["beir/a"][0].source == "ours: pairs at hand"
+    resolved = resolve([BM25], profile=profile())[BM25.name]
+    for size, values in (("mini", "values of profile mini"), ("small", "values as in a paper")):
+        made = tunings(suite(ENGLISH), "few-shot", [task("a")], DataRequest("mini"), resolved, profile(size), 0)
+        assert made["a"][0].source == f"pairs of the embedded world; {values}"
+
+
+def test_a_tuning_says_what_weights_are_chosen_by() -> None:
+    """The dev pairs of the release by name; a share of the pairs where there are none, and of drawn ones always."""
+    held = replace(ENGLISH, pairs=lambda _: with_dev(source("english-pairs"), source("english-dev")))
+    (own,) = found(suite(held), task("beir/a"))["beir/a"]
+    assert own.dev is not None
+    assert own.about()["held_out"] == "english-dev"
+    for sets, recipe in (((), ENGLISH), (("tune.shots=1",), held)):
+        (own,) = found(suite(recipe), task("beir/a"), sets=sets)["beir/a"]
+        assert own.dev is None
+        assert own.about()["held_out"] == "share of the pairs, by lot"
 
 
 def test_a_recipe_without_pairs_is_the_plugins_fault() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from bench.cli import main
 from bench.errors import StoreError, UsageError
-from leaderboard import build as building
+from leaderboard import verify
 from leaderboard.build import LIST, build
 
 Publisher = Callable[..., Path]
@@ -42,10 +43,10 @@ def test_a_page_that_has_gone_leaves_the_site(made: Publisher, results: Path, tm
     """The new site takes the old one's place as a whole."""
     gone = made("bm25", {"gone/a": {"": [0.5]}}, suite="gone")
     build(results, tmp_path / "site")
-    assert (tmp_path / "site" / "suites" / "gone-unsupervised.html").exists()
+    assert (tmp_path / "site" / "suites" / "gone" / "unsupervised.html").exists()
     gone.unlink()
     build(results, tmp_path / "site")
-    assert not (tmp_path / "site" / "suites" / "gone-unsupervised.html").exists()
+    assert not (tmp_path / "site" / "suites" / "gone" / "unsupervised.html").exists()
 
 
 def test_other_files_are_never_touched(results: Path, tmp_path: Path) -> None:
@@ -120,25 +121,26 @@ def test_no_results_is_a_sentence(tmp_path: Path) -> None:
 
 def test_a_page_over_its_budget_is_refused(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rather than a page that no browser opens quickly."""
-    monkeypatch.setattr(building, "LARGEST_PAGE", 1000)
+    monkeypatch.setattr(verify, "BUDGETS", ((re.compile(r".*\.html"), 1000),))
     with pytest.raises(UsageError, match="expected at most 1,000; build from a folder with fewer systems"):
         build(results, tmp_path / "site")
 
 
 def test_the_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Where the site is, for people and for machines."""
-    typed = ["leaderboard", "build", "--results", str(results), "--out", str(tmp_path / "site")]
+    store = tmp_path / "store"
+    typed = ["leaderboard", "build", "--results", str(results), "--out", str(tmp_path / "site"), "--store", str(store)]
     with pytest.raises(SystemExit, match="0"):
         main(typed)
     printed = capsys.readouterr().out
     assert f"site: {(tmp_path / 'site' / 'index.html').resolve()}" in printed
-    assert "suites/made-unsupervised.html" in printed
+    assert "suites/made/unsupervised.html" in printed
     with pytest.raises(SystemExit, match="0"):
         main([*typed, "--json"])
     told = json.loads(capsys.readouterr().out)
     assert told["pages"] == [
         {
-            "page": "suites/made-unsupervised.html",
+            "page": "suites/made/unsupervised.html",
             "suite": "made",
             "stands_for": None,
             "setting": "unsupervised",
@@ -159,7 +161,12 @@ def test_the_command_refuses_what_cannot_be_trusted(
     path = made("crop", {"made/a": {"": [0.9, 0.7, 0.1]}})
     path.write_bytes(path.read_bytes().replace(b'"seed": 0', b'"seed": 7'))
     with pytest.raises(SystemExit, match="1"):
-        main(["leaderboard", "build", "--results", str(results), "--out", str(tmp_path / "site")])
+        main(
+            [
+                *("leaderboard", "build", "--results", str(results)),
+                *("--out", str(tmp_path / "site"), "--store", str(tmp_path / "store")),
+            ]
+        )
     said = capsys.readouterr().err
     assert said.startswith(f"bench: {path} cannot be trusted: its content does not match its seal")
     assert "Traceback" not in said

@@ -15,7 +15,8 @@ from bench.scoring.significance import interval, stratified
 from bench.types import Macro
 from leaderboard.read import Average
 from leaderboard.read import results as read_results
-from leaderboard.tables import Board, _System, _weights, boards
+from leaderboard.systems import System, weights
+from leaderboard.tables import Board, boards
 
 Publisher = Callable[..., Path]
 BOTH = (Macro("Avg. (2)", ("made/a", "made/b")),)
@@ -134,12 +135,14 @@ def test_legs_count_alike_within_their_task(made: Publisher, results: Path) -> N
 
 
 def test_seeds_are_averaged_per_query(made: Publisher, results: Path) -> None:
-    """The row is the mean over seeds; its interval is that of the averaged queries."""
+    """The row is the mean over seeds; its interval draws seeds too, and stays within what a measure can be."""
     for seed, column in enumerate(([0.0, 0.4, 1.0], [1.0, 0.6, 0.0])):
         made("x", {"made/a": {"": column}}, seed=seed)
     (row,) = only(results).rows
     assert row.seeds == (0, 1)
-    assert (row.score, row.low, row.high) == pytest.approx((0.5, 0.5, 0.5))
+    assert row.score == pytest.approx(0.5)
+    assert row.of_seeds == pytest.approx((1.4 / 3, 1.6 / 3))
+    assert (row.low, row.high) == (0.0, 1.0), "queries of the two seeds lie as far apart as they can"
 
 
 def test_a_seed_with_fewer_tasks_is_left_out_and_named(made: Publisher, results: Path) -> None:
@@ -199,8 +202,8 @@ def test_members_give_nested_weights(made: Publisher, results: Path) -> None:
     (result,) = read_results(results)
     average = Average(name="A", measures={}, members=["made/a", ["made/f/x", "made/f/y"]])
     told = result.content.model_copy(update={"macro": [average]})
-    system = _System("x", (type(result)(result.path, told),))
-    assert _weights(system, only(results).columns, "A") == {
+    system = System("x", (type(result)(result.path, told),))
+    assert weights(system, [column.task for column in only(results).columns], "A") == {
         ("made/a", ""): 0.5,
         ("made/f/x", ""): 0.25,
         ("made/f/y", ""): 0.25,

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
-from leaderboard.text import bounds, cell, listed, markdown, number, place, plural, slug, visible
+from leaderboard.text import (
+    bounds,
+    cell,
+    duration,
+    gap,
+    json_for_page,
+    listed,
+    markdown,
+    micro,
+    number,
+    place,
+    plural,
+    signed,
+    slug,
+    visible,
+)
 
 
 def test_numbers() -> None:
@@ -76,3 +92,44 @@ def test_markdown_holds_no_html_pictures_or_foreign_links() -> None:
     tags = set(re.findall(r"<(\w+)", made))
     assert tags <= {"p", "a", "code", "pre"}
     assert re.findall(r'(?:href|src)="([^"]*)"', made) == ["https://example.org/d.png"], "a link, no picture"
+
+
+def test_times_have_two_digits() -> None:
+    """Seconds up to two minutes, minutes up to two hours, then hours."""
+    assert [duration(value) for value in (0.4, 2.75, 32.4, 119, 150, 2580, 4320, 7200, 4e5, 4e6, None)] == [
+        "0.4 s",
+        "2.8 s",
+        "32 s",
+        "120 s",
+        "2.5 min",
+        "43 min",
+        "72 min",
+        "2 h",
+        "110 h",
+        "1,100 h",
+        "—",
+    ]
+
+
+def test_differences_are_those_of_what_files_hold() -> None:
+    """Millionths are subtracted, so that page, file and script print one number."""
+    assert gap(0.4794004, 0.3490001) == 0.1304
+    assert gap(0.1, 0.3) == -0.2
+    assert [signed(value) for value in (0.13, -0.0204, 0.0, -0.0004, 0.00051)] == [
+        "+13.0",
+        "−2.0",
+        "0.0",
+        "0.0",
+        "+0.1",
+    ]
+    assert micro(0.1 + 0.2) == 300_000
+
+
+def test_data_in_a_page_cannot_end_their_element() -> None:
+    """And are the same when read."""
+    content = {"a": "</script><!--<script>&\u2028\x01", "b": [None, 1, "é"]}
+    written = json_for_page(content)
+    assert not set("<>&\u2028\x01é") & set(written)
+    assert json.loads(written) == content
+    with pytest.raises(ValueError, match="JSON compliant"):
+        json_for_page([float("nan")])

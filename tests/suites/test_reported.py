@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from bench.errors import DataError
+from bench.plugins import load
 from bench.publications import Reported
 from bench.scoring import measures
 from bench.scoring.aggregate import best_on
@@ -134,6 +135,12 @@ def test_tasks_and_averages_are_the_suites(name: str) -> None:
     brought = {suite.name: suite for suite in importlib.import_module(module).bench_suites()}
     assert ours <= set(brought[name].task_names("official"))
     assert averages <= {one.name for one in brought[name].macros}
+
+
+def test_all_suites_together_hand_over_all_that_was_printed() -> None:
+    """Every number comes from one suite, also those that belong to none."""
+    told = Counter(row for owned in load().suites.values() if (tell := owned.value.reported) for row in tell())
+    assert told == Counter(reported.rows())
 
 
 def test_a_task_stands_beside_a_column() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench.audit import badges, carry_out, prepare, sentence
+from bench.audit import badges, carry_out, prepare, sentence, typed
 from bench.data.overlap import AuditConfig
 from bench.graph import Quiet
 from bench.pipeline import plan
@@ -147,6 +148,64 @@ def test_pairs_of_a_tuning_are_audited_by_their_file(tiny: Path, tmp_path: Path)
     carry_out(prepare(replace(tuned, corpus=str(pairs), sets=()), plugins, store, AuditConfig()), store, Quiet())
     (_, after) = badges(store, cell.system, tunings, reading)
     assert str(after["audited"]).startswith("1 of ")
+
+
+def test_pairs_of_a_split_are_audited_by_its_name(tmp_path: Path, tiny: Path) -> None:
+    """What is audited as FOLDER:SPLIT is found again where an encoder was tuned on that split, drawn by lot or not."""
+    folder = tmp_path / "tiny"
+    shutil.copytree(tiny, folder)
+    shutil.copy(folder / "qrels" / "test.tsv", folder / "qrels" / "train.tsv")
+    store, plugins, found = Store(tmp_path / "store"), load(), []
+    tuned = Request(("crop",), ("beir",), tasks=(str(folder),), corpus="mini", settings=("few-shot",))
+    tuned = replace(tuned, results=tmp_path / "results")
+    named = replace(tuned, corpus=f"{folder}:train", settings=())
+    (audited,) = carry_out(prepare(named, plugins, store, AuditConfig()), store, Quiet())
+    for sets in ((), ("tune.shots=1",)):
+        planned = plan(replace(tuned, sets=(f"tune.data={folder}:train", *sets)), plugins, store)
+        (cell, *_), ((leg, *_), *_) = planned.cells, planned.legs
+        found.append(badges(store, cell.system, cell.tuned(cell.tasks[0]), leg.by_stage["read"])[1])
+    assert [badge["key"] for badge in found] == [audited.key] * 2
+    counts = audited.artefact.facts["queries"]
+    assert counts["exact"] == counts["of"] > 0
+    assert str(found[0]["audited"]).startswith(f"{counts['of']} of {counts['of']} queries")
+
+
+def test_few_shot_pairs_of_public_sets_have_a_name(tmp_path: Path, tiny: Path) -> None:
+    """The folder's training split, the list of leaked questions aside."""
+    root = tmp_path / "data"
+    for name in ("scifact", "nfcorpus"):
+        shutil.copytree(tiny, root / "beir" / name)
+        shutil.copy(root / "beir" / name / "qrels" / "test.tsv", root / "beir" / name / "qrels" / "train.tsv")
+    (root / "leaks").mkdir()
+    (root / "leaks" / "train_questions.tsv").write_text("file\tquery-id\ttest-suite\n")
+    asked = Request(("crop",), ("beir",), tasks=("scifact", "nfcorpus"), corpus="mini", settings=("few-shot",))
+    asked = replace(asked, data="official", data_dir=root, offline=True, results=tmp_path / "results")
+    cell = plan(asked, load(), Store(tmp_path / "store")).cells[0]
+    names = {task.id: [typed(one.pairs.files) for one in cell.tuned(task)] for task in cell.tasks}
+    assert names == {name: [[f"{root / name}:train"]] for name in ("beir/scifact", "beir/nfcorpus")}
+
+
+def test_what_a_person_types_for_the_files_of_pairs(tmp_path: Path) -> None:
+    """One name for each folder in BEIR's layout; one for a file or a folder; none for what has no name."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    split = [one / "corpus.jsonl", one / "queries.jsonl", one / "qrels" / "train.tsv.gz"]
+    assert typed([*split, tmp_path / "leaks" / "train_questions.tsv"]) == [f"{one}:train"]
+    assert typed([*split, other / "corpus.jsonl", other / "qrels" / "dev.tsv"]) == [f"{one}:train", f"{other}:dev"]
+    assert typed([tmp_path / "nq.json"]) == [str(tmp_path / "nq.json")]
+    assert typed([one / "a.jsonl", one / "b.jsonl"]) == [str(one)]
+    assert typed([one / "a.jsonl", other / "b.jsonl"]) == []
+    assert typed([]) == []
+
+
+def test_released_files_are_audited_as_they_are(run_json: RunJson, tiny: Path, tmp_path: Path) -> None:
+    """DPR's array of questions, whose question the test asks and whose passages it does not hold."""
+    question = json.loads((tiny / "queries.jsonl").read_text().splitlines()[0])["text"]
+    pairs = tmp_path / "biencoder-nq-train.json"
+    pairs.write_text(json.dumps([{"question": question, "positive_ctxs": [{"title": "", "text": "another thing"}]}]))
+    typed_ = ("data", "audit", "--corpus", pairs, "--suite", "beir", "--task", tiny, "--store", tmp_path / "store")
+    told = run_json(*typed_)
+    (leg,) = told["legs"]
+    assert (told["corpus"], leg["queries"]["exact"], leg["training_texts"]) == ("biencoder-nq-train.json", 1, 2)
 
 
 def test_legs_share_one_reading(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,3 +58,25 @@ def test_what_cannot_be_combined_is_refused(places: Any, small: Any, bench: Any)
         assert done.returncode == 2, words
         assert said in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_cross_encoder_of_our_own(places: Any, run_json: Any, bench: Any) -> None:
+    """Pairs, mined negatives, training and re-ranking are stages of one command; the next one finds them all."""
+    given = ("--method", "bm25", "--suite", "mrtydi", "--task", "en", "--setting", "unsupervised,english", *places)
+    small = ("--set", "rerank.train.steps=30", "--set", "rerank.depth=10", "--set", "prepare.max_documents=100")
+    outcome = run_json("run", *given, "--rerank", "trained", *small)
+    ran = {stage["stage"] for stage in outcome["stages"] if stage["state"] == "ran"}
+    assert {"pairs", "pool", "mine_index", "mine_search", "mine", "prepare", "init", "train_cross", "rerank"} <= ran
+    rows = {(row["system"], row["setting"]): row for row in outcome["results"]}
+    assert set(rows) == {("bm25", "unsupervised"), ("bm25+rerank", "english")}
+    plain, again = (row["measures"] for row in rows.values())
+    assert plain["R@100"] == again["R@100"]
+    content = json.loads(Path(rows["bm25+rerank", "english"]["result_file"]).read_text())
+    (leg,) = content["tasks"]["mini/mrtydi/en"].values()
+    assert leg["facts"]["train_cross"]["steps"] == 30
+    assert leg["facts"]["rerank"]["pairs"] == 10 * leg["queries"]
+    assert {leg["facts"]["mine"]["pairs"], leg["facts"]["pairs"]["pairs"]} == {leg["facts"]["pairs"]["pairs"]}
+    planned = bench("plan", *given, "--rerank", "trained", *small)
+    assert "train_cross" in planned.stdout
+    assert " 0 of " in planned.stdout.splitlines()[-1]

@@ -80,12 +80,13 @@ def test_marked_wherever_it_shows(tmp_path: Path, bench: Bench) -> None:
     assert said(suite) in bench("list", "results").stdout
     assert said(suite) in bench("show", result).stderr
     assert bench("leaderboard", "build", "--results", "results", "--out", "site").returncode == 0
-    page = (tmp_path / "site" / "suites" / f"{suite}-unsupervised.html").read_text()
+    page = (tmp_path / "site" / "substitutes" / "suites" / suite / "unsupervised.html").read_text()
     assert f"{said(suite).capitalize()}." in page
-    lines = (tmp_path / "site" / "suites" / f"{suite}-unsupervised.csv").read_text().splitlines()
+    lines = (tmp_path / "site" / "substitutes" / "suites" / suite / "unsupervised.csv").read_text().splitlines()
     assert lines[0] == f"# {said(suite)}"
     assert [row["stands_for"] for row in csv.DictReader(lines[1:])] == ["askubuntu"]
-    assert said(suite) in (tmp_path / "site" / "index.html").read_text()
+    assert said(suite) in (tmp_path / "site" / "substitutes" / "index.html").read_text()
+    assert suite not in (tmp_path / "site" / "index.html").read_text()
 
 
 def test_marked_where_suites_are_listed_and_shown(bench: Bench) -> None:

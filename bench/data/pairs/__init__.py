@@ -2,17 +2,18 @@
 
 `of` finds pairs of the user's by name; `from_leg` makes them of a task's judgements, `split` of a BEIR folder's,
 `of_dataset` of those of ir_datasets. One module reads one released form: `dpr`, `msmarco`, `squad`, `mewslix`, `jsonl`,
-`tsv`. `without` leaves out what some test asks, `drawn` takes some by lot, `joined` puts several sources together,
-`describe` counts.
+`tsv`. `without` and `unasked` leave out what some test asks, `drawn` takes some by lot, `joined` puts several
+sources together, `describe` counts. `with_dev` puts dev pairs of the same release beside training pairs, `dev_of` finds
+them there.
 """
 
 from __future__ import annotations
 
 from bench.data.pairs.choose import of
 from bench.data.pairs.drawn import drawn
-from bench.data.pairs.found import Found, PairSource, outcomes
+from bench.data.pairs.found import Found, PairSource, dev_of, outcomes, with_dev
 from bench.data.pairs.joined import joined
-from bench.data.pairs.leaks import without
+from bench.data.pairs.leaks import unasked, without
 from bench.data.pairs.legs import from_leg, of_dataset, split
 from bench.data.pairs.summary import Summary, describe
 
@@ -21,6 +22,7 @@ __all__ = [
     "PairSource",
     "Summary",
     "describe",
+    "dev_of",
     "drawn",
     "from_leg",
     "joined",
@@ -28,5 +30,7 @@ __all__ = [
     "of_dataset",
     "outcomes",
     "split",
+    "unasked",
+    "with_dev",
     "without",
 ]

@@ -9,7 +9,7 @@ ids are, or title and text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -51,9 +51,12 @@ class PairSource(Source[TrainingPair]):
 
     Args:
         found: opens the stream of everything; `read` gives the pairs alone.
+        dev: pairs of the same release that weights may be chosen by, and nothing is learnt from; None where there are
+            none. No part of what decides the training pairs.
     """
 
     found: Stream
+    dev: Source[TrainingPair] | None = None
 
 
 def pair_source(name: str, reader: str, files: Iterable[File], found: Stream) -> PairSource:
@@ -67,6 +70,23 @@ def pair_source(name: str, reader: str, files: Iterable[File], found: Stream) ->
     """
     paths = dict.fromkeys(file if isinstance(file, Path) else file.archive for file in files)
     return PairSource(name, reader, tuple(paths), partial(_pairs, found), found)
+
+
+def with_dev(source: Source[TrainingPair], dev: Source[TrainingPair] | None) -> Source[TrainingPair]:
+    """Put dev pairs beside training pairs; whoever draws from these or leaves some out puts them there again.
+
+    Args:
+        source: the training pairs.
+        dev: of the same release; None where it has none, and the source is as it was.
+    """
+    if dev is None:
+        return source
+    return replace(_whole(source), dev=dev)
+
+
+def dev_of(source: Source[TrainingPair]) -> Source[TrainingPair] | None:
+    """Return the dev pairs beside training pairs; None where there are none."""
+    return source.dev if isinstance(source, PairSource) else None
 
 
 def reader(code: str, *said: Json) -> str:
@@ -168,6 +188,13 @@ def unique(
             first.setdefault(one.query, at)
             if not faults:
                 yield at, one
+
+
+def _whole(source: Source[TrainingPair]) -> PairSource:
+    """Let any source of pairs say what was left out."""
+    if isinstance(source, PairSource):
+        return source
+    return PairSource(source.name, source.reader, source.files, source.read, partial(outcomes, source))
 
 
 def _pairs(found: Stream) -> Iterator[TrainingPair]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from bench.data.pairs.found import Found, PairSource, outcomes, pair_source, reader
+from bench.data.pairs.found import Found, PairSource, dev_of, outcomes, pair_source, reader
 from bench.errors import UsageError
 from bench.types import Item, Source, TrainingPair
 
@@ -16,7 +16,8 @@ CODE = "joined-pairs/1"
 def joined(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource:
     """Name the pairs of several sources, one source after the other.
 
-    Ids of queries and passages get the source's label before them (`sw:12`), since sources number their own.
+    Ids of queries and passages get the source's label before them (`sw:12`), since sources number their own. There are
+    dev pairs where every source has some, so that no source chooses for the others.
 
     Args:
         sources: by label; a label has no white space.
@@ -29,7 +30,9 @@ def joined(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource
         raise UsageError(f"{name}: found the labels {list(sources)}, expected at least one, without white space")
     code = reader(CODE, {label: source.reader for label, source in sources.items()})
     files = tuple(path for source in sources.values() for path in source.files)
-    return pair_source(name, code, files, partial(_found, dict(sources)))
+    made = pair_source(name, code, files, partial(_found, dict(sources)))
+    held = {label: dev for label, source in sources.items() if (dev := dev_of(source)) is not None}
+    return replace(made, dev=joined(held, f"{name} dev")) if len(held) == len(sources) else made
 
 
 def _found(sources: Mapping[str, Source[TrainingPair]]) -> Iterator[tuple[int, Found]]:

@@ -1,7 +1,9 @@
-"""Training questions that some test asks: the rows of a table `file, query-id, test-suite` are left out.
+"""Training questions that some test asks are left out: those that a table names, or those of a test that is at hand.
 
-Conventions: the table lies in a folder of the folder of data (`leaks/train_questions.tsv`) and names files by their
-place below that, e.g. `beir/scifact/qrels/train.tsv`; a row holds for every source that reads the file.
+Conventions: the table has rows `file, query-id, test-suite`. It lies in a folder of the folder of data
+(`leaks/train_questions.tsv`) and names files by their place below that, e.g. `beir/scifact/qrels/train.tsv`; a row
+holds for every source that reads the file. Beside a test, questions are the same if their texts are, letter for letter
+(`bench.data.letters`).
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from bench.data.faults import Faults, RecordError, shown
 from bench.data.pairs.found import Found, PairSource, outcomes, pair_source, reader
 from bench.data.source import Format, check_id, records
 from bench.errors import DataError, UsageError
-from bench.types import Source, TrainingPair
+from bench.types import Item, Source, TrainingPair
 
 CODE = "without-leaks/1"
+UNASKED = "unasked-pairs/1"
 TABLE = "leaks/train_questions.tsv"
 """Where the table lies below the folder of data."""
 LEAKED = "question that a test asks"
@@ -44,6 +47,31 @@ def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = (
     meant = tuple(names) or _below(source, leaked)
     code = reader(CODE, source.reader, list(meant))
     return pair_source(source.name, code, (*source.files, leaked), partial(_found, source, leaked, frozenset(meant)))
+
+
+def unasked(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
+    """Name the pairs of a source but those whose question a test asks.
+
+    Reading raises what reading the two sources does.
+
+    Args:
+        source: the pairs.
+        test: the questions of the test; held in memory while the pairs are read.
+    """
+    from bench.data.letters import unicode_version
+
+    code = reader(UNASKED, source.reader, test.reader, unicode_version())
+    return pair_source(source.name, code, (*source.files, *test.files), partial(_unasked, source, test))
+
+
+def _unasked(source: Source[TrainingPair], test: Source[Item]) -> Iterator[tuple[int, Found]]:
+    """Stream (place, what was found), without what the test asks."""
+    from bench.data.letters import letters_of
+
+    asked = {letters_of(item.text) for item in test.read()}
+    for at, one in outcomes(source):
+        leaked = one.pair is not None and letters_of(one.pair.query.text) in asked
+        yield at, Found(one.query, None, (LEAKED,)) if leaked else one
 
 
 def _below(source: Source[TrainingPair], leaked: Path) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ IDS = torch.tensor([[2, 7, 9, 3]])
 
 def saved(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
     """Save a model without drawing bars."""
-    with backbones._quiet():
+    with backbones.quiet():
         model.eval().save_pretrained(folder)
     return model
 

@@ -18,6 +18,7 @@ from bench.dense import Contract
 from bench.encoding.encoder import load
 from bench.errors import BenchError, StoreError, UsageError
 from bench.exporting import export, from_key, from_result
+from bench.fsio import write_sealed
 from bench.store import Artefact, Store
 from bench.types import Item
 
@@ -123,6 +124,38 @@ def test_a_result_brings_its_readout_and_its_scores(
     ) in text
     assert "A. Author. 2023." in text
     assert "| tokens seen | 1,234 in 5 steps |" in text
+
+
+def test_a_row_read_by_a_protocol_is_exported_so(
+    keep: Callable[..., Artefact], store: Store, tmp_path: Path, write_result: Callable[..., Path]
+) -> None:
+    """How its tasks were read holds, also over what a tuning left; what other software cannot be told is said."""
+    artefact = keep(Contract(question_mark=False))
+    read = Contract(pooling="cls", query_length=5, title="{sep}", lowercase=True, query_prompt="Q: ").dump()
+    path = write_result(artefact.folder.name, read_by="protocol")
+    content = json.loads(path.read_text())
+    for legs in content["tasks"].values():
+        legs[""]["resolved"] = read
+    write_sealed(path, {key: value for key, value in content.items() if key != "seal"})
+    done = export(from_result(path, store), tmp_path / "out")
+    assert Contract.load(done.folder) == Contract(
+        pooling="cls", query_length=5, title="{sep}", lowercase=True, query_prompt="Q: "
+    )
+    assert json.loads((done.folder / "sentence_bert_config.json").read_text())["do_lower_case"] is True
+    assert [notice.split(",")[0] for notice in done.notices] == [
+        "title and text of a passage are read as a pair",
+        "texts are lower-cased but prompts are not",
+    ]
+    content["tasks"]["mini/mrtydi/en"] = {"": {**legs[""], "resolved": {**read, "query_length": 6}}}
+    write_sealed(path, {key: value for key, value in content.items() if key != "seal"})
+    with pytest.raises(UsageError, match=r"its tasks are read in 2 ways.*; export the row without \+protocol"):
+        from_result(path, store)
+
+
+def test_a_question_mark_that_goes_is_told(keep: Callable[..., Artefact], store: Store, tmp_path: Path) -> None:
+    """An encoder tuned as DPR tunes leaves it out; sentence-transformers does not."""
+    done = export(from_key(keep(Contract(question_mark=False)).folder.name, store), tmp_path / "out")
+    assert done.notices == ("a question mark at a query's end is left out, which you do yourself elsewhere",)
 
 
 def test_a_layer_below_the_last_is_told(keep: Callable[..., Artefact], store: Store, tmp_path: Path) -> None:

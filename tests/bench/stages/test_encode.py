@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from bench.data.trec import read_run
 from bench.dense import Contract
+from bench.encoding import encoder as loading
 from bench.encoding.encoder import TorchEncoder, load
 from bench.encoding.vectors import Vectors
 from bench.errors import BenchError, StoreError
@@ -110,6 +113,30 @@ def test_all_shards_there_need_no_encoder(encoder: Path, space: Callable[[str], 
     encode.run(first, ITEMS, encoder, CONTRACT, "query", "cpu", 1)
     encode.run(second, ITEMS, tmp_path / "nowhere", CONTRACT, "query", "cpu", 1)
     assert contents(first.out) == contents(second.out)
+
+
+def test_the_last_encoder_is_kept(
+    encoder: Path, space: Callable[[str], Workspace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries after passages need no second loading; other weights at the same place do."""
+    loaded, real = list[Path](), loading.load
+
+    def counted(folder: Path, *rest: Any) -> TorchEncoder:
+        """Count the loadings."""
+        loaded.append(folder)
+        return real(folder, *rest)
+
+    monkeypatch.setattr(loading, "load", counted)
+    place = shutil.copytree(encoder, tmp_path / "place")
+    before, after = space("a"), space("c")
+    encode.run(before, ITEMS, place, CONTRACT, "passage", "cpu", 1)
+    encode.run(space("b"), ITEMS, place, CONTRACT, "query", "cpu", 1)
+    assert loaded == [place]
+    weights = load_file(place / "model.safetensors")
+    save_file({name: 2 * value for name, value in weights.items()}, place / "model.safetensors", {"format": "pt"})
+    encode.run(after, ITEMS, place, CONTRACT, "passage", "cpu", 1)
+    assert loaded == [place, place]
+    assert contents(after.out) != contents(before.out)
 
 
 def test_nothing_to_encode(encoder: Path, space: Callable[[str], Workspace]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.data.pairs import drawn, joined, outcomes, tsv
@@ -45,6 +45,7 @@ def test_the_lowest_hashes_win() -> None:
     assert [at for at, _ in outcomes(source)] == [7 + at for at, name in enumerate(names) if name in winners]
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.text("abcdef", min_size=1, max_size=4), unique=True, min_size=2, max_size=30), st.data())
 def test_smaller_draws_are_parts_of_larger_ones(names: list[str], data: st.DataObject) -> None:
     """Whatever the order of the file; and a draw of all is all."""

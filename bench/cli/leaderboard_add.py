@@ -1,0 +1,143 @@
+"""`bench leaderboard add` and `check`: other people's results, accepted only after validation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli import examples
+from bench.cli.options import data_dir_option, results_option, store_option
+from bench.cli.output import json_option, notice, print_json
+from bench.errors import DataError
+from bench.plugins import load, own_package
+from bench.store import Store
+
+if TYPE_CHECKING:
+    from leaderboard.validate import Verdict
+
+_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path(path_type=Path)),
+    results_option,
+    click.option(
+        "--task",
+        "folders",
+        multiple=True,
+        metavar="FOLDER",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="Data of results on a folder of somebody's own (local data). Repeatable.",
+    ),
+    click.option("--strict", is_flag=True, help="Refuse results any number of which could not be computed again."),
+    data_dir_option,
+    store_option,
+    json_option,
+)
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that both have."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command(name="add", epilog=examples("bench leaderboard add theirs.zip --results results"))
+@_options
+def add_command(paths: tuple[Path, ...], results: Path, as_json: bool, **given: Any) -> None:
+    """Take results from elsewhere into a results folder, if they pass every check.
+
+    FILE is a result.json, any file of its bundle, or a zip or tar of one or many; DIR is a folder of them. Measures are
+    computed again from the runs and the judgements that are here; what could not be is recorded beside the result. One
+    result that is refused keeps all others out too, and nothing is written.
+    """
+    own_package("leaderboard")
+    from leaderboard.add import add, now
+    from leaderboard.submission import submissions
+
+    with submissions(paths) as found:
+        verdicts = _verdicts([(one.folder, one.title) for one in found], results, **given)
+        added = add(verdicts, results, now())
+    if as_json:
+        stood = {one.title: one for one in added}
+        rows = [{**_row(one), "state": stood[one.title].state, "path": str(stood[one.title].path)} for one in verdicts]
+        print_json({"results": rows})
+        return
+    for verdict, one in zip(verdicts, added, strict=True):
+        _tell(verdict)
+        click.echo(f"{one.state}: {one.path}")
+
+
+@click.command(name="check", epilog=examples("bench leaderboard check results/official/beir --results results"))
+@_options
+@click.option("--record", is_flag=True, help="Write accepted.json beside results that pass; those there are trusted.")
+def check_command(paths: tuple[Path, ...], results: Path, as_json: bool, record: bool, **given: Any) -> None:
+    """Check results as `add` does, and add nothing: for pull requests, and before handing one in."""
+    own_package("leaderboard")
+    from leaderboard.add import now, refuse, write_record
+    from leaderboard.submission import submissions
+
+    with submissions(paths) as found:
+        verdicts = _verdicts([(one.folder, one.title) for one in found], results, trusted=record, **given)
+        if as_json:
+            print_json({"results": [_row(one) for one in verdicts]})
+        if as_json and not all(one.accepted for one in verdicts):
+            raise click.exceptions.Exit(DataError.exit_code)
+        refuse(verdicts)
+        for verdict in verdicts:
+            if record and verdict.found is not None and verdict.found.result.accepted is None:
+                write_record(verdict.found.folder, verdict, verdict.found, now())
+    if not as_json:
+        for verdict in verdicts:
+            _tell(verdict)
+            click.echo(f"passes: {verdict.title}")
+
+
+def _verdicts(
+    found: Sequence[tuple[Path, str]],
+    results: Path,
+    *,
+    trusted: bool = False,
+    folders: tuple[Path, ...],
+    strict: bool,
+    data_dir: Path | None,
+    store: Path,
+) -> list[Verdict]:
+    """Look at bundles, by themselves and in the results folder."""
+    from bench.cli.leaderboard_judges import SuiteJudges
+    from leaderboard.add import clash
+    from leaderboard.validate import strictly, validate
+
+    judges = SuiteJudges(load(), Store(store, notice), data_dir, folders, notice)
+    verdicts = [clash(validate(folder, title, judges), results, trusted=trusted) for folder, title in found]
+    return [strictly(one) for one in verdicts] if strict else verdicts
+
+
+def _tell(verdict: Verdict) -> None:
+    """Say what was taken on trust, a sentence for each reason."""
+    whys = Counter(why for legs in verdict.not_recomputed.values() for names in legs.values() for why in names.values())
+    for why, count in whys.items():
+        notice(f"{verdict.title}: {count} {'number' if count == 1 else 'numbers'} could not be computed again: {why}")
+
+
+def _row(verdict: Verdict) -> dict[str, Any]:
+    """A verdict for machines."""
+    return {
+        "result": verdict.title,
+        "accepted": verdict.accepted,
+        "reasons": [
+            {
+                "where": one.where,
+                "line": one.line,
+                "found": one.found,
+                "expected": one.expected,
+                "hint": one.hint,
+            }
+            for one in verdict.reasons
+        ],
+        "more_reasons": verdict.more,
+        "recomputed": verdict.recomputed,
+        "not_recomputed": verdict.not_recomputed,
+    }

@@ -1,0 +1,189 @@
+"""`bench reproduce`: a row made again from its result file, and held against it."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli import examples
+from bench.cli.options import data_dir_option
+from bench.cli.output import Lines, duration, json_option, notice, percent, print_json, table
+from bench.errors import UsageError
+from bench.likeness import PerQuery, Report, Value, compare
+from bench.plugins import load, own_package
+from bench.replay import Given, Replay, prepared, replay
+from bench.reproducing import words
+from bench.results import RESULT, Published
+from bench.store import Store
+
+if TYPE_CHECKING:
+    from leaderboard.read import Result
+
+_FAILED = 1
+
+
+@click.command(
+    name="reproduce",
+    epilog=examples(
+        "bench reproduce results/mini/mrtydi/unsupervised/bm25-c04f5266/seed-0/result.json",
+        "bench reproduce RESULT_FILE --dry-run",
+        "bench reproduce RESULT_FILE --corpus path/to/documents --out again --json",
+    ),
+)
+@click.argument("file", type=click.Path(path_type=Path, exists=True), metavar="RESULT_FILE")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of stage outputs; what it holds is not computed again. Default: one that is removed afterwards.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of results that the row is written to. Default: one that is removed afterwards.",
+)
+@click.option("--corpus", metavar="PATH", help="What the row was pretrained on, where its file does not hold it.")
+@click.option("--backbone", metavar="ID", help="Where the training starts, in place of what the file names.")
+@click.option(
+    "--task", "tasks", multiple=True, metavar="FOLDER", help="A folder that the row was tested on. Repeatable."
+)
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting, above the file's. Repeatable.")
+@click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto: the kind that the file names.")
+@data_dir_option
+@click.option("--offline", is_flag=True, help="Never download; say which file is missing.")
+@click.option("--dry-run", is_flag=True, help="Say what would run and what differs already; run nothing.")
+@json_option
+def command(file: Path, store: Path | None, out: Path | None, dry_run: bool, as_json: bool, **given: Any) -> None:
+    """Make a row again from its result file and say OK, close or differs (exit status 0, 0 and 1).
+
+    OK: every number is the same to the last digit, as the same data, settings, libraries and machine give it. close:
+    no mean is off by more than 0.1 points, and other libraries or another machine are what can explain it. Whatever
+    differs is named: settings, versions, data, seed, libraries, machine.
+    """
+    path = file / RESULT if file.is_dir() else file
+    content, theirs = _read(path)
+    with _folder(store, "store") as stages, _folder(out, "results") as results:
+        plugins, kept = load(), Store(stages, notice)
+        ready = prepared(content, Given(stages, results, **given), plugins, kept)
+        for sentence in ready.plan.warnings:
+            notice(sentence)
+        if dry_run:
+            _tell_plan(content, ready, as_json)
+            return
+        with Lines(ready.plan.steps) as lines:
+            done = replay(ready, plugins, kept, lines)
+        ran = [outcome for outcome in lines.outcomes if outcome["state"] == "ran"]
+        ours, values = _read(done.path)
+        report = compare(content, ours, theirs, values)
+        about = {"stages_run": len(ran), "stages_reused": len(ready.plan.steps) - len(ran)}
+        _tell(report, about, path, done if out else None, as_json)
+    if report.verdict == "differs":
+        raise click.exceptions.Exit(_FAILED)
+
+
+@contextmanager
+def _folder(given: Path | None, name: str) -> Iterator[Path]:
+    """The folder that was given, else one that is removed afterwards."""
+    if given is not None:
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="bench-reproduce-") as scratch:
+        yield Path(scratch) / name
+
+
+def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:
+    """Read a result file, checked as the site checks results, and the per-query values beside it.
+
+    Raises:
+        StoreError: it is no result, or not as it was written.
+    """
+    own_package("leaderboard")  # refuses a stranger's package of that name with a sentence
+    from leaderboard.read import contents, results
+
+    folder = path.parent
+    found = [
+        (one, content)
+        for one, content in zip(results(folder), contents(folder), strict=True)
+        if one.path.resolve() == path.resolve()
+    ]
+    if not found:
+        raise UsageError(f"{path}: expected a file {RESULT} with its bundle beside it, as `bench run` writes them")
+    result, content = found[0]
+    beside = [name for name in content["files"] if name.startswith("per-query/")]
+    if not all((folder / name).is_file() for name in beside):
+        notice("the per-query values are not beside the file, so only means are compared")
+        return content, {}
+    return content, _per_query(result)
+
+
+def _per_query(result: Result) -> PerQuery:
+    """Every value of a bundle by task and leg, measure and query."""
+    found: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for task, legs in result.content.tasks.items():
+        for leg, entry in legs.items():
+            columns = {measure: result.values(task, leg, measure) for measure in entry.measures}
+            found[task, leg] = {
+                measure: dict(zip(queries, values.tolist(), strict=True))
+                for measure, (queries, values) in columns.items()
+            }
+    return found
+
+
+def _tell_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> None:
+    """Say what would run."""
+    said = shlex.join(words([content], whole=False))
+    runs = [step for step in ready.plan.steps if step.runs]
+    if as_json:
+        stages = [{"stage": step.node.recipe.stage, "title": step.node.recipe.title} for step in runs]
+        about = {"command": said, "seconds": round(ready.plan.seconds, 1), "stages": stages}
+        print_json({"dry_run": True, **about, "causes": [asdict(cause) for cause in ready.causes]})
+        return
+    click.echo(f"row: {said}")
+    for cause in ready.causes:
+        click.echo(f"differs already: {cause.sentence}")
+    reused = len(ready.plan.steps) - len(runs)
+    click.echo(f"would run {len(runs)} stages, about {duration(ready.plan.seconds)}, and reuse {reused}")
+
+
+def _tell(report: Report, about: Mapping[str, int], path: Path, done: Published | None, as_json: bool) -> None:
+    """Say how the row came out."""
+    if as_json:
+        values = [{**asdict(value), "off": value.off, "same": value.same} for value in report.values]
+        print_json(
+            {
+                "verdict": report.verdict,
+                "why": report.sentence,
+                "values": values,
+                "causes": [asdict(cause) for cause in report.causes],
+                **about,
+                "file": str(path.resolve()),
+                "result_file": str(done.path.resolve()) if done else None,
+            }
+        )
+        return
+    columns = ("task", "measure", "file", "here", "off", "queries changed")
+    rows = [_line(value) for value in report.values]
+    table("percent", columns, rows, numbers=columns[2:])
+    click.echo(f"{report.verdict}: {report.sentence}")
+    for cause in report.causes:
+        click.echo(f"  {cause.kind}: {cause.sentence}")
+    click.echo(f"{about['stages_run']} stages run, {about['stages_reused']} taken from the store")
+    if not about["stages_run"]:
+        notice("nothing was computed anew: the store held it all; without --store everything is made again")
+    if done:
+        click.echo(f"result: {done.path}")
+
+
+def _line(value: Value) -> tuple[str, ...]:
+    """A measure as a row of the table."""
+    changed = "—" if value.changed is None else f"{value.changed:,} of {value.queries:,}"
+    off = "—" if value.off is None else "0" if value.same else f"{100 * value.off:+.4f}"
+    name = f"{value.task} {value.leg}".strip()
+    sides = ("—" if one is None else percent(one) for one in (value.theirs, value.ours))
+    return name, value.measure, *sides, off, changed

@@ -1,0 +1,58 @@
+"""A repository that takes results in by pull request: checked, and published as a site."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from bench.errors import StoreError, UsageError
+from bench.fsio import explain, write_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FILES: Mapping[str, str] = MappingProxyType(
+    {
+        "README.md": "README.md",
+        "LICENSE-NOTE.md": "LICENSE-NOTE.md",
+        ".gitignore": "gitignore",
+        ".github/workflows/validate.yml": "validate.yml",
+        ".github/workflows/pages.yml": "pages.yml",
+        ".github/pull_request_template.md": "pull_request_template.md",
+    }
+)
+"""Files of the repository, and the templates that they are copies of (named without dots, so that tools leave them)."""
+_RESULTS = "results/.gitkeep"
+
+
+def init(folder: Path) -> tuple[str, ...]:
+    """Write the repository.
+
+    Args:
+        folder: it may hold other files already.
+
+    Returns:
+        The files that were written, below `folder`.
+
+    Raises:
+        UsageError: one of its files is there already; then nothing is written.
+        StoreError: the folder cannot be written.
+    """
+    there = [name for name in FILES if (folder / name).exists() or (folder / name).is_symlink()]
+    if there:
+        raise UsageError(
+            f"{', '.join(str(folder / name) for name in there)}: there already, and nothing is overwritten; choose "
+            "another folder, or move what is there and compare afterwards"
+        )
+    templates = resources.files("leaderboard").joinpath("templates", "init")
+    try:
+        for name, template in FILES.items():
+            write_bytes(folder / name, templates.joinpath(template).read_bytes())
+        if (folder / "results").exists():
+            return tuple(FILES)
+        write_bytes(folder / _RESULTS, b"")
+    except OSError as error:
+        raise StoreError(f"cannot write to {folder}: {explain(error)}; choose another folder") from error
+    return (*FILES, _RESULTS)

@@ -1,0 +1,160 @@
+"""The first page of every tree: suites and systems in a grid for each setting, what is new, and how to cite; a feed."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.scoring.aggregate import mean
+from leaderboard import text
+from leaderboard.feed import Entry, entries, feed
+from leaderboard.heat import every
+from leaderboard.kit import Files, Renderer, Site
+from leaderboard.places import SETTINGS, Page, folder, pages, trees
+from leaderboard.tables import Board, Row
+
+GRID = 40
+"""Rows of a grid, those in most best groups first; the suites' own pages show all."""
+NEWEST = 10
+"""New rows that the page names; the feed names more."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A system in a setting.
+
+    Args:
+        name: of the system.
+        method: that it comes from.
+        rows: by page; suites where it has no row are not there.
+        best: suites in whose best group it is.
+        place: mean of its first possible rank over suites, which decides the order only.
+        complete: suites where it has a rank.
+        seconds: of training, of the costliest of its rows; None where none tells.
+    """
+
+    name: str
+    method: str
+    rows: Mapping[str, Row]
+    best: int
+    complete: int
+    place: float
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A setting: pages as columns, systems as rows.
+
+    Args:
+        setting: how encoders were tuned.
+        pages: of its suites.
+        lines: of systems, those in most best groups first.
+        left: how many systems more there are.
+        sentence: who is in most best groups.
+    """
+
+    setting: str
+    pages: tuple[Page, ...]
+    lines: tuple[Line, ...]
+    left: int
+    sentence: str
+
+
+def files(site: Site, renderer: Renderer) -> Files:
+    """The first page of every tree, and its feed of new rows where days are known."""
+    made = pages(site.boards)
+    for data, standing_in in trees(site.boards):
+        here = [page for page in made if (page.board.data, bool(page.board.stands_for)) == (data, standing_in)]
+        inside = folder(data, "x" if standing_in else "")
+        news = entries(site, here)
+        if news:
+            yield f"{inside}feed.xml", feed(inside, news, site.built)
+        yield f"{inside}index.html", _index(renderer, data, standing_in, here, news)
+
+
+def _index(renderer: Renderer, data: str, standing_in: bool, here: Sequence[Page], news: Sequence[Entry]) -> bytes:
+    """The first page of a tree."""
+    site = renderer.site
+    kind = f"{data} data, substitutes" if standing_in else f"{data} data"
+    settings = [setting for setting in SETTINGS if any(page.board.setting == setting for page in here)]
+    inside = folder(data, "x" if standing_in else "")
+    return renderer.page(
+        "index.html",
+        f"{inside}index",
+        data=data,
+        stands_for="other benchmarks" if standing_in else "",
+        title="retrieval-bench" if inside == "" else f"retrieval-bench · {kind}",
+        kind=kind,
+        inside=inside,
+        grids=[_grid(setting, [page for page in here if page.board.setting == setting]) for setting in settings],
+        settings=settings,
+        suites=_coverage(here, settings),
+        news=news[:NEWEST],
+        feed="feed.xml" if news else "",
+        trees=[
+            (f"{other}{' data, substitutes' if more else ' data'}", f"{folder(other, 'x' if more else '')}index.html")
+            for other, more in trees(site.boards)
+            if (other, more) != (data, standing_in)
+        ],
+        citations=_citations(site, here),
+    )
+
+
+def _grid(setting: str, here: Sequence[Page]) -> Grid:
+    """Systems against the suites of a setting."""
+    rows: dict[str, dict[str, Row]] = defaultdict(dict)
+    for page in here:
+        for row in every(page.board):
+            rows[row.name][page.stem] = row
+    lines = [_line(name, found) for name, found in rows.items()]
+    lines.sort(key=lambda line: (-line.best, -line.complete, line.place, line.name))
+    return Grid(setting, tuple(here), tuple(lines[:GRID]), max(0, len(lines) - GRID), winners(here))
+
+
+def _line(name: str, rows: Mapping[str, Row]) -> Line:
+    """A system's rows in all suites of a setting."""
+    told = [row.cost.seconds for row in rows.values() if row.cost.seconds is not None]
+    ranks = [row.ranks[0] for row in rows.values() if row.ranks is not None]
+    return Line(
+        name=name,
+        method=next(iter(rows.values())).system.method,
+        rows=rows,
+        best=sum(row.tied for row in rows.values()),
+        complete=len(ranks),
+        place=mean(ranks) if ranks else 0.0,
+        seconds=max(told, default=None),
+    )
+
+
+def winners(here: Sequence[Page]) -> str:
+    """Say who is in the best group of how many suites, of those whose rows were tested."""
+    tested = [page.board for page in here if page.board.best]
+    if not tested:
+        return "Nothing here was tested yet: a suite needs two systems that have all of its tasks."
+    counts = Counter(name for board in tested for name in board.best)
+    (first, most), *others = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    of = text.plural(len(tested), "suite")
+    alone = [board for board in tested if board.best == [first]]
+    if most == len(tested) and len(alone) == len(tested):
+        return (
+            f"{first} is best on {'all ' if len(tested) > 1 else ''}{of}, significantly so against each other system."
+        )
+    second = f", {others[0][0]} on {others[0][1]}" if others else ""
+    return f"No single winner: {first} is in the best group on {most} of {of}{second}."
+
+
+def _coverage(here: Sequence[Page], settings: Sequence[str]) -> list[tuple[Board, list[Page | None]]]:
+    """Every suite with its page in each setting."""
+    found: dict[str, dict[str, Page]] = defaultdict(dict)
+    for page in here:
+        found[page.board.suite][page.board.setting] = page
+    return [(next(iter(by.values())).board, [by.get(setting) for setting in settings]) for by in found.values()]
+
+
+def _citations(site: Site, here: Sequence[Page]) -> list[tuple[str, str]]:
+    """The benchmarks' papers, where plugins tell them."""
+    names = dict.fromkeys(page.board.suite for page in here)
+    told = [site.shown.suites[name] for name in names if name in site.shown.suites]
+    return [(suite.title, suite.citation) for suite in told if suite.citation]

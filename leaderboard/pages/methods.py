@@ -1,0 +1,154 @@
+"""A page a method: how it does on every suite, how its trainings went, what they cost, and its settings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from leaderboard import curves, telling, text
+from leaderboard.kit import Files, Renderer, Site
+from leaderboard.places import FIRST, suite_stem
+from leaderboard.rows import Entry, of_trees
+from leaderboard.svg import Axis, interval_bar
+
+STAGES = {"train": "Pretraining", "tune": "Fine-tuning", "train_cross": "Training of the cross-encoder"}
+"""Stages that have curves, in the order of the page."""
+_WHOLE = Axis(0.0, 1.0, 0.25)  # intervals of different suites share an axis; their measures differ
+_ROWS = 250
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the method.
+
+    Args:
+        entry: the row.
+        suite: path of its table.
+        title: of the suite.
+        bar: its interval, drawn; empty without one.
+    """
+
+    entry: Entry
+    suite: str
+    title: str
+    bar: Markup
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The curves of a stage.
+
+    Args:
+        title: for people.
+        across: what x counts.
+        panels: name of the measure, drawing, and where each line ends.
+        names: of the systems by the number of their colour.
+        more: systems that are not drawn.
+    """
+
+    title: str
+    across: str
+    panels: Sequence[tuple[str, Markup, Sequence[tuple[str, float]]]]
+    names: Sequence[str]
+    more: int
+
+
+def files(site: Site, renderer: Renderer, every: Sequence[Entry]) -> Files:
+    """A page for every method of every tree, and the list of them."""
+    for (data, inside), held in of_trees(every).items():
+        groups: dict[str, list[Entry]] = defaultdict(list)
+        for entry in held:
+            groups[entry.row.system.method].append(entry)
+        stands_for = held[0].board.stands_for
+        for name, own in sorted(groups.items()):
+            yield f"{own[0].method}.html", _page(site, renderer, name, own)
+        about = [(name, site.shown.methods.get(name), own) for name, own in sorted(groups.items())]
+        yield (
+            f"{inside}methods/index.html",
+            renderer.page(
+                "methods.html",
+                f"{inside}methods/index",
+                title="Methods" if data == FIRST else f"Methods · {data} data",
+                data=data,
+                stands_for=stands_for,
+                methods=about,
+                best=_best,
+            ),
+        )
+
+
+def _page(site: Site, renderer: Renderer, name: str, own: Sequence[Entry]) -> bytes:
+    """The page of a method."""
+    board, shown = own[0].board, site.shown.methods.get(name)
+    lines = [_line(entry) for entry in own]
+    trained = _one_each(own)
+    return renderer.page(
+        "method.html",
+        own[0].method,
+        title=name if board.data == FIRST else f"{name} · {board.data} data",
+        data=board.data,
+        stands_for=board.stands_for,
+        name=name,
+        about=shown,
+        sentence=sentence(name, own),
+        lines=lines[:_ROWS],
+        more=len(lines) - min(len(lines), _ROWS),
+        stages=[stage for kind in STAGES if (stage := _stage(trained, kind))],
+        costs=[entry for entry in trained if entry.row.cost.seconds is not None],
+        settings=own[0].settings(),
+        example=own[0],
+    )
+
+
+def sentence(name: str, own: Sequence[Entry]) -> str:
+    """In how many tables the method is in the best group, of those where anything was tested."""
+    boards = {(entry.board.suite, entry.board.setting): entry.board for entry in own}
+    tested = {key for key, board in boards.items() if board.pairs}
+    best = {key for key in tested if _best([entry for entry in own if (entry.board.suite, entry.board.setting) == key])}
+    said = f"{text.plural(len(own), 'row')} in {text.plural(len(boards), 'table')}"
+    if not tested:
+        return f"{name} has {said}; none of them is tested against another system."
+    where = f"in {len(best)} of {len(tested)} that are tested"
+    return f"{name} has {said}; it is best, or not significantly worse than the best, {where}."
+
+
+def _best(own: Sequence[Entry]) -> int:
+    """In how many tables one of these rows is in the best group."""
+    return len({(entry.board.suite, entry.board.setting) for entry in own if entry.row.tied})
+
+
+def _line(entry: Entry) -> Line:
+    """A row with its interval."""
+    board, row = entry.board, entry.row
+    bar = Markup()
+    if row.low is not None and row.high is not None and row.score is not None:
+        bar = interval_bar(_WHOLE, row.low, row.score, row.high, row.of_seeds)
+    suite = f"{suite_stem(board.suite, board.setting, board.data, board.stands_for)}.html"
+    return Line(entry, suite, telling.title(board), bar)
+
+
+def _one_each(own: Sequence[Entry]) -> list[Entry]:
+    """One row of every system, told apart by hash: its training is the same on all suites."""
+    return list({entry.row.system.hash: entry for entry in reversed(own)}.values())[::-1]
+
+
+def _stage(own: Sequence[Entry], kind: str) -> Stage | None:
+    """The curves of a stage over all systems; None where there are none."""
+    held = []
+    for entry in own:
+        found: Mapping[str, curves.Training]
+        every: list[curves.Training] = []
+        for result in entry.results:
+            found = curves.trainings(result)
+            every += [one for one in found.values() if one.stage.partition("-")[0] == kind][:1]
+        if every:
+            held.append((entry.row.name, every))
+    made = curves.panels(held, kind)
+    if not made:
+        return None
+    drawn = [(panel.name, curves.draw(panel), panel.last) for panel in made]
+    names = [name for name, _ in held[: curves.COLOURS]]
+    return Stage(STAGES[kind], made[0].across, drawn, names, max(0, len(held) - curves.COLOURS))

@@ -1,0 +1,241 @@
+"""Reported against reproduced: the papers' tables as printed, and ours where the conditions are the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from bench.publications import Reported
+from leaderboard import text
+from leaderboard.exports import paper_csv
+from leaderboard.kit import Files, Renderer, Site
+from leaderboard.pages.protocols import stem
+from leaderboard.printed import Printed, Sheet, sheets
+from leaderboard.reported import Pair, pairs, rows
+
+LONGEST = 250
+"""Rows of a table of pairs; longer ones are slow to open."""
+_WIDTH, _INSET = 160, 6
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's page.
+
+    Args:
+        name: as it is called.
+        stem: path of its files, without the ending.
+        sheets: its tables.
+        pairs: its numbers beside ours.
+    """
+
+    name: str
+    stem: str
+    sheets: tuple[Sheet, ...]
+    pairs: tuple[Pair, ...]
+
+    @property
+    def cells(self) -> int:
+        """How many numbers it has."""
+        return sum(
+            cell is not None
+            for sheet in self.sheets
+            for block in sheet.blocks
+            for _, lines in block.parts
+            for line in lines
+            for cell in line.cells
+        )
+
+    @property
+    def matched(self) -> tuple[Pair, ...]:
+        """Pairs under the same conditions."""
+        return tuple(pair for pair in self.pairs if pair.matched)
+
+    @property
+    def unmatched(self) -> tuple[Pair, ...]:
+        """The other pairs."""
+        return tuple(pair for pair in self.pairs if not pair.matched)
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Known errors, each once."""
+        return {error: wrong for sheet in self.sheets for error, wrong in sheet.errors.items()}
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """A pair as it is drawn.
+
+    Args:
+        pair: the two numbers.
+        paper: the paper's page.
+        low, high, theirs, ours: places on the axis of its suite and measure, in pixels from the left.
+    """
+
+    pair: Pair
+    paper: Paper
+    low: str
+    high: str
+    theirs: str
+    ours: str
+
+
+def files(site: Site, renderer: Renderer) -> Files:
+    """`reported.html`, and a page and a CSV for every paper; nothing where no suite tells of any paper."""
+    told = rows(site)
+    if not told:
+        return
+    found = papers(told, pairs(site, told))
+    drawn = dumbbells(found)
+    yield (
+        "reported.html",
+        renderer.page(
+            "reported.html",
+            "reported",
+            title="Reported and reproduced",
+            papers=found,
+            sentence=sentence(found),
+            drawn=drawn[:LONGEST],
+            more=max(0, len(drawn) - LONGEST),
+            say=Words(),
+        ),
+    )
+    for paper in found:
+        yield (
+            f"{paper.stem}.html",
+            renderer.page(
+                "reported-paper.html",
+                paper.stem,
+                title=f"{paper.name}: the printed tables",
+                paper=paper,
+                name=paper.stem.rpartition("/")[2],
+                unmatched=paper.unmatched[:LONGEST],
+                more=max(0, len(paper.unmatched) - LONGEST),
+                say=Words(),
+            ),
+        )
+        yield f"{paper.stem}.csv", paper_csv([row for row in told if row.paper == paper.name])
+
+
+def papers(told: Sequence[Reported], every: Sequence[Pair]) -> tuple[Paper, ...]:
+    """Put numbers and pairs together by paper, in the order of the numbers."""
+    laid = sheets(told)
+    places = stems(row.paper for row in told)
+    return tuple(
+        Paper(
+            name,
+            f"reported/{place}",
+            tuple(sheet for sheet in laid if sheet.paper == name),
+            tuple(pair for pair in every if pair.reported.paper == name),
+        )
+        for name, place in places.items()
+    )
+
+
+def stems(names: Iterable[str]) -> dict[str, str]:
+    """File names of papers: letters, digits and hyphens, with a hash only where two would bear one name."""
+    plain = {name: re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] for name in dict.fromkeys(names)}
+    return {
+        name: place if place and list(plain.values()).count(place) == 1 else text.slug(name)
+        for name, place in plain.items()
+    }
+
+
+def sentence(found: Sequence[Paper]) -> str:
+    """What the page says, from facts only."""
+    cells = sum(paper.cells for paper in found)
+    tables = sum(len(paper.sheets) for paper in found)
+    matched = [pair for paper in found for pair in paper.matched]
+    start = f"{text.plural(cells, 'number')} from {text.plural(tables, 'table')} of {text.plural(len(found), 'source')}"
+    if not matched:
+        return f"{start}. None has a number of ours beside it that was made under the same conditions."
+    agreeing = sum(pair.agrees is True for pair in matched)
+    return (
+        f"{start}. {len(matched):,} have a number of ours beside them that was made under the same conditions; "
+        f"{agreeing:,} of these agree."
+    )
+
+
+def dumbbells(found: Sequence[Paper]) -> list[Dumbbell]:
+    """Draw the matched pairs, each suite and measure on one axis; averages come first."""
+    matched = [(paper, pair) for paper in found for pair in paper.matched]
+    axes: dict[tuple[str, str], list[float]] = {}
+    for _, pair in matched:
+        axes.setdefault((pair.reported.suite, pair.reported.measure), []).extend(_ends(pair))
+    drawn = []
+    for paper, pair in matched:
+        values = axes[pair.reported.suite, pair.reported.measure]
+        start, span = min(values), (max(values) - min(values)) or 1.0
+        places = [f"{_INSET + (_WIDTH - 2 * _INSET) * (value - start) / span:.1f}" for value in _ends(pair)]
+        drawn.append(Dumbbell(pair, paper, *places))
+    return sorted(drawn, key=lambda one: (one.pair.reported.suite, one.pair.reported.task))
+
+
+def _ends(pair: Pair) -> list[float]:
+    """Both ends of our interval, the paper's number and ours, as fractions."""
+    theirs = (pair.right or 0.0) / pair.scaled(1.0)
+    ends = [pair.ours.value if end is None else end for end in (pair.ours.low, pair.ours.high)]
+    return [*ends, theirs, pair.ours.value]
+
+
+class Words:
+    """How the pages write papers' numbers; templates know it as `say`."""
+
+    @staticmethod
+    def right(row: Reported) -> str:
+        """The right value with the printed decimals, or its own where it has more; empty where none is known."""
+        return "" if row.corrected is None else _decimals(row.corrected, row.printed)
+
+    @staticmethod
+    def ours(pair: Pair) -> str:
+        """Ours in the paper's unit, with the printed decimals."""
+        return _rounded(pair.scaled(pair.ours.value), pair.reported.printed)
+
+    @staticmethod
+    def bounds(pair: Pair) -> str:
+        """Our interval, likewise; a dash where there is none."""
+        low, high = pair.ours.low, pair.ours.high
+        if low is None or high is None:
+            return text.MISSING
+        return f"[{', '.join(_rounded(pair.scaled(end), pair.reported.printed) for end in (low, high))}]"
+
+    @staticmethod
+    def difference(pair: Pair) -> str:
+        """Ours minus the paper's, with its sign; a dash for a pair that is not matched."""
+        if pair.difference is None:
+            return text.MISSING
+        shown = _rounded(abs(pair.difference), pair.reported.printed)
+        zero = not float(shown)
+        return shown if zero else f"{'+' if pair.difference > 0 else '−'}{shown}"
+
+    @staticmethod
+    def hint(cell: Printed) -> str:
+        """What a screen reader says instead of a cell without a number; empty for others."""
+        return {"": "illegible in our copy", "-": "a dash", "fail": "the training failed"}.get(cell.row.printed, "")
+
+    @staticmethod
+    def protocol(suite: str) -> str:
+        """The page of a suite's protocol card."""
+        return f"{stem(suite)}.html"
+
+    @staticmethod
+    def anchor(error: str) -> str:
+        """The id of a known error on its page."""
+        return f"error-{re.sub(r'[^a-z0-9]+', '-', error.lower())}"
+
+
+def _rounded(value: float, printed: str) -> str:
+    """A number with the decimals of a printed one."""
+    return f"{value:.{max(0, -int(Decimal(printed).as_tuple().exponent))}f}"
+
+
+def _decimals(value: float, printed: str) -> str:
+    """A number with the decimals of a printed one, or with its own where it has more."""
+    own = str(Decimal(str(value)))
+    try:
+        shown = _rounded(value, printed)
+    except ArithmeticError:  # what was printed is no number
+        return own
+    return shown if float(shown) == value else own

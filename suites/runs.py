@@ -1,0 +1,27 @@
+"""Named runs over several suites (`bench run --preset NAME`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bench.hookspecs import hookimpl
+from bench.run_presets import RunPreset
+
+MINI_GRID = RunPreset(
+    name="mini-grid",
+    summary="Seven methods on the eight suites of the embedded world, three seeds: a leaderboard within an hour on two "
+    "cores.",
+    methods=("bm25", "ict", "crop", "ccp", "msm", "auto-mlm", "contriever"),
+    suites=("tatoeba", "mrtydi", "xor-retrieve", "mewsli-x", "lareqa", "mkqa", "beir", "askubuntu"),
+    settings=("unsupervised",),
+    seeds=(0, 1, 2),
+    data="mini",
+    profile="mini",
+    values={"budget.tokens": 200_000},
+)
+
+
+@hookimpl
+def bench_runs() -> Iterable[RunPreset]:
+    """Bring the runs."""
+    return [MINI_GRID]

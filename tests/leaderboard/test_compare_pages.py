@@ -1,0 +1,146 @@
+"""Pages of pairs: the table without the script, the same numbers for the script, doubts before anything else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.scoring.significance import chance_text, holm, paired, points
+from leaderboard.kit import Site
+from leaderboard.page import files
+from leaderboard.pages import compare
+from leaderboard.read import results as read_results
+from leaderboard.tables import boards
+
+Publisher = Callable[..., Path]
+LEVELS = {"best": 0.7, "good": 0.69, "bad": 0.3}
+
+
+def values(level: float, seed: int) -> list[float]:
+    """Values about a level."""
+    draw = np.random.default_rng(seed)
+    return [float(value) for value in np.clip(level + draw.normal(0, 0.2, 40), 0, 1).round(4)]
+
+
+@pytest.fixture
+def three(made: Publisher) -> dict[str, dict[str, list[float]]]:
+    """Three systems on two tasks, trained for other budgets."""
+    found = {}
+    for place, (name, level) in enumerate(LEVELS.items()):
+        found[name] = {task: values(level, 10 * place + at) for at, task in enumerate(("made/a", "made/b"))}
+        settings = [{"key": "method.rate", "value": 0.1 * (place > 0), "origin": "--set"}]
+        about = {"method": "crop", "budget": 100 + place, "settings": settings}
+        made(name, {task: {"": some} for task, some in found[name].items()}, about=about)
+    return found
+
+
+def site(results: Path) -> dict[str, bytes]:
+    """Every file of the site."""
+    found = read_results(results)
+    return files(Site(tuple(found), tuple(boards(found))))
+
+
+def handed(made: dict[str, bytes], name: str) -> dict[str, Any]:
+    """The pair file of a row."""
+    (path,) = (path for path in made if path.startswith(f"data/pairs/made-unsupervised-{name}-"))
+    text = made[path].decode()
+    key, value = json.loads(f"[{text.removeprefix('RB.put(').removesuffix(');' + chr(10))}]")
+    assert path == f"data/pairs/{key.removeprefix('pairs-')}.js"
+    found: dict[str, Any] = value
+    return found
+
+
+def test_all_pairs_stand_in_the_page_and_in_the_csv(three: dict[str, Any], results: Path) -> None:
+    """Without the script the table is whole; the CSV also has each task, whose numbers are those of the tests."""
+    made = site(results)
+    page, rows = made["compare/made-unsupervised.html"].decode(), _rows(made)
+    assert page.count('<tr><th scope="row">') == 3
+    whole = [row for row in rows if not row["task"]]
+    assert {(row["system"], row["other"]) for row in whole} == {("best", "good"), ("best", "bad"), ("good", "bad")}
+    for row in whole:
+        assert f'<td class="n">{points(float(row["difference"]), sign=True)}</td>' in page
+    chances = []
+    for row in (row for row in rows if row["task"] == "made/a"):
+        found = paired(three[row["system"]]["made/a"], three[row["other"]]["made/a"], 0)
+        assert float(row["difference"]) == pytest.approx(found.difference, abs=1e-6)
+        assert int(row["wins"]) == found.wins
+        chances.append(float(row["p_randomisation"]))
+    corrected = [float(row["p_holm"]) for row in rows if row["task"] == "made/a"]
+    assert corrected == pytest.approx(holm(chances), abs=1e-5)
+    assert "2 of 3 pairs of systems can be told apart; differences under" in page
+
+
+def _rows(made: dict[str, bytes]) -> list[dict[str, str]]:
+    """The CSV of the pairs."""
+    return list(csv.DictReader(io.StringIO(made["compare/made-unsupervised.csv"].decode())))
+
+
+def test_the_script_gets_the_numbers_of_the_table(three: dict[str, Any], results: Path) -> None:
+    """A row's file has the pairs with the rows below it, first minus second, also where a task's order is another."""
+    made = site(results)
+    told = json.loads(
+        made["compare/made-unsupervised.html"].decode().partition('id="compare-data">')[2].partition("<")[0]
+    )
+    ids = {row["name"]: row["id"] for row in told["rows"]}
+    assert [row["name"] for row in told["rows"]] == ["best", "good", "bad"]
+    assert told["tasks"] == ["a", "b"]
+    rows = {(row["system"], row["other"], row["task"]): row for row in _rows(made)}
+    best = handed(made, "best")
+    assert best["pairs"].keys() == {ids["good"], ids["bad"]}
+    difference, low, _high, chance, clear, *_, n = best["pairs"][ids["bad"]]["whole"]
+    row = rows["best", "bad", ""]
+    assert (difference, low, n) == (round(1e6 * float(row["difference"])), round(1e6 * float(row["low"])), 80)
+    assert (chance, clear) == (chance_text(float(row["p_holm"])), 1)
+    task = rows.get(("best", "bad", "made/b")) or rows["bad", "best", "made/b"]
+    sign = 1 if task["system"] == "best" else -1
+    assert best["pairs"][ids["bad"]]["tasks"][1][0] == sign * round(1e6 * float(task["difference"]))
+    assert handed(made, "bad")["pairs"] == {}
+
+
+def test_settings_and_doubts_are_told(three: dict[str, Any], results: Path) -> None:
+    """What differs, and what makes it unfair, from `bench.fairness`."""
+    made = site(results)
+    best = handed(made, "best")
+    assert best["settings"]["method.rate"] == "0.0"
+    assert best["settings"]["budget"] == "100"
+    doubts = [doubt for pair in best["pairs"].values() for doubt in pair["doubts"]]
+    assert "budget of pretraining (tokens): best has 100, good has 101" in doubts
+
+
+def test_links_lead_from_the_table_to_the_pair(three: dict[str, Any], results: Path) -> None:
+    """The suite's page links to its pairs, the pairs to the rows, the rows back with themselves as the first."""
+    made = site(results)
+    assert b'href="../../compare/made-unsupervised.html"' in made["suites/made/unsupervised.html"]
+    assert b'href="made-unsupervised.html"' in made["compare/index.html"]
+    (row,) = (content for name, content in made.items() if name.startswith("runs/made-unsupervised-best"))
+    assert b'href="../compare/made-unsupervised.html#a=best"' in row
+
+
+def test_a_board_with_very_many_pairs_keeps_its_files_small(
+    three: dict[str, Any], results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No doubts, no tasks in the CSV, a script without tasks; and the page says where they are."""
+    assert three
+    monkeypatch.setattr(compare, "DOUBTED", 2)
+    monkeypatch.setattr(compare, "_LISTED", 2)
+    monkeypatch.setattr(compare, "LARGEST", 300)
+    monkeypatch.setattr(compare, "_SHOWN", 1)
+    made = site(results)
+    assert {row["task"] for row in _rows(made)} == {""}
+    assert all(pair["doubts"] == pair["tasks"] == [] for pair in handed(made, "best")["pairs"].values())
+    page = made["compare/made-unsupervised.html"].decode()
+    assert "2 pairs more stand in the CSV" in page
+    assert "too many pairs here to look into the fairness" in page
+
+
+def test_one_row_has_nothing_to_be_compared_with(made: Publisher, results: Path) -> None:
+    """No page, and no dead link to one."""
+    made("alone", {"made/a": {"": [0.5, 0.6]}})
+    assert not [name for name in site(results) if "compare" in name or "pairs" in name]

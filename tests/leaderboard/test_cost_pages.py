@@ -1,0 +1,78 @@
+"""Quality against cost: the frontier is what nothing cheaper reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.fsio import read_sealed, write_sealed
+from leaderboard.kit import Site
+from leaderboard.page import files
+from leaderboard.read import results as read_results
+from leaderboard.scatter import Point, draw, frontier
+from leaderboard.tables import boards
+
+Publisher = Callable[..., Path]
+POINTS = st.lists(
+    st.builds(
+        Point,
+        st.text(max_size=3),
+        st.one_of(st.none(), st.floats(0.001, 1e7)),
+        st.sampled_from([0.0, 0.1, 0.2, 0.5, 1.0]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def test_the_frontier_by_hand() -> None:
+    """Untrained ones cost nothing; of two at one price the better; what is dearer and no better is left out."""
+    bm25, cheap, poor, twin, dear = (
+        Point("bm25", None, 0.4),
+        Point("cheap", 10, 0.5),
+        Point("poor", 20, 0.45),
+        Point("twin", 10, 0.48),
+        Point("dear", 100, 0.9),
+    )
+    assert [point.name for point in frontier([dear, twin, poor, cheap, bm25])] == ["bm25", "cheap", "dear"]
+
+
+@given(POINTS)
+def test_nothing_beats_the_frontier(points: list[Point]) -> None:
+    """Every point is matched by one of the frontier that costs no more; along it scores only rise."""
+    best = frontier(points)
+    assert all(
+        any((one.cost or 0) <= (point.cost or 0) and one.score >= point.score for one in best) for point in points
+    )
+    assert [one.score for one in best] == sorted({one.score for one in best})
+
+
+@given(POINTS)
+def test_any_points_can_be_drawn(points: list[Point]) -> None:
+    """A mark for each, whatever is known of their costs."""
+    assert draw(points, "<told>").count("<circle") == len(points)
+
+
+def test_the_page_lists_what_it_draws(made: Publisher, results: Path) -> None:
+    """A row that was trained for an unknown time is left out; a mark's number is its row's."""
+    made("bm25", {"made/a": {"": [0.4, 0.4]}})
+    made("unknown", {"made/a": {"": [0.9, 0.9]}}, about={"budget": 5})
+    path = made("crop", {"made/a": {"": [0.6, 0.6]}}, about={"budget": 5})
+    content = read_sealed(path)
+    content["tasks"]["made/a"][""]["facts"] = {"train": {"seconds": 3600.0, "tokens": 5, "flops": 2.0}}
+    write_sealed(path, content)
+    found = read_results(results)
+    page = files(Site(tuple(found), tuple(boards(found))))["cost.html"].decode()
+    assert "Each of these scores higher than everything cheaper: bm25 (40.0, not trained here) and crop (60.0, " in page
+    assert page.count("<circle") == page.count("<tr data-k=") == 2
+    assert "unknown" not in page.partition("<main")[2]
+
+
+def test_without_any_cost_there_is_no_page(made: Publisher, results: Path) -> None:
+    """Nothing to draw."""
+    made("bm25", {"made/a": {"": [0.4]}})
+    found = read_results(results)
+    assert "cost.html" not in files(Site(tuple(found), tuple(boards(found))))

@@ -1,0 +1,252 @@
+"""Exports: the site's numbers in every format, everything escaped, kinds of data never mixed."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from huggingface_hub import ModelCard, ModelCardData
+from pydantic import BaseModel
+
+from bench.cli import bench
+from bench.errors import UsageError
+from bench.publications import Reported
+from bench.types import Macro
+from leaderboard.formats import board_csv
+from leaderboard.hub import languages, measure_name
+from leaderboard.read import results as read_results
+from leaderboard.sheets import Sheet, as_csv, as_latex, as_markdown, as_parquet
+from leaderboard.tabled import export
+from leaderboard.tables import boards
+
+Publisher = Callable[..., Path]
+MACROS = (Macro("Avg. (2)", ("made/ar", "made/sw")),)
+ROW = Reported("Paper", "Table 1", "x", "M_1", "made", "AR", "ar", "RR@100", "0.50", 0.5, "fraction")
+HOSTILE = '=cmd|"x"!A1 & 100% $a_b$ {c} ~^\\ [1] <b> *'
+
+
+class TaskResult(BaseModel):
+    """What mteb reads a result as, as its documentation of `TaskResult` lists the fields and their types."""
+
+    dataset_revision: str
+    task_name: str
+    mteb_version: str | None
+    scores: dict[str, list[dict[str, Any]]]
+    evaluation_time: float | None
+    kg_co2_emissions: float | None = None
+
+
+@pytest.fixture
+def three(made: Publisher, results: Path) -> Path:
+    """Two systems on official data, one on mini data, one on a substitute, with two seeds of the first."""
+    draw = np.random.default_rng(0)
+    for label, level in (("crop", 0.8), ("bm25", 0.3)):
+        tasks = {
+            f"made/{code}": {"": [float(v) for v in draw.uniform(level - 0.2, level, 30)]} for code in ("ar", "sw")
+        }
+        made(label, tasks, macros=MACROS)
+    made("crop", {"made/ar": {"": [0.5] * 30}, "made/sw": {"": [0.7] * 30}}, macros=MACROS, seed=1)
+    made("crop", {"mini/made/ar": {"": [0.111] * 3}}, data="mini")
+    suite = {"name": "like", "version": "1", "title": "Like", "stands_for": "made"}
+    made("crop", {"like/ar": {"": [0.333] * 3}}, heading={"suite": suite})
+    return results
+
+
+def text(table: str, kind: str, results: Path, told: tuple[Reported, ...] = (), system: str | None = None) -> str:
+    """The only file of an export."""
+    (content,) = export(table, kind, results, told, system=system).values()
+    return content.decode()
+
+
+def test_a_board_as_the_site_has_it(three: Path) -> None:
+    """CSV and JSON are those beside the page; a table for people has percent, and the best group in bold."""
+    official = [board for board in boards(read_results(three)) if (board.data, board.suite) == ("official", "made")]
+    assert text("made/unsupervised", "csv", three) == board_csv(official[0]).decode()
+    assert json.loads(text("made/unsupervised", "json", three))["rows"][0]["system"] == "crop"
+    score = official[0].rows[0].score
+    assert score is not None
+    assert f"| crop | 1 | **{100 * score:.1f}** |" in text("made/unsupervised", "markdown", three)
+    latex = text("made/unsupervised", "latex", three)
+    assert rf"crop & 1 & \textbf{{{100 * score:.1f}}} & {{[}}" in latex
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 1
+    assert {line.count(" & ") for line in latex.splitlines() if line.endswith(r"\\")} == {6}
+
+
+def test_long_form_is_the_results(three: Path) -> None:
+    """One line a system, task or average, and measure; means over seeds; official data alone."""
+    rows = list(csv.DictReader(io.StringIO(text("all", "csv", three))))
+    assert {(row["data"], row["suite"]) for row in rows} == {("official", "made")}
+    assert len(rows) == 2 * (2 + 1) * 2
+    named = {(row["system"], row["kind"], row["name"], row["measure"]): row for row in rows}
+    contents = [one.content for one in read_results(three) if one.content.suite.name == "made"]
+    seeds = [one for one in contents if one.system.label == "crop" and one.data == "official"]
+    expected = float(np.mean([one.tasks["made/ar"][""].measures["RR@100"] for one in seeds]))
+    found = named["crop", "task", "made/ar", "RR@100"]
+    assert float(found["value"]) == pytest.approx(expected, abs=1e-6)
+    assert (found["seeds"], found["queries"]) == ("0 1", "30")
+    assert named["crop", "average", "Avg. (2)", "RR@100"]["queries"] == ""
+
+
+@pytest.mark.parametrize(
+    ("table", "value", "said"),
+    [
+        ("mini/made/unsupervised", "0.111", "mini data: not comparable with official numbers"),
+        ("mini/all", "0.111", "mini data: not comparable with official numbers"),
+        ("like/unsupervised", "0.333", "not comparable"),
+        ("substitutes/all", "0.333", "not comparable"),
+    ],
+)
+def test_other_data_say_so_and_stand_alone(three: Path, table: str, value: str, said: str) -> None:
+    """A note in every format, and no official number in any; official tables have no such note."""
+    for kind in ("csv", "json", "latex", "markdown", "mteb", "model-index"):
+        found = text(table, kind, three)
+        assert value in found or f"{100 * float(value):.1f}" in found
+        assert said in found or (kind == "json" and "beside no official" in found)
+        assert not {one for one in ("0.111", "0.333") if one != value and one in found}
+        assert "bm25" not in found
+        system = "crop" if kind in ("mteb", "model-index") else None
+        assert said not in text("all", kind, three, system=system)
+
+
+def test_reported_tables(results: Path) -> None:
+    """Long for programs, in the paper's shape for people; one table of a paper by its name."""
+    told = (ROW, replace(ROW, table="Table 2", printed="0.70", value=0.7, error="P-1", wrong="it is 0.60"))
+    rows = list(csv.DictReader(io.StringIO(text("reported/paper", "csv", results, told))))
+    assert [(row["table"], row["printed"], row["error"]) for row in rows] == [
+        ("Table 1", "0.50", ""),
+        ("Table 2", "0.70", "P-1"),
+    ]
+    shown = text("reported/paper/table-2", "markdown", results, told)
+    assert "| x | M\\_1 | 0.70 ‡ |" in shown
+    assert "> ‡ P-1: it is 0.60" in shown
+    assert "0.50" not in shown
+    assert r"x & M\_1 & 0.70 \ddag{} \\" in text("reported/paper/table-2", "latex", results, told)
+
+
+def test_words_that_would_act() -> None:
+    """CSV cells are no formulas; LaTeX and Markdown print what stands there."""
+    sheet = Sheet(HOSTILE, ("a", "=b"), ((HOSTILE, 0.5), ("-1+2", None), ("@x", 1)), ("note\u202e",), frozenset({"=b"}))
+    lines = as_csv(sheet).decode().splitlines()
+    assert lines[0] == "# note[U+202E]"
+    rows = list(csv.reader(lines[1:]))
+    assert rows[0] == ["a", "'=b"]
+    assert [row[0] for row in rows[1:]] == [f"'{HOSTILE}", "'-1+2", "'@x"]
+    latex = as_latex(sheet).decode()
+    row = next(line for line in latex.splitlines() if line.startswith("=cmd"))
+    assert row == (
+        '=cmd\\textbar{}"x"!A1 \\& 100\\% \\$a\\_b\\$ \\{c\\} \\textasciitilde{}\\textasciicircum{}\\textbackslash{} '
+        "{[}1{]} \\textless{}b\\textgreater{} {*} & 50.0 \\\\"
+    )
+    row = next(line for line in as_markdown(sheet).decode().splitlines() if line.startswith("| =cmd"))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 3
+    assert "\\<b\\>" in row
+
+
+def test_mteb_reads_it(three: Path) -> None:
+    """One file a system and suite in the layout of `TaskResult`, with what its validator asks of every score."""
+    files = export("all", "mteb", three)
+    assert {name.partition("/")[0] for name in files} == {"bm25", "crop"}
+    raw = next(content for name, content in files.items() if name.startswith("crop/"))
+    found = TaskResult.model_validate_json(raw)
+    assert (found.task_name, found.dataset_revision, found.mteb_version) == ("made", "1", None)
+    assert list(found.scores) == ["test"]
+    assert [score["hf_subset"] for score in found.scores["test"]] == ["ar", "sw"]
+    assert [score["languages"] for score in found.scores["test"]] == [["ara-Arab"], ["swa-Latn"]]
+    for score in found.scores["test"]:
+        assert score["main_score"] == score["mrr_at_100"]
+        assert 0 < score["recall_at_100"] <= 1
+    (mini,) = export("mini/all", "mteb", three)
+    assert "/mini-made-unsupervised" in mini
+
+
+def test_the_hub_reads_it(three: Path) -> None:
+    """`model-index` as huggingface_hub takes it apart: task, data set and metrics of every result."""
+    block = text("all", "model-index", three, system="crop")
+    index = ModelCard(f"---\n{block}---\n# x\n", ignore_metadata_errors=False).data
+    assert isinstance(index, ModelCardData)
+    found = index.eval_results
+    assert index.model_name == "crop"
+    assert found is not None
+    assert {one.task_type for one in found} == {"retrieval"}
+    assert {(one.dataset_type, one.dataset_config, one.dataset_split) for one in found} == {
+        ("made", "ar", "test"),
+        ("made", "sw", "test"),
+    }
+    assert {one.metric_type for one in found} == {"mrr_at_100", "recall_at_100"}
+    assert all(isinstance(one.metric_value, float) and 0 <= one.metric_value <= 1 for one in found)
+    mini = text("mini/all", "model-index", three)
+    assert mini.startswith("# mini data: not comparable")
+    assert 'type: "mini/made"' in mini
+
+
+def test_names_of_measures_and_languages() -> None:
+    """As mteb spells them; a data set's name tells no language."""
+    spelt = {"nDCG@10": "ndcg_at_10", "RR@100": "mrr_at_100", "AP@20": "map_at_20", "accuracy": "accuracy"}
+    assert {name: measure_name(name) for name in spelt} == spelt
+    assert measure_name("R@2kt") == "recall_at_2kt"
+    assert measure_name("answer-R@20") == "answer_recall_at_20"
+    assert languages("deu-eng") == ["deu-Latn", "eng-Latn"]
+    assert languages("zh_tw") == ["zho-Hant"]
+    assert languages("scifact") == languages("nq") == []
+
+
+def test_parquet_or_how_to_get_it(three: Path) -> None:
+    """The same columns and numbers through pyarrow where it is installed; else a sentence."""
+    if importlib.util.find_spec("pyarrow") is None:
+        with pytest.raises(UsageError, match=r"pip install 'retrieval-bench\[parquet\]'"):
+            export("made/unsupervised", "parquet", three)
+        return
+    import pandas as pd
+
+    (content,) = export("made/unsupervised", "parquet", three).values()
+    frame = pd.read_parquet(io.BytesIO(content))
+    rows = list(csv.DictReader(io.StringIO(text("made/unsupervised", "csv", three))))
+    assert list(frame.columns) == list(rows[0])
+    assert list(frame["score"]) == [float(row["score"]) for row in rows]
+    noted = pd.read_parquet(io.BytesIO(as_parquet(Sheet("t", ("a",), (("x",),), ("mini data",)))))
+    assert noted.attrs["notes"] == ["mini data"]
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "system", "said"),
+    [
+        ("mad/unsupervised", "csv", None, "did you mean made/unsupervised"),
+        ("reported/nobody", "csv", None, "no paper 'nobody'"),
+        ("reported/paper/table-9", "csv", None, "no table 'table-9'"),
+        ("reported/paper", "mteb", None, "expected one of csv"),
+        ("all", "mteb", "cropp", "no system 'cropp'"),
+        ("all", "csv", "crop", "expected it with --format mteb or model-index"),
+    ],
+)
+def test_what_is_refused(three: Path, table: str, kind: str, system: str | None, said: str) -> None:
+    """A sentence that says what there is."""
+    with pytest.raises(UsageError, match=re.escape(said)):
+        export(table, kind, three, (ROW,), system=system)
+
+
+def test_the_command(three: Path, tmp_path: Path) -> None:
+    """To stdout, to a file, several files into a folder only; papers from the installed suites."""
+    run = CliRunner()
+
+    def call(*words: str) -> Any:
+        return run.invoke(bench, ["leaderboard", "export", *words, "--results", str(three)])
+
+    assert call("made/unsupervised").stdout == text("made/unsupervised", "csv", three)
+    place = tmp_path / "deep" / "t.md"
+    assert call("all", "--format", "markdown", "--out", str(place)).exit_code == 0
+    assert place.read_text(encoding="utf-8") == text("all", "markdown", three)
+    refused = call("all", "--format", "mteb")
+    assert refused.exit_code != 0
+    assert call("all", "--format", "mteb", "--out", str(tmp_path / "mteb")).exit_code == 0
+    assert len(list((tmp_path / "mteb").rglob("*.json"))) == 2
+    assert "CCP,Table 4," in call("reported/ccp/table-4").stdout

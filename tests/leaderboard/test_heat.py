@@ -1,0 +1,86 @@
+"""The map by task: limits of the suite, bins, and which differences are clear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.scoring.significance import holm, paired
+from leaderboard import heat
+from leaderboard.read import results as read_results
+from leaderboard.tables import Board, boards
+
+Publisher = Callable[..., Path]
+NOISE = {"crop": 11, "bm25": 12, "msm": 13}
+
+
+def values(level: float, seed: int, n: int = 60) -> list[float]:
+    """Values about a level."""
+    draw = np.random.default_rng(seed)
+    return [float(value) for value in np.clip(level + draw.normal(0, 0.15, n), 0, 1).round(4)]
+
+
+@pytest.fixture
+def board(made: Publisher, results: Path) -> Board:
+    """Three systems on two tasks: far better on one, about the same on the other; a fourth without the second task."""
+    for label, a, b in (("crop", 0.8, 0.51), ("bm25", 0.4, 0.5), ("msm", 0.5, 0.3)):
+        made(label, {"made/a": {"": values(a, len(label))}, "made/b": {"": values(b, NOISE[label])}})
+    made("part", {"made/a": {"": values(0.7, 5)}})
+    (found,) = boards(read_results(results))
+    return found
+
+
+def test_bins() -> None:
+    """Seven of one width; the ends take what lies outside; symmetric."""
+    scale = heat.Scale(0.35, 0.2, 0.9)
+    assert [scale.difference(gap) for gap in (-1.0, -0.3, -0.2, -0.04, 0.0, 0.04, 0.2, 0.3, 1.0)] == [
+        0, 0, 1, 3, 3, 3, 5, 6, 6,
+    ]  # fmt: skip
+    assert [scale.value(value) for value in (0.0, 0.2, 0.55, 0.9)] == [0, 0, 3, 6]
+
+
+def test_the_baseline(board: Board) -> None:
+    """BM25 where it is there; no map of differences for one system."""
+    base = heat.baseline(board)
+    assert base is not None
+    assert base.name == "bm25"
+
+
+def test_one_system_has_no_baseline(made: Publisher, results: Path) -> None:
+    """There is nothing to hold it against."""
+    made("crop", {"made/a": {"": [0.5, 0.25]}})
+    (found,) = boards(read_results(results))
+    assert heat.baseline(found) is None
+    assert heat.scale([found]).low < heat.scale([found]).high
+
+
+def test_clear_differences_are_those_of_the_tests(board: Board) -> None:
+    """Worked out again from the values: each cell's paired test, Holm over the five cells of the map."""
+    base = heat.baseline(board)
+    assert base is not None
+    told = {"crop": (0.8, 4, 0.51), "msm": (0.5, 3, 0.3), "part": (0.7, 5, None)}
+    ground = {"made/a": values(0.4, 4), "made/b": values(0.5, NOISE["bm25"])}
+    cells = [(name, "made/a", paired(values(a, seed), ground["made/a"], 0)) for name, (a, seed, _) in told.items()]
+    cells += [
+        (name, "made/b", paired(values(b, NOISE[name]), ground["made/b"], 0))
+        for name, (_, _, b) in told.items()
+        if b is not None
+    ]
+    chances = holm([one.p_randomisation for *_, one in cells])
+    expected = {(name, task) for (name, task, _), p in zip(cells, chances, strict=True) if p <= 0.05}
+    assert heat.clear(board, base) == expected
+    assert ("part", "made/a") in expected
+    assert ("crop", "made/b") not in expected
+    rows = heat.every(board)
+    digits = heat.bits(board, base, rows)
+    assert len(digits) == len(rows) * 2
+    assert digits.count("1") == len(expected)
+
+
+def test_the_scale_is_the_suites(board: Board) -> None:
+    """One limit for all settings: the smallest step that holds nine differences of ten."""
+    assert heat.scale([board]) == heat.scale([board, board])
+    assert heat.scale([board]).limit == 0.4

@@ -1,0 +1,113 @@
+"""Pages of methods: their rows on all suites, curves of their trainings, and what a bundle's curves may be."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.errors import StoreError
+from bench.fsio import canonical, read_sealed, sha256_file, write_sealed
+from bench.results import CURVES, Entry, Heading, publish
+from leaderboard.curves import Line, Training, draw, mean_line, panels, trainings
+from leaderboard.kit import MethodShown, Shown, Site
+from leaderboard.page import files
+from leaderboard.read import results as read_results
+from leaderboard.tables import boards
+
+Publisher = Callable[..., Path]
+
+
+def line(*points: tuple[float, float]) -> Line:
+    """A line through points."""
+    return Line(x=[x for x, _ in points], y=[y for _, y in points])
+
+
+def trained(folder: Path, seed: int, curves: Any) -> Path:
+    """Publish a row with a training behind it."""
+    folder.mkdir(exist_ok=True)
+    run, values = folder / "run.gz", folder / "values.gz"
+    run.write_bytes(gzip.compress(b"", mtime=0))
+    values.write_bytes(gzip.compress(canonical({"queries": ["q"], "measures": {"RR@100": [0.5]}}), mtime=0))
+    facts = {"train": {"seconds": 30.0 + 2 * seed, "tokens": 1000, "flops": 5e9}}
+    content = {"measures": {"RR@100": 0.5}, "queries": 1, "keys": {"train": f"k{seed}"}, "facts": facts}
+    system = {"label": "crop", "hash": "a" * 64, "method": "crop", "version": "1", "budget": 1000, "settings": []}
+    suite = {"name": "made", "version": "1", "title": "Made"}
+    heading = Heading(system, suite, "unsupervised", "official", "mini", seed, {"suite": ""})
+    entry = Entry("made/a", "", content, run, values, {f"k{seed}": curves})
+    return publish(folder / "results", heading, [entry], ()).path
+
+
+def test_a_page_shows_rows_curves_and_costs(tmp_path: Path) -> None:
+    """Loss first; each seed thin and their mean thick, which ends where the table below says; cost is the mean."""
+    for seed, end in ((0, 2.0), (1, 4.0)):
+        lines = {"probe accuracy": {"x": [0, 50], "y": [0.1, 0.2]}, "loss": {"x": [10, 50], "y": [5.0, end]}}
+        trained(tmp_path, seed, {"stage": "train", "across": "tokens", "lines": lines})
+    found = read_results(tmp_path / "results")
+    shown = Shown(methods={"crop": MethodShown("crop", "1", "Two pieces.", "Someone 2020", "# Card\n")})
+    made = files(Site(tuple(found), tuple(boards(found)), shown))
+    page = made["methods/crop.html"].decode()
+    assert "Two pieces. crop has 1 row in 1 table; none of them is tested" in page
+    assert "Paper: Someone 2020" in page
+    assert page.index("<figcaption>loss") < page.index("<figcaption>probe accuracy")
+    assert page.count('class="thin"') == 4
+    assert "loss against tokens: crop ends at 3" in page
+    assert '<td class="n">31 s</td><td class="n">1,000</td><td class="n">5e+09</td>' in page
+    assert 'href="crop.html"' in made["methods/index.html"].decode()
+    assert b'href="../methods/crop.html"' in next(made[name] for name in made if name.startswith("runs/"))
+
+
+def test_the_mean_of_seeds_goes_as_far_as_all_do() -> None:
+    """Worked out by hand: at 10 the second line is half way between 0 and 20."""
+    found = mean_line([line((0, 0), (10, 1), (40, 9)), line((0, 2), (20, 4))])
+    assert found == [(0.0, 1.0), (10.0, 2.0)]
+
+
+def test_at_most_six_systems_are_drawn() -> None:
+    """More cannot be told apart; the drawing stays small however long the lines are."""
+    long = Training(stage="train", across="tokens", lines={"loss": line(*((x, math.sin(x)) for x in range(300)))})
+    (panel,) = panels([(f"s{at}", [long] * 3) for at in range(9)], "train")
+    assert len(panel.lines) == 6
+    assert len(draw(panel)) < 25_000
+    assert panels([("s", [long])], "tune") == []
+
+
+@pytest.mark.parametrize(
+    "curves",
+    [
+        {"k0": {"stage": "train", "across": "tokens", "lines": {"loss": {"x": [1, 2], "y": [1]}}}},
+        {"k0": {"stage": "train", "across": "tokens", "lines": {"loss": {"x": [2, 1], "y": [1, 1]}}}},
+        {"k0": {"stage": "train", "across": "tokens", "lines": {"loss": {"x": [1], "y": [1e300]}}}},
+        {"k0": {"stage": "train", "across": "tokens", "lines": {"loss": {"x": list(range(999)), "y": [0] * 999}}}},
+        [],
+    ],
+)
+def test_curves_that_no_run_writes_are_refused(tmp_path: Path, curves: Any) -> None:
+    """In a sentence that names the file; a file without its checksum as well."""
+    path = trained(tmp_path, 0, {"stage": "train", "across": "tokens", "lines": {"loss": {"x": [1], "y": [1]}}})
+    (result,) = read_results(tmp_path / "results")
+    assert trainings(result)["k0"].lines["loss"].x == [1]
+    beside = path.parent / CURVES
+    beside.write_text(json.dumps(curves))
+    with pytest.raises(StoreError, match=r"curves\.json: found other bytes"):
+        trainings(result)
+    content = read_sealed(path)
+    content["files"][CURVES] = sha256_file(beside)
+    write_sealed(path, content)
+    (result,) = read_results(tmp_path / "results")
+    with pytest.raises(StoreError, match=r"curves\.json: found a fault"):
+        trainings(result)
+
+
+def test_without_curves_there_is_no_such_part(made: Publisher, results: Path) -> None:
+    """bm25 trains nothing."""
+    made("bm25", {"made/a": {"": [0.5]}})
+    found = read_results(results)
+    page = files(Site(tuple(found), tuple(boards(found))))["methods/bm25.html"].decode()
+    assert "curves against" not in page
+    assert "What training costs" not in page

@@ -1,0 +1,398 @@
+"""Reported against reproduced: every printed number on its page, averages, names, conditions, agreement."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.publications import Reported
+from bench.types import Macro, Preset
+from leaderboard.kit import MethodShown, Renderer, Shown, Site, SuiteShown
+from leaderboard.pages import reported as pages
+from leaderboard.printed import is_average, sheets
+from leaderboard.read import About
+from leaderboard.read import results as read_results
+from leaderboard.reported import Pair, matched, model_of, names_of, pairs, printed_unit, setting_of
+from leaderboard.tables import boards
+from suites import reported as data
+
+Publisher = Callable[..., Path]
+LARGEST_PAGE = 500_000
+AVERAGE = (Macro("Avg. (2)", ("made/a", "made/b")),)
+ROW = Reported("Paper", "Table 1", "unsupervised", "BM25", "made", "AVG", "avg", "RR@100", "50.0", 50.0, "percent")
+# What the arithmetic of the printed tables contradicts by more than half a unit, worked out by hand.
+MEANS = {
+    ("CCP", "Table 3", "XLMR", "RR@100", "0.333"): "0.3325",
+    ("CCP", "Table 4", "XLMR", "R@2kt", "0.452"): "0.4949",
+    ("CCP", "Table 4", "CCP", "R@5kt", "0.570"): "0.5793",
+    ("MSM", "Table 15", "GMT + PATH", "R@2kt", "58.2"): "55.71",
+    ("Contriever", "Table 4", "BM25 (Zhang et al., 2021)", "R@100", "74.3"): "75.81",
+    ("Contriever", "Table 10", "Gen-Q", "R@100 (capped for Trec-COVID)", "64.2"): "64.26",
+    ("Contriever", "Table 11", "BERT", "nDCG@10", "8.7"): "5.80",
+}
+CONTRADICTED = 27
+
+
+class Tables(HTMLParser):
+    """The tables of a page: rows of cells, a cell being its text up to the first mark beside it."""
+
+    def __init__(self, page: str) -> None:
+        """Read a page."""
+        super().__init__()
+        self.found: dict[str, list[list[tuple[str, int]]]] = {}
+        self.heading, self.inside, self.skipped = "", False, 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin a heading, a row or a cell."""
+        given = dict(attrs)
+        if tag == "h2":
+            self.heading = given.get("id") or ""
+        if tag == "tr":
+            self.found.setdefault(self.heading, []).append([])
+        if tag in {"th", "td"}:
+            self.found[self.heading][-1].append(("", int(given.get("colspan") or 1)))
+            self.inside, self.skipped = True, 0
+        elif tag in {"span", "a"} and self.inside and given.get("class") in {"hidden", "right", None}:
+            self.skipped += tag == "span" or self.found[self.heading][-1][-1][0] != ""
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a cell."""
+        if tag in {"th", "td"}:
+            self.inside = False
+
+    def handle_data(self, data: str) -> None:
+        """Text of a cell before the first mark."""
+        if self.inside and not self.skipped:
+            text, width = self.found[self.heading][-1][-1]
+            self.found[self.heading][-1][-1] = (text + data, width)
+
+
+def placed(rows: list[list[tuple[str, int]]]) -> Iterator[tuple[str, ...]]:
+    """Yield setting, model, measure, column and number of every cell of the tables below a heading."""
+    groups: list[str] = []
+    columns: list[str] = []
+    setting = ""
+    for row in rows:
+        first, *others = [text.strip() for text, _ in row]
+        if not first:
+            groups = [text.split()[-1] for (_, width), text in zip(row[1:], others, strict=True) for _ in range(width)]
+        elif first == "Model":
+            columns = others
+        elif not others:
+            setting = first
+        else:
+            for group, column, text in zip(groups, columns, others, strict=True):
+                if text != "—":
+                    yield setting, first, group, column, text
+
+
+def shown(told: Sequence[Reported], methods: Sequence[MethodShown] = ()) -> Shown:
+    """What plugins would tell, a suite for every one that the numbers name."""
+    by_suite: dict[str, list[Reported]] = {}
+    for row in told:
+        by_suite.setdefault(row.suite or "elsewhere", []).append(row)
+    suites = {
+        name: SuiteShown(name, name.title(), "RR@100", "# card", "", reported=tuple(rows))
+        for name, rows in by_suite.items()
+    }
+    return Shown({one.name: one for one in methods}, suites)
+
+
+def site(results: Path, told: Sequence[Reported], methods: Sequence[MethodShown] = ()) -> Site:
+    """A site of a folder's results."""
+    found = tuple(read_results(results)) if results.exists() else ()
+    return Site(found, tuple(boards(found)), shown(told, methods))
+
+
+def built(one: Site) -> dict[str, str]:
+    """The files of the family."""
+    return {name: content.decode() for name, content in pages.files(one, Renderer(one))}
+
+
+@pytest.fixture(scope="module")
+def printed() -> dict[str, str]:
+    """The pages of every number of every paper."""
+    return built(Site((), (), shown(data.rows())))
+
+
+def test_every_number_stands_in_its_place_as_printed(printed: dict[str, str]) -> None:
+    """All 3,090 cells, found by paper, table, setting, model, measure and column."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for name, stem in pages.stems(row.paper for row in data.rows()).items():
+        for table, rows in Tables(printed[f"reported/{stem}.html"]).found.items():
+            found.update((name, table, *cell) for cell in placed(rows))
+    expected = Counter(
+        (
+            row.paper,
+            row.table.lower().replace(" ", "-"),
+            row.setting,
+            row.model,
+            row.measure.split()[-1] if not row.suite else row.measure.partition(" (")[0].replace("Rcap@", "R@"),
+            row.dataset,
+            row.printed,
+        )
+        for row in data.rows()
+    )
+    assert sum(expected.values()) == 3090
+    assert found == expected
+
+
+def test_averages_are_worked_out_again() -> None:
+    """Every average that the cells of its row contradict, and no other, has the mean beside it."""
+    found = {
+        (cell.row.paper, cell.row.table, cell.row.model, cell.row.measure, cell.row.printed): cell.mean
+        for sheet in sheets(data.rows())
+        for block in sheet.blocks
+        for _, lines in block.parts
+        for line in lines
+        for cell in line.cells
+        if cell is not None and cell.mean
+    }
+    assert MEANS.items() <= found.items()
+    assert len(found) == CONTRADICTED
+    assert all(is_average(row) for row in data.rows() if row.average and row.key != "cqadupstack")
+
+
+def test_errors_are_marked_and_put_right(printed: dict[str, str]) -> None:
+    """‡ leads to what is wrong; the right value stands beside the printed one."""
+    page = printed["reported/ccp.html"]
+    assert '0.566 <a href="#error-ccp-2">‡' in page
+    assert "right: 0.266" in page
+    assert page.count('id="error-ccp-2"') == 1
+    assert "63 of the 237 questions" in page
+    assert "illegible in our copy" in printed["reported/contriever.html"]
+
+
+def test_pages_are_small_and_lead_to_each_other(printed: dict[str, str]) -> None:
+    """The budget of a page; a CSV beside each; no number of ours without results."""
+    assert {name for name in printed if name.endswith(".html")} == {
+        "reported.html",
+        *(f"reported/{name}.html" for name in ("auto-mlm", "ccp", "contriever", "msm")),
+        "reported/contriever-readme-released-code.html",
+    }
+    assert all(len(page.encode()) < LARGEST_PAGE for name, page in printed.items() if name.endswith(".html"))
+    assert "3,090 numbers from 40 tables of 5 sources. None has a number of ours" in printed["reported.html"]
+    assert printed["reported/ccp.csv"].count("\n") == 444 + 1
+
+
+@pytest.mark.parametrize(
+    ("model", "paper", "name", "size", "added"),
+    [
+        ("MSM (ours)", "MSM", "msm", "", ""),
+        ("LaBSE (Feng et al., 2022)", "MSM", "labse", "", ""),
+        ("XLMR Large", "MSM", "xlmr", "large", ""),
+        ("Ours", "Contriever", "contriever", "", ""),
+        ("Ours+CE", "Contriever", "", "", ""),
+        ("BM25+CE", "Contriever", "", "", ""),
+        ("CL + Auto-MLM (ours)", "Auto-MLM", "", "", ""),
+        ("mContriever + MS MARCO", "Contriever", "mcontriever", "", "ms marco"),
+        ("mContriever + MS MARCO + Mr. TyDi", "Contriever", "mcontriever", "", "ms marco, mr tydi"),
+        ("Contriever-msmarco", "Contriever README (released code)", "contriever", "", "msmarco"),
+    ],
+)
+def test_names_of_models(model: str, paper: str, name: str, size: str, added: str) -> None:
+    """What is told of a model by its name alone."""
+    assert model_of(replace(ROW, model=model, paper=paper)) == (name, size, added)
+
+
+@pytest.mark.parametrize(
+    ("setting", "model", "ours"),
+    [
+        ("zero-shot, no fine-tuning, mean-pooled layer 14", "CCP", "unsupervised"),
+        ("zero-shot, MS MARCO fine-tune; group: unsupervised pre-training", "CCP", "english"),
+        ("Multi-lingual fine-tune (models are fine-tuned on the multi-lingual data)", "MSM", "multilingual"),
+        ("few-shot; additional data=MS MARCO", "BM25", "few-shot"),
+        ("ours, Mr.TyDi v1.1", "mContriever", ""),
+        ("ours, Mr.TyDi v1.1", "mContriever + MS MARCO + Mr. TyDi", "multilingual"),
+        ("+ MS MARCO", "mContriever", "english"),
+        ("unsupervised (last row supervised DPR)", "Contriever", "unsupervised"),
+    ],
+)
+def test_settings_of_papers(setting: str, model: str, ours: str) -> None:
+    """A paper's words as our setting; empty where it does not say."""
+    assert setting_of(replace(ROW, setting=setting, model=model)) == ours
+
+
+def about(label: str, method: str, *origins: str, **more: Any) -> About:
+    """A system with settings of these origins."""
+    settings = [{"key": f"method.k{at}", "value": 1, "origin": origin} for at, origin in enumerate(origins)]
+    return About.model_validate(
+        {"label": label, "hash": "0" * 8, "method": method, "version": "1", "settings": settings, **more}
+    )
+
+
+def test_names_of_systems() -> None:
+    """The method and its preset; a system that was changed by hand has none."""
+    assert names_of(about("auto-mlm", "auto-mlm", "default")) == {"automlm"}
+    assert names_of(about("x", "pretrained", "preset labse", "default")) == {"pretrained", "labse"}
+    assert names_of(about("x", "contriever", "preset mcontriever")) == {"mcontriever"}
+    assert names_of(about("msm", "msm", "--set")) == set()
+    assert names_of(about("msm@init", "msm")) == set()
+    assert names_of(about("bm25+msm", "bm25")) == set()
+    assert names_of(about("ccp@table5=a", "ccp", "preset table5=a")) == set()
+    assert names_of(about("crop", "crop", readout={"layer": 3})) == set()
+
+
+def values(level: float, n: int = 100) -> list[float]:
+    """Ones and zeros with a mean."""
+    return [1.0] * round(n * level) + [0.0] * (n - round(n * level))
+
+
+def one_pair(results: Path, *told: Reported, methods: Sequence[MethodShown] = ()) -> Pair:
+    """The only pair of a site."""
+    (found,) = pairs(site(results, told, methods))
+    return found
+
+
+def test_a_method_without_encoder_is_compared(made: Publisher, results: Path) -> None:
+    """BM25: matched, its difference in the paper's unit, agreement by the interval and half a unit."""
+    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE)
+    pair = one_pair(results, replace(ROW, average="Avg. (2)"))
+    assert pair.matched
+    assert pair.difference == pytest.approx(5.0)
+    low, high = pair.ours.low, pair.ours.high
+    assert low is not None
+    assert high is not None
+    assert low < 0.5
+    assert high > 0.55
+    assert pair.agrees is True
+    for value, agrees in (
+        (30.0, False),
+        (100 * low - 0.04, True),
+        (100 * low - 0.06, False),
+        (100 * high + 0.04, True),
+    ):
+        row = replace(ROW, average="Avg. (2)", value=value)
+        assert one_pair(results, row).agrees is agrees
+    fraction = replace(ROW, task="made/b", key="b", printed="0.612", value=0.612, unit="fraction")
+    pair = one_pair(results, fraction)
+    assert pair.difference == pytest.approx(-0.012)
+    error = 1.96 * float(np.sqrt(0.6 * 0.4 / 100))
+    assert pair.ours.low == pytest.approx(0.6 - error, abs=0.02)
+    assert pair.ours.high == pytest.approx(0.6 + error, abs=0.02)
+
+
+def test_the_right_value_is_compared(made: Publisher, results: Path) -> None:
+    """Where a printed number is known to be wrong, ours is held against the right one."""
+    made("bm25", {"made/a": {"": values(0.5)}})
+    pair = one_pair(results, replace(ROW, task="made/a", printed="80.0", value=80.0, corrected=50.0, error="P-1"))
+    assert pair.difference == pytest.approx(0.0)
+    assert pair.agrees is True
+
+
+@pytest.mark.parametrize(("given", "prefix"), [({"data": "mini"}, "mini/"), ({"data": "local"}, "")])
+def test_only_official_data(made: Publisher, results: Path, given: dict[str, str], prefix: str) -> None:
+    """Numbers of mini data and of the user's own never stand beside a paper's."""
+    made("bm25", {f"{prefix}made/a": {"": values(0.5)}}, **given)
+    row = replace(ROW, task="made/a")
+    one = site(results, [row])
+    assert pairs(one) == []
+    assert matched(one, one.boards[0], one.boards[0].rows[0]) is None
+
+
+def test_no_substitute(made: Publisher, results: Path) -> None:
+    """A substitute's numbers are not the benchmark's."""
+    suite = {"name": "made", "version": "1", "title": "Made", "stands_for": "other"}
+    made("bm25", {"made/a": {"": values(0.5)}}, heading={"suite": suite})
+    assert pairs(site(results, [replace(ROW, task="made/a")])) == []
+
+
+def method(name: str, presets: dict[str, Preset]) -> MethodShown:
+    """A method that plugins tell of."""
+    return MethodShown(name, "1", "", "", "# card", presets)
+
+
+XLMR = method("pretrained", {"xlm-r-base": Preset({"model": "org/xlm-r-base@abc"}, "a script", "as it comes")})
+MSM = method("msm", {"paper": Preset({"k": 1}, "MSM (arXiv 1), section 4; 200k steps", "MSM for XLM-R base on wiki")})
+DENSE = {"backbone": "org/xlm-r-base", "corpus": {"name": "wiki:20"}, "budget": 1000}
+
+
+def test_what_was_trained_here_needs_all_four(made: Publisher, results: Path) -> None:
+    """Backbone and data by the paper's words, tuning by its setting; without the steps there is no difference."""
+    row = replace(ROW, paper="MSM", model="MSM (ours)", task="made/a")
+    made("msm", {"made/a": {"": values(0.5)}}, about={"method": "msm", **DENSE})
+    pair = one_pair(results, row, methods=[XLMR, MSM])
+    assert [(chip.name, chip.same) for chip in pair.chips] == [
+        ("backbone", True),
+        ("data", True),
+        ("tuning", True),
+        ("steps", None),
+    ]
+    assert (pair.matched, pair.difference, pair.agrees) == (False, None, None)
+    assert [chip.same for chip in one_pair(results, row).chips] == [None, None, True, None]
+    tuned = replace(row, setting="zero-shot, NQ fine-tune")
+    assert [chip.same for chip in one_pair(results, tuned, methods=[XLMR, MSM]).chips] == [True, True, False, None]
+    page = built(site(results, [row], [XLMR, MSM]))
+    assert "Paper against ours" not in page["reported.html"]
+    assert "200,000" not in page["reported/msm.html"]
+    assert 'class="pairs grey"' in page["reported/msm.html"]
+
+
+def test_another_backbone_is_no_match(made: Publisher, results: Path) -> None:
+    """The paper's backbone is known, and ours is another."""
+    other = {**DENSE, "backbone": "scratch:2x128"}
+    made("msm", {"made/a": {"": values(0.5)}}, about={"method": "msm", **other})
+    chips = one_pair(results, replace(ROW, paper="MSM", model="MSM", task="made/a"), methods=[XLMR, MSM]).chips
+    assert (chips[0].same, chips[0].said) == (False, "ours scratch:2x128; the paper's org/xlm-r-base")
+
+
+def test_a_released_encoder_brings_its_training(made: Publisher, results: Path) -> None:
+    """Its name says the weights; only the tuning can differ."""
+    settings = [{"key": "method.model", "value": "org/xlm-r-base", "origin": "preset xlm-r-base"}]
+    made("x", {"made/a": {"": values(0.5)}}, about={"method": "pretrained", "settings": settings})
+    row = replace(ROW, model="XLM-R Base (Conneau et al., 2019)", task="made/a")
+    assert one_pair(results, row, methods=[XLMR]).matched
+    assert not one_pair(results, replace(row, setting="few-shot"), methods=[XLMR]).matched
+    assert pairs(site(results, [replace(row, model="XLM-R")], [XLMR])) == []
+
+
+def test_the_paper_column(made: Publisher, results: Path) -> None:
+    """The headline of a row under the same conditions; the method's own paper before others; nothing else."""
+    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE)
+    other = replace(ROW, average="Avg. (2)")
+    own = replace(other, paper="BM25", table="Table 9")
+    wrong = [replace(other, measure="R@100"), replace(other, model="MSM"), replace(other, average="Avg. (3)")]
+    one = site(results, [*wrong, other, own])
+    (board,) = one.boards
+    assert matched(one, board, board.rows[0]) == own
+    one = site(results, wrong)
+    assert matched(one, board, board.rows[0]) is None
+
+
+def test_the_page_says_what_agrees(made: Publisher, results: Path) -> None:
+    """Dumbbells on one axis, the sign of the difference, and hostile words of papers harmless."""
+    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE)
+    evil = "<script>alert(1)</script>"
+    told = [
+        replace(ROW, average="Avg. (2)", printed="90.0", value=90.0),
+        replace(ROW, task="made/a", key="a", dataset="a"),
+        replace(ROW, paper=evil, table=evil, setting=evil, model=evil, dataset=evil, error=evil, wrong=evil),
+    ]
+    page = built(site(results, told))
+    text = page["reported.html"]
+    assert "2 have a number of ours beside them that was made under the same conditions; 1 of these agree." in text
+    assert "−35.0" in text
+    assert "differs" in text
+    assert all("<script>alert" not in content for name, content in page.items() if name.endswith(".html"))
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-/.") for name in page)
+
+
+def test_no_papers_no_pages() -> None:
+    """A site whose plugins tell of none has none."""
+    assert built(Site((), ())) == {}
+
+
+def test_units_and_file_names() -> None:
+    """One in the last printed digit; two papers of one spelling are told apart."""
+    assert [printed_unit(text) for text in ("48.1", "0.566", "12")] == pytest.approx([0.1, 0.001, 1])
+    found = pages.stems(["A b", "a-b", "C"])
+    assert found["C"] == "c"
+    assert len(set(found.values())) == 3

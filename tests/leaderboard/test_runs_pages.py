@@ -1,0 +1,173 @@
+"""Pages of rows: everything that a reader who doubts a number asks for, small, and true to the bundle."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.fsio import read_sealed, write_sealed
+from leaderboard.kit import Renderer, Site
+from leaderboard.page import files
+from leaderboard.pages import runs
+from leaderboard.read import results as read_results
+from leaderboard.rows import entries
+from leaderboard.tables import boards
+
+Publisher = Callable[..., Path]
+HOSTILE = "<script>alert(1)</script>\" onload='x' \u202e{{ 7*7 }}"
+
+
+def site(results: Path) -> dict[str, bytes]:
+    """Every file of the site."""
+    found = read_results(results)
+    return files(Site(tuple(found), tuple(boards(found))))
+
+
+def pages(made: dict[str, bytes], folder: str = "runs/") -> list[str]:
+    """The HTML of the pages in a folder."""
+    return [content.decode() for name, content in made.items() if name.startswith(folder) and name.endswith(".html")]
+
+
+def put(made: dict[str, bytes], path: str) -> tuple[str, Any]:
+    """What a script hands over."""
+    text = made[path].decode()
+    key, value = json.loads(f"[{text.removeprefix('RB.put(').removesuffix(');' + chr(10))}]")
+    return key, value
+
+
+def add(path: Path, **more: Any) -> None:
+    """Add keys to the first leg of a result, as later versions of the harness do."""
+    content = read_sealed(path)
+    leg = next(iter(next(iter(content["tasks"].values())).values()))
+    leg.update(more)
+    write_sealed(path, content)
+
+
+def test_a_row_says_where_it_comes_from(made: Publisher, results: Path) -> None:
+    """Command, versions, hash, keys, machine, seconds, settings of the harness and the state of the audit."""
+    path = made("bm25@x", {"made/a": {"": [0.25, 0.5]}, "made/b": {"": [1.0, 0.0]}})
+    add(
+        path,
+        keys={"search": "c0ffee" * 5},
+        compute={"device": "cuda", "threads": 3},
+        seconds={"search": 90.0},
+        settings=[{"key": "search.k", "value": 7, "origin": "--set"}],
+        audits=[{"corpus": "wiki", "audited": None}],
+        release="v9.9",
+    )
+    (page,) = pages(site(results))
+    for said in ("bench run --method bm25", "c0ffeec0ffee<", "device cuda, threads 3", "v9.9", "wiki: not audited"):
+        assert said in page, said
+    assert '<code>search.k</code></th><td class="wrap"><code>7</code></td><td>--set</td>' in page
+    assert "<dt>search</dt><dd>90 s</dd>" in page
+    assert '<th scope="row">a</th><td class="n">2</td><td class="n">75.0</td><td class="n">37.5</td>' in page
+    assert "made where this site was built" in page
+    command = page.partition('aria-label="Command"><code>')[2].partition("</code>")[0]
+    assert shlex.split(command)[:2] == ["bench", "run"]
+
+
+def test_values_query_by_query_are_those_of_the_bundle(made: Publisher, results: Path) -> None:
+    """Script, ids and CSV: means over seeds, ids once a task, in one order."""
+    values = {0: [0.1, 0.9, 0.30005], 3: [0.3, 0.7, 0.5]}
+    for seed, some in values.items():
+        made("crop", {"made/a": {"": some}}, seed=seed)
+    made("bm25", {"made/a": {"": [0.0, 1.0, 0.5]}})
+    found = site(results)
+    scripts = sorted(name for name in found if name.startswith("data/q/") and name.endswith(".js"))
+    assert len(scripts) == 2
+    assert len([name for name in found if name.startswith("data/ids/")]) == 1
+    (crop,) = (name for name in scripts if "-crop-" in name)
+    key, held = put(found, crop)
+    assert crop == f"data/q/{key}.js"
+    assert held["measures"]["RR@100"] == [2000, 8000, 4000]
+    assert put(found, f"data/ids/{held['ids']}.js") == (held["ids"], ["q00000", "q00001", "q00002"])
+    rows = list(csv.DictReader(io.StringIO(found[crop.replace(".js", ".csv")].decode())))
+    assert [float(row["RR@100"]) for row in rows] == pytest.approx(np.mean([*values.values()], axis=0))
+    assert [row["query"] for row in rows] == ["q00000", "q00001", "q00002"]
+
+
+def test_files_of_mini_data_and_substitutes_say_so(made: Publisher, results: Path) -> None:
+    """In a tree of their own, a first line and a column, so that no file can be mistaken when it is mailed alone."""
+    made("bm25", {"mini/made/a": {"": [0.5]}}, data="mini")
+    made(
+        "bm25",
+        {"made/a": {"": [0.5]}},
+        heading={"suite": {"name": "made", "version": "1", "title": "M", "stands_for": "real"}},
+    )
+    found = site(results)
+    tables = {name: content.decode() for name, content in found.items() if "/q/" in name and name.endswith(".csv")}
+    assert {name.partition("data/")[0] for name in tables} == {"mini/", "substitutes/"}
+    for name, text in tables.items():
+        said = "mini data: not comparable" if name.startswith("mini/") else "real"
+        assert text.startswith("# ")
+        assert said in text.partition("\n")[0]
+
+
+def test_addresses_are_stable_and_differ(made: Publisher, results: Path) -> None:
+    """Two rows that look alike have two pages; other rows beside them move none."""
+    about = {"method": "bm25"}
+    made("BM25 é", {"made/a": {"": [0.5]}}, about=about)
+    first = set(site(results))
+    made("BM25 è", {"made/a": {"": [0.5]}}, about=about)
+    made("x" * 200, {"made/a": {"": [0.5]}}, about=about)
+    found = set(site(results))
+    assert {name for name in first if name.startswith("runs/")} < found
+    named = [name for name in found if name.startswith("runs/")]
+    assert len(named) == 3
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-/.") for name in named)
+
+
+def test_free_keys_of_a_result_cannot_act_or_break(made: Publisher, results: Path) -> None:
+    """What the format leaves free may hold anything: text stays text, other kinds are passed over, lists are cut."""
+    path = made(HOSTILE, {"made/a": {"": [0.5, 0.5]}}, ids=HOSTILE, about={"method": "bm25"})
+    many = [{"key": f"k{at}", "value": HOSTILE * 9, "origin": "--set"} for at in range(500)]
+    free = {"compute": HOSTILE, "seconds": {HOSTILE: HOSTILE}, "settings": many, "audits": {"a": 1}}
+    add(path, keys={"x": HOSTILE}, release=HOSTILE, **free)
+    found = site(results)
+    (page,) = pages(found)
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+    assert "Lists are cut" in page
+    assert "bench reproduce path/to/result.json" in page
+    assert len(page.encode()) <= 40 << 10
+    assert all(b"<script>alert" not in content for name, content in found.items() if name.endswith(".js"))
+
+
+def test_runs_are_copied_where_asked_and_allowed(made: Publisher, results: Path) -> None:
+    """The whole bundle; of the user's own folders the result file alone."""
+    path = made("bm25", {"made/a": {"": [0.5]}})
+    made("bm25", {"made/mine": {"": [0.5]}}, data="local")
+    found = read_results(results)
+    held = entries(Site(tuple(found), tuple(boards(found))))
+    copied = dict(runs.run_files(held))
+    kinds = sorted(name.partition("runs/")[0] + name.rpartition("seed-0/")[2] for name in copied)
+    assert kinds == [
+        "cards.json",
+        "local/result.json",
+        "per-query/made/a.json.gz",
+        "result.json",
+        "runs/made/a.trec.gz",
+    ]
+    assert path.read_bytes() in copied.values()
+    whole = Site(tuple(found), tuple(boards(found)))
+    assert copied.items() <= files(replace(whole, runs=True)).items()
+    assert not copied.keys() & files(whole).keys()
+
+
+def test_an_incomplete_row_has_a_page_without_rank(made: Publisher, results: Path) -> None:
+    """It says how much it has."""
+    made("bm25", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
+    made("part", {"made/a": {"": [0.5]}})
+    found = read_results(results)
+    shown = Site(tuple(found), tuple(boards(found)))
+    texts = [content.decode() for _, content in runs.files(Renderer(shown), entries(shown)) if b"<html" in content]
+    assert sum("part has 1 of 2 tasks of this table, so no rank." in text for text in texts) == 1

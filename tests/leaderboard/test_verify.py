@@ -1,0 +1,126 @@
+"""The last look at a site: every kind of fault, put in by hand, is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leaderboard import page as paging
+from leaderboard.assets import SCRIPT, STYLE
+from leaderboard.kit import Site
+from leaderboard.page import files
+from leaderboard.pages import index, suites
+from leaderboard.read import results as read_results
+from leaderboard.tables import boards
+from leaderboard.verify import faults, too_large
+
+Publisher = Callable[..., Path]
+PAGE = "suites/made/unsupervised.html"
+
+
+@pytest.fixture
+def good(made: Publisher, results: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """A site without faults: two systems, of which one lacks a task, and names that need escapes."""
+    monkeypatch.setattr(paging, "FAMILIES", (index.files, suites.files))
+    about = {"method": "crop"}
+    made("crop & <co>", {"made/a": {"": [0.5, 0.7, 0.1]}, "made/b": {"": [0.25, 0.75, 0.5]}}, about=about)
+    made("=bm25", {"made/a": {"": [0.4, 0.2, 0.3]}, "made/b": {"": [0.3, 0.1, 0.2]}}, about={"method": "bm25"})
+    made("part", {"made/a": {"": [0.4, 0.2, 0.3]}})
+    found = tuple(read_results(results))
+    return files(Site(found, tuple(boards(found)), built="2026-01-01"))
+
+
+def changed(files: dict[str, bytes], name: str, old: str, new: str) -> list[str]:
+    """The faults after one text of a page was replaced."""
+    content = files[name].decode()
+    assert old in content
+    return list(faults({**files, name: content.replace(old, new, 1).encode()}))
+
+
+def test_a_site_as_it_is_built_has_none(good: dict[str, bytes]) -> None:
+    """Numbers, links and sizes."""
+    assert list(faults(good)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('">46.7</td>', '">46.8</td>', "shows 46.8 for crop & <co>, score; its CSV says 46.7"),
+        ("<i>43.3</i>", "<i>43.4</i>", "t1; its CSV says"),
+        ("<b>+13.3</b>", "<b>+13.2</b>", "its CSV says +13.3 43.3"),
+        ('—<span class="hidden"> not run</span></td>', "0.0</td>", "its CSV says —"),
+        (
+            '<th scope="row">part</th>',
+            '<th scope="row">other</th>',
+            "other, which suites/made/unsupervised.csv has not",
+        ),
+    ],
+)
+def test_a_number_that_differs_from_its_csv(good: dict[str, bytes], old: str, new: str, said: str) -> None:
+    """Score, value, difference, a gap that is filled, a row that is not there."""
+    found = changed(good, PAGE, old, new)
+    assert any(said in fault for fault in found), found
+
+
+def test_a_rank_and_an_interval(good: dict[str, bytes]) -> None:
+    """Changed in the CSV instead."""
+    name = "suites/made/unsupervised.csv"
+    lines = good[name].decode().splitlines()
+    cells = lines[1].split(",")
+    cells[9:12] = ["0.000001", "0.999999", "7"]
+    found = list(faults({**good, name: "\n".join([lines[0], ",".join(cells), *lines[2:]]).encode()}))
+    assert any("interval; its CSV says [0.0, 100.0]" in fault for fault in found), found
+    assert any("rank; its CSV says 7" in fault for fault in found), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('href="unsupervised.csv"', 'href="gone.csv"', "links to gone.csv, which is not there"),
+        ('href="#protocol"', 'href="#nowhere"', "links to #nowhere, where nothing has that name"),
+        ('href="../../static/style.css"', 'href="https://example.org/x.css"', "would fetch https://example.org/x.css"),
+        ('src="../../static/script.js"', 'src="http://example.org/x.js"', "would fetch http://example.org/x.js"),
+    ],
+)
+def test_a_link_that_leads_nowhere_or_out(good: dict[str, bytes], old: str, new: str, said: str) -> None:
+    """Files, fragments, and what a page would fetch."""
+    assert any(said in fault for fault in changed(good, PAGE, old, new))
+
+
+def test_links_of_readers_may_lead_out_and_carry_state(good: dict[str, bytes]) -> None:
+    """A paper on the web; a view in the fragment."""
+    assert changed(good, PAGE, 'href="#protocol"', 'href="https://example.org/paper"') == []
+    assert changed(good, PAGE, 'href="#protocol"', 'href="#sort=-a&amp;pin=crop"') == []
+
+
+def test_a_style_that_fetches(good: dict[str, bytes]) -> None:
+    """By whatever way; names of XML languages are no addresses."""
+    for name, added in (
+        (STYLE, b"@import 'x'"),
+        (STYLE, b"a { b: url(x) }"),
+        (SCRIPT, b"fetch('https://example.org')"),
+    ):
+        assert any("fetches nothing" in fault for fault in faults({**good, name: good[name] + added}))
+    svg = good[SCRIPT] + b"const svg = 'http://www.w3.org/2000/svg';"
+    assert list(faults({**good, SCRIPT: svg})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("index.html", 120),
+        ("mini/index.html", 120),
+        (PAGE, 200),
+        ("runs/x.html", 40),
+        ("cost.html", 500),
+        (STYLE, 20),
+        (SCRIPT, 25),
+        ("data/q/x.js", 300),
+    ],
+)
+def test_budgets(name: str, most: int) -> None:
+    """A byte too many is too large."""
+    assert too_large({name: b"x" * (most << 10)}) == []
+    assert too_large({name: b"x" * ((most << 10) + 1)}) == [(name, (most << 10) + 1, most << 10)]

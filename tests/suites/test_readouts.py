@@ -1,0 +1,74 @@
+"""What each suite's protocol says of reading, as the papers and their code print it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bench.plugins import Plugins, load
+from bench.readouts import fixed
+from bench.types import DataRequest
+
+DPR = {
+    "pooling": "cls",
+    "layer": -1,
+    "normalise": False,
+    "similarity": "dot",
+    "query_length": 256,
+    "passage_length": 256,
+    "title": " {sep} ",
+}
+CONTRIEVER = {**DPR, "pooling": "mean", "query_length": 512, "passage_length": 512, "title": " "}
+PRINTED: dict[str, dict[str, Any]] = {
+    "mrtydi": DPR,
+    "xor-retrieve": DPR,
+    "nq": {**DPR, "question_mark": False},
+    "triviaqa": {**DPR, "question_mark": False},
+    "beir": CONTRIEVER,
+    "mkqa": CONTRIEVER,
+    "lareqa": {"pooling": "cls", "layer": -1, "normalise": True},
+    "mewsli-x": {"pooling": "cls", "layer": -1, "normalise": True},
+    "askubuntu": {"pooling": "cls", "layer": -1, "query_length": 64, "passage_length": 64},
+    "tatoeba": {"pooling": "mean", "layer": 8, "similarity": "cos", "query_length": 512, "passage_length": 512},
+}
+LENGTHS = {"lareqa": (96, 256), "mewsli-x": (64, 64), "mkqa": (512, 512)}
+
+
+@pytest.fixture(scope="module")
+def plugins() -> Plugins:
+    """All that is installed."""
+    return load()
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_a_protocol_says(plugins: Plugins, name: str) -> None:
+    """Of an encoder of 12 layers; whoever says it is named, and every task of the embedded world says the same."""
+    suite = plugins.suite(name)
+    tasks = [suite.load(task, DataRequest("mini")) for task in suite.task_names("mini")[:2]]
+    assert tasks
+    for task in tasks:
+        assert task.readout is not None
+        assert fixed(task.readout, "scratch:12x32") == PRINTED[name]
+        assert task.readout.source
+        assert task.lengths == LENGTHS.get(name)
+
+
+def test_tatoeba_of_24_layers(plugins: Plugins) -> None:
+    """CCP prints 14 of 24 (index 13 of XTREME's)."""
+    suite = plugins.suite("tatoeba")
+    readout = suite.load(suite.task_names("mini")[0], DataRequest("mini")).readout
+    assert readout is not None
+    assert fixed(readout, "scratch:24x32")["layer"] == 14
+
+
+def test_mini_texts_of_mkqa_need_no_lower_case(plugins: Plugins) -> None:
+    """They are so already: nothing is done twice."""
+    suite = plugins.suite("mkqa")
+    task = suite.load(suite.task_names("mini")[0], DataRequest("mini"))
+    assert task.readout is not None
+    assert task.readout.lowercase is None
+    (leg,) = task.legs
+    for source in (leg.queries, leg.corpus.items):
+        texts = [item.title + item.text for item in source.read()]
+        assert texts == [text.lower() for text in texts]
