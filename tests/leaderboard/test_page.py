@@ -75,7 +75,8 @@ class Sheet(HTMLParser):
         assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
 
     def handle_data(self, data: str) -> None:
-        """Text of a cell, and of the page."""
+        """Text of a cell, and of the page; a space that breaks no line is a space."""
+        data = data.replace("\u00a0", " ")
         self.text.append(data)
         if {"th", "td"} & set(self.open):
             self.rows[-1][-1] += data

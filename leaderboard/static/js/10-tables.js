@@ -60,7 +60,7 @@ function sorting(table, choose) {
 function marked(table, sort) {
   for (const head of heads(table)) {
     const key = keyOf(head);
-    if (sort === key || sort === "-" + key) head.setAttribute("aria-sort", sort[0] === "-" ? "descending" : "ascending");
+    if (sort && (sort === key || sort === "-" + key)) head.setAttribute("aria-sort", sort[0] === "-" ? "descending" : "ascending");
     else head.removeAttribute("aria-sort");
   }
 }

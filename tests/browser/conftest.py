@@ -1,0 +1,268 @@
+"""A site built from results, and a Chromium that opens it from files alone."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pytest
+
+from bench.cli import bench
+from bench.fsio import canonical, digest
+from bench.results import Entry, Heading, publish
+from bench.scoring.aggregate import mean
+from bench.types import Macro
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request
+
+BOARD = Path(__file__).parents[1] / "fixtures" / "board"
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+"""A browser in a container that asks nobody for anything."""
+HOSTILE = "<img src=x onerror=\"alert('label')\">\u202e&amp;'; =1+1"
+"""A name that means harm: an element, a listener, quotes, an entity, a sign that turns the text round."""
+LANGUAGES = ("ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th")
+SKILLS = {"invented-best": 0.62, "invented-tied": 0.615, "invented-middle": 0.5, HOSTILE: 0.45, "invented-last": 0.3}
+"""Systems of the invented boards: what a query is worth to each, on the average."""
+QUERIES = 40
+
+
+def invent(root: Path, results: Path) -> None:
+    """Publish results on official data and on a substitute through the real writer; every value is drawn."""
+    for label, skill in SKILLS.items():
+        for seed in range(1 if label == "invented-last" else 3):
+            _invented(root, results, label, skill, seed, LANGUAGES)
+            if seed == 0:
+                _invented(root, results, label, skill, seed, LANGUAGES[:2], name="made-up-two", stands_for="made-up")
+                _invented(root, results, label, skill - 0.1, seed, LANGUAGES, setting="english")
+    _invented(root, results, "invented-unfinished", 0.5, 0, LANGUAGES[:9])
+
+
+def _invented(
+    root: Path,
+    results: Path,
+    label: str,
+    skill: float,
+    seed: int,
+    languages: Sequence[str],
+    *,
+    name: str = "made-up",
+    stands_for: str = "",
+    setting: str = "unsupervised",
+) -> None:
+    """Publish one result; the system with the harmful name has harmful settings, too."""
+    suite = {"name": name, "version": "1", "title": name.capitalize(), "primary": "RR@100", "stands_for": stands_for}
+    hostile = [
+        {"key": "method.note", "value": f"</script>{HOSTILE}", "origin": "--set", "default": "", "source": HOSTILE}
+    ]
+    system = {
+        "label": label,
+        "hash": digest(label),
+        "method": "invented",
+        "version": "1",
+        "settings": hostile if label == HOSTILE else [],
+    }
+    cards = {"method": f"# {label}\n", "suite": f"# {name}\n\n| a | b |\n|---|---:|\n| {HOSTILE} | 2 |\n"}
+    tasks = [f"{name}/{language}" for language in languages]
+    legs = [_leg(root, system, setting, seed, task, skill) for task in tasks]
+    whole = LANGUAGES if name == "made-up" else languages  # a system that lacks some of it has no average
+    macros = (Macro("Avg.", tuple(f"{name}/{language}" for language in whole)),)
+    publish(results, Heading(system, suite, setting, "official", "small", seed, cards), legs, macros)
+
+
+def _leg(root: Path, system: Mapping[str, Any], setting: str, seed: int, task: str, skill: float) -> Entry:
+    """A leg whose values are drawn round a skill; questions are as hard for one system as for the other."""
+    hard = np.random.default_rng(int(digest([task, setting])[:8], 16)).normal(0, 0.2, QUERIES)
+    own = np.random.default_rng(int(digest([system["label"], task, setting, seed])[:8], 16)).normal(0, 0.08, QUERIES)
+    values = np.clip(skill + hard + own, 0, 1).round(6).tolist()
+    columns = {"RR@100": values, "R@100": [min(1.0, 1.4 * value) for value in values]}
+    name = digest([system["label"], setting, seed, task])
+    run, table = root / "run.gz", root / f"{name}.gz"
+    run.write_bytes(gzip.compress(b"", mtime=0))
+    queries = [f"{HOSTILE} q{number}" if number == 0 else f"q{number:02}" for number in range(QUERIES)]
+    table.write_bytes(gzip.compress(canonical({"queries": queries, "measures": columns}), mtime=0))
+    content = {
+        "measures": {measure: mean(column) for measure, column in columns.items()},
+        "official": {},
+        "queries": QUERIES,
+        "protocol": {"tie": "trec", "k": 100, "drop_identical": False},
+        "libraries": {"numpy": "2.0"},
+        "keys": {"train": digest([system["label"], seed])},
+        "facts": {"train": {"seconds": 3600.0 * (1 + 4 * skill), "tokens": 10**8, "flops": 10**15}},
+    }
+    return Entry(task, "", content, run, table)
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The committed results, taken in as anybody's are, and invented ones beside them."""
+    root = tmp_path_factory.mktemp("board")
+    folder, scratch = root / "results", root / "scratch"
+    scratch.mkdir()
+    archives = map(str, sorted(BOARD.glob("*.tar.xz")))
+    run("leaderboard", "add", *archives, "--strict", "--results", str(folder), "--store", str(root / "store"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)  # files of a test need not survive a power cut
+        invent(scratch, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def site(results: Path) -> Path:
+    """The site of all results, as the command builds it."""
+    out = results.parent / "site"
+    run("leaderboard", "build", "--results", str(results), "--out", str(out), "--store", str(results.parent / "store"))
+    return out
+
+
+def run(*arguments: str) -> None:
+    """Run `bench` with what it prints kept for a failure."""
+    from click.testing import CliRunner
+
+    done = CliRunner().invoke(bench, list(arguments))
+    assert done.exit_code == 0, done.output
+
+
+@pytest.fixture(scope="session")
+def html(site: Path) -> list[str]:
+    """The pages of the site."""
+    return [name for name in json.loads((site / "site.json").read_text())["files"] if name.endswith(".html")]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium as it is installed."""
+    from playwright.sync_api import sync_playwright
+
+    place = os.environ.get("BENCH_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not place:
+        pytest.fail("found no chromium; install it (Debian: apt-get install chromium) or name it by BENCH_CHROMIUM")
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=place, args=list(QUIET))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The accessibility checker's code."""
+    place = os.environ.get("BENCH_AXE", "")
+    if not Path(place).is_file():
+        pytest.fail("found no axe-core; `make test-browser` fetches it, or name axe.min.js by BENCH_AXE")
+    return Path(place).read_text(encoding="utf-8")
+
+
+@dataclass
+class Visit:
+    """A page that is open, and what it did that it should not.
+
+    Args:
+        page: in the browser.
+        home: address of the site.
+        faults: errors of the console, exceptions, and requests for anything but files of the site.
+    """
+
+    page: Page
+    home: str
+    faults: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Listen."""
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("request", self._asked)
+        self.page.on("requestfailed", lambda asked: self.faults.append(f"could not load {asked.url[:200]}"))
+        self.page.on("dialog", self._asked_a_person)
+
+    def _said(self, said: ConsoleMessage) -> None:
+        if said.type in {"error", "warning"}:
+            self.faults.append(said.text)
+
+    def _asked_a_person(self, dialog: Dialog) -> None:
+        self.faults.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _asked(self, asked: Request) -> None:
+        if not asked.url.startswith((self.home, "data:", "blob:")):
+            self.faults.append(f"asked for {asked.url[:200]}")
+
+    def go(self, name: str) -> Page:
+        """Open a page of the site in the same tab; `name` may end in a fragment."""
+        self.page.goto(f"{self.home}/{name}")
+        return self.page
+
+
+class Visitor:
+    """Opens pages of a folder; each visit is a browser that remembers nothing.
+
+    Args:
+        browser: Chromium.
+        root: the site.
+    """
+
+    def __init__(self, browser: Browser, root: Path) -> None:
+        self._browser, self._home = browser, root.resolve().as_uri()
+        self._open: list[BrowserContext] = []
+
+    def __call__(
+        self,
+        name: str = "",
+        *,
+        width: int = 1280,
+        dark: bool = False,
+        script: bool = True,
+        forced: Literal["active", "none"] = "none",
+    ) -> Visit:
+        """Open a page, or a tab for several; `name` may end in a fragment."""
+        context = self._browser.new_context(
+            viewport={"width": width, "height": 800},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=script,
+            reduced_motion="reduce",
+            forced_colors=forced,
+            accept_downloads=True,
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        self._open.append(context)
+        seen = Visit(context.new_page(), self._home)
+        if name:
+            seen.go(name)
+        return seen
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for context in self._open:
+            context.close()
+        self._open.clear()
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pictures of pages go: BENCH_PICTURES, else a temporary folder."""
+    place = os.environ.get("BENCH_PICTURES")
+    folder = Path(place) if place else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def visit(browser: Browser, site: Path) -> Iterator[Visitor]:
+    """Opens pages of the site; all are closed afterwards."""
+    visitor = Visitor(browser, site)
+    yield visitor
+    visitor.close()
