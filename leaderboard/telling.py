@@ -33,9 +33,12 @@ def _best(board: Board) -> str:
         return f"{text.listed(board.best)} are tied for best: none is significantly worse than {first}."
     second = board.rows[1].name
     lead, chance = board.best_against[second]
+    doubt = ""
+    if lead.low < 0:  # a reader of test and interval is owed the reason why they differ
+        doubt = "; the interval holds 0" + (", for it draws training runs too" if max(lead.seeds) > 1 else "")
     return (
         f"{first} is best, significantly so against each of the others; it leads {second} by "
-        f"{text.number(lead.difference)} points, 95 % {text.bounds(lead.low, lead.high)}, {chance_text(chance)}."
+        f"{text.number(lead.difference)} points, 95 % {text.bounds(lead.low, lead.high)}, {chance_text(chance)}{doubt}."
     )
 
 

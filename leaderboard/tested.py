@@ -21,12 +21,12 @@ import numpy as np
 from bench.errors import StoreError
 from bench.fsio import digest, explain, write_bytes
 from bench.scoring import power, resampling, significance
-from bench.scoring.significance import Comparison, holm, interval, pairwise
+from bench.scoring.significance import Comparison, holm, intervals, pairwise
 from leaderboard.read import FloatArray
 from leaderboard.systems import Stratum, System, name_of, values
 
 SEED = 0
-VERSION = 1
+VERSION = 2
 """Of what is kept; raised where this module changes it."""
 _WHOLE = {one.name for one in fields(Comparison) if one.type == "int"}
 _FIELDS = [one.name for one in fields(Comparison) if one.name != "seeds"]
@@ -187,10 +187,10 @@ def _made(
     named = {name: {_flat(key): read[name][key] for key in weights} for name in ranked}
     shares = {_flat(stratum): weight for stratum, weight in weights.items()}
     ends = np.full((len(ranked), 2), np.nan)
-    if shares:
-        for place, name in enumerate(ranked):
-            if min(one.shape[1] for one in named[name].values()) > 1:  # one query has no spread to resample
-                ends[place] = np.clip(interval(named[name], SEED, shares), 0, 1)
+    # A task of one query has no spread to resample.
+    if shares and ranked and min(one.shape[1] for one in named[ranked[0]].values()) > 1:
+        drawn = intervals(named, SEED, shares)
+        ends = np.clip([drawn[name] for name in ranked], 0, 1)
     found = {"intervals": ends, "whole": _pairs(named, shares) if shares else _pairs({}, {})}
     for place, task in enumerate(tasks):
         has = {

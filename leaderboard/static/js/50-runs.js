@@ -132,7 +132,7 @@ for (const holder of $$(".key, .points")) {
     const turn = (v) => v && back ? [-v[0], -v[2], -v[1], ...v.slice(3)] : v;
     const [d, low, top, p, clear, least, won, tied, lost, n] = turn(pair.whole);
     const [better, worse] = d < 0 ? [other, one] : [one, other];
-    const verdict = clear ? `${better.name} is better than ${worse.name}` : `${one.name} and ${other.name} cannot be told apart`;
+    const verdict = clear ? `${better.name} is better than ${worse.name}${low < 0 && top > 0 ? " (though the interval holds 0)" : ""}` : `${one.name} and ${other.name} cannot be told apart`;
     const tasks = held.tasks.map((name, i) => [name, turn(pair.tasks[i])]).filter((row) => row[1]).map(([name, v]) => [name, ...v]);
     const keys = [...new Set([...Object.keys(left.settings), ...Object.keys(right.settings)])].filter((key) => left.settings[key] !== right.settings[key]);
     const choice = make("select", {}, ...held.legs.map((leg, i) => make("option", { value: i }, leg[1])));
