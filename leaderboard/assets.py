@@ -1,19 +1,21 @@
 """The style and the script that all pages share: partials of `static/css` and `static/js`, joined in name order.
 
-Margins and lines of comment are left out, which needs partials without texts over several lines.
+Margins and lines of comment are left out, which needs partials without texts over several lines. The theme has a script
+of its own, which runs before the page is drawn.
 """
 
 from __future__ import annotations
 
 from importlib import resources
 
-STYLE, SCRIPT = "static/style.css", "static/script.js"
+STYLE, SCRIPT, THEME = "static/style.css", "static/script.js", "static/theme.js"
 
 
 def assets() -> dict[str, bytes]:
     """The shared files by their path in the site; the script is one function, so that its parts see each other only."""
     script = f'"use strict";\n(function () {{\n{_joined("js")}}})();\n'
-    return {STYLE: _joined("css").encode(), SCRIPT: script.encode()}
+    theme = resources.files("leaderboard").joinpath(THEME).read_bytes()
+    return {STYLE: _joined("css").encode(), SCRIPT: script.encode(), THEME: theme}
 
 
 def _joined(kind: str) -> str:

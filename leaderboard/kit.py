@@ -19,7 +19,7 @@ from bench.scoring.significance import chance_text, points
 from bench.substitutes import mark
 from bench.types import Preset
 from leaderboard import text
-from leaderboard.assets import SCRIPT, STYLE
+from leaderboard.assets import SCRIPT, STYLE, THEME
 from leaderboard.links import link
 from leaderboard.places import FIRST, folder
 from leaderboard.read import Result
@@ -156,6 +156,7 @@ class Renderer:
             "up": up,
             "style": STYLE,
             "script": SCRIPT,
+            "theme": THEME,
             "home": f"{up}{folder(data, stands_for)}index.html",
             "nav": [(name, f"{'' if name in _SHARED else folder(data, stands_for)}{path}") for name, path in NAV],
             "banner": banner(data, stands_for),

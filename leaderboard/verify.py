@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from leaderboard import text
-from leaderboard.assets import SCRIPT, STYLE
+from leaderboard.assets import SCRIPT, STYLE, THEME
 
 KIB = 1 << 10
 BUDGETS = (
@@ -56,7 +56,7 @@ def faults(files: Mapping[str, bytes]) -> Iterator[str]:
             yield from _links(name, content, files, ids)
             if b"data-csv" in content:
                 yield from _numbers(name, content.decode(), files)
-    for name in (STYLE, SCRIPT):
+    for name in (STYLE, SCRIPT, THEME):
         if _AWAY.search(files.get(name, b"")):
             yield f"{name}: found an address, expected a file that fetches nothing"
 

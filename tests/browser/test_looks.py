@@ -43,8 +43,8 @@ def test_theme(visit: Any, dark: bool) -> None:
     assert page.evaluate(ground) == after
     page.get_by_role("link", name="Cost").click()
     page.wait_for_url("**/cost.html")
-    page.locator(".theme").wait_for()  # the script, which comes after the page, is done
-    assert page.evaluate(ground) == after
+    assert page.evaluate(ground) == after, "before the script that comes after the page"
+    page.locator(".theme").wait_for()
     page.get_by_role("button", name="Dark theme" if dark else "Light theme").click()
     assert page.evaluate(ground) == before
 

@@ -19,7 +19,7 @@ import pytest
 
 from bench.types import Macro
 from leaderboard import page as paging
-from leaderboard.assets import SCRIPT, STYLE
+from leaderboard.assets import SCRIPT, STYLE, THEME
 from leaderboard.kit import WORDS, Site
 from leaderboard.page import files
 from leaderboard.pages import index, suites
@@ -127,6 +127,7 @@ def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
     assert set(built) == {
         STYLE,
         SCRIPT,
+        THEME,
         "index.html",
         "mini/index.html",
         "local/index.html",
@@ -176,7 +177,8 @@ def test_nothing_acts_and_nothing_is_fetched(built: dict[str, bytes]) -> None:
         assert b"default-src 'none'; script-src 'self'; style-src 'self'" in built[name]
         for script in re.findall(rb"<script[^>]*>", built[name]):
             assert re.fullmatch(
-                rb'<script (src="(\.\./)*static/script.js" defer|type="application/json" id="[a-z-]+")>', script
+                rb'<script (src="(\.\./)*static/(script.js" defer|theme.js")|type="application/json" id="[a-z-]+")>',
+                script,
             )
     assert b"url(" not in built[STYLE]
     assert b"@import" not in built[STYLE]

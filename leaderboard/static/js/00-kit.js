@@ -44,8 +44,6 @@ function remembered(key, value) {
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const shown = () => root.dataset.theme || (dark.matches ? "dark" : "light");
-  const stored = remembered("rb-theme");
-  if (stored === "dark" || stored === "light") root.dataset.theme = stored;
   const button = make("button", { type: "button", class: "theme" });
   const name = () => { button.textContent = shown() === "dark" ? "Light theme" : "Dark theme"; };
   button.addEventListener("click", () => {
