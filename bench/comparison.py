@@ -187,7 +187,7 @@ def _compared(ground: Ground, suite: Suite, asked: Asked) -> Compared:
 
 def _weights(legs: Mapping[str, Sequence[str]], macros: Sequence[Macro], where: str) -> dict[str, float]:
     """The part of each stratum in the number that is shown, so that the test is of that number's difference."""
-    average = macros[0] if macros and macros[0].name == where else None
+    average = next((one for one in macros if one.name == where), None)
     return {stratum(task, leg): share for (task, leg), share in shares(legs, average).items()}
 
 

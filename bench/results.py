@@ -251,15 +251,17 @@ def task_value(legs: Mapping[str, Any], measure: str) -> float:
 
 
 def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], measure: str) -> tuple[str, float]:
-    """Return the name and value of the first average; where a member is missing, of the mean of the tasks.
+    """Return the name and value of the first average, or of the embedded world's; where members lack, the tasks' mean.
 
     Args:
         tasks: legs by task id, at least one.
         macros: the suite's averages.
         measure: canonical name.
     """
-    for average in averages(tasks, macros[:1]):
-        if macros and average["name"] == macros[0].name and measure in average["measures"]:
+    heads = [*macros[:1], *(one for one in macros[1:] if one.mini)]
+    names = {one.name for one in heads}
+    for average in averages(tasks, heads):
+        if average["name"] in names and measure in average["measures"]:
             return average["name"], float(average["measures"][measure])
     first, *rest = tasks
     name = f"mean of {len(tasks)} tasks" if rest else first

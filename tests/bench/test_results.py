@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.results import averages
+from bench.results import averages, headline
 from bench.types import Macro
 
 
@@ -55,3 +55,20 @@ def test_an_average_of_the_embedded_world_is_not_given_for_real_data() -> None:
     few = Macro("Avg. (1)", ("s/a",), mini=True)
     assert averages({"s/a": _task(_=0.2)}, (few,)) == []
     assert [one["name"] for one in averages({"mini/s/a": _task(_=0.2)}, (few,))] == ["Avg. (1)"]
+
+
+def test_the_headline_is_the_first_average_that_is_meant_for_the_data() -> None:
+    """The first, or the embedded world's on its data; where members lack, the mean of the tasks under its own name."""
+    macros = (
+        Macro("Avg. (3)", ("s/a", "s/b", "s/c")),
+        Macro("Some", ("s/a",)),
+        Macro("Ours", ("s/a", "s/b"), mini=True),
+    )
+
+    def tasks(*names: str) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+        return {name: {"": {"measures": {"m": place / 4}}} for place, name in enumerate(names, 1)}
+
+    assert headline(tasks("mini/s/a", "mini/s/b"), macros, "m") == ("Ours", 0.375)
+    assert headline(tasks("s/a", "s/b"), macros, "m") == ("mean of 2 tasks", 0.375)
+    assert headline(tasks("s/a", "s/b", "s/c"), macros, "m") == ("Avg. (3)", 0.5)
+    assert headline(tasks("s/a"), macros, "m") == ("s/a", 0.25)
