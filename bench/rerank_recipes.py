@@ -87,10 +87,10 @@ class RerankRecipes:
         """
         if not lessons:
             raise PluginError(f"{system.label} has no pairs to train a cross-encoder on")
-        made: Node | None = None
-        for lesson in lessons:
+        first, *others = lessons
+        made = self._lesson(system, given, first, None)
+        for lesson in others:
             made = self._lesson(system, given, lesson, made)
-        assert made is not None  # noqa: S101 (there is a lesson)
         return made
 
     def _lesson(self, system: System, given: Reranker, lesson: Tuning, before: Node | None) -> Node:

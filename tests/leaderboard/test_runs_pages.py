@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.errors import StoreError
 from bench.fsio import read_sealed, write_sealed
 from leaderboard.kit import Renderer, Site
 from leaderboard.page import files
@@ -140,6 +141,13 @@ def test_free_keys_of_a_result_cannot_act_or_break(made: Publisher, results: Pat
     assert "bench reproduce path/to/result.json" in page
     assert len(page.encode()) <= 40 << 10
     assert all(b"<script>alert" not in content for name, content in found.items() if name.endswith(".js"))
+
+
+def test_settings_that_are_none_are_refused(made: Publisher, results: Path) -> None:
+    """What the format names must be what it says; the sentence names the place."""
+    add(made("bm25", {"made/a": {"": [0.5]}}), settings=[3])
+    with pytest.raises(StoreError, match=r"found a fault at 'tasks\.made/a\.\.settings\.0'"):
+        read_results(results)
 
 
 def test_runs_are_copied_where_asked_and_allowed(made: Publisher, results: Path) -> None:
