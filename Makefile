@@ -7,7 +7,7 @@ TORCH    ?= torch==2.13.0
 # The project's extras; cpu and gpu exclude each other.
 EXTRAS   ?= cpu,lang,dev
 PIP_ARGS ?=
-# More arguments for pytest, e.g. PYTEST_ARGS='-k order -x'
+# More arguments for pytest, e.g. PYTEST_ARGS='-k order -x', or PYTEST_ARGS='-n 0 --pdb' for one process
 PYTEST_ARGS ?=
 # The methods that `make worlds` ranks.
 METHODS ?= bm25,crop
@@ -19,11 +19,15 @@ SLOW_CAP ?= 2700
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 PINS := $(VENV)/constraints.txt
+# As many processes as processors, each with one thread; a module's tests keep together, since they share fixtures.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadscope
+# The tests of whatever trains.
+TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pipeline/stages/test_tune.py tests/golden/test_methods.py
 # One stamp per choice of torch and extras, so that another choice installs anew and the same one is instant.
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo worlds test test-slow test-browser lint types layers clean
+.PHONY: help install demo worlds test test-processors test-slow test-browser lint types layers docs clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -52,13 +56,17 @@ demo: $(STAMP) ## the main job: pretrain, encode, search, score and show, in the
 	@$(BIN)/bench run --method bm25,msm --suite mrtydi --store store --results results
 	@$(BIN)/bench leaderboard build --results results --out site
 
-worlds: $(STAMP) ## the ranking of METHODS under the five settings of the embedded world (bench/mini/README.md)
-	@for world in $$($(BIN)/python -c 'from bench.mini import PRESETS; print(*PRESETS)'); do \
+worlds: $(STAMP) ## the ranking of METHODS under the five settings of the embedded world (bench/data/mini/README.md)
+	@for world in $$($(BIN)/python -c 'from bench.data.mini import PRESETS; print(*PRESETS)'); do \
 	  $(BIN)/bench run --method $(METHODS) --suite mrtydi,tatoeba --set mini.world=$$world --store store --results results || exit 1; \
 	done
 
 test: $(STAMP) ## the tests that take seconds
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(PYTEST) $(PYTEST_ARGS)
+
+test-processors: $(STAMP) ## the training tests with the arithmetic of processors without AVX-512, and without AVX2
+	@ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 $(PYTEST) $(TRAINING) $(PYTEST_ARGS)
+	@ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE $(PYTEST) $(TRAINING) $(PYTEST_ARGS)
 
 test-slow: $(STAMP) ## the tests that take minutes
 	@$(BIN)/python .ci/slow.py --cap $(SLOW_CAP) $(PYTEST_ARGS)
@@ -78,6 +86,9 @@ types: $(STAMP) ## types, strictly
 
 layers: $(STAMP) ## who may import whom
 	@$(BIN)/lint-imports
+
+docs: $(STAMP) ## draw the flow of stages and the layers into docs/architecture.md
+	@$(BIN)/python docs/flow.py
 
 clean: ## remove the environment, builds and caches; results and store stay
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -5,21 +5,38 @@ The public API, nothing else; importing it is light, and every name is loaded wh
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench.core.lazy import lazy
 
 if TYPE_CHECKING:
-    from bench.config import Config as Config
-    from bench.config import setting as setting
+    from bench.api import plan as plan
+    from bench.api import run as run
+    from bench.config.base import Config as Config
+    from bench.config.base import setting as setting
+    from bench.config.request import Request as Request
+    from bench.config.request import RunPreset as RunPreset
+    from bench.config.spaces import Choice as Choice
+    from bench.config.spaces import LogUniform as LogUniform
+    from bench.config.spaces import Uniform as Uniform
+    from bench.core.errors import BenchError as BenchError
+    from bench.core.errors import ConfigError as ConfigError
+    from bench.core.errors import DataError as DataError
+    from bench.core.errors import UsageError as UsageError
+    from bench.core.files import canonical as canonical
+    from bench.core.messages import did_you_mean as did_you_mean
+    from bench.core.messages import unknown as unknown
+    from bench.core.order import best as best
+    from bench.core.order import comparable as comparable
+    from bench.core.order import cut as cut
+    from bench.core.workspace import Workspace as Workspace
+    from bench.data.formats.strings import Strings as Strings
+    from bench.data.formats.strings import write_strings as write_strings
     from bench.hookspecs import hookimpl as hookimpl
-    from bench.request import Request as Request
-    from bench.run_presets import RunPreset as RunPreset
-    from bench.spaces import Choice as Choice
-    from bench.spaces import LogUniform as LogUniform
-    from bench.spaces import Uniform as Uniform
     from bench.types import Cell as Cell
     from bench.types import Corpus as Corpus
     from bench.types import Item as Item
+    from bench.types import Json as Json
     from bench.types import Judgement as Judgement
     from bench.types import Leg as Leg
     from bench.types import Macro as Macro
@@ -32,46 +49,6 @@ if TYPE_CHECKING:
     from bench.types import Source as Source
     from bench.types import Suite as Suite
     from bench.types import Task as Task
-    from bench.workspace import Workspace as Workspace
+    from bench.types import Tie as Tie
 
-_HOMES = {
-    "hookspecs": ("hookimpl",),
-    "config": ("Config", "setting"),
-    "request": ("Request",),
-    "run_presets": ("RunPreset",),
-    "types": (
-        "Cell",
-        "Corpus",
-        "Item",
-        "Judgement",
-        "Leg",
-        "Macro",
-        "Measure",
-        "Method",
-        "Preset",
-        "Ranking",
-        "Retriever",
-        "Run",
-        "Source",
-        "Suite",
-        "Task",
-    ),
-    "spaces": ("Choice", "LogUniform", "Uniform"),
-    "workspace": ("Workspace",),
-    "api": ("run", "plan"),
-}
-_MODULES = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = sorted(_MODULES)  # noqa: PLE0605 (made from the one list above)
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name from its home."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'bench' has no attribute {name!r}; it has {', '.join(sorted(_MODULES))}")
-    return getattr(import_module(f"bench.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """The public names."""
-    return sorted(_MODULES)
+__all__, __getattr__, __dir__ = lazy(__name__, __file__)

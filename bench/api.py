@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from bench import pipeline
-from bench.graph import Quiet
-from bench.pipeline import Outcome, Plan
+from bench.config.request import Request
+from bench.pipeline import plan as planning
+from bench.pipeline import run as pipeline
+from bench.pipeline.plan import Plan
+from bench.pipeline.run import Outcome
 from bench.plugins import load
-from bench.request import Request
-from bench.store import Store
+from bench.store.graph import NullListener
+from bench.store.store import Store
 
 
 def plan(request: Request) -> Plan:
-    """Say what `run` would do; see `bench.pipeline.plan` for what it raises."""
-    return pipeline.plan(request, load(), Store(request.store))
+    """Say what `run` would do; see `bench.pipeline.plan.plan` for what it raises."""
+    return planning.plan(request, load(), Store(request.store))
 
 
 def run(request: Request) -> Outcome:
-    """Run methods on suites and return the scored legs; see `bench.pipeline.run` for what it raises.
+    """Run methods on suites and return the scored legs; see `bench.pipeline.run.run` for what it raises.
 
     For instance `bench.run(bench.Request(methods=("bm25",), suites=("beir",), tasks=("path/to/folder",))).rows`.
     """
-    return pipeline.run(request, load(), Store(request.store), Quiet())
+    return pipeline.run(request, load(), Store(request.store), NullListener())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
-    from bench.run_presets import RunPreset
+    from bench.config.request import RunPreset
     from bench.types import Measure, Method, Suite
 
 hookspec = pluggy.HookspecMarker("bench")

@@ -1,32 +1,36 @@
 """Plugins: found by entry points, loaded one by one, looked up by name; a broken one fails only what needs it.
 
 Nothing is loaded before `load` is called. It loads all entry points of the group `bench` at once: plugins are light by
-contract (no torch, no disk, no network), and only so can two owners of one name be told, whichever was asked for.
+contract (no torch, no disk, no network), and only then can two owners of one name be reported, whichever was asked for.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import logging
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pluggy
 
-from bench.errors import PluginError, UsageError
-from bench.promises import KINDS, collect, mind_hooks, new_manager, reason_of
-from bench.run_presets import RunPreset
-from bench.types import Measure, Method, Suite
-from bench.wording import canonical, unknown
+from bench import hookspecs
+from bench.config.grids import grid_faults, space_faults
+from bench.config.layers import check_config, check_preset
+from bench.config.request import RunPreset
+from bench.core.errors import PluginError, UsageError
+from bench.core.messages import canonical, did_you_mean, unknown, unknown_name
+from bench.types import SETTINGS, Measure, Method, Suite
 
 GROUP = "bench"
 """The entry-point group; its names are the plugins' names."""
@@ -37,6 +41,9 @@ VARIABLE = "BENCH_PLUGINS"
 OWN_DISTRIBUTION = "retrieval-bench"
 
 _LOG = logging.getLogger(__name__)
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_MEASURE = re.compile(r"[A-Za-z]+")
+_DOOR = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 
 T = TypeVar("T")
 
@@ -96,7 +103,7 @@ class Duplicate:
 
     @property
     def reason(self) -> str:
-        """What stands in the way, and the remedy, in a sentence."""
+        """The conflict and its remedy, in a sentence."""
         return (
             f"{self.kind} {self.name} is brought by {' and by '.join(self.owners)}; "
             f"uninstall all but one of them, or name in {VARIABLE} only the plugins that you want"
@@ -158,7 +165,7 @@ class Plugins:
         return owned.value if owned else None
 
     def notify(self, hook: str, **arguments: Any) -> None:
-        """Call a tracker's hook in every plugin that has it; one that raises is told on the log and left behind.
+        """Call a tracker's hook in every plugin that has it; one that raises is logged and skipped.
 
         Raises:
             AttributeError: there is no hook of that name.
@@ -169,14 +176,14 @@ class Plugins:
                 self.manager.subset_hook_caller(hook, everyone - {plugin})(**arguments)
             except (Exception, SystemExit) as error:  # a tracker must not cost a run, whatever it does
                 name = self.manager.get_name(plugin)
-                _LOG.warning("plugin %s failed in %s and is passed over: %s", name, hook, reason_of(error))
+                _LOG.warning("plugin %s failed in %s and is skipped: %s", name, hook, _reason_of(error))
                 _LOG.debug("plugin %s", name, exc_info=True)
 
-    def _find(self, kind: str, name: str, shelf: Mapping[str, Owned[T]]) -> T:
-        """Return what stands on a shelf under a name, or say why nothing does."""
+    def _find(self, kind: str, name: str, things: Mapping[str, Owned[T]]) -> T:
+        """Return the thing of a name among those of its kind; raise where there is none."""
         wanted = canonical(name)
-        if wanted in shelf:
-            return shelf[wanted].value
+        if wanted in things:
+            return things[wanted].value
         twice = [one for one in self.duplicates if one.kind == kind]
         for one in twice:
             if one.name == wanted:
@@ -184,15 +191,17 @@ class Plugins:
         for other in self.broken:
             if canonical(other.name) == wanted:
                 raise PluginError(f"plugin {other.name} of {other.distribution} is broken: {other.reason}")
-        sentences = [unknown(kind, name, sorted([*shelf, *(one.name for one in twice)]))]
+        names = sorted([*things, *(one.name for one in twice)])
+        sentences = [unknown(kind, name, names)]
         if self.broken:
-            told = "; ".join(f"{other.name} of {other.distribution}: {other.reason}" for other in self.broken)
-            sentences.append(f"It may belong to a plugin that is broken ({told}).")
+            reasons = "; ".join(f"{other.name} of {other.distribution}: {other.reason}" for other in self.broken)
+            sentences.append(f"It may belong to a plugin that is broken ({reasons}).")
         if self.restricted is not None:
             sentences.append(f"{VARIABLE} restricts plugins to: {', '.join(self.restricted) or 'none'}.")
         elif not self.loaded:
             sentences.append(f"No plugin is installed; type pip install {OWN_DISTRIBUTION}.")
-        raise UsageError(" ".join(sentences))
+        near = did_you_mean(name, names).strip("; .")
+        raise UsageError(" ".join(sentences), found=f"{kind} {name!r}", expected=", ".join(names), hint=near)
 
 
 def load(
@@ -211,7 +220,9 @@ def load(
     Raises:
         UsageError: `BENCH_PLUGINS` names a plugin that is not installed.
     """
-    found = [_from_entry(entry) for entry in (entry_points(group=GROUP) if entries is None else entries)]
+    name_of = cache(lambda distribution: distribution.name if distribution else "")  # each time it parses a file
+    given = entry_points(group=GROUP) if entries is None else entries
+    found = [_from_entry(entry, name_of(entry.dist) or "an unknown distribution") for entry in given]
     # Ours first, so that listings begin with them; then an order that does not hang on the order of installation.
     found.sort(key=lambda one: (one.distribution != OWN_DISTRIBUTION, one.distribution, one.name))
     names = _restriction(environ, found)
@@ -224,7 +235,7 @@ def load(
 
 
 def own_package(name: str) -> ModuleType:
-    """Import a top-level package of ours (`methods`, `suites`, `leaderboard`), never a stranger of that name.
+    """Import a top-level package of ours (`methods`, `suites`, `leaderboard`), never another package of that name.
 
     Raises:
         PluginError: Python finds another package or module first, or none.
@@ -232,11 +243,13 @@ def own_package(name: str) -> ModuleType:
     ours = Path(__file__).resolve().parent.parent / name
     places = _places(name)
     if not places:
-        raise PluginError(f"found no package {name!r}, expected {ours}; install {OWN_DISTRIBUTION} again")
+        raise PluginError(found=f"no package {name!r}", expected=f"{ours}", hint=f"install {OWN_DISTRIBUTION} again")
     if ours not in places:
         raise PluginError(
-            f"the import name {name!r} is taken by {places[0]}, which hides {OWN_DISTRIBUTION}'s own; "
-            "run from another folder or rename it"
+            where=f"the import name {name!r}",
+            found=f"{places[0]}, which hides {OWN_DISTRIBUTION}'s own",
+            expected=f"{ours}",
+            hint="run from another folder or rename it",
         )
     return importlib.import_module(name)
 
@@ -272,10 +285,9 @@ class _Sound:
     brings: Mapping[str, Sequence[Any]]
 
 
-def _from_entry(entry: EntryPoint) -> _Candidate:
+def _from_entry(entry: EntryPoint, distribution: str) -> _Candidate:
     """Return the candidate that an entry point names; nothing is imported yet."""
-    distribution = (entry.dist.name if entry.dist else "") or "an unknown distribution"
-    # Not entry.module: it raises where a stranger's entry point is malformed, and that must wait until it is vetted.
+    # Not entry.module: it raises where an entry point is malformed, and that must wait until it is vetted.
     module = entry.value.partition(":")[0].strip()
     return _Candidate(entry.name, distribution, module, partial(_fetch, entry, canonical(distribution)))
 
@@ -288,7 +300,7 @@ def _fetch(entry: EntryPoint, distribution: str) -> object:
 
 
 def _from_object(plugin: object) -> _Candidate:
-    """Return the candidate that stands for an object given directly."""
+    """Return the candidate for an object given directly."""
     home = (
         plugin.__name__ if isinstance(plugin, ModuleType) else f"{type(plugin).__module__}.{type(plugin).__qualname__}"
     )
@@ -296,7 +308,7 @@ def _from_object(plugin: object) -> _Candidate:
 
 
 def _distinct(candidates: Iterable[_Candidate]) -> list[_Candidate]:
-    """Tell apart plugins of one name by their distribution (and number), so that listings show each."""
+    """Distinguish plugins of one name by their distribution (and number), so that listings show each."""
     seen: dict[str, _Candidate] = {}
     for one in candidates:
         label = one.name if one.name not in seen else f"{one.name} of {one.distribution}"
@@ -315,26 +327,26 @@ def _restriction(environ: Mapping[str, str], found: Iterable[_Candidate]) -> tup
     known = {canonical(name): name for one in found for name in (one.name, one.distribution)}
     for name in typed:
         if canonical(name) not in known:
-            raise UsageError(f"{VARIABLE}={environ[VARIABLE]}: " + unknown("plugin", name, sorted(known.values())))
+            raise unknown_name("plugin", name, sorted(known.values()), where=f"{VARIABLE}={environ[VARIABLE]}")
     return tuple(map(canonical, typed))
 
 
 def _vet(candidate: _Candidate) -> _Sound | Broken:
-    """Load one plugin, alone with the hooks, and collect what it brings; whatever goes wrong is its reason."""
+    """Load one plugin, alone with the hooks, and _collect what it brings; whatever goes wrong is its reason."""
     try:
         plugin = candidate.fetch()
-        manager = new_manager()
+        manager = _new_manager()
         manager.register(plugin, candidate.name)
-        mind_hooks(plugin, manager)
-        return _Sound(candidate, plugin, {name: collect(manager, kind) for name, kind in KINDS.items()})
-    except (Exception, SystemExit) as error:  # a stranger's code may raise anything
-        return Broken(candidate.name, candidate.distribution, reason_of(error), traceback.format_exc())
+        _check_hooks(plugin, manager)
+        return _Sound(candidate, plugin, {name: _collect(manager, kind) for name, kind in _KINDS.items()})
+    except (Exception, SystemExit) as error:  # third-party code may raise anything
+        return Broken(candidate.name, candidate.distribution, _reason_of(error), traceback.format_exc())
 
 
 def _gather(sound: Iterable[_Sound], broken: Iterable[Broken], names: tuple[str, ...] | None) -> Plugins:
     """Join the sound plugins; a name with several owners goes to none of them."""
-    manager = new_manager()
-    shelves: dict[str, dict[str, list[Owned[Any]]]] = {kind: {} for kind in KINDS}
+    manager = _new_manager()
+    shelves: dict[str, dict[str, list[Owned[Any]]]] = {kind: {} for kind in _KINDS}
     loaded: dict[str, str] = {}
     for one in sound:
         if one.plugin in manager.get_plugins():
@@ -346,13 +358,13 @@ def _gather(sound: Iterable[_Sound], broken: Iterable[Broken], names: tuple[str,
                 owned = Owned(thing, one.candidate.name, one.candidate.distribution, one.candidate.module)
                 shelves[kind].setdefault(thing.name, []).append(owned)
     single = {
-        kind: MappingProxyType({name: owners[0] for name, owners in shelf.items() if len(owners) == 1})
-        for kind, shelf in shelves.items()
+        kind: MappingProxyType({name: owners[0] for name, owners in things.items() if len(owners) == 1})
+        for kind, things in shelves.items()
     }
     duplicates = tuple(
         Duplicate(kind, name, tuple(one.owner for one in owners))
-        for kind, shelf in shelves.items()
-        for name, owners in shelf.items()
+        for kind, things in shelves.items()
+        for name, owners in things.items()
         if len(owners) > 1
     )
     return Plugins(
@@ -366,3 +378,221 @@ def _gather(sound: Iterable[_Sound], broken: Iterable[Broken], names: tuple[str,
         restricted=names,
         manager=manager,
     )
+
+
+def _new_manager() -> pluggy.PluginManager:
+    """Return a manager that knows the hooks and no plugin."""
+    manager = pluggy.PluginManager("bench")
+    manager.add_hookspecs(hookspecs)
+    return manager
+
+
+def _check_hooks(plugin: object, manager: pluggy.PluginManager) -> None:
+    """Raise `PluginError` where a plugin's hooks would never be called: misspelt, unmarked, or none at all."""
+    if type(plugin).__hash__ is None:
+        raise PluginError(f"a {type(plugin).__name__} cannot be hashed, expected a module or a plain object")
+    known = [name for name in vars(hookspecs) if name.startswith("bench_")]
+    callers = manager.get_hookcallers(plugin) or []
+    for caller in callers:
+        if not caller.has_spec() and not all(one.optionalhook for one in caller.get_hookimpls()):
+            raise PluginError(
+                f"{caller.name} is no hook{did_you_mean(caller.name, known)} There are: {', '.join(known)}."
+            )
+    for name in dir(plugin):
+        if name.startswith("bench_") and manager.parse_hookimpl_opts(plugin, name) is None:
+            static = inspect.getattr_static(plugin, name)
+            if inspect.isroutine(static) or isinstance(static, staticmethod | classmethod):
+                raise PluginError(f"{name} lacks @bench.hookimpl")
+    if not callers:
+        raise PluginError(f"it has no hook, expected at least one of {', '.join(known)}, marked with @bench.hookimpl")
+
+
+def _collect(manager: pluggy.PluginManager, kind: _Kind) -> list[Any]:
+    """Return what the only plugin of a manager brings of a kind. Raises `PluginError` where it breaks a promise."""
+    brought: list[Any] = []
+    for answer in getattr(manager.hook, kind.hook)():
+        if isinstance(answer, str) or not isinstance(answer, Iterable):
+            raise PluginError(f"{kind.hook} returned {answer!r:.80}, expected a list of {kind.type.__name__}")
+        brought += answer
+    for thing in brought:
+        if not isinstance(thing, kind.type):
+            raise PluginError(f"{kind.hook} returned {thing!r:.80} in its list, expected a {kind.type.__name__}")
+        faults = kind.faults(thing)
+        if faults:
+            raise PluginError(f"{kind.type.__name__} {thing.name}: {'; '.join(faults)}")
+    names = [thing.name for thing in brought]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise PluginError(f"{kind.hook} returned {', '.join(twice)} more than once")
+    return brought
+
+
+def _reason_of(error: BaseException) -> str:
+    """Return one line about an exception; our own sentences come without their class."""
+    text = " ".join(str(error).split())
+    if isinstance(error, SystemExit):
+        return f"it called sys.exit({error.code!r})"
+    if isinstance(error, PluginError | pluggy.PluginValidationError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def method_faults(method: Method) -> list[str]:
+    """Return what is wrong with a method: its name, version, config, presets, settings or functions."""
+    faults = [
+        *_name_faults(method.name),
+        *_version_faults(method.version),
+        *_setting_faults(method.settings),
+        *_callable_faults(method, "resolve", *_given(method, "contract")),
+        *_door_faults(method, *_given(method, "retriever", "trainer", "encoder")),
+        *_mixed_doors(method),
+    ]
+    config_faults = check_config(method.config)
+    if config_faults:
+        return faults + config_faults
+    for name, preset in method.presets.items():
+        own = [*_name_faults(name), *check_preset(method.config, preset.values)]
+        faults += [f"preset {name}: {fault}" for fault in own]
+    return [*faults, *grid_faults(method), *space_faults(method)]
+
+
+def _mixed_doors(method: Method) -> list[str]:
+    """Return the faults of doors that do not go together: one of them would never be called."""
+    given = _given(method, "retriever", "contract", "encoder")
+    if not given:
+        return ["brings neither a retriever nor the contract of an encoder nor an encoder, expected one of them"]
+    faults = []
+    if method.encoder is not None:
+        others = _given(method, "retriever", "contract", "trainer")
+        faults += [f"brings an encoder, so its {name} would never be called" for name in others]
+        if method.trains or method.settings != SETTINGS[:1]:
+            settings = f'settings=("{SETTINGS[0]}",)'
+            faults.append(f"brings an encoder, which is never trained or tuned; expected trains=False and {settings}")
+    elif method.trainer is not None and method.contract is None:
+        faults.append("brings a trainer without the contract of an encoder, so it would never be called")
+    if callable(method.retriever) and method.contract is not None and not _takes(method.retriever, 2):
+        faults.append(
+            "brings a retriever that takes no encoder, so its contract and trainer would never be used; "
+            "expected retriever(config, encoder)"
+        )
+    if callable(method.retriever) and method.contract is None and not _takes(method.retriever, 1):
+        faults.append("brings a retriever that does not take a config alone, and no contract of an encoder for it")
+    return faults
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Return whether a function can be called with so many arguments by place; true where nobody can say."""
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:
+        pass  # some built-in ones have no signature
+    return True
+
+
+def _given(thing: object, *fields: str) -> list[str]:
+    """Return the fields that may be left out and are not."""
+    return [name for name in fields if getattr(thing, name) is not None]
+
+
+def _suite_faults(suite: Suite) -> list[str]:
+    """Return what is wrong with a suite: its name, version, settings, data or functions."""
+    return [
+        *_name_faults(suite.name),
+        *_version_faults(suite.version),
+        *_setting_faults(suite.settings),
+        *([] if suite.data else ["serves no data, expected official, mini or both"]),
+        *_callable_faults(suite, "task_names", "load", "card", *_given(suite, "dev", "dev_names")),
+    ]
+
+
+def _measure_faults(measure: Measure) -> list[str]:
+    """Return what is wrong with a measure: its name, its version or its function."""
+    return [
+        *_name_faults(measure.name, _MEASURE, "letters"),
+        *_version_faults(measure.version),
+        *_callable_faults(measure, "value"),
+    ]
+
+
+def _run_faults(preset: RunPreset) -> list[str]:
+    """Return what is wrong with a run preset; whether its methods and suites are there shows when it is run."""
+    lacking = [name for name in ("methods", "suites", "seeds") if not getattr(preset, name)]
+    return [
+        *_name_faults(preset.name),
+        *_setting_faults(preset.settings),
+        *(f"names no {name}, expected at least one" for name in lacking),
+    ]
+
+
+def _name_faults(
+    name: object, pattern: re.Pattern[str] = _NAME, allowed: str = "lower-case letters, digits and hyphens"
+) -> list[str]:
+    """Return the fault of a name that commands and tables cannot carry."""
+    fits = isinstance(name, str) and pattern.fullmatch(name)
+    return [] if fits else [f"is called {name!r}, expected {allowed} only"]
+
+
+def _version_faults(version: object) -> list[str]:
+    """Return the fault of a version that no key can distinguish from another."""
+    return [] if isinstance(version, str) and version.strip() else [f"has the version {version!r}, expected text"]
+
+
+def _setting_faults(settings: tuple[str, ...]) -> list[str]:
+    """Return the faults of settings that the house does not know."""
+    return [
+        f"names the setting {one!r}, expected one of {', '.join(SETTINGS)}" for one in settings if one not in SETTINGS
+    ]
+
+
+def _door_faults(method: Method, *fields: str) -> list[str]:
+    """Return the faults of doors: neither a function nor the name of one in a module that can be found."""
+    faults = []
+    for name in fields:
+        door = getattr(method, name)
+        if not isinstance(door, str):
+            faults += _callable_faults(method, name)
+        elif (match := _DOOR.fullmatch(door)) is None:
+            faults.append(f"{name} is {door!r}, expected package.module:Name")
+        elif not _is_module(match[1]):
+            faults.append(f"{name} is {door!r}, and there is no module {match[1]}")
+    return faults
+
+
+def _is_module(name: str) -> bool:
+    """Return whether a module can be found; imports nothing but the packages around it."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _callable_faults(thing: Any, *fields: str) -> list[str]:
+    """Return the faults of fields that should be functions."""
+    given = {name: getattr(thing, name) for name in fields}
+    return [f"{name} is {value!r}, expected a function" for name, value in given.items() if not callable(value)]
+
+
+class _Kind(NamedTuple):
+    """A kind of thing that plugins bring.
+
+    Attributes:
+        hook: the hook that returns them.
+        type: their class.
+        faults: thing → what is wrong with it, as phrases.
+    """
+
+    hook: str
+    type: type[Any]
+    faults: Callable[[Any], list[str]]
+
+
+_KINDS: Mapping[str, _Kind] = MappingProxyType(
+    {
+        "method": _Kind("bench_methods", Method, method_faults),
+        "suite": _Kind("bench_suites", Suite, _suite_faults),
+        "measure": _Kind("bench_measures", Measure, _measure_faults),
+        "run": _Kind("bench_runs", RunPreset, _run_faults),
+    }
+)

@@ -1,4 +1,4 @@
-"""The words of the house: what plugins are made of, and (from `bench.records`) all that flows between two stages.
+"""The data model: what plugins are made of, and (from `bench.core.records`) all that flows between two stages.
 
 Nothing in this module imports torch, touches a disk or reaches a network.
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bench.records import (
+from bench.core.errors import PluginError
+from bench.core.records import (
     Answers,
     Candidates,
     Corpus,
@@ -18,6 +21,7 @@ from bench.records import (
     Json,
     Judgement,
     Leg,
+    OfficialScorer,
     Ranking,
     Readout,
     Run,
@@ -28,11 +32,13 @@ from bench.records import (
 )
 
 if TYPE_CHECKING:
-    from bench.config import Config
-    from bench.dense import Contract, Trainer
-    from bench.publications import Release, Reported
-    from bench.spaces import Space
-    from bench.workspace import Workspace
+    from bench.config.base import Config
+    from bench.config.spaces import Space
+    from bench.core.contract import Contract, Encoder, Trainer
+    from bench.core.publications import Release, Reported
+    from bench.core.workspace import Workspace
+
+T = TypeVar("T")
 
 __all__ = [
     "SETTINGS",
@@ -49,6 +55,8 @@ __all__ = [
     "Macro",
     "Measure",
     "Method",
+    "OfficialScorer",
+    "PairFormat",
     "Preset",
     "Ranking",
     "Readout",
@@ -92,7 +100,7 @@ class DataRequest:
         data: `official` or `mini`.
         data_dir: the folder of official layouts (`--data-dir`, `$BENCH_DATA`), or None.
         offline: never download; a missing file is an error that names it.
-        world: name of the settings of the embedded world (`bench.mini.named`), for data `mini`.
+        world: name of the settings of the embedded world (`bench.data.mini.named`), for data `mini`.
     """
 
     data: str
@@ -125,6 +133,21 @@ class FineTuning:
 
 
 @dataclass(frozen=True)
+class PairFormat:
+    """Training files in a form of one release, which an audit recognises by their first line.
+
+    Args:
+        ending: of the file's name without that of a compressed one, e.g. `.jsonl`.
+        mark: what the first line contains in this form alone, e.g. `"contextual_mention"`.
+        pairs: file → its pairs; opens nothing.
+    """
+
+    ending: str
+    mark: str
+    pairs: Callable[[Path], Source[TrainingPair]]
+
+
+@dataclass(frozen=True)
 class Suite:
     """A benchmark as a plugin: its tasks, measures, settings, averages and protocol card.
 
@@ -147,12 +170,13 @@ class Suite:
         dev: (task name, request) → the task on questions that settings may be chosen by, with an id of its own, e.g.
             `mrtydi/sw@dev` (which is how `--task` asks for it); raises as `load` does. None where the suite has none.
         dev_names: the tasks that have such questions, for a value of `--data`; None for all of `task_names`.
-        stands_for: the benchmark that a substitute stands for, e.g. `mrtydi`; its numbers are comparable with no
+        stands_for: the benchmark that a substitute replaces, e.g. `mrtydi`; its numbers are comparable with no
             published ones, and say so wherever they show. Empty for a benchmark itself.
         releases: → its official files, for `bench data`; None where it has none.
         reported: → what papers printed for it; None where nothing is known.
         recipes: by setting and name, how encoders are tuned before the test, the default recipe first
             (`--set tune.recipe=NAME` chooses another). The same for every method, so that only pretraining differs.
+        pair_formats: forms of training files that its release alone has, for `bench data audit`.
     """
 
     name: str
@@ -175,6 +199,7 @@ class Suite:
     releases: Callable[[], Sequence[Release]] | None = None
     reported: Callable[[], Sequence[Reported]] | None = None
     recipes: Mapping[str, Mapping[str, tuple[FineTuning, ...]]] = field(default_factory=dict)
+    pair_formats: tuple[PairFormat, ...] = ()
 
 
 class Retriever(Protocol):
@@ -190,7 +215,7 @@ class Retriever(Protocol):
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
         """Yield one `Ranking` per query, in the order of `queries`, at most `k` documents each.
 
-        Documents that do not match at all are left out. Ties at the cut follow `tie` (`bench.search.order.best`).
+        Documents that do not match at all are left out. Ties at the cut follow `tie` (`bench.core.order.best`).
         """
 
 
@@ -203,7 +228,7 @@ class Cell:
         values: config keys without the `method.` prefix, over the preset's own.
         reported: what the paper prints for it, as the paper prints it (percent mostly), by a label such as
             `Tatoeba en-fr accuracy`; empty where the paper has the row but no number.
-        fails: the paper prints that it fails (it diverges or collapses); it then stands below every number.
+        fails: the paper prints that it fails (it diverges or collapses); it then ranks below every number.
     """
 
     name: str
@@ -226,7 +251,7 @@ class Preset:
             (without one: the mean over what was run).
         measure: ours, e.g. `accuracy`; empty for the suite's primary one.
         setting: how the encoder is tuned where the user says nothing; empty for `unsupervised`.
-        reported_measure: the label in `Cell.reported` that is held against ours; empty where there is one label only.
+        reported_measure: the label in `Cell.reported` that is compared with ours; empty where there is one label only.
     """
 
     values: Mapping[str, Any]
@@ -241,7 +266,7 @@ class Preset:
 
     @property
     def label(self) -> str:
-        """The label of the paper's numbers that ours are held against; empty where the paper has none."""
+        """The label of the paper's numbers that ours are compared with; empty where the paper has none."""
         labels = dict.fromkeys(name for cell in self.cells for name in cell.reported)
         return self.reported_measure or next(iter(labels), "")
 
@@ -261,19 +286,26 @@ class Method:
         summary: one sentence.
         citation: BibTeX or a reference line.
         config: the frozen config class; torch-free.
-        retriever: config → the second door; imports what it needs inside. None for a dense method.
+        retriever: config → `Retriever`: a callable, or its name as `package.module:Name`, which is imported when it is
+            first needed. With a `contract` it is (config, encoder) → `Retriever`: a dense method that indexes in its
+            own way, e.g. by clusters or by several vectors a passage; `encoder` is the trained one
+            (`bench.core.contract.Encoder`). None for a dense method whose vectors the harness searches.
+        encoder: config → `bench.core.contract.Encoder`, given like `retriever`: vectors by whatever means (numpy, ONNX,
+            an API), which the harness stores and searches. Nothing is trained or tuned. They are compared by cosine
+            where neither the task nor `encode.similarity` says otherwise.
         contract: config → how its encoder reads texts (dense methods; torch-free).
-        trainer: config → how it pretrains; None for a method that trains nothing.
+        trainer: config → `bench.core.contract.Trainer`, given like `retriever`; None for a method without training.
         resolve: (config, language of the corpus) → what the config leaves open and the language decides (e.g. the
             analyzer). Hashed and recorded. Raises `UsageError` if something it needs is not installed.
         libraries: distributions whose version can change the bytes.
-        deterministic: no seed changes anything; such a method has one seed, and stands against all.
+        deterministic: no seed changes anything; such a method has one seed, which is compared with all seeds of others.
         trains: it has a backbone and is pretrained on a corpus (`--backbone`, `--corpus` and `--device` apply).
         learns: from random weights on a corpus with planted topics; false for objectives that promise none.
         settings: the settings that it can be tuned for.
         presets: named configs.
         space: what `bench sweep` searches, by config key without the `method.` prefix; empty where nothing is tuned.
-        describe: → its card, Markdown, kept with every result; None for summary and citation alone.
+        describe: its card, Markdown, kept with every result: a callable that returns it, or the package whose
+            `README.md` it is (`__name__`). None for summary and citation alone.
     """
 
     name: str
@@ -281,9 +313,9 @@ class Method:
     summary: str
     citation: str
     config: type[Config]
-    retriever: Callable[[Any], Retriever] | None = None
+    retriever: str | Callable[..., Retriever] | None = None
     contract: Callable[[Any], Contract] | None = None
-    trainer: Callable[[Any], Trainer] | None = None
+    trainer: str | Callable[[Any], Trainer] | None = None
     resolve: Callable[[Any, str], Mapping[str, Json]] = nothing_to_resolve
     libraries: tuple[str, ...] = ()
     deterministic: bool = False
@@ -292,23 +324,64 @@ class Method:
     settings: tuple[str, ...] = SETTINGS
     presets: Mapping[str, Preset] = field(default_factory=dict)
     space: Mapping[str, Space] = field(default_factory=dict)
-    describe: Callable[[], str] | None = None
+    describe: str | Callable[[], str] | None = None
+    encoder: str | Callable[[Any], Encoder] | None = None
+
+    @property
+    def searches_vectors(self) -> bool:
+        """Whether the harness searches vectors of its encoder."""
+        return self.retriever is None
+
+    def build_retriever(self, config: Any, encoder: Encoder | None = None) -> Retriever:
+        """Return the retriever of a config, and of the trained encoder where the method has one.
+
+        Raises:
+            PluginError: the method has none, or names one that its module does not hold.
+        """
+        build = _resolve(f"retriever of {self.name}", self.retriever)
+        return build(config) if encoder is None else build(config, encoder)
+
+    def build_encoder(self, config: Any) -> Encoder:
+        """Return the encoder of a config, of a method that brings one; raises as `build_retriever` does."""
+        return _resolve(f"encoder of {self.name}", self.encoder)(config)
+
+    def build_trainer(self, config: Any) -> Trainer:
+        """Return the trainer of a config; raises as `build_retriever` does."""
+        return _resolve(f"trainer of {self.name}", self.trainer)(config)
 
     def card(self) -> str:
-        """The method's card, Markdown."""
+        """Return the method's card, Markdown."""
+        if isinstance(self.describe, str):
+            return files(self.describe).joinpath("README.md").read_text(encoding="utf-8")
         return self.describe() if self.describe else f"# {self.name}\n\n{self.summary}\n\n{self.citation}\n"
+
+
+def _resolve(title: str, door: str | Callable[..., T] | None) -> Callable[..., T]:
+    """Return a callable that a method brings, imported if it is given as `package.module:Name`."""
+    if door is None:
+        raise PluginError(where=title, found="none", expected="a callable or package.module:Name")
+    if not isinstance(door, str):
+        return door
+    module, _, name = door.partition(":")
+    try:
+        found: Callable[..., T] = getattr(import_module(module), name)
+    except AttributeError as error:
+        raise PluginError(where=title, found=f"{door!r}", expected=f"a name that {module} defines") from error
+    return found
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure that a plugin adds, beside those of `bench.scoring.measures`.
+    """A measure that a plugin adds to those of `bench.evaluation.measures.specs`.
 
     Args:
         name: its name without the cut, e.g. `Foo` for `Foo@10`.
         value: (ranked document ids, grades of that query by document id, cut or None) → the value in [0, 1].
         summary: the formula in one line, and its source.
+        version: changes whenever the measure would give other values; part of the key of scores that it computes.
     """
 
     name: str
     value: Callable[[Sequence[str], Mapping[str, int], int | None], float]
     summary: str
+    version: str = "1"

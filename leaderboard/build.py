@@ -1,4 +1,4 @@
-"""A results folder → a folder of plain files, which appears whole or not at all and never takes a stranger's place."""
+"""Build a site from a results folder: plain files, written all or none, that replace nothing but an older site."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.errors import StoreError, UsageError
-from bench.fsio import explain
-from leaderboard.feed import days
-from leaderboard.kit import Shown, Site
-from leaderboard.page import files, pages
-from leaderboard.read import results
-from leaderboard.tables import boards
-from leaderboard.verify import faults, too_large
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import explain
+from bench.evaluation.results.read import results
+from leaderboard.pages import ablations, compare, cost, index, methods, protocols, reported, runs, suites
+from leaderboard.site.boards import boards
+from leaderboard.site.feed import days
+from leaderboard.site.render import Family, Files, Renderer, assets, settled
+from leaderboard.site.rows import entries
+from leaderboard.site.site import Shown, Site, pages
+from leaderboard.site.verify import faults, too_large
 
 LIST = "site.json"
-"""Names every file of the site; by it a site is known as ours when it is built again."""
+"""Lists every file of the site; a later build recognises the site by it."""
 SCHEMA = "retrieval-bench/site/1"
 
 
@@ -55,25 +57,25 @@ def build(
     Args:
         folder: of results.
         out: of the site; must be absent, empty, or hold a site and nothing else.
-        shown: what plugins tell of methods and suites; None for nothing.
-        built: the day that pages name; empty for none.
-        cache: folder that keeps what the tests found from build to build; None to keep nothing.
-        runs: copy result files and runs beside the rows' pages.
+        shown: methods and suites of plugins; None for none.
+        built: the day of the build on pages; empty for none.
+        cache: folder that keeps the results of the tests from build to build; None to keep nothing.
+        runs: copy result files and runs next to the rows' pages.
 
     Raises:
-        UsageError: there are no results, other files stand at `out`, or a page would be too large.
+        UsageError: there are no results, `out` holds other files, or a page would be too large.
         StoreError: a result that cannot be trusted, a folder that cannot be written, or pages that contradict their
             files.
     """
     found = results(folder)
     if not found:
-        raise UsageError(
-            f"{folder}: found no results, expected some; `bench run --results {folder}` makes them, or name another "
-            "folder by --results"
-        )
+        hint = f"type `bench run --results {folder}` to make some, or name another folder by --results"
+        raise UsageError(where=folder, found="no results", expected="at least one", hint=hint)
     _free(out)
     tables = boards(found, cache)
-    site = Site(tuple(found), tuple(tables), shown or Shown(), built, _days(out), runs)
+    days_ = _listing(out).get("days")
+    known = {str(row): str(day) for row, day in days_.items()} if isinstance(days_, dict) else {}
+    site = Site(tuple(found), tuple(tables), shown or Shown(), built, known, runs)
     content = files(site)
     _check(content)
     made = tuple(page.about() for page in pages(tables))
@@ -82,19 +84,55 @@ def build(
     try:
         _replace(out, content)
     except OSError as error:
-        raise StoreError(
-            f"cannot write the site to {out}: {explain(error)}; mend that or choose another folder by --out"
-        ) from error
+        hint = "fix that or choose another folder by --out"
+        raise StoreError(f"cannot write the site to {out}: {explain(error)}; {hint}", where=out, hint=hint) from error
     return Built(out, made, len(content), sum(map(len, content.values())))
 
 
+def _of_rows(site: Site, renderer: Renderer) -> Files:
+    """Pages of runs, methods, pairs and costs."""
+    every = entries(site)
+    yield from runs.files(renderer, every)
+    yield from runs.run_files(every) if site.runs else ()
+    yield from methods.files(site, renderer, every)
+    yield from compare.files(renderer, every)
+    yield from cost.files(renderer, every)
+
+
+FAMILIES: tuple[Family, ...] = (
+    # The order decides nothing but which of two pages of one name is the second.
+    index.files,
+    suites.files,
+    reported.files,
+    protocols.files,
+    ablations.files,
+    _of_rows,
+)
+"""All families of pages."""
+
+
+def files(site: Site) -> dict[str, bytes]:
+    """Return every file of the site by its path; the same site always gives the same bytes."""
+    renderer = Renderer(site)
+    found = assets()
+    for family in FAMILIES:
+        for name, content in family(site, renderer):
+            if name in found:
+                raise ValueError(f"{name}: two pages of one name")
+            found[name] = content
+    return {
+        name: settled(name, content, found) if name.endswith(".html") else content for name, content in found.items()
+    }
+
+
 def _free(out: Path) -> None:
-    """Refuse a place where anything lies that no build has written."""
+    """Raise `UsageError` where `out` holds anything that no build has written."""
     if not out.exists():
         return
     if not out.is_dir():
-        raise UsageError(f"{out}: found a file, expected a folder for the site; choose another by --out")
-    ours = _ours(out)
+        raise UsageError(where=out, found="a file", expected="a folder for the site", hint="choose another by --out")
+    named = _listing(out).get("files")
+    ours = set(map(str, named)) if isinstance(named, list) else set()
     if ours:
         there = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir() or path.is_symlink()}
     else:
@@ -102,40 +140,28 @@ def _free(out: Path) -> None:
     strange = sorted(there - ours)
     if strange:
         raise UsageError(
-            f"{out}: found files that are no site's ({', '.join(strange[:3])}{', …' if len(strange) > 3 else ''}), "
-            "expected an absent or empty folder or an older site; choose another by --out"
+            where=out,
+            found=f"files that no build has written ({', '.join(strange[:3])}{', …' if len(strange) > 3 else ''})",
+            expected="an absent or empty folder, or an older site",
+            hint="choose another by --out",
         )
 
 
 def _check(content: dict[str, bytes]) -> None:
-    """Refuse pages that are too large, contradict their files, or lead nowhere."""
+    """Raise an error for pages that are too large, contradict their files, or have dead links."""
     for name, size, most in too_large(content):
-        raise UsageError(
-            f"{name}: would have {size:,} bytes, expected at most {most:,}; build from a folder with fewer systems "
-            "(--results)"
-        )
+        hint = "build from a folder with fewer systems (--results)"
+        raise UsageError(where=name, found=f"{size:,} bytes", expected=f"at most {most:,}", hint=hint)
     wrong = list(faults(content))
     if wrong:
         raise StoreError(
             f"the site was not written: found {len(wrong):,} faults, expected none; the first: {wrong[0]}. This is a "
-            "mistake of the program: please report it"
+            "bug: please report it"
         )
 
 
-def _ours(out: Path) -> set[str]:
-    """The files that a site names as its own; none where there is no site."""
-    named = _listing(out).get("files")
-    return set(map(str, named)) if isinstance(named, list) else set()
-
-
-def _days(out: Path) -> dict[str, str]:
-    """The days on which an older site at that place first showed its rows."""
-    named = _listing(out).get("days")
-    return {str(row): str(day) for row, day in named.items()} if isinstance(named, dict) else {}
-
-
 def _listing(out: Path) -> dict[str, Any]:
-    """What a site says of itself; nothing where there is none of ours."""
+    """Return the listing of a site; empty where there is none."""
     try:
         listing = json.loads((out / LIST).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -144,7 +170,7 @@ def _listing(out: Path) -> dict[str, Any]:
 
 
 def _replace(out: Path, content: dict[str, bytes]) -> None:
-    """Write all files to a folder beside `out`, then let it take its place; a failure leaves the old site."""
+    """Write all files to a folder next to `out`, then rename it to `out`; a failure leaves the old site."""
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
     token = f"{os.getpid()}-{secrets.token_hex(3)}"

@@ -7,26 +7,31 @@ the download cache, then taken through ir_datasets, which downloads it when it i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench.data import beir
-from bench.errors import UsageError
-from bench.hookspecs import hookimpl
-from bench.publications import Release
-from bench.types import Corpus, DataRequest, Item, Judgement, Leg, Macro, Source, Suite, Task
-from suites import beir_releases, readouts
-from suites.beir_pairs import DEV, train_pairs
-from suites.tunings import FEW_SHOT, MARCO_CONTRIEVER, SUPERVISED, few_shot, single
+from bench import Corpus, Item, Judgement, Leg, Macro, Source, Task, UsageError
+from bench.suites import DataRequest, Release, TrainingPair, beir, from_leg, official, with_dev
+from suites import readouts
+from suites.common import ENGLISH, Benchmark, Rules, average, brings
+from suites.tunings import FEW_SHOT, MARCO_CONTRIEVER, SUPERVISED, few_shot, single, unleaked
 
-MEASURES = ("nDCG@10", "R@100", "Rcap@100", "RR@10")
-DEPTH = 1000
-CAPPED = "trec-covid"
-"""The set whose recall the papers print capped (R_cap)."""
-LANGUAGE = "en"
-"""Of the public sets, and of a folder whose records do not say."""
+if TYPE_CHECKING:
+    from bench.suites import WorldSettings, irds
+
+NAME = "beir"
+RULES = Rules(
+    ("nDCG@10", "R@100", "Rcap@100", "RR@10"),
+    depth=1000,
+    official=("beir",),
+    drop_identical=True,
+    readout=readouts.CONTRIEVER,
+)
+URL = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
+ELSEWHERE = {"webis-touche2020": "https://macavaney.us/beir-webis-touche2020-v1.zip"}
+"""The archives that are not with the others, where the one of that name is of version 2."""
+LICENCES = {"scifact": "CC BY-NC 2.0, abstracts ODC-BY", "nfcorpus": "academic use only"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,6 @@ class PublicSet:
         judgements: rows of the split's qrels.
         grades: that occur in the qrels, as printed in the card.
         splits: whether the release has other splits too; then ir_datasets' id ends with the split.
-        release: version of the release, where there are several.
     """
 
     name: str
@@ -53,17 +57,20 @@ class PublicSet:
     judgements: int
     grades: str
     splits: bool = False
-    release: str = ""
 
     @property
     def id(self) -> str:
         """Canonical task and corpus id."""
         return f"beir/{self.name}"
 
-    @property
-    def irds(self) -> str:
-        """Id in ir_datasets."""
-        return f"{self.id}/{self.split}" if self.splits else self.id
+    def irds(self, split: str) -> str:
+        """Return the id of a split in ir_datasets."""
+        return f"{self.id}/{split}" if self.splits or split != self.split else self.id
+
+    def counts(self, split: str) -> tuple[int, int]:
+        """Return the judged queries and the judgements of a split."""
+        other = {"dev": DEV, "train": TRAIN}
+        return (self.queries, self.judgements) if split == self.split else other[split][self.name]
 
 
 # Counts: BEIR's releases as catalogued by ir_datasets.
@@ -93,7 +100,7 @@ SETS = (
     PublicSet("hotpotqa", "HotpotQA", "test", 7_405, 5_233_329, 14_810, "1", splits=True),
     PublicSet("fiqa", "FiQA", "test", 648, 57_638, 1_706, "1", splits=True),
     PublicSet("arguana", "ArguAna", "test", 1_406, 8_674, 1_406, "1"),
-    PublicSet("webis-touche2020", "Touché-2020 v1", "test", 49, 382_545, 2_962, "−2 to 5", release="v1"),
+    PublicSet("webis-touche2020", "Touché-2020 v1", "test", 49, 382_545, 2_962, "−2 to 5"),
     *_CQADUPSTACK,
     PublicSet("quora", "Quora", "test", 10_000, 522_931, 15_675, "1", splits=True),
     PublicSet("dbpedia-entity", "DBPedia", "test", 400, 4_635_922, 43_515, "0 to 2", splits=True),
@@ -103,72 +110,88 @@ SETS = (
     PublicSet("scifact", "SciFact", "test", 300, 5_183, 339, "1", splits=True),
 )
 _BY_NAME = {one.name: one for one in SETS}
+# Judged queries and judgements, as catalogued by ir_datasets.
+TRAIN = {
+    "msmarco": (502_939, 532_751),
+    "nfcorpus": (2_590, 110_575),
+    "hotpotqa": (85_000, 170_000),
+    "fiqa": (5_500, 14_166),
+    "fever": (109_810, 140_085),
+    "scifact": (809, 919),
+}
+"""The sets whose release has training questions."""
+DEV = {
+    "nfcorpus": (324, 11_385),
+    "hotpotqa": (5_447, 10_894),
+    "fiqa": (500, 1_238),
+    "quora": (5_000, 7_626),
+    "dbpedia-entity": (67, 5_673),
+    "fever": (6_666, 8_079),
+}
+"""The sets whose release has another dev part than the scored one."""
+
+# Name, bytes, md5 of the archives. Source: ir_datasets' catalogue of downloads.
+_ARCHIVES = """
+msmarco          1082258632 444067daf65d982533ea17ebd59501e4
+trec-covid         73876720 ce62140cb23feb9becf6270d0d1fe6d1
+nfcorpus            2448432 a89dba18a62ef92f7d323ec890a0d38d
+nq                498307926 d4d3d2e48787a744b6f6e691ff534307
+hotpotqa          654025350 f412724f78b0d91183a0e86805e16114
+fiqa               17948027 17918ed23cd04fb15047f73e6c3bd9d9
+arguana             3773617 8ad3e3c2a5867cdced806d6503f29b99
+webis-touche2020  227137373 5ec7f8b18481fc2e9b3964ad1b22dd28
+cqadupstack      5343728040 4e41456d7df8ee7760a7f866133bda78
+quora              15853968 18fb154900ba42a600f84b839c173167
+dbpedia-entity    639285131 c2a39eb420a3164af735795df012ac2c
+scidocs           142471588 38121350fc3a4d2f48850f6aff52e4a9
+fever            1236988269 5a818580227bfb4b35bb6fa46d9b6c03
+climate-fever    1228666652 8b66f0a9126c521bae2bde127b4dc99d
+scifact             2816079 5f7d1de60b170fc8027bb7898e2efca1
+"""
+
 MINI = ("claims", "snippets", "articles")
 """The domains of the embedded world."""
 
 
-def task_names(data: str) -> tuple[str, ...]:
-    """List the public sets; in mini data, the domains of the embedded world."""
-    if data == "mini":
-        return MINI
-    return tuple(_BY_NAME) if data == "official" else ()
-
-
 def load(name: str, request: DataRequest) -> Task:
-    """Find a public set: in the data folder, the cache or through ir_datasets; or a domain of the embedded world.
+    """Return a public set: of the data folder, the cache or ir_datasets; or a domain of the embedded world.
 
     Raises:
         UsageError: if there is no such set or data folder, a set's folder lacks a file, or the set would have to be
             downloaded and may not be.
     """
-    if name not in task_names(request.data):
-        raise UsageError(_no_task(name, request.data))
-    if request.data == "mini":
-        return _mini(name, request.world)
-    return _load(_BY_NAME[name], request)
+    if name == "cqadupstack" and request.data == "official":
+        forums = ",".join(one.name for one in _CQADUPSTACK)
+        raise UsageError(where=name, found=f"{len(_CQADUPSTACK)} tasks", expected="their names", hint=f"type {forums}")
+    return BENCHMARK.load(name, request)
 
 
-def dev_names(data: str) -> tuple[str, ...]:
-    """List the public sets that have a dev part."""
-    return tuple(DEV) if data == "official" else ()
-
-
-def dev(name: str, request: DataRequest) -> Task:
-    """Find the dev part of a public set, to choose settings by.
-
-    Raises:
-        UsageError: if the set has none, and as `load` does.
-    """
-    if name not in dev_names(request.data):
-        raise UsageError(f"beir/{name} has no dev part; those that have one: {', '.join(DEV)}")
-    return replace(_part(name, "dev", DEV[name], request), id=f"beir/{name}@dev")
-
-
-def _part(name: str, split: str, counts: tuple[int, int], request: DataRequest) -> Task:
-    """Find another part of a public set than the scored one. Raises as `load` does."""
-    queries, judgements = counts
-    return _load(replace(_BY_NAME[name], split=split, queries=queries, judgements=judgements), request)
-
-
-def _load(one: PublicSet, request: DataRequest) -> Task:
-    """Find a public set: in the data folder, the cache or through ir_datasets. Raises as `load` does."""
+def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
+    """Return the questions of a split of a public set, `test` being the scored one; raises as `load` does."""
+    one = _BY_NAME[name]
+    split = one.split if split == "test" else split
     if request.data_dir is not None and not request.data_dir.is_dir():
         raise UsageError(
-            f"{request.data_dir}: found no such folder, expected the folder of data (--data-dir, BENCH_DATA)"
+            where=request.data_dir, found="no such folder", expected="the folder of data (--data-dir, BENCH_DATA)"
         )
     own, looked = _own(one, request.data_dir), _folders(one, request.data_dir)
     folder = next((folder for folder in looked if _holds_corpus(folder)), None)
+    parts: tuple[Source[Item], Source[Item], Source[Judgement]]
     if folder is not None:
-        return _public(
-            one, beir.corpus(folder, one.id), beir.queries(folder, one.id), beir.qrels(folder, one.split, one.id)
-        )
-    if own.is_dir() and any(own.iterdir()):
-        beir.find(own, "corpus.jsonl")  # says what it lacks
-    return _through_irds(one, looked, offline=request.offline)
+        parts = beir.corpus(folder, one.id), beir.queries(folder, one.id), beir.qrels(folder, split, one.id)
+    else:
+        if own.is_dir() and any(own.iterdir()):
+            beir.find(own, "corpus.jsonl")  # raises: it names what the folder lacks
+        found = _through_irds(one, split, looked, offline=request.offline)
+        parts = found.corpus, found.queries, found.qrels
+    corpus, asked, judged = parts
+    queries, judgements = one.counts(split)
+    counts = {"queries": queries, "qrels": judgements}
+    return (Leg("", asked, judged, Corpus(one.id, corpus, ENGLISH, one.documents), ENGLISH, counts),)
 
 
 def folder(path: Path) -> Task:
-    """Make a task of a folder in BEIR's layout, with the split named behind a colon where there are several.
+    """Return a task of a folder in BEIR's layout, with the split named behind a colon where there are several.
 
     The first record of corpus and queries is read for its language (`metadata.lang`).
 
@@ -176,9 +199,12 @@ def folder(path: Path) -> Task:
         UsageError: if the folder or a file of it is missing, or the split is open.
         DataError, DataFaultsError: if no record of the corpus or the queries can be read.
     """
-    root, split = _root_and_split(path)
+    rest, colon, named = str(path).rpartition(":")
+    root, split = (path, "") if path.is_dir() or not (colon and rest) else (Path(rest), named)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().name).strip("-") or "folder"
-    if not _holds_corpus(root) and (below := [part.name for part in _subfolders(root) if _holds_corpus(part)]):
+    if not _holds_corpus(root) and (
+        below := [part.name for part in sorted(root.glob("*")) if part.is_dir() and _holds_corpus(part)]
+    ):
         raise UsageError(
             f"{root}: found no corpus.jsonl, but {len(below)} folders that hold one ({', '.join(below[:12])}); "
             f"name one of them, e.g. --task {root / below[0]}"
@@ -186,28 +212,76 @@ def folder(path: Path) -> Task:
     identity = f"beir/{name}"
     items, queries = beir.corpus(root, identity), beir.queries(root, identity)
     qrels = beir.qrels(root, split or _only_split(root), identity)
-    language = _language(items) or LANGUAGE
+    language = _language(items) or ENGLISH
     corpus = Corpus(identity, items, language)
-    return _task(identity, "local", Leg("", queries, qrels, corpus, _language(queries) or language))
+    return RULES.task(identity, "local", Leg("", queries, qrels, corpus, _language(queries) or language))
 
 
-def card() -> str:
-    """Return the protocol card, with the table of the public sets filled in."""
-    from importlib.resources import files
-
-    text = files("suites").joinpath("cards/beir.md").read_text(encoding="utf-8")
+def tables() -> dict[str, str]:
+    """Return the card's table of public sets."""
+    head = "task|in the papers|ir_datasets id|split|judged queries|documents|judgements|grades"
     rows = (
-        f"| {one.name} | {one.title} | {one.irds} | {one.split} | {one.queries:,} | {one.documents:,} | "
+        f"| {one.name} | {one.title} | {one.irds(one.split)} | {one.split} | {one.queries:,} | {one.documents:,} | "
         f"{one.judgements:,} | {one.grades} |"
         for one in SETS
     )
-    head = "| task | in the papers | ir_datasets id | split | judged queries | documents | judgements | grades |"
-    return text.replace("<!-- public sets -->", "\n".join((head, "|---|---|---|---|---:|---:|---:|---|", *rows)))
+    rule = "|---|---|---|---|---:|---:|---:|---|"
+    return {"public sets": "\n".join((f"| {head.replace('|', ' | ')} |", rule, *rows))}
 
 
-def releases() -> Sequence[Release]:
-    """List the archives of the public sets."""
-    return beir_releases.archives(task_names("official"))
+def releases() -> tuple[Release, ...]:
+    """List the archives of the public sets, each with the tasks that need it; CQADupStack's forums share one."""
+    return tuple(_archive(*line.split()) for line in _ARCHIVES.strip().splitlines())
+
+
+def _archive(name: str, size: str, md5: str) -> Release:
+    """Return an archive, which is unpacked into a folder of its own name."""
+    return Release(
+        path=f"beir/{name}.zip",
+        urls=(ELSEWHERE.get(name, f"{URL}/{name}.zip"),),
+        licence=LICENCES.get(name, "that of its source; see the card"),
+        size=int(size),
+        md5=md5,
+        tasks=tuple(task for task in _BY_NAME if task.partition("/")[0] == name),
+        unpack="beir",
+    )
+
+
+def train_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
+    """Return pairs of the training questions of a public set, but for those that some test asks.
+
+    With them come pairs of its dev questions, where the release has some and they are at hand. (SciFact has none:
+    Contriever's few-shot holds out a tenth of its training questions.)
+
+    Args:
+        request: where the set is looked for.
+        name: of the task.
+
+    Returns:
+        None for a set without training questions, and for the domains of the embedded world.
+
+    Raises:
+        UsageError: the set's files are not there.
+    """
+    if request.data != "official" or name not in TRAIN:
+        return None
+    return with_dev(_pairs(request, name, "train"), _dev_pairs(request, name))
+
+
+def _dev_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
+    """Return pairs of the dev questions; None where the release has none, or the folder of data lacks them."""
+    if name not in DEV:
+        return None
+    try:
+        return _pairs(request, name, "dev")
+    except UsageError:  # the training questions are there: a share of them is held out instead, and the result says so
+        return None
+
+
+def _pairs(request: DataRequest, name: str, split: str) -> Source[TrainingPair]:
+    """Return pairs of the questions of a split, without those that some test asks. Raises `UsageError`."""
+    (leg,) = legs(name, split, request)
+    return unleaked(from_leg(leg, f"beir/{name} {split}"), request, (f"beir/{name}/qrels/{split}.tsv",))
 
 
 def _language(source: Source[Item]) -> str:
@@ -216,95 +290,45 @@ def _language(source: Source[Item]) -> str:
     return first.language if first else ""
 
 
-def _task(identity: str, data: str, leg: Leg) -> Task:
-    """Put a leg under BEIR's rules."""
-    return Task(
-        identity,
-        data,
-        (leg,),
-        MEASURES,
-        "trec",
-        DEPTH,
-        drop_identical=True,
-        official=("beir",),
-        readout=readouts.CONTRIEVER,
-    )
+def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+    """Return the leg of a domain of the embedded world."""
+    from bench.suites import mini
 
-
-def _public(one: PublicSet, items: Source[Item], queries: Source[Item], qrels: Source[Judgement]) -> Task:
-    """Make the task of a public set; its published counts are asserted when it is read."""
-    corpus = Corpus(one.id, items, LANGUAGE, one.documents)
-    counts = {"queries": one.queries, "qrels": one.judgements}
-    task = replace(_task(one.id, "official", Leg("", queries, qrels, corpus, LANGUAGE, counts)), release=one.release)
-    return replace(task, official=(*task.official, "beir-capped")) if one.name == CAPPED else task
-
-
-def _mini(name: str, world: str) -> Task:
-    """Take a domain of the embedded world."""
-    from bench import mini
-
-    settings = mini.named(world)
-    identity, parts = f"{settings.corpus}/beir/{name}", mini.beir(name, settings)
-    corpus = Corpus(identity, parts.corpus, LANGUAGE)
-    return _task(identity, settings.corpus, Leg("", parts.queries, parts.qrels, corpus, LANGUAGE))
+    parts = mini.beir(name, world)
+    corpus = Corpus(f"{world.corpus}/beir/{name}", parts.corpus, ENGLISH)
+    return (Leg("", parts.queries, parts.qrels, corpus, ENGLISH),)
 
 
 def _own(one: PublicSet, data_dir: Path | None) -> Path:
     """Return where a set lies as its archive unpacks: under the data folder, else in the download cache."""
-    from bench.data import official
-
     return official.root_of("beir", official.roots(data_dir)) / "beir" / one.name
 
 
 def _folders(one: PublicSet, data_dir: Path | None) -> tuple[Path, ...]:
-    """List where a set may lie, also beside the other suites' folders; the data folder goes before the cache."""
+    """List where a set may lie, also next to the other suites' folders; the data folder goes before the cache."""
     own = _own(one, data_dir)
-    beside = () if data_dir is None else (data_dir / one.name,)
-    return (*beside, own) if data_dir not in own.parents else (own, *beside)
+    near = () if data_dir is None else (data_dir / one.name,)
+    return (*near, own) if data_dir not in own.parents else (own, *near)
 
 
-def _through_irds(one: PublicSet, looked: tuple[Path, ...], *, offline: bool) -> Task:
-    """Take a set from ir_datasets; what it has fetched before serves offline too."""
-    from bench.data import irds
+def _through_irds(one: PublicSet, split: str, looked: tuple[Path, ...], *, offline: bool) -> irds.Sources:
+    """Return a set from ir_datasets; what it has fetched before serves offline too."""
+    from bench.suites import irds
 
     cached = irds.home() / one.id
-    needed = (cached / "docs.pklz4", cached / "queries.json", cached / f"{one.split}.qrels")
+    needed = (cached / "docs.pklz4", cached / "queries.json", cached / f"{split}.qrels")
     if offline and not all(path.exists() for path in needed):
         places = ", ".join(map(str, (*looked, cached)))
         raise UsageError(
             f"{one.id} is not at hand and nothing may be downloaded; looked in {places}; expected a folder that holds "
             f"{beir.LAYOUT}; name its parent by --data-dir or BENCH_DATA, or allow downloads"
         )
-    parts = irds.sources(one.irds)
-    return _public(one, parts.corpus, parts.queries, parts.qrels)
-
-
-def _no_task(name: str, data: str) -> str:
-    """Say that there is no such task, and what was probably meant."""
-    from bench.wording import unknown
-
-    names = task_names(data)
-    if not names:
-        return f"beir has no {data!r} data; expected --data official or mini, or a folder by --task path/to/folder"
-    if name == "cqadupstack" and data == "official":
-        return f"cqadupstack is {len(_CQADUPSTACK)} tasks; name them: {','.join(one.name for one in _CQADUPSTACK)}"
-    return unknown("task of beir", name, names)
+    return irds.sources(one.irds(split))
 
 
 def _holds_corpus(root: Path) -> bool:
     """Whether a folder holds a corpus, plain or compressed."""
     return any(root.glob("corpus.jsonl*"))
-
-
-def _subfolders(root: Path) -> Iterable[Path]:
-    """List the folders inside a folder, sorted; none where it does not exist."""
-    return sorted(part for part in root.glob("*") if part.is_dir())
-
-
-def _root_and_split(path: Path) -> tuple[Path, str]:
-    """Take a split off the end of a path (`folder:dev`), unless a folder of that very name exists."""
-    root, colon, split = str(path).rpartition(":")
-    return (path, "") if path.is_dir() or not (colon and root) else (Path(root), split)
 
 
 def _only_split(root: Path) -> str:
@@ -323,35 +347,26 @@ def _only_split(root: Path) -> str:
 
 
 def _macros() -> tuple[Macro, ...]:
-    """Make the averages that the papers print, the headline first."""
+    """Return the averages that the papers print, the headline first."""
     forums = Macro("CQADupStack", tuple(one.id for one in _CQADUPSTACK), "unweighted mean of the 12 forums")
     single = [one.id for one in SETS if one not in _CQADUPSTACK]
     at = next(place for place, one in enumerate(SETS) if one in _CQADUPSTACK)
     everything: list[str | Macro] = [*single[:at], forums, *single[at:]]
+    thirteen = tuple(member for member in everything[1:] if member is not forums)
     covid = "in the papers' average of R@100, TREC-COVID enters with its capped recall (here Rcap@100), not with R@100"
     return (
         Macro("Avg. (14)", tuple(everything[1:]), f"without MS MARCO; {covid}"),
-        Macro(
-            "Avg. (13) w/o CQADupStack",
-            tuple(member for member in everything[1:] if member is not forums),
-            f"without MS MARCO and CQADupStack; {covid}",
-        ),
+        Macro("Avg. (13) w/o CQADupStack", thirteen, f"without MS MARCO and CQADupStack; {covid}"),
         Macro(
             "Avg. (15) with MS MARCO", tuple(everything), f"the average of Table 11 of the Contriever paper; {covid}"
         ),
         forums,
-        Macro(
-            f"Avg. ({len(MINI)})",
-            tuple(f"beir/{name}" for name in MINI),
-            "the domains of the embedded world; no paper prints it",
-            mini=True,
-        ),
+        average(NAME, "Avg. ({})", MINI, "the domains of the embedded world; no paper prints it", mini=True),
     )
 
 
-SUITE = Suite(
-    name="beir",
-    version="1",
+BENCHMARK = Benchmark(
+    name=NAME,
     title="BEIR",
     summary="English queries against corpora of many domains, without training on them: 15 public data sets.",
     citation=(
@@ -362,26 +377,21 @@ SUITE = Suite(
         "Each data set keeps the licence of its source (SciFact: CC BY-NC 2.0, abstracts ODC-BY; NFCorpus: academic "
         "use only); see the card."
     ),
-    settings=("unsupervised", "english", FEW_SHOT),
-    data=("official", "mini"),
-    task_names=task_names,
-    load=load,
-    folder=folder,
-    macros=_macros(),
-    primary="nDCG@10",
-    card=card,
-    dev=dev,
-    dev_names=dev_names,
-    releases=releases,
-    recipes={
-        "english": single(MARCO_CONTRIEVER, SUPERVISED),
-        FEW_SHOT: few_shot("beir-train", partial(train_pairs, _part)),
+    rules=RULES,
+    special={
+        "trec-covid": replace(RULES, official=("beir", "beir-capped")),  # whose recall the papers print capped
+        "webis-touche2020": replace(RULES, release="v1"),
     },
-    reported=beir_releases.reported,
+    tasks=tuple(_BY_NAME),
+    legs=legs,
+    mini=MINI,
+    mini_legs=mini_legs,
+    dev={"official": tuple(DEV)},
+    dev_scorers=True,
+    macros=_macros(),
+    tables=tables,
+    releases=releases,
+    recipes={"english": single(MARCO_CONTRIEVER, SUPERVISED), FEW_SHOT: few_shot("beir-train", train_pairs)},
 )
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring BEIR."""
-    return (SUITE,)
+SUITE = replace(BENCHMARK.suite(), load=load, folder=folder)
+bench_suites = brings(SUITE)

@@ -2,35 +2,39 @@
 
 Protocol and counts: the cards (`suites/cards/nq.md`, `suites/cards/triviaqa.md`). The official files are looked for
 under the folder of data as `nq/nq-test.qa.csv`, `triviaqa/trivia-test.qa.csv.gz` and `dpr-w100/psgs_w100.tsv.gz`. The
-questions are served without the passages too, so that they can be counted and audited where only they are; asking for a
-passage then says what is missing.
+questions are served without the passages too, so that they can be counted and audited where only they are; reading a
+passage then raises an error that names the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.data import dpr, official
-from bench.errors import UsageError
-from bench.hookspecs import hookimpl
-from bench.publications import Release, Reported
-from bench.types import Corpus, DataRequest, Leg, Macro, Suite, Task
+from bench import Corpus, Item, Leg, Source, Suite
+from bench.suites import DataRequest, Release, official
 from suites import readouts
+from suites.common import ENGLISH, Benchmark, Rules, answering, average, brings, find, missing, plain_or_packed
+from suites.readers import dpr
 from suites.tunings import NQ as NQ_PAIRS
 from suites.tunings import SUPERVISED, single
 
 if TYPE_CHECKING:
-    from bench.mini import Answering, WorldSettings
+    from bench.suites import WorldSettings
 
-TASK = "test"
-MEASURES = ("answer-R@5", "answer-R@20", "answer-R@100")
-DEPTH = 100
-ENGLISH = "en"
 URL = "https://dl.fbaipublicfiles.com/dpr/data/retriever"
+CORPUS = "dpr-w100"
+"""Id of DPR's Wikipedia, and its folder under the folder of data, shared by the suites that search it."""
+PASSAGES = 21_015_324
+RELEASE = Release(
+    path=f"{CORPUS}/psgs_w100.tsv.gz",
+    urls=("https://dl.fbaipublicfiles.com/dpr/wikipedia_split/psgs_w100.tsv.gz",),
+    licence="Wikipedia (2018-12-20), CC BY-SA 3.0",
+    size=4_694_541_059,
+    md5="612fe66e0b6b41ee28f806140226c563",
+)
 
 
 @dataclass(frozen=True)
@@ -78,41 +82,8 @@ TRIVIAQA = Questions(
 SETS = {one.name: one for one in (NQ, TRIVIAQA)}
 
 
-def task_names(data: str) -> tuple[str, ...]:
-    """List the only task."""
-    return (TASK,) if data in ("official", "mini") else ()
-
-
-def load(name: str, request: DataRequest, *, suite: str) -> Task:
-    """Find the test questions and the passages.
-
-    Args:
-        name: of the task.
-        request: says where the files lie.
-        suite: `nq` or `triviaqa`.
-
-    Raises:
-        UsageError: if there is no such task or folder, or the file of questions is missing.
-    """
-    official.known(suite, name, task_names(request.data))
-    if request.data == "mini":
-        return _mini(SETS[suite], request.world)
-    return _task(f"{suite}/{name}", "official", leg(suite, "test", request))
-
-
-def dev(name: str, request: DataRequest, *, suite: str) -> Task:
-    """Find the dev questions, to choose settings by; arguments and errors as in `load`."""
-    official.known(suite, name, dev_names(request.data))
-    return _task(f"{suite}/{name}@dev", "official", leg(suite, "dev", request))
-
-
-def dev_names(data: str) -> tuple[str, ...]:
-    """List the tasks with dev questions: the embedded world has none of these."""
-    return (TASK,) if data == "official" else ()
-
-
-def leg(suite: str, split: str, request: DataRequest) -> Leg:
-    """Find the questions of a split with their answers.
+def legs(suite: str, _task: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
+    """Return the questions of a split with their answers.
 
     Args:
         suite: `nq` or `triviaqa`.
@@ -120,109 +91,89 @@ def leg(suite: str, split: str, request: DataRequest) -> Leg:
         request: says where the files lie.
 
     Raises:
-        UsageError: as `load` does.
+        UsageError: if there is no folder, or the file of questions is missing.
     """
-    one = SETS[suite]
-    path, identity = _find(official.folder(request, suite), one, split), f"{suite}/{split}"
-    return Leg(
+    one, identity, folder = SETS[suite], f"{suite}/{split}", official.folder(request, suite)
+    released = one.files[split]
+    path = find(
+        *dict.fromkeys((folder / released, *plain_or_packed(folder, released.removesuffix(".gz")))),
+        expected=f"the {one.queries[split]:,} {split} questions of {one.title}",
+        hint=f"fetch {URL}/{released} and put it there as it is",
+    )
+    leg = Leg(
         "",
         dpr.questions(path, f"{identity} questions"),
         None,
-        Corpus(dpr.CORPUS, dpr.wikipedia(request, suite), ENGLISH, dpr.PASSAGES),
+        Corpus(CORPUS, wikipedia(request, suite), ENGLISH, PASSAGES),
         ENGLISH,
         {"queries": one.queries[split]},
         answers=dpr.answers(path, f"{identity} answers"),
     )
+    return (leg,)
 
 
-def releases(suite: str) -> Sequence[Release]:
-    """Return the official files; for those of the questions no checksum was published."""
-    one = SETS[suite]
-    questions = [Release(f"{suite}/{name}", (f"{URL}/{name}",), one.licence) for name in one.files.values()]
-    return *questions, dpr.RELEASE
+def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
+    """Return the passages, compressed or not: in their own folder, or among the files of the suite that asks.
 
+    Args:
+        request: says where the data lie.
+        suite: name of the suite's folder.
 
-def reported(suite: str) -> Sequence[Reported]:
-    """Return what papers printed."""
-    from suites.reported import of
+    Returns:
+        The passages; where they are not there, a source that raises when it is read.
 
-    return of(suite)
-
-
-def card(suite: str) -> str:
-    """Return the protocol card."""
-    from importlib.resources import files
-
-    return files("suites").joinpath(f"cards/{suite}.md").read_text(encoding="utf-8")
-
-
-def _find(folder: Path, one: Questions, split: str) -> Path:
-    """Find a file of questions, compressed or not. Raises `UsageError`."""
-    released = one.files[split]
-    plain = released.removesuffix(".gz")
-    for name in (plain, f"{plain}.gz"):
-        if (folder / name).is_file():
-            return folder / name
-    raise UsageError(
-        f"{folder / released}: found no such file, expected the {one.queries[split]:,} {split} questions of "
-        f"{one.title}; fetch {URL}/{released} and put it there as it is"
+    Raises:
+        UsageError: if no folder of data is there at all.
+    """
+    other = official.folder(request, suite)
+    own = official.root_of(CORPUS, official.roots(request.data_dir)) / CORPUS
+    for path in (*plain_or_packed(own, "psgs_w100.tsv"), *plain_or_packed(other, "psgs_w100.tsv")):
+        if path.is_file():
+            return dpr.passages(path, f"{CORPUS} passages")
+    return missing(
+        own / "psgs_w100.tsv.gz",
+        f"{CORPUS} passages",
+        f"the {PASSAGES:,} passages of DPR's Wikipedia",
+        f"fetch {RELEASE.urls[0]} ({RELEASE.size:,} bytes, md5 {RELEASE.md5}) and put it there as it is, or unpacked, "
+        "which is read faster",
     )
 
 
-def _mini(one: Questions, world: str) -> Task:
-    """Take English questions of the embedded world: MKQA's for `nq`, from which they come, XOR-Retrieve's otherwise."""
-    from bench import mini
-    from bench.mini.asking import answers_of, queries_of
+def mini_legs(suite: str, _task: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+    """Return English questions of the embedded world: MKQA's for `nq`, from which they come, else XOR-Retrieve's."""
+    from bench.suites import mini
 
-    settings = mini.named(world)
-    found = _answering(one, settings)
-    corpus = Corpus(f"{settings.corpus}/{one.name}", found.corpus, ENGLISH)
-    asked, accepted = queries_of(found.questions), answers_of(found.questions)
-    leg = Leg("", asked, None, corpus, ENGLISH, answers=accepted)
-    return _task(f"{settings.corpus}/{one.name}/{TASK}", settings.corpus, leg)
+    found = mini.mkqa(ENGLISH, world) if suite == NQ.name else mini.cross_lingual(ENGLISH, world)
+    return (answering(found, f"{world.corpus}/{suite}", ENGLISH),)
 
 
-def _answering(one: Questions, settings: WorldSettings) -> Answering:
-    """Choose the pool of the embedded world."""
-    from bench import mini
-
-    return mini.mkqa(ENGLISH, settings) if one is NQ else mini.cross_lingual(ENGLISH, settings)
-
-
-def _task(identity: str, data: str, one: Leg) -> Task:
-    """Put a leg under DPR's rules."""
-    return Task(identity, data, (one,), MEASURES, "list", DEPTH, readout=readouts.DPR_QUESTIONS)
+def releases(suite: str) -> Sequence[Release]:
+    """List the official files; for those of the questions no checksum was published."""
+    one = SETS[suite]
+    questions = [Release(f"{suite}/{name}", (f"{URL}/{name}",), one.licence) for name in one.files.values()]
+    return *questions, RELEASE
 
 
 def _suite(one: Questions) -> Suite:
-    """Make the suite of a set of questions."""
-    return Suite(
+    """Return the suite of a set of questions."""
+    return Benchmark(
         name=one.name,
-        version="1",
         title=one.title,
         summary=f"The questions of {one.title.partition(' (')[0]}, answered from DPR's English Wikipedia.",
         citation=one.citation,
         licence=f"{one.licence}; the passages are Wikipedia's, CC BY-SA 3.0.",
-        settings=("unsupervised", "english"),
-        data=("official", "mini"),
-        task_names=task_names,
-        load=partial(load, suite=one.name),
-        folder=None,
-        macros=(Macro("Test", (f"{one.name}/{TASK}",), "the split that the papers print"),),
+        rules=Rules(("answer-R@5", "answer-R@20", "answer-R@100"), "list", readout=readouts.DPR_QUESTIONS),
+        tasks=("test",),
+        legs=partial(legs, one.name),
+        mini=("test",),
+        mini_legs=partial(mini_legs, one.name),
+        dev={"official": ("test",)},
+        macros=(average(one.name, "Test", ("test",), "the split that the papers print"),),
         primary="answer-R@20",
-        card=partial(card, one.name),
-        dev=partial(dev, suite=one.name),
-        dev_names=dev_names,
         releases=partial(releases, one.name),
-        reported=partial(reported, one.name),
         recipes={"english": single(NQ_PAIRS, SUPERVISED)},
-    )
+    ).suite()
 
 
 SUITES = tuple(_suite(one) for one in SETS.values())
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring Natural Questions and TriviaQA."""
-    return SUITES
+bench_suites = brings(*SUITES)

@@ -6,28 +6,22 @@ Protocol and counts: the card (`suites/cards/lareqa.md`). The official files are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.data import official, xquad
-from bench.errors import UsageError
-from bench.hookspecs import hookimpl
-from bench.publications import Release, Reported
-from bench.types import Corpus, DataRequest, Item, Leg, Macro, Suite, Task
+from bench import Corpus, Item, Leg
+from bench.suites import DataRequest, Release, official, squad
 from suites import readouts
+from suites.common import Benchmark, Rules, average, brings, find, markdown
+from suites.readers import xquad
 from suites.tunings import SQUAD, SUPERVISED, single
 
 if TYPE_CHECKING:
-    from bench.mini.settings import WorldSettings
+    from bench.suites import WorldSettings
 
 NAME = "lareqa"
-MEASURES = ("AP@20",)
-DEPTH = 20
-LENGTHS = (96, 256)
-"""Tokens kept of a question and of a candidate."""
-OFFICIAL = ("lareqa",)
 URL = "https://github.com/google-research-datasets/lareqa/raw/master/xquad-r"
 LICENCE = "CC BY-SA 4.0"
 _FOLDER = "xquad-r"
@@ -66,13 +60,8 @@ zh 1196  959291 80c2cde7b9c2fb134c303cbb52f2ba396ead9eb0014aec43993543d2ba9e93ed
 """
 
 
-def _language(line: str) -> Language:
-    """Read a row of the table."""
-    code, candidates, size, sha256 = line.split()
-    return Language(code, int(candidates), int(size), sha256)
-
-
-LANGUAGES = {one.code: one for one in map(_language, _TABLE.strip().splitlines())}
+_ROWS = (line.split() for line in _TABLE.strip().splitlines())
+LANGUAGES = {code: Language(code, int(found), int(size), sha256) for code, found, size, sha256 in _ROWS}
 QUESTIONS = 1190
 """Of each language."""
 CANDIDATES = 13_014
@@ -81,44 +70,57 @@ MINI = ("ar", "de", "en", "es", "ru", "th")
 """The languages that the embedded world speaks."""
 
 
-def task_names(data: str) -> tuple[str, ...]:
-    """List the languages of the questions: 11 official ones, in mini data those that the embedded world speaks."""
-    if data == "mini":
-        return MINI
-    return tuple(LANGUAGES) if data == "official" else ()
-
-
-def load(name: str, request: DataRequest) -> Task:
-    """Find the questions of a language and the pool of all languages.
+def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
+    """Return the questions of a language over the pool of all languages.
 
     Raises:
-        UsageError: if there is no such language or folder, or a file is missing; the pool needs all eleven.
+        UsageError: if there is no folder, or a file is missing; the pool needs all eleven.
     """
-    official.known(NAME, name, task_names(request.data))
-    if request.data == "mini":
-        return _mini(name, request.world)
-    folder = official.folder(request, NAME) / _FOLDER
-    files = {code: _find(folder / f"{code}.json") for code in LANGUAGES}
-    identity, answers = f"{NAME}/{name}", QUESTIONS * len(LANGUAGES)
+    folder, identity = official.folder(request, NAME) / _FOLDER, f"{NAME}/{name}"
+    files = {one.code: _find(folder, one) for one in LANGUAGES.values()}
     leg = Leg(
         "",
         xquad.questions(name, files[name], f"{identity} questions"),
         xquad.judgements(name, files, f"{identity} judgements"),
         Corpus(NAME, xquad.candidates(files, f"{NAME} candidates"), "", CANDIDATES),
         name,
-        {"queries": QUESTIONS, "qrels": answers},
+        {"queries": QUESTIONS, "qrels": QUESTIONS * len(LANGUAGES)},
     )
-    return _task(identity, "official", leg)
+    return (leg,)
 
 
-def card() -> str:
-    """Return the protocol card, with the table of the languages filled in."""
-    from importlib.resources import files
+def _find(folder: Path, one: Language) -> Path:
+    """Return the file of a language. Raises `UsageError`."""
+    path = folder / f"{one.code}.json"
+    find(
+        path,
+        expected=f"a language of XQuAD-R; the pool needs all {len(LANGUAGES)}",
+        hint=f"fetch {URL}/{path.name} and put it there as it is (sha256 {one.sha256})",
+    )
+    return path
 
-    text = files("suites").joinpath("cards/lareqa.md").read_text(encoding="utf-8")
-    head = ["| task | questions | candidates |", "|---|---:|---:|"]
-    rows = [f"| {one.code} | {QUESTIONS:,} | {one.candidates:,} |" for one in LANGUAGES.values()]
-    return text.replace("<!-- languages -->", "\n".join(head + rows))
+
+def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+    """Return the questions of a language of the embedded world; the pool is one for all."""
+    from bench.suites import mini
+
+    parts = mini.sentence_answers(name, world)
+    pool = mini.source(world, f"{NAME} pool", _mini_pool)
+    return (Leg("", parts.queries, parts.qrels, Corpus(f"{world.corpus}/{NAME}", pool), name),)
+
+
+def _mini_pool(world: WorldSettings) -> Iterator[Item]:
+    """Stream the pool of the embedded world, each sentence joined with its paragraph as in the official one."""
+    from bench.suites import mini
+
+    for item in mini.sentence_answers(MINI[0], world).corpus.read():
+        yield Item(item.id, squad.in_context(item.title, item.text), language=item.language)
+
+
+def tables() -> dict[str, str]:
+    """Return the card's table of languages."""
+    rows = ((one.code, QUESTIONS, one.candidates) for one in LANGUAGES.values())
+    return {"languages": markdown("task|questions|candidates", rows)}
 
 
 def releases() -> Sequence[Release]:
@@ -129,67 +131,8 @@ def releases() -> Sequence[Release]:
     )
 
 
-def reported() -> Sequence[Reported]:
-    """List what papers printed."""
-    from suites import reported as tables
-
-    return tables.of(NAME)
-
-
-def _task(identity: str, data: str, leg: Leg) -> Task:
-    """Put a leg under LAReQA's rules."""
-    return Task(
-        identity,
-        data,
-        (leg,),
-        MEASURES,
-        "list",
-        DEPTH,
-        official=OFFICIAL,
-        similarity="cos",
-        lengths=LENGTHS,
-        readout=readouts.XTREME_R,
-    )
-
-
-def _mini(name: str, world: str) -> Task:
-    """Take a language of the embedded world; the pool is one for all."""
-    from bench import mini
-    from bench.mini.records import source
-
-    settings = mini.named(world)
-    parts = mini.sentence_answers(name, settings)
-    pool = source(settings, f"{NAME} pool", _mini_pool)
-    leg = Leg("", parts.queries, parts.qrels, Corpus(f"{settings.corpus}/{NAME}", pool), name)
-    return _task(f"{settings.corpus}/{NAME}/{name}", settings.corpus, leg)
-
-
-def _mini_pool(settings: WorldSettings) -> Iterator[Item]:
-    """Stream the pool of the embedded world, each sentence joined with its paragraph as in the official one."""
-    from bench import mini
-
-    for item in mini.sentence_answers(MINI[0], settings).corpus.read():
-        yield Item(item.id, xquad.candidate_text(item.title, item.text), language=item.language)
-
-
-def _find(path: Path) -> Path:
-    """Return a file that is there. Raises `UsageError`."""
-    if not path.is_file():
-        raise UsageError(
-            f"{path}: found no such file, expected a language of XQuAD-R; the pool needs all {len(LANGUAGES)}; fetch "
-            f"{URL}/{path.name} and put it there as it is (sha256 {LANGUAGES[path.stem].sha256})"
-        )
-    return path
-
-
-def _average(name: str, codes: Iterable[str], note: str) -> Macro:
-    """Make an average over languages of questions."""
-    return Macro(name, tuple(f"{NAME}/{code}" for code in codes), note)
-
-
-SUITE = Suite(
+BENCHMARK = Benchmark(
     name=NAME,
-    version="1",
     title="LAReQA (XQuAD-R)",
     summary="Questions in 11 languages, each answered by sentences of all of them out of one pool.",
     citation=(
@@ -197,24 +140,20 @@ SUITE = Suite(
         "Answer Retrieval from a Multilingual Pool. EMNLP 2020."
     ),
     licence=f"{LICENCE}.",
-    settings=("unsupervised", "english"),
-    data=("official", "mini"),
-    task_names=task_names,
-    load=load,
-    folder=None,
-    macros=(
-        _average("Avg. (11)", LANGUAGES, "mean over the languages of the questions; equals that over all 13,090"),
-        replace(_average("Avg. (6)", MINI, "the languages of the embedded world; no paper prints it"), mini=True),
+    rules=Rules(
+        ("AP@20",), "list", 20, official=("lareqa",), similarity="cos", lengths=(96, 256), readout=readouts.XTREME_R
     ),
-    primary="AP@20",
-    card=card,
+    tasks=tuple(LANGUAGES),
+    legs=legs,
+    mini=MINI,
+    mini_legs=mini_legs,
+    macros=(
+        average(NAME, "Avg. ({})", LANGUAGES, "mean over the languages of the questions; equals that over all 13,090"),
+        average(NAME, "Avg. ({})", MINI, "the languages of the embedded world; no paper prints it", mini=True),
+    ),
+    tables=tables,
     releases=releases,
-    reported=reported,
     recipes={"english": single(SQUAD, SUPERVISED)},
 )
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring LAReQA."""
-    return (SUITE,)
+SUITE = BENCHMARK.suite()
+bench_suites = brings(SUITE)

@@ -6,30 +6,26 @@ unpacked in `mrtydi/mrtydi-v1.1-swahili/` or in the released `mrtydi/mrtydi-v1.1
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench.data import anserini, official, trec
-from bench.data.archive import File, Member
-from bench.errors import UsageError
-from bench.hookspecs import hookimpl
-from bench.publications import Release, Reported
-from bench.types import Corpus, DataRequest, FineTuning, Leg, Macro, Suite, Task
+from bench import Corpus, Leg
+from bench.suites import DataRequest, File, FineTuning, Member, Release, official, trec
 from suites import readouts
+from suites.common import Benchmark, Rules, average, brings, find, markdown
+from suites.readers import anserini
 from suites.tunings import MARCO, MSM_MRTYDI, NQ, SUPERVISED, languages, single, then, trained_on
 
+if TYPE_CHECKING:
+    from bench.suites import WorldSettings
+
 NAME = "mrtydi"
-MEASURES = ("RR@100", "R@100")
-DEPTH = 100
-OFFICIAL = ("mrtydi-ccp",)
-SPLITS = ("test", "dev", "train")
-"""`test` is scored; the others have questions to train on and to choose by."""
 URL = "https://git.uwaterloo.ca/jimmylin/mr.tydi/-/raw/master/data"
-RELEASE = "v1.1"
 LICENCE = "Apache-2.0; the passages are Wikipedia's, CC BY-SA"
 COLLECTION = "collection/docs.jsonl"
+RULES = Rules(("RR@100", "R@100"), official=("mrtydi-ccp",), readout=readouts.CCP, release="v1.1")
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,8 @@ class Language:
         code: ISO 639-1, which is the task's name.
         name: in the names of its files.
         passages: in its collection.
-        counts: by split, how many queries are judged and how many judgements there are.
+        counts: by split, how many queries are judged and how many judgements there are. `test` is scored; the others
+            have questions to train on and to choose by.
         md5: of the tarball of v1.0; that of v1.1 was not published.
         size: of the tarball of v1.0, bytes.
     """
@@ -75,67 +72,44 @@ th thai         568855   3319/3360   807/817 1190/1368 351d17d7e8614447f2d350bb7
 """
 
 
-def _languages() -> dict[str, Language]:
-    """Read the table."""
-    found = {}
-    for line in _TABLE.strip().splitlines():
-        code, name, passages, *pairs, md5, size = line.split()
-        queries = [pair.split("/") for pair in pairs]
-        counts = {split: (int(q), int(j)) for split, (q, j) in zip(("train", "dev", "test"), queries, strict=True)}
-        found[code] = Language(code, name, int(passages), counts, md5, int(size))
-    return found
+def _language(line: str) -> Language:
+    """Parse a row of the table."""
+    code, name, passages, *pairs, md5, size = line.split()
+    counted = [(int(queries), int(rows)) for queries, _, rows in (pair.partition("/") for pair in pairs)]
+    counts = dict(zip(("train", "dev", "test"), counted, strict=True))
+    return Language(code, name, int(passages), counts, md5, int(size))
 
 
-LANGUAGES = _languages()
-
-
-def task_names(data: str) -> tuple[str, ...]:
-    """List the languages; official and mini data have the same."""
-    return tuple(LANGUAGES) if data in SUITE.data else ()
-
-
-def load(name: str, request: DataRequest) -> Task:
-    """Find the test questions of a language and its passages.
-
-    Raises:
-        UsageError: if there is no such language or folder, or a file is missing.
-    """
-    official.known(NAME, name, task_names(request.data))
-    if request.data == "mini":
-        one = _mini(name, "test", request.world)
-        return _task(one.corpus.id, one.corpus.id.partition("/")[0], one)
-    return _task(f"{NAME}/{name}", "official", leg(name, "test", request))
-
-
-def dev(name: str, request: DataRequest) -> Task:
-    """Find the dev questions of a language, to choose settings by; raises as `load` does."""
-    one = leg(name, "dev", request)
-    data = one.corpus.id.partition("/")[0] if request.data == "mini" else "official"
-    return replace(_task(f"{one.corpus.id}@dev", data, one), official=())
+LANGUAGES = {one.code: one for one in map(_language, _TABLE.strip().splitlines())}
 
 
 def leg(name: str, split: str, request: DataRequest) -> Leg:
-    """Find the questions of a split with their judgements and passages; `dev` and `train` serve training.
+    """Return the official questions of a split with their judgements and passages; `train` serves training.
 
     Args:
         name: code of the language.
-        split: one of `SPLITS`.
+        split: `test`, `dev` or `train`.
         request: says where the files lie.
 
     Raises:
-        UsageError: as `load` does, and for an unknown split.
+        UsageError: if there is no folder, or a file is missing.
     """
-    official.known(NAME, name, task_names(request.data))
-    if split not in SPLITS:
-        raise UsageError(f"{NAME} has no split {split!r}; there are {', '.join(SPLITS)}")
-    if request.data == "mini":
-        return _mini(name, split, request.world)
-    one, root = LANGUAGES[name], official.folder(request, NAME)
-    identity = f"{NAME}/{name}"
-    collection = _find(root, one, (f"{COLLECTION}.gz", COLLECTION), f"the {one.passages:,} passages")
+    one, root, identity = LANGUAGES[name], official.folder(request, NAME), f"{NAME}/{name}"
     queries, judgements = one.counts[split]
-    topics = _find(root, one, (f"topic.{split}.tsv",), f"the {queries:,} questions of {split}")
-    qrels = _find(root, one, (f"qrels.{split}.txt",), f"the {judgements:,} judgements of {split}")
+
+    def found(expected: str, *names: str) -> File:
+        tarball = root / f"{one.folder}.tar.gz"
+        hint = (
+            f"fetch {URL}/{tarball.name} and put it there as it is. For orientation: the tarball of v1.0 has "
+            f"{one.size:,} bytes and md5 {one.md5}; for v1.1 no checksum was published, so counts are checked instead"
+        )
+        expected = f"{expected} of Mr. TyDi v1.1 in one of the two"
+        places = (root / one.folder / file for file in names)
+        return find(*places, expected=expected, hint=hint, packed=Member(tarball, f"{one.folder}/{names[0]}"))
+
+    collection = found(f"the {one.passages:,} passages", f"{COLLECTION}.gz", COLLECTION)
+    topics = found(f"the {queries:,} questions of {split}", f"topic.{split}.tsv")
+    qrels = found(f"the {judgements:,} judgements of {split}", f"qrels.{split}.txt")
     return Leg(
         "",
         trec.topics_source(topics, f"{identity} questions ({split})"),
@@ -146,99 +120,47 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
     )
 
 
+def mini_leg(name: str, split: str, world: WorldSettings) -> Leg:
+    """Return the questions of a split in a language of the embedded world."""
+    from bench.suites import mini
+
+    corpus = Corpus(f"{world.corpus}/{NAME}/{name}", mini.passages(name, world), name)
+    return Leg("", mini.questions(name, split, world), mini.judgements(name, split, world), corpus, name)
+
+
+def training_legs(request: DataRequest) -> dict[str, Leg]:
+    """Return the training questions of every language, by task."""
+    return {f"{NAME}/{name}": leg(name, "train", request) for name in LANGUAGES}
+
+
+def tables() -> dict[str, str]:
+    """Return the card's table of languages."""
+    rows = (
+        (one.code, one.name, one.passages, *(f"{queries:,} / {rows:,}" for queries, rows in one.counts.values()))
+        for one in LANGUAGES.values()
+    )
+    return {"languages": markdown("task|language|passages|train: queries / judgements|dev|test", rows, text=2)}
+
+
 def releases() -> tuple[Release, ...]:
-    """Name the tarballs of v1.1; their sizes and checksums were not published."""
+    """List the tarballs of v1.1; their sizes and checksums were not published."""
     return tuple(
         Release(f"{NAME}/{one.folder}.tar.gz", (f"{URL}/{one.folder}.tar.gz",), LICENCE, tasks=(one.code,))
         for one in LANGUAGES.values()
     )
 
 
-def reported() -> Sequence[Reported]:
-    """What papers printed for it, and what MSM's printed of no suite."""
-    from suites.reported import elsewhere, of
-
-    return (*of(NAME), *elsewhere("MSM"))
-
-
-def card() -> str:
-    """Return the protocol card, with the table of the languages filled in."""
-    from importlib.resources import files
-
-    text = files("suites").joinpath("cards/mrtydi.md").read_text(encoding="utf-8")
-    rows = [
-        f"| {one.code} | {one.name} | {one.passages:,} | "
-        + " | ".join(f"{queries:,} / {rows:,}" for queries, rows in one.counts.values())
-        + " |"
-        for one in LANGUAGES.values()
-    ]
-    head = [
-        "| task | language | passages | train: queries / judgements | dev | test |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    return text.replace("<!-- languages -->", "\n".join(head + rows))
-
-
-def _task(identity: str, data: str, one: Leg) -> Task:
-    """Put a leg under Mr. TyDi's rules."""
-    release = RELEASE if data == "official" else ""
-    return Task(
-        identity, data, (one,), MEASURES, "trec", DEPTH, official=OFFICIAL, release=release, readout=readouts.CCP
-    )
-
-
-def _mini(name: str, split: str, world: str) -> Leg:
-    """Take a language of the embedded world."""
-    from bench import mini
-
-    settings = mini.named(world)
-    corpus = Corpus(f"{settings.corpus}/{NAME}/{name}", mini.passages(name, settings), name)
-    return Leg("", mini.questions(name, split, settings), mini.judgements(name, split, settings), corpus, name)
-
-
-def _find(root: Path, one: Language, names: tuple[str, ...], what: str) -> File:
-    """Find a file of a language: unpacked, else in the tarball.
-
-    Args:
-        root: the suite's folder.
-        one: the language.
-        names: inside the release; the first is the released one.
-        what: it holds, for the message.
-
-    Raises:
-        UsageError: if neither is there.
-    """
-    unpacked = [root / one.folder / name for name in names]
-    tarball = root / f"{one.folder}.tar.gz"
-    for path in unpacked:
-        if path.is_file():
-            return path
-    if tarball.is_file():
-        return Member(tarball, f"{one.folder}/{names[0]}")
-    raise UsageError(
-        f"{unpacked[0]}: found no such file, nor {tarball}; expected {what} of Mr. TyDi v1.1 in one of the two; "
-        f"fetch {URL}/{one.folder}.tar.gz and put it there as it is. For orientation: the tarball of v1.0 has "
-        f"{one.size:,} bytes and md5 {one.md5}; for v1.1 no checksum was published, so the counts are held instead"
-    )
-
-
-def training_legs(request: DataRequest) -> dict[str, Leg]:
-    """Find the training questions of every language, by task."""
-    return {f"{NAME}/{name}": leg(name, "train", request) for name in task_names(request.data)}
-
-
-_TRAIN = trained_on(training_legs, f"{NAME}-train")
 _ENGLISH = single(MARCO, NQ, SUPERVISED)
 _OWN = FineTuning(
     f"{NAME}-train",
-    partial(languages, real=_TRAIN, names=tuple(LANGUAGES)),
+    partial(languages, real=trained_on(training_legs, f"{NAME}-train"), names=tuple(LANGUAGES)),
     MSM_MRTYDI,
     "MSM (ICLR'23): all languages of Mr. TyDi's training questions, 40 epochs, batch 128, going on from English",
 )
+_TASKS = tuple(LANGUAGES)
 
-SUITE = Suite(
+BENCHMARK = Benchmark(
     name=NAME,
-    version="1",
     title="Mr. TyDi",
     summary="Questions in 11 languages, each answered from the Wikipedia of its own language.",
     citation=(
@@ -246,24 +168,17 @@ SUITE = Suite(
         "Proceedings of the 1st Workshop on Multilingual Representation Learning, 2021."
     ),
     licence=f"{LICENCE}.",
-    settings=("unsupervised", "english", "multilingual"),
-    data=("official", "mini"),
-    task_names=task_names,
-    load=load,
-    folder=None,
-    macros=(
-        Macro("Avg. (11)", tuple(f"{NAME}/{name}" for name in LANGUAGES), "unweighted mean over the 11 languages"),
-    ),
-    primary="RR@100",
-    card=card,
-    dev=dev,
+    rules=RULES,
+    tasks=_TASKS,
+    legs=lambda name, split, request: (leg(name, split, request),),
+    mini=_TASKS,
+    mini_legs=lambda name, split, world: (mini_leg(name, split, world),),
+    dev={"official": _TASKS, "mini": _TASKS},
+    macros=(average(NAME, "Avg. ({})", LANGUAGES, "unweighted mean over the 11 languages"),),
+    tables=tables,
     releases=releases,
-    reported=reported,
+    elsewhere="MSM",
     recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, _OWN)},
 )
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring Mr. TyDi."""
-    return (SUITE,)
+SUITE = BENCHMARK.suite()
+bench_suites = brings(SUITE)

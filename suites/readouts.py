@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bench.dense import SEPARATOR
-from bench.types import Readout
+from bench.suites import SEPARATOR, Readout
 
 DPR = Readout(
     "DPR (EMNLP'20) and its code: first token of the last layer, inner product, 256 tokens, title and text as a pair",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench.hookspecs import hookimpl
-from bench.run_presets import RunPreset
+from bench import RunPreset, hookimpl
 
 MINI_GRID = RunPreset(
     name="mini-grid",

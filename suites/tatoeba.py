@@ -6,32 +6,28 @@ of data as `tatoeba/v1/tatoeba.fra-eng.{fra,eng}`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.data import aligned, official
-from bench.errors import UsageError
-from bench.hookspecs import hookimpl
-from bench.publications import Release, Reported
-from bench.types import Corpus, DataRequest, Item, Judgement, Leg, Macro, Suite, Task
+from bench import Corpus, Item, Judgement, Leg, Macro
+from bench.suites import DataRequest, Release, aligned, official
 from suites import readouts
+from suites.common import ENGLISH, Benchmark, Rules, average, brings, find
 
 if TYPE_CHECKING:
-    from bench.mini.settings import WorldSettings
+    from bench.suites import WorldSettings
 
 NAME = "tatoeba"
-MEASURES = ("accuracy",)
-DEPTH = 1
-ENGLISH = "en"
 URL = "https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1"
 FILES = (
     "https://raw.githubusercontent.com/facebookresearch/LASER/74bc6ae7ffb7cba670fe0f428d0ede9f666fb821/data/tatoeba/v1"
 )
-"""Where single files are had, at the commit whose checksums stand in `suites/checksums/tatoeba.txt`."""
-RELEASE = "LASER v1 (2018-11-17)"
+"""Where single files are had, at the commit whose checksums are those of `suites/checksums/tatoeba.txt`."""
 LICENCE = "CC BY 2.0 FR (Tatoeba)"
+RULES = Rules(("accuracy",), "list", 1, similarity="cos", readout=readouts.XTREME, release="LASER v1 (2018-11-17)")
 _FULL = 1000
 
 
@@ -54,11 +50,6 @@ class Pair:
         """Of the task."""
         return f"{self.code}-eng"
 
-    @property
-    def back(self) -> str:
-        """Name of the leg from English."""
-        return f"eng-{self.code}"
-
 
 # Code in the files' names, ISO 639-1 code where there is one, sentences where they are not 1,000.
 _TABLE = """
@@ -75,7 +66,7 @@ xho xh 142; yid yi 848; yue; zsm ms
 
 
 def _pair(words: str) -> Pair:
-    """Read one entry of the table."""
+    """Parse one entry of the table."""
     code, *rest = words.split()
     sizes = [int(word) for word in rest if word.isdecimal()]
     short = [word for word in rest if not word.isdecimal()]
@@ -96,37 +87,91 @@ XTREME = (
 XTREME_R = (*XTREME, "aze", "lit", "pol", "ukr", "ron")
 """The 41 languages of XTREME-R."""
 MINI = ("ara", "ben", "fin", "ind", "jpn", "kor", "rus", "swh", "tel", "tha", "fra", "deu", "spa")
-"""The languages of the embedded world beside English."""
+"""The languages of the embedded world other than English."""
 # fmt: on
 
 
-def task_names(data: str) -> tuple[str, ...]:
-    """List the pairs: 112 official ones, those of the embedded world's languages in mini data."""
-    if data == "mini":
-        return tuple(f"{code}-eng" for code in MINI)
-    return tuple(PAIRS) if data == "official" else ()
-
-
-def load(name: str, request: DataRequest) -> Task:
-    """Find both files of a pair; the task has a leg in either direction.
+def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
+    """Return both directions of a pair.
 
     Raises:
-        UsageError: if there is no such pair or folder, or a file is missing.
+        UsageError: if there is no folder, or a file is missing.
     """
-    pair = PAIRS[official.known(NAME, name, task_names(request.data))]
-    if request.data == "mini":
-        return _mini(pair, request.world)
-    folder = official.folder(request, NAME) / "v1"
-    foreign, english = (_find(folder / f"tatoeba.{name}.{side}", pair) for side in (pair.code, "eng"))
-    there = _leg(f"{NAME}/{name}", pair.name, _Side(foreign, pair.language), _Side(english, ENGLISH), pair.sentences)
-    back = _leg(f"{NAME}/{name}", pair.back, _Side(english, ENGLISH), _Side(foreign, pair.language), pair.sentences)
-    return _task(f"{NAME}/{name}", "official", (there, back))
+    pair, folder = PAIRS[name], official.folder(request, NAME) / "v1"
+    paths = {code: folder / f"tatoeba.{name}.{code}" for code in (pair.code, "eng")}
+    for path in paths.values():
+        find(
+            path,
+            expected=f"{pair.sentences:,} sentences, one a line",
+            hint=f"put the files of {URL} into {path.parent}",
+        )
+    return directions(f"{NAME}/{name}", paths, {pair.code: pair.language, "eng": ENGLISH}, pair.sentences)
+
+
+def directions(
+    identity: str, paths: Mapping[str, Path], languages: Mapping[str, str], sentences: int | None = None
+) -> tuple[Leg, ...]:
+    """Return the legs of two aligned files: each asks with one side and searches the other.
+
+    Args:
+        identity: of the task.
+        paths: the two files by the code in their names.
+        languages: by that code.
+        sentences: in either file, where that was published.
+    """
+    counts = {} if sentences is None else {"queries": sentences, "qrels": sentences}
+    left, right = paths
+    legs = []
+    for asked, searched in ((left, right), (right, left)):
+        name, pool = f"{asked}-{searched}", f"{identity}.{searched}"
+        queries = aligned.sentences(paths[asked], f"{identity} {name} queries")
+        qrels = aligned.same_line(paths[asked], f"{identity} {name} qrels")
+        corpus = Corpus(pool, aligned.sentences(paths[searched], pool), languages[searched], sentences)
+        legs.append(Leg(name, queries, qrels, corpus, languages[asked], counts))
+    return tuple(legs)
+
+
+def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+    """Return both directions of a bitext of the embedded world: the other language, then English."""
+    from bench.suites import mini
+
+    pair, identity = PAIRS[name], f"{NAME}/{name}"
+    sides = ((pair.code, pair.language), ("eng", ENGLISH))
+    qrels = mini.source(world, f"{identity} qrels", _mini_qrels, pair.language)
+    texts = [
+        mini.source(world, f"{identity}.{code} sentences", _mini_sentences, pair.language, side)
+        for side, (code, _) in enumerate(sides)
+    ]
+    legs = []
+    for asked, searched in ((0, 1), (1, 0)):
+        code, language = sides[searched]
+        corpus = Corpus(f"{world.corpus}/{identity}.{code}", texts[searched], language)
+        legs.append(Leg(f"{sides[asked][0]}-{code}", texts[asked], qrels, corpus, sides[asked][1]))
+    return tuple(legs)
+
+
+def _mini_sentences(world: WorldSettings, language: str, side: int) -> Iterator[Item]:
+    """Stream one side of a bitext of the embedded world."""
+    from bench.suites import mini
+
+    for at, text in enumerate(mini.bitext(language, world)[side]):
+        yield Item(str(at), text)
+
+
+def _mini_qrels(world: WorldSettings, language: str) -> Iterator[Judgement]:
+    """Stream the judgements of a bitext of the embedded world."""
+    return (Judgement(item.id, item.id, 1) for item in _mini_sentences(world, language, 0))
+
+
+def tables() -> dict[str, str]:
+    """Return the card's lists of pairs."""
+    small = ", ".join(f"{pair.code} {pair.sentences}" for pair in PAIRS.values() if pair.sentences != _FULL)
+    whole = ", ".join(pair.code for pair in PAIRS.values() if pair.sentences == _FULL)
+    return {"pairs": f"{_FULL:,} sentence pairs each: {whole}.\n\nFewer: {small}."}
 
 
 def releases() -> tuple[Release, ...]:
-    """Name the 224 files, with the checksums of LASER's repository."""
-    from importlib.resources import files
-
+    """List the 224 files, with the checksums of LASER's repository."""
     found = []
     for line in files("suites").joinpath("checksums/tatoeba.txt").read_text(encoding="ascii").splitlines():
         sha256, size, name = line.split()
@@ -135,128 +180,30 @@ def releases() -> tuple[Release, ...]:
     return tuple(found)
 
 
-def reported() -> Sequence[Reported]:
-    """What papers printed."""
-    from suites.reported import of
-
-    return of(NAME)
-
-
-def card() -> str:
-    """Return the protocol card, with the table of the pairs filled in."""
-    from importlib.resources import files
-
-    text = files("suites").joinpath("cards/tatoeba.md").read_text(encoding="utf-8")
-    small = ", ".join(f"{pair.code} {pair.sentences}" for pair in PAIRS.values() if pair.sentences != _FULL)
-    whole = ", ".join(pair.code for pair in PAIRS.values() if pair.sentences == _FULL)
-    return text.replace("<!-- pairs -->", f"{_FULL:,} sentence pairs each: {whole}.\n\nFewer: {small}.")
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One file of a pair.
-
-    Args:
-        path: the file; its ending is the language's code in the files' names.
-        language: shortest code.
-    """
-
-    path: Path
-    language: str
-
-
-def _leg(identity: str, name: str, asked: _Side, searched: _Side, sentences: int) -> Leg:
-    """Ask with one side, search the other."""
-    side = searched.path.suffix
-    return Leg(
-        name,
-        aligned.sentences(asked.path, f"{identity} {name} queries"),
-        aligned.same_line(asked.path, f"{identity} {name} qrels"),
-        Corpus(
-            f"{identity}{side}", aligned.sentences(searched.path, f"{identity}{side}"), searched.language, sentences
-        ),
-        asked.language,
-        {"queries": sentences, "qrels": sentences},
-    )
-
-
-def _mini(pair: Pair, world: str) -> Task:
-    """Take a pair of the embedded world; its languages lie in the order of `mini.bitext`: the other one, English."""
-    from bench.mini.records import source
-    from bench.mini.settings import named
-
-    settings = named(world)
-    identity, sides = f"{NAME}/{pair.name}", ((pair.code, pair.language), ("eng", ENGLISH))
-    qrels = source(settings, f"{identity} qrels", _mini_qrels, pair.language)
-    texts = [
-        source(settings, f"{identity}.{code} sentences", _mini_sentences, pair.language, side)
-        for side, (code, _) in enumerate(sides)
-    ]
-    legs = []
-    for name, asked, searched in ((pair.name, 0, 1), (pair.back, 1, 0)):
-        code, language = sides[searched]
-        corpus = Corpus(f"{settings.corpus}/{identity}.{code}", texts[searched], language)
-        legs.append(Leg(name, texts[asked], qrels, corpus, sides[asked][1]))
-    return _task(f"{settings.corpus}/{identity}", settings.corpus, tuple(legs))
-
-
-def _mini_sentences(settings: WorldSettings, language: str, side: int) -> Iterator[Item]:
-    """Stream one side of a bitext of the embedded world."""
-    from bench import mini
-
-    for at, text in enumerate(mini.bitext(language, settings)[side]):
-        yield Item(str(at), text)
-
-
-def _mini_qrels(settings: WorldSettings, language: str) -> Iterator[Judgement]:
-    """Stream the judgements of a bitext of the embedded world."""
-    for item in _mini_sentences(settings, language, 0):
-        yield Judgement(item.id, item.id, 1)
-
-
-def _task(identity: str, data: str, legs: tuple[Leg, ...]) -> Task:
-    """Put legs under Tatoeba's rules."""
-    release = RELEASE if data == "official" else ""
-    return Task(
-        identity, data, legs, MEASURES, "list", DEPTH, similarity="cos", release=release, readout=readouts.XTREME
-    )
-
-
-def _find(path: Path, pair: Pair) -> Path:
-    """Return a file that is there. Raises `UsageError`."""
-    if not path.is_file():
-        raise UsageError(
-            f"{path}: found no such file, expected {pair.sentences:,} sentences, one a line; put the files of "
-            f"{URL} into {path.parent}"
-        )
-    return path
-
-
 def _macros() -> tuple[Macro, ...]:
-    """Make the averages that the papers print, the headline first."""
+    """Return the averages that the papers print, the headline first."""
     both = "mean over the two directions of each pair, then over the pairs"
     one = "XTREME's own direction: English sentences ask, the other language is searched, as its code does"
 
-    def average(name: str, codes: Iterable[str], note: str) -> Macro:
-        return Macro(name, tuple(f"{NAME}/{code}-eng" for code in codes), note)
+    def pairs(name: str, codes: Iterable[str], note: str, *, mini: bool = False) -> Macro:
+        return average(NAME, name, (f"{code}-eng" for code in codes), f"{note}; {both}", mini=mini)
 
     def from_english(name: str, codes: Iterable[str]) -> Macro:
-        return Macro(name, tuple(f"{NAME}/{code}-eng:eng-{code}" for code in codes), one)
+        return average(NAME, name, (f"{code}-eng:eng-{code}" for code in codes), one)
 
     return (
-        average("Avg. (14)", CCP, f"the languages of CCP's Table 1; {both}"),
-        average("Avg. (112)", (pair.code for pair in PAIRS.values()), f"all pairs; {both}"),
-        from_english("XTREME (36)", XTREME),
-        from_english("XTREME-R (41)", XTREME_R),
-        average("Avg. (36)", XTREME, f"the languages of XTREME; {both}"),
-        average("Avg. (41)", XTREME_R, f"the languages of XTREME-R; {both}"),
-        replace(average(f"Avg. ({len(MINI)})", MINI, f"the languages of the embedded world; {both}"), mini=True),
+        pairs("Avg. ({})", CCP, "the languages of CCP's Table 1"),
+        pairs("Avg. ({})", (pair.code for pair in PAIRS.values()), "all pairs"),
+        from_english("XTREME ({})", XTREME),
+        from_english("XTREME-R ({})", XTREME_R),
+        pairs("Avg. ({})", XTREME, "the languages of XTREME"),
+        pairs("Avg. ({})", XTREME_R, "the languages of XTREME-R"),
+        pairs("Avg. ({})", MINI, "the languages of the embedded world", mini=True),
     )
 
 
-SUITE = Suite(
+BENCHMARK = Benchmark(
     name=NAME,
-    version="1",
     title="Tatoeba",
     summary="Find the translation of a sentence among at most 1,000, 112 languages paired with English.",
     citation=(
@@ -264,20 +211,14 @@ SUITE = Suite(
         "Transfer and Beyond. Transactions of the Association for Computational Linguistics 7, 2019."
     ),
     licence=f"{LICENCE}.",
-    settings=("unsupervised",),
-    data=("official", "mini"),
-    task_names=task_names,
-    load=load,
-    folder=None,
+    rules=RULES,
+    tasks=tuple(PAIRS),
+    legs=legs,
+    mini=tuple(f"{code}-eng" for code in MINI),
+    mini_legs=mini_legs,
     macros=_macros(),
-    primary="accuracy",
-    card=card,
+    tables=tables,
     releases=releases,
-    reported=reported,
 )
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring Tatoeba."""
-    return (SUITE,)
+SUITE = BENCHMARK.suite()
+bench_suites = brings(SUITE)

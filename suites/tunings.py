@@ -22,14 +22,29 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.data import official, xquad
-from bench.data.pairs import dpr, from_leg, joined, mewslix, of, of_dataset, squad, unasked, with_dev, without
-from bench.data.pairs.leaks import TABLE
-from bench.errors import UsageError
-from bench.types import Corpus, DataRequest, FineTuning, Leg, Source, TrainingPair
+from bench import Corpus, Leg, Source, UsageError
+from bench.suites import (
+    TABLE,
+    DataRequest,
+    FineTuning,
+    TrainingPair,
+    dpr,
+    from_leg,
+    joined,
+    of,
+    of_dataset,
+    official,
+    squad,
+    unasked,
+    with_dev,
+    without,
+)
+from suites.common import plain_or_packed
+from suites.readers import mewsli_x as mewslix
+from suites.readers import xquad
 
 if TYPE_CHECKING:
-    from bench.mini import WorldSettings
+    from bench.suites import WorldSettings
 
 Pairs = Callable[[DataRequest], Source[TrainingPair]]
 Recipes = Mapping[str, Mapping[str, tuple[FineTuning, ...]]]
@@ -43,53 +58,29 @@ CCP_NQ: Values = {**_DPR, "epochs": 20.0, "pairs": 48, "learning_rate": 1e-5, "p
 MSM_NQ: Values = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 2e-5, "pooling": "mean"}
 MSM_NQ |= {"selection": "dev-rank", "select_from": 0.75}
 MSM_MARCO: Values = {**_DPR, "epochs": 3.0, "pairs": 64, "learning_rate": 2e-5, "pooling": "cls", "selection": "last"}
-MSM_MRTYDI: Values = {
-    **_DPR,
-    "epochs": 40.0,
-    "pairs": 128,
-    "learning_rate": 1e-5,
-    "pooling": "cls",
-    "selection": "last",
-}
 MSM_XOR: Values = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 2e-5, "pooling": "mean", "selection": "last"}
-_CONTRIEVER: Values = {
-    "learning_rate": 1e-5,
-    "pairs": 1024,
-    "temperature": 0.05,
-    "similarity": "dot",
-    "pooling": "mean",
-}
-_CONTRIEVER |= {"tied": True}
-CONTRIEVER_MARCO: Values = {**_CONTRIEVER, "steps": 20_000, "optimiser": "asam", "hard_negatives": 1, "hard_share": 0.1}
-MCONTRIEVER_MARCO: Values = {
-    **_CONTRIEVER,
-    "steps": 20_000,
-    "warm_up_steps": 1000,
-    "hard_negatives": 1,
-    "hard_share": 0.1,
-}
+MSM_MRTYDI: Values = {**MSM_XOR, "learning_rate": 1e-5, "pooling": "cls"}
+_CONTRIEVER: Values = {"learning_rate": 1e-5, "pairs": 1024, "temperature": 0.05, "similarity": "dot"}
+_CONTRIEVER |= {"pooling": "mean", "tied": True}
+_MARCO: Values = {**_CONTRIEVER, "steps": 20_000, "hard_negatives": 1, "hard_share": 0.1}
+CONTRIEVER_MARCO: Values = {**_MARCO, "optimiser": "asam"}
+MCONTRIEVER_MARCO: Values = {**_MARCO, "warm_up_steps": 1000}
 MCONTRIEVER_MRTYDI: Values = {**MCONTRIEVER_MARCO, "mine": "self"}
 CONTRIEVER_FEW: Values = {**_CONTRIEVER, "pairs": 256, "epochs": 500.0, "evaluate_every": 100, "selection": "dev-loss"}
 CONTRIEVER_FEW |= {"patience": 10, "hard_negatives": 0}
 _XTREME_R: Values = {"loss": "xtreme-r", "pooling": "pooler", "warm_up": 0.0, "weight_decay": 0.0, "tied": True}
 _XTREME_R |= {"learning_rate": 2e-5, "hard_negatives": 0, "accumulate": 4, "question_mark": False}
 XTREME_LAREQA: Values = {**_XTREME_R, "epochs": 3.0, "pairs": 4, "query_tokens": 96, "passage_tokens": 256}
-XTREME_MEWSLI: Values = {
-    **_XTREME_R,
-    "epochs": 2.0,
-    "pairs": 16,
-    "query_tokens": 64,
-    "passage_tokens": 64,
-    "titles": False,
-}
+XTREME_MEWSLI: Values = {**_XTREME_R, "epochs": 2.0, "pairs": 16, "query_tokens": 64, "passage_tokens": 64}
+XTREME_MEWSLI |= {"titles": False}
 
 
 def nq(request: DataRequest) -> Source[TrainingPair]:
     """Natural Questions in DPR's form; of its 6,515 dev questions no suite asks one."""
     place = official.folder(request, "nq")
     url = "https://dl.fbaipublicfiles.com/dpr/data/retriever/biencoder-nq-train.json.gz"
-    train = _file(place, _plain_or_packed("biencoder-nq-train.json"), f"58,880 questions with passages; fetch {url}")
-    dev = _there(place, _plain_or_packed("biencoder-nq-dev.json"))
+    train = _file(place, "biencoder-nq-train.json", f"58,880 questions with passages; fetch {url}")
+    dev = _there(place, "biencoder-nq-dev.json")
     return with_dev(dpr.pairs(train, "nq"), None if dev is None else dpr.pairs(dev, "nq-dev"))
 
 
@@ -102,13 +93,13 @@ def squad_sentences(request: DataRequest) -> Source[TrainingPair]:
     """SQuAD 1.1: a question and the sentence that answers it, with its paragraph."""
     place = official.folder(request, "squad")
     url = "https://rajpurkar.github.io/SQuAD-explorer/dataset/train-v1.1.json"
-    train = _file(place, _plain_or_packed("train-v1.1.json"), f"87,599 questions; fetch {url}")
+    train = _file(place, "train-v1.1.json", f"87,599 questions; fetch {url}")
     return with_dev(squad.pairs(train, "squad"), _squad_dev(place, request))
 
 
 def _squad_dev(place: Path, request: DataRequest) -> Source[TrainingPair] | None:
     """SQuAD's dev questions but those that XQuAD-R asks in 11 languages; None where one of the two is not there."""
-    found = _there(place, _plain_or_packed("dev-v1.1.json"))
+    found = _there(place, "dev-v1.1.json")
     roots = (root / "lareqa" / "xquad-r" for root in official.roots(request.data_dir))
     test = next((root / "en.json" for root in roots if (root / "en.json").is_file()), None)
     if found is None or test is None:
@@ -123,15 +114,15 @@ def xor_train(request: DataRequest) -> Source[TrainingPair]:
     """
     place = official.folder(request, "xor-retrieve")
     what = "15,250 questions with passages in DPR's form, which the README of XOR QA's baselines links to"
-    return dpr.pairs(_file(place, _plain_or_packed("xor_train_dpr.json"), what), "xor-train", "")
+    return dpr.pairs(_file(place, "xor_train_dpr.json", what), "xor-train", "")
 
 
 def wikipedia_pairs(request: DataRequest) -> Source[TrainingPair]:
     """Mewsli-X's English mentions in Wikipedia with the entities that they link to."""
     place = official.folder(request, "mewsli-x")
     what = "167,719 mentions; `bench data fetch mewsli-x`"
-    train = _file(place, _plain_or_packed("wikipedia_pairs-train.jsonl"), what)
-    dev = _there(place, _plain_or_packed("wikipedia_pairs-dev.jsonl"))
+    train = _file(place, "wikipedia_pairs-train.jsonl", what)
+    dev = _there(place, "wikipedia_pairs-dev.jsonl")
     held = None if dev is None else mewslix.pairs(dev, "wikipedia-pairs-dev")
     return with_dev(mewslix.pairs(train, "wikipedia-pairs"), held)
 
@@ -145,19 +136,18 @@ def supervised(request: DataRequest) -> Source[TrainingPair]:
 
 
 def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> Pairs:
-    """Make pairs of a task's training questions, several legs put together.
+    """Return pairs of a task's training questions, several legs put together, but for those that `unleaked` leaves out.
 
     Args:
         legs: request → legs by label.
         name: of the pairs.
     """
-    return partial(_of_legs, legs, name)
 
+    def pairs(request: DataRequest) -> Source[TrainingPair]:
+        parts = {label: from_leg(leg, f"{label} train") for label, leg in legs(request).items()}
+        return unleaked(joined(parts, name), request)
 
-def _of_legs(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str, request: DataRequest) -> Source[TrainingPair]:
-    """Join the pairs of legs, without questions that some test asks where the folder of data says which."""
-    parts = {label: from_leg(leg, f"{label} train") for label, leg in legs(request).items()}
-    return unleaked(joined(parts, name), request)
+    return pairs
 
 
 def unleaked(source: Source[TrainingPair], request: DataRequest, names: tuple[str, ...] = ()) -> Source[TrainingPair]:
@@ -178,7 +168,7 @@ def english(request: DataRequest, real: Pairs) -> Source[TrainingPair]:
     """English pairs: the embedded world's on mini data, with its English dev questions, else the released ones."""
     if request.data != "mini":
         return real(request)
-    from bench import mini
+    from bench.suites import mini
 
     settings = mini.named(request.world)
     return with_dev(mini.english_pairs(settings), _mini_dev("en", settings))
@@ -188,7 +178,7 @@ def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Sour
     """Pairs in many languages: the embedded world's on mini data, else the released ones."""
     if request.data != "mini":
         return real(request)
-    from bench import mini
+    from bench.suites import mini
 
     settings = mini.named(request.world)
     parts = {name: with_dev(mini.language_pairs(name, settings), _mini_dev(name, settings)) for name in names}
@@ -197,7 +187,7 @@ def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Sour
 
 def _mini_dev(language: str, settings: WorldSettings) -> Source[TrainingPair]:
     """The embedded world's dev questions of a language with the passages judged to answer them; no test asks them."""
-    from bench import mini
+    from bench.suites import mini
 
     name = f"{settings.corpus}/mrtydi/{language}"
     corpus = Corpus(name, mini.passages(language, settings), language)
@@ -206,7 +196,7 @@ def _mini_dev(language: str, settings: WorldSettings) -> Source[TrainingPair]:
 
 
 def tuning(name: str, real: Pairs, values: Mapping[str, Any], source: str) -> FineTuning:
-    """Make a fine-tuning on English pairs."""
+    """Return a fine-tuning on English pairs."""
     return FineTuning(name, partial(english, real=real), values, source)
 
 
@@ -236,7 +226,7 @@ def then(first: Mapping[str, tuple[FineTuning, ...]], last: FineTuning) -> dict[
 def few_shot(
     name: str, by_task: Callable[[DataRequest, str], Source[TrainingPair] | None]
 ) -> dict[str, tuple[FineTuning, ...]]:
-    """Make Contriever's few-shot recipes: from the pretrained encoder, or going on from English pairs.
+    """Return Contriever's few-shot recipes: from the pretrained encoder, or going on from English pairs.
 
     Args:
         name: of the pairs, e.g. `beir-train`.
@@ -251,22 +241,17 @@ def few_shot(
     }
 
 
-def _plain_or_packed(name: str) -> tuple[str, str]:
-    """The two names that a released file goes by."""
-    return name, f"{name}.gz"
+def _there(folder: Path, name: str) -> Path | None:
+    """Find a file, plain or compressed; None where it is not there."""
+    return next((path for path in plain_or_packed(folder, name) if path.is_file()), None)
 
 
-def _there(folder: Path, names: tuple[str, ...]) -> Path | None:
-    """Find a file under one of its names; None where it is not there."""
-    return next((folder / name for name in names if (folder / name).is_file()), None)
-
-
-def _file(folder: Path, names: tuple[str, ...], what: str) -> Path:
-    """Find a file under one of its names. Raises `UsageError`."""
-    found = _there(folder, names)
+def _file(folder: Path, name: str, what: str) -> Path:
+    """Find a file, plain or compressed. Raises `UsageError`."""
+    found = _there(folder, name)
     if found is None:
         raise UsageError(
-            f"{folder / names[0]}: found no such file, expected {what}; or choose another recipe (tune.recipe), or "
+            f"{folder / name}: found no such file, expected {what}; or choose another recipe (tune.recipe), or "
             "name pairs of your own in place of a recipe's last ones: --set tune.data=FILE"
         )
     return found

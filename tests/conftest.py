@@ -1,11 +1,11 @@
-"""What tests of trainings share: a planted corpus as prepared shards, a tiny encoder, one-call trainings."""
+"""What tests share: small files and their faults, real data, and for trainings a planted corpus and a tiny encoder."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from bench.dense import Contract, Trainer, TrainingJob
-from bench.stages import init
+from bench.core.contract import Contract, Trainer, TrainingJob
+from bench.core.errors import DataError, DataFaultsError
+from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.pipeline.stages import init
 from bench.training.determinism import reproducible
 from bench.types import Json
-from bench.workspace import Advance, Parts, Workspace, silent
 
 SPECIAL = {"pad": 0, "cls": 1, "sep": 2, "mask": 3, "unk": 4}
 MARKS = {"pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "unk": "[UNK]"}
@@ -29,10 +30,58 @@ LANGUAGES = {"en": 90, "fi": 60, "sw": 30}
 TOPICS, WORDS = 8, 5
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name bytes after their argument: those of an archive hold a time, and all processes must name a test alike."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture(autouse=True)
 def no_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a developer has downloaded changes no test."""
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    """What ran before changes no test."""
+    torch.default_generator.manual_seed(0)  # `torch.manual_seed` asks for devices, which takes a millisecond
+
+
+Put = Callable[[str, str | bytes], Path]
+Told = Callable[[Iterable[Any]], list[str]]
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Put:
+    """Write a file below the test's folder and return its path."""
+
+    def write(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def told() -> Told:
+    """Read a stream to its end and return what it complains of, a sentence each; the test fails if it does not."""
+
+    def read(stream: Iterable[Any]) -> list[str]:
+        with pytest.raises((DataError, DataFaultsError)) as caught:
+            list(stream)
+        return str(caught.value).split("\n")
+
+    return read
+
+
+def released(path: str) -> Path:
+    """Return the folder of official data if it holds a file or folder; skip the test otherwise."""
+    root = os.environ.get("BENCH_DATA")
+    if not root or not (Path(root) / path).exists():
+        pytest.skip(f"BENCH_DATA is not set, or holds no {path}: no real data")
+    return Path(root)
 
 
 def words_of(language: str) -> range:
@@ -175,16 +224,18 @@ _RANK = """
 import importlib.util, sys
 import torch
 import torch.distributed as dist
-path, name, folder, rank = sys.argv[1:]
+sys.stderr = open(f"{folder}/{rank}.txt", "w")
 torch.set_num_threads(1)
 spec = importlib.util.spec_from_file_location("ranked", path)
 module = importlib.util.module_from_spec(spec)
 sys.modules["ranked"] = module
 spec.loader.exec_module(module)
-dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=int(rank), world_size=2)
+dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
 torch.save(getattr(module, name)(*torch.load(f"{folder}/given.pt")), f"{folder}/{rank}.pt")
 dist.destroy_process_group()
 """
+_SERVER = multiprocessing.get_context("forkserver")
+_SERVER.set_forkserver_preload(["torch.distributed", "transformers.models.bert.modeling_bert"])
 
 
 TwoProcesses = Callable[..., list[Any]]
@@ -194,18 +245,20 @@ TwoProcesses = Callable[..., list[Any]]
 def two_processes(tmp_path: Path) -> TwoProcesses:
     """Run a function of a test module in two gloo processes; return what each gave, by rank.
 
-    Arguments and results are tensors, numbers, texts, and lists, tuples or dicts of these.
+    Arguments and results are tensors, numbers, texts, and lists, tuples or dicts of these. The processes are forked
+    from one that has imported torch, and nothing of the tests.
     """
 
     def run(function: Callable[..., Any], *given: Any) -> list[Any]:
         torch.save(given, tmp_path / "given.pt")
-        place = function.__code__.co_filename, function.__name__, str(tmp_path)
-        ranks = [
-            subprocess.Popen([sys.executable, "-c", _RANK, *place, rank], stderr=subprocess.PIPE, text=True)
-            for rank in "01"
-        ]
-        errors = [process.communicate(timeout=120)[1] for process in ranks]
-        assert not any(process.returncode for process in ranks), "\n".join(errors)
-        return [torch.load(tmp_path / f"{rank}.pt") for rank in "01"]
+        place = {"path": function.__code__.co_filename, "name": function.__name__, "folder": str(tmp_path)}
+        ranks = [_SERVER.Process(target=exec, args=(_RANK, {**place, "rank": rank})) for rank in range(2)]
+        for process in ranks:
+            process.start()
+        for process in ranks:
+            process.join(120)
+        errors = [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
+        assert [process.exitcode for process in ranks] == [0, 0], "\n".join(errors)
+        return [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
 
     return run

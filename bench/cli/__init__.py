@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -18,7 +19,7 @@ COMMANDS = {
     "compare": "Test which of several systems is better, and whether the comparison is fair.",
     "sweep": "Choose settings on dev questions, as many trials for every method.",
     "shots": "Tune on more and more training pairs and draw the curve.",
-    "ablate": "Run the papers' ablation tables and hold their direction against ours.",
+    "ablate": "Run the papers' ablation tables and compare their direction with ours.",
     "reproduce": "Make a row again from its result file; say OK, close or differs.",
     "leaderboard": "Build a static site from results.",
     "data": "List, fetch, check and audit official data.",
@@ -32,44 +33,72 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
-    """Commands by name, imported when called, so that `bench --help` imports none of them."""
+_FIELDS = ("where", "line", "found", "expected", "hint")
+"""Of a `BenchError`: what a machine reads of a failure."""
+
+
+class CommandGroup(click.Group):
+    """Commands; typed alone, the group prints its help with exit status 0."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, unless nothing was typed."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+
+class LazyGroup(CommandGroup):
+    """Commands that lie in modules of their own, imported when called, so that `--help` imports none of them.
+
+    Args:
+        listed: name of a command → what it does, in the order to list them.
+        home: what precedes the name of a command in that of its module.
+        given: click's own arguments.
+    """
+
+    def __init__(self, *, listed: Mapping[str, str], home: str, **given: Any) -> None:
+        """Import nothing."""
+        super().__init__(**given)
+        self.listed, self.home = listed, home
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The order of `COMMANDS`, which is the order of use."""
-        return [*COMMANDS]  # not list(…): that name is the module of `bench list` once somebody has imported it
+        """Return the names in the order of use."""
+        return [*self.listed]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a command and return its `command`."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.listed:
             return None
-        command: click.Command = import_module(f"bench.cli.{cmd_name}").command
+        command: click.Command = import_module(f"{self.home}{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items()])
+            formatter.write_dl([*self.listed.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with near names for an unknown command."""
+        """Resolve a command as click does; fail with near names for an unknown one."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            from bench.wording import did_you_mean
+        if name not in self.listed and not name.startswith("-"):
+            from bench.core.messages import did_you_mean
 
-            ctx.fail(f"no command {name!r}{did_you_mean(name, COMMANDS)} `bench --help` lists them.")
+            ctx.fail(f"no command {name!r}{did_you_mean(name, self.listed)} `{ctx.command_path} --help` lists them.")
         return super().resolve_command(ctx, args)
 
 
 def examples(*lines: str) -> str:
-    """The last lines of a help text, printed as they stand."""
+    """Return the last lines of a help text, printed verbatim."""
     return "\b\n" + "\n".join(lines)
 
 
 @click.group(
     cls=LazyGroup,
+    listed=COMMANDS,
+    home="bench.cli.",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
         "bench run --method bm25 --suite beir --task path/to/folder",
@@ -92,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: list[str]) -> int:
     """Run a command; turn every failure into a sentence and a status."""
-    from bench.errors import BenchError
+    from bench.core.errors import BenchError
 
     try:
         # Click returns the status of `Exit` (from --help, or raised by a command) instead of raising it.
@@ -118,7 +147,7 @@ def _status(arguments: list[str]) -> int:
 
 
 def _fail(arguments: list[str], kind: str, text: str, status: int, error: Exception) -> int:
-    """Tell a person on stderr and, where `--json` was typed, a machine on stdout."""
+    """Report a failure on stderr and, where `--json` was typed, as an object on stdout; return the status."""
     usage = getattr(error, "ctx", None)
     if isinstance(error, click.UsageError) and usage is not None:
         click.echo(usage.get_usage(), err=True)
@@ -126,7 +155,9 @@ def _fail(arguments: list[str], kind: str, text: str, status: int, error: Except
     if "--json" in arguments:
         import json
 
-        click.echo(json.dumps({"error": {"type": kind, "message": text, "exit_code": status}}, ensure_ascii=False))
+        fields = {name: value for name in _FIELDS if (value := getattr(error, name, None)) not in (None, "")}
+        failure = {"type": kind, "message": text, "exit_code": status, **fields}
+        click.echo(json.dumps({"error": failure}, ensure_ascii=False))
     return status
 
 

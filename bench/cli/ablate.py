@@ -1,4 +1,4 @@
-"""`bench ablate`: the papers' ablation tables, run here, with the direction beside the paper's."""
+"""`bench ablate`: the papers' ablation tables, run here, with the direction next to the paper's."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Any
 
 import click
 
-from bench.ablation import Ablation, ablations
 from bench.cli import examples
 from bench.cli.options import plan_options
-from bench.cli.outcome import print_ablation
-from bench.cli.output import json_option, notice, print_json
+from bench.cli.output import json_option, notice, print_json, print_table
 from bench.cli.run import carry_through
-from bench.errors import UsageError
-from bench.grids import grids
-from bench.pipeline import plan
+from bench.config.grids import grids
+from bench.config.request import Request
+from bench.core.errors import UsageError
+from bench.core.messages import canonical, unknown
+from bench.pipeline.plan import plan
 from bench.plugins import Plugins, load
-from bench.request import Request
-from bench.store import Store
-from bench.wording import canonical, unknown
+from bench.store.store import Store
+from bench.studies.ablation import Ablation, ablations
 
 
 @click.command(
@@ -34,7 +33,7 @@ from bench.wording import canonical, unknown
 def command(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
     """Run ablation tables (presets that are grids): those named, those of --method, or all that there are.
 
-    Each runs on its own suite and task unless --suite is given, and is printed beside the paper's numbers with the
+    Each runs on its own suite and task unless --suite is given, and is printed next to the paper's numbers with the
     share of pairs of cells that come in the same order, whatever it says. `bench list presets` lists them.
     """
     if request.preset:
@@ -57,7 +56,7 @@ def command(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
         ]
         if not as_json:
             for each in laid:
-                print_ablation(each)
+                print_table(each.table())
             for miss in outcome.failed:
                 click.echo(f"failed: {miss.cell.system.label} (seed {miss.cell.seed}): {miss.reason}")
     if as_json:

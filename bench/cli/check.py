@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from bench.checking.kit import Verdict
-from bench.checks import run
 from bench.cli import examples
 from bench.cli.options import split
-from bench.cli.output import duration, json_option, print_json
+from bench.cli.output import json_option, print_json
+from bench.evaluation.tables import duration
 from bench.plugins import load
+from bench.studies.conformance.checks import run
+from bench.studies.conformance.kit import Verdict
 
 _MARKS = {"kept": "✓", "broken": "✗", "not applicable": "–"}
 
@@ -37,23 +38,25 @@ def command(
 ) -> None:
     """Try what a method or suite promises, on a planted corpus or mini data. Exit status 1 if a promise is broken."""
     plugins = load()
-    told: dict[str, list[Verdict]] = {}
+    verdicts_of: dict[str, list[Verdict]] = {}
     for name in dict.fromkeys(names):
-        told[name] = []
+        verdicts_of[name] = []
         if not as_json and len(names) > 1:
             click.echo(name)
         with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:
             for verdict in run(
                 name, Path(folder), sets=sets, only=split(only), learn_tokens=learn_tokens, plugins=plugins
             ):
-                told[name].append(verdict)
+                verdicts_of[name].append(verdict)
                 if not as_json:
-                    _print(verdict)
-    broken = sum(verdict.state == "broken" for verdicts in told.values() for verdict in verdicts)
+                    _print_verdict(verdict)
+    broken = sum(verdict.state == "broken" for verdicts in verdicts_of.values() for verdict in verdicts)
     if as_json:
-        print_json({"checks": {name: list(map(_row, verdicts)) for name, verdicts in told.items()}, "broken": broken})
+        print_json(
+            {"checks": {name: list(map(_row, verdicts)) for name, verdicts in verdicts_of.items()}, "broken": broken}
+        )
     else:
-        every = [verdict for verdicts in told.values() for verdict in verdicts]
+        every = [verdict for verdicts in verdicts_of.values() for verdict in verdicts]
         kept = sum(verdict.state == "kept" for verdict in every)
         seconds = duration(sum(verdict.seconds for verdict in every))
         click.echo(f"{kept} of {kept + broken} promises kept, {seconds}")
@@ -61,8 +64,8 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _print(verdict: Verdict) -> None:
-    """Tell how a trial ended."""
+def _print_verdict(verdict: Verdict) -> None:
+    """Print the verdict of a check."""
     check = verdict.check
     click.echo(f"{_MARKS[verdict.state]} {check.name}: {check.promise}")
     if verdict.reason:
@@ -72,7 +75,7 @@ def _print(verdict: Verdict) -> None:
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
-    """A verdict for a machine."""
+    """Return a verdict for a machine."""
     check = verdict.check
     return {
         "name": check.name,

@@ -9,16 +9,15 @@ from pathlib import Path
 import click
 
 from bench.cli import examples
-from bench.cli.compare_formats import as_csv, explained, latex, markdown, sheets
+from bench.cli.compare_formats import comparisons_csv, explained, latex, markdown, tables
 from bench.cli.options import data_dir_option, results_option
-from bench.cli.output import json_option, notice, percent, print_json, table
-from bench.comparison import Asked, Compared, compare
-from bench.errors import UsageError
-from bench.extremes import Passage
+from bench.cli.output import json_option, notice, print_json, print_table
+from bench.core.errors import UsageError
+from bench.core.messages import bare, canonical
+from bench.core.publications import mark
+from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
+from bench.evaluation.tables import percent, points, visible
 from bench.plugins import load
-from bench.scoring.significance import points
-from bench.substitutes import mark
-from bench.wording import bare, canonical
 
 _WIDTH = 160  # characters of a text that are shown
 
@@ -75,16 +74,16 @@ def command(
     """Test systems against each other on the results of a folder, with what each of them cost.
 
     A system is a label (`bench list results`), the name of its folder, or a path to its result file. LABEL:SETTING
-    holds a system's settings against each other: crop:english crop:unsupervised.
+    compares a system's settings: crop:english crop:unsupervised.
 
     Every pair is tested by a paired randomisation test and a paired t-test over queries, within tasks, on means over
     the seeds that both have, corrected for the number of pairs (Holm). The tests give the ranks that are left open and
     the letters of systems that are tied. Intervals draw queries and, of systems with several seeds, training runs.
     Differences in what the systems were given (budget, corpus, backbone, trials of tuning, seeds, precision, readout)
-    are told as warnings; settings that differ are listed.
+    are warnings; settings that differ are listed.
     """
-    _mind(form, queries, as_json=as_json)
-    asked = Asked(
+    _check_options(form, queries, as_json=as_json)
+    asked = CompareOptions(
         data=canonical(data) if data else None,
         setting=canonical(setting) if setting else None,
         measure=measure,
@@ -102,12 +101,14 @@ def command(
         _write(found, form, by_task=by_task)
 
 
-def _mind(form: str, queries: int, *, as_json: bool) -> None:
-    """Refuse options that contradict each other. Raises `UsageError`."""
+def _check_options(form: str, queries: int, *, as_json: bool) -> None:
+    """Raise `UsageError` for options that contradict each other."""
     if as_json and form != "table":
-        raise UsageError(f"found --json and --format {form}, expected one of them")
+        raise UsageError(found=f"--json and --format {form}", expected="one of them")
     if queries and form != "table":
-        raise UsageError(f"found --queries with --format {form}, expected a table or --json: texts are for this screen")
+        raise UsageError(
+            found=f"--queries with --format {form}", expected="a table or --json: texts are for this screen"
+        )
 
 
 def _write(found: Sequence[Compared], form: str, *, by_task: bool) -> None:
@@ -116,15 +117,15 @@ def _write(found: Sequence[Compared], form: str, *, by_task: bool) -> None:
         for one in found:
             for sentence in filter(None, (mark(one.about["stands_for"]), *one.doubts)):
                 notice(f"warning: {sentence}")
-        click.echo(as_csv(found), nl=False)
+        click.echo(comparisons_csv(found), nl=False)
         return
     click.echo((markdown if form == "markdown" else latex)(found, by_task=by_task))
 
 
 def _print(found: Compared, *, by_task: bool) -> None:
     """Print values and costs, then the tests, the differences and queries, then the doubts."""
-    for sheet in sheets(found, by_task=by_task):
-        table(sheet.title, sheet.columns, sheet.rows, numbers=sheet.numbers)
+    for one in tables(found, by_task=by_task):
+        print_table(one)
         click.echo()
     _print_queries(found)
     for sentence in (*explained(found), *found.notes):
@@ -137,7 +138,7 @@ def _print(found: Compared, *, by_task: bool) -> None:
 
 
 def _print_queries(found: Compared) -> None:
-    """Print the queries that differ most, pair by pair: the question, then the passages that each system put first."""
+    """Print the queries that differ most: the question, then the first passages by system, `*` the relevant ones."""
     for (first, second), own in groupby(found.extremes, key=lambda one: (one.first, one.second)):
         click.echo(f"largest gains and losses, {first} − {second}, {found.measure}, points")
         for one in own:
@@ -147,20 +148,14 @@ def _print_queries(found: Compared) -> None:
             head = f"{points(one.difference, sign=True):>7}  {where} {one.query}{language}: {change}"
             click.echo(f"{head}  {_short(one.text)}".rstrip())
             for label, ranked in zip((first, second), one.passages, strict=True):
-                _print_passages(label, ranked)
+                click.echo(f"         {label}:{'' if ranked else ' nothing found, or its run is not in the bundle'}")
+                for place, top in enumerate(ranked, 1):
+                    mark_ = "*" if top.relevant else " "
+                    click.echo(f"         {mark_} {place}. {top.id}  {_short(top.text)}".rstrip())
         click.echo()
-
-
-def _print_passages(label: str, ranked: Sequence[Passage]) -> None:
-    """Print what a system put first; `*` marks what is judged relevant."""
-    click.echo(f"         {label}:{'' if ranked else ' nothing found, or its run is not in the bundle'}")
-    for place, one in enumerate(ranked, 1):
-        click.echo(f"         {'*' if one.relevant else ' '} {place}. {one.id}  {_short(one.text)}".rstrip())
 
 
 def _short(text: str) -> str:
     """A text on one line, cut; what could steer a terminal is shown by its number."""
-    from leaderboard.text import visible
-
     flat = visible(" ".join(text.split()))
     return flat if len(flat) <= _WIDTH else f"{flat[:_WIDTH]}…"

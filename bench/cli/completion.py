@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from bench.cli import bench, examples
-from bench.errors import UsageError
+from bench.core.messages import unknown_name
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -24,5 +24,5 @@ def command(shell: str) -> None:
     """Print the script that completes `bench` in a shell."""
     complete = get_completion_class(shell)
     if complete is None:
-        raise UsageError(f"no completion for {shell!r}; there is one for {', '.join(SHELLS)}")
+        raise unknown_name("completion", shell, SHELLS)
     click.echo(complete(bench, {}, "bench", "_BENCH_COMPLETE").source())

@@ -1,4 +1,4 @@
-"""`bench data audit`: what of a test stands in training texts."""
+"""`bench data audit`: what of a test occurs in training texts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 import click
 
-from bench.audit import Audited, Prepared, carry_out, prepare, sentence
 from bench.cli import examples as typed
 from bench.cli.options import data_dir_option, split, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
-from bench.data.overlap import AuditConfig
-from bench.errors import ConfigError
-from bench.fields import Given, build
+from bench.config.fields import LayerValue, build
+from bench.config.request import Request
+from bench.core.errors import ConfigError
+from bench.data.contamination.search import AuditConfig
+from bench.pipeline.audit import Audited, Prepared, carry_out, prepare, sentence
+from bench.pipeline.stages.audit import KINDS, findings
 from bench.plugins import load
-from bench.request import Request
-from bench.stages.audit import KINDS, findings
-from bench.store import Store
+from bench.store.store import Store
 
 _WAYS = {"equal": "as a whole", "contained": "whole, inside", "run": "in part", "alike": "much alike"}
 _COLUMNS = ("queries", "gold passages", "answers")
@@ -82,7 +82,7 @@ def command(
 
     Texts are compared by letters, marks and digits alone. Exact: the same as a training sentence or document, or whole
     inside one. Near: a run of letters in common or, for questions, most of their grams in one training sentence. What
-    was found is kept in the store, and results of systems trained on that corpus tell it.
+    was found is kept in the store, and results of systems trained on that corpus report it.
     """
     request = Request(
         methods=(),
@@ -104,19 +104,19 @@ def command(
     else:
         _print(ready, legs, examples)
     if chosen != AuditConfig():
-        notice("results tell audits by the default rules only; audit once without changing them")
+        notice("results report audits by the default rules only; audit once without changing them")
 
 
 def _rules(given: Mapping[str, Any]) -> AuditConfig:
-    """The rules as typed. Raises `ConfigError` for values out of range."""
-    rules, faults = build(AuditConfig, [Given(name, value, f"--{name}") for name, value in given.items()])
+    """Return the rules as typed. Raises `ConfigError` for values out of range."""
+    rules, faults = build(AuditConfig, [LayerValue(name, value, f"--{name}") for name, value in given.items()])
     if faults:
         raise ConfigError("\n".join(faults))
     return rules
 
 
 def _json(ready: Prepared, legs: Sequence[Audited], most: int) -> dict[str, Any]:
-    """The machine's view."""
+    """Return the machine's view."""
     return {
         "corpus": ready.training.name,
         "rules": ready.rules.model_dump(mode="json"),
@@ -136,7 +136,7 @@ def _json(ready: Prepared, legs: Sequence[Audited], most: int) -> dict[str, Any]
 
 
 def _counts(one: Audited) -> dict[str, Mapping[str, int]]:
-    """The counts of a leg by kind."""
+    """Return the counts of a leg by kind."""
     return {kind: one.artefact.facts[kind] for kind in KINDS}
 
 
@@ -147,8 +147,8 @@ def _print(ready: Prepared, legs: Sequence[Audited], most: int) -> None:
     for one in legs:
         found = findings(one.artefact.folder)[:most]
         if found:
-            told = [[str(row[key]) for key in ("kind", "id", "how", "where", "text", "said")] for row in found]
-            words = [(kind, name, _WAYS[how], *rest) for kind, name, how, *rest in told]
+            cells = [[str(row[key]) for key in ("kind", "id", "how", "where", "text", "said")] for row in found]
+            words = [(kind, name, _WAYS[how], *rest) for kind, name, how, *rest in cells]
             click.echo()
             table(_name(one), ("of", "id", "found", "where", "the test says", "the training says"), words)
     short = sum(_counts(one)["answers"]["short"] for one in legs)
@@ -163,5 +163,5 @@ def _name(one: Audited) -> str:
 
 
 def _cell(counts: Mapping[str, int]) -> str:
-    """How many were found, of how many."""
+    """Return how many were found, of how many."""
     return f"{counts['exact']:,} + {counts['near']:,} of {counts['of']:,}" if counts["of"] else "—"

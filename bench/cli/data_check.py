@@ -9,16 +9,16 @@ from typing import Any, Literal
 import click
 
 from bench.cli import examples
-from bench.cli import holdings as shown
-from bench.cli.holdings import counted, examined, size
+from bench.cli import local_files as shown
+from bench.cli.local_files import counted, examined, size
 from bench.cli.options import data_dir_option, split, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
-from bench.data.holdings import Holding, asked_tasks, holdings
-from bench.data.official import roots
-from bench.graph import steps
-from bench.inspection import Inspected, carry_out, prepare
+from bench.data.fetching.local_files import LocalFile, asked_tasks, local_files
+from bench.data.fetching.official import roots
 from bench.plugins import load
-from bench.store import Store
+from bench.store.graph import steps
+from bench.store.store import Store
+from bench.studies.inspection import Inspected, carry_out, prepare
 
 _VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
     "present": "ok",
@@ -43,7 +43,7 @@ _VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
 @store_option
 @json_option
 def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as_json: bool) -> None:
-    """Hold a suite's official files against what was published: sizes and checksums, then counts, by really reading.
+    """Compare a suite's official files with what was published: sizes and checksums, then counts, by really reading.
 
     Every corpus, question and judgement is read as a run reads it, and what is found is kept in the store for runs.
     Exit status 1 if anything is missing or wrong.
@@ -51,9 +51,9 @@ def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as
     plugins, place = load(), Store(store, notice)
     suite = plugins.suite(name)
     asked = asked_tasks(suite, split(tasks))
-    files = examined(holdings(suite, roots(data_dir), asked if tasks else ()), again=True)
+    files = examined(local_files(suite, roots(data_dir), asked if tasks else ()), again=True)
     prepared = prepare(suite, asked, data_dir, plugins, place)
-    with Lines(steps(prepared.nodes, place)) as lines:
+    with Lines(steps(prepared.stages, place)) as lines:
         legs = carry_out(prepared, place, lines)
     faults = sum(_VERDICTS[one.state] != "ok" for one in files) + sum(one.verdict != "ok" for one in legs)
     if as_json:
@@ -68,31 +68,31 @@ def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as
         raise click.exceptions.Exit(1)
 
 
-def _files_json(files: Sequence[Holding]) -> list[dict[str, Any]]:
-    """The machine's view of the files."""
+def _files_json(files: Sequence[LocalFile]) -> list[dict[str, Any]]:
+    """Return the machine's view of the files."""
     return [{**shown.as_json(one), "verdict": _VERDICTS[one.state]} for one in files]
 
 
 def _legs_json(legs: Sequence[Inspected]) -> list[dict[str, Any]]:
-    """The machine's view of what was read."""
+    """Return the machine's view of what was read."""
     return [
         {"task": one.task, "leg": one.leg, "verdict": one.verdict, "counts": one.counts, "reason": one.reason or None}
         for one in legs
     ]
 
 
-def _basis(holding: Holding) -> str:
-    """What a file was held against."""
+def _basis(holding: LocalFile) -> str:
+    """Return what a file was compared with."""
     if not holding.path.is_file() and not holding.basis:
         return ""
     return holding.basis or "nothing was published"
 
 
-def _print(files: Sequence[Holding], legs: Sequence[Inspected]) -> None:
+def _print(files: Sequence[LocalFile], legs: Sequence[Inspected]) -> None:
     """Print a row a file, then a row a leg."""
     if files:
         rows = [(one.release.path, _VERDICTS[one.state], size(one.size), _basis(one), one.reason) for one in files]
-        table("", ("file", "verdict", "size", "held against", "reason"), rows, numbers=("size",))
+        table("", ("file", "verdict", "size", "compared with", "reason"), rows, numbers=("size",))
         click.echo()
     counts = list(dict.fromkeys(kind for one in legs for kind in one.counts))
     rows_read = [

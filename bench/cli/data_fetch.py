@@ -14,13 +14,13 @@ import click
 from click.core import ParameterSource
 
 from bench.cli import examples
-from bench.cli import holdings as shown
-from bench.cli.holdings import LISTED, Bar, counted, examined, files_table, instructions, size, sized
+from bench.cli import local_files as shown
+from bench.cli.local_files import LISTED, Bar, counted, examined, files_table, instructions, size, sized
 from bench.cli.options import data_dir_option, split
 from bench.cli.output import json_option, notice, print_json
-from bench.data.holdings import Holding, asked_tasks, holdings
-from bench.data.official import roots
-from bench.errors import BenchError, StoreError, UsageError
+from bench.core.errors import BenchError, StoreError, UsageError
+from bench.data.fetching.local_files import LocalFile, asked_tasks, local_files
+from bench.data.fetching.official import roots
 from bench.plugins import load
 from bench.types import Suite
 
@@ -54,15 +54,15 @@ def command(
 ) -> None:
     """Fetch what is missing of a suite's official files, after showing size and licence and asking.
 
-    They go to --data-dir, else to the folder where files of that suite lie already (BENCH_DATA, then the download
-    cache), else to BENCH_DATA, else to the cache. Interrupted fetching goes on where it stopped. Checksums are held
+    They go to --data-dir, else to the folder that has files of that suite already (BENCH_DATA, then the download
+    cache), else to BENCH_DATA, else to the cache. Interrupted fetching goes on where it stopped. Checksums are compared
     before a file gets its name; archives are unpacked and kept. Exit status 1 if something is still missing.
     """
     suite = load().suite(name)
     asked = asked_tasks(suite, split(tasks))
     explicit = context.get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
     places = (data_dir,) if explicit and data_dir else roots(data_dir)
-    found = examined(holdings(suite, places, asked if tasks else ()), again=False)
+    found = examined(local_files(suite, places, asked if tasks else ()), again=False)
     if not found:
         raise UsageError(
             f"{suite.name} lists no official files; `bench show {suite.name}` says what it reads and from where"
@@ -94,7 +94,7 @@ def command(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _FetchPlan:
     """What there is to do.
 
     Args:
@@ -106,46 +106,46 @@ class _Plan:
     """
 
     suite: Suite
-    found: Sequence[Holding]
-    todo: Sequence[Holding]
+    found: Sequence[LocalFile]
+    todo: Sequence[LocalFile]
     sizes: Mapping[str, int]
     offline: bool
 
     @property
-    def lacking(self) -> list[Holding]:
+    def lacking(self) -> list[LocalFile]:
         """The files that are not complete."""
         return [one for one in self.found if not one.complete]
 
 
-def _plan(suite: Suite, found: Sequence[Holding], offline: bool) -> _Plan:
-    """Say what will be done with each file, and how large it is."""
+def _plan(suite: Suite, found: Sequence[LocalFile], offline: bool) -> _FetchPlan:
+    """Return what will be done with each file, and how large it is."""
     todo = [one for one in found if one.local or (not offline and not one.complete and one.release.urls)]
     sizes = _sizes(todo)
     if not offline:
         sizes |= _asked_sizes([one for one in todo if not one.local and one.release.path not in sizes])
-    return _Plan(suite, found, todo, sizes, offline)
+    return _FetchPlan(suite, found, todo, sizes, offline)
 
 
-def _sizes(todo: Sequence[Holding]) -> dict[str, int]:
+def _sizes(todo: Sequence[LocalFile]) -> dict[str, int]:
     """Bytes still to be fetched, by path, of the files whose size was published."""
     left = {one.release.path: one.release.size for one in todo if not one.local}
     begun = {one.release.path: one.size for one in todo if one.state == "partial"}
     return {path: max(0, total - begun.get(path, 0)) for path, total in left.items() if total is not None}
 
 
-def _asked_sizes(todo: Sequence[Holding]) -> dict[str, int]:
+def _asked_sizes(todo: Sequence[LocalFile]) -> dict[str, int]:
     """Bytes of files whose size was not published, as their servers say; not for ever so many."""
     if not 0 < len(todo) <= _ASKED:
         return {}
-    from bench.data.web import Client, Patience
+    from bench.data.fetching.client import Client, Patience
 
     with Client(Patience(connect=5, read=10)) as client:
         found = {one.release.path: client.size(one.release.urls[0]) for one in todo if one.release.urls}
     return {path: count for path, count in found.items() if count is not None}
 
 
-def _lines(plan: _Plan) -> list[str]:
-    """Say what would be done, how large it is, where it goes and under which licence."""
+def _lines(plan: _FetchPlan) -> list[str]:
+    """Return what would be done, how large it is, where it goes and under which licence."""
     suite, found, todo, sizes = plan.suite, plan.found, plan.todo, plan.sizes
     if not plan.lacking:
         return [f"{suite.name}: {counted(len(found))}, nothing missing"]
@@ -167,12 +167,8 @@ def _lines(plan: _Plan) -> list[str]:
     return [*lines, f"into: {', '.join(dict.fromkeys(str(one.root) for one in todo))}"] if todo else lines
 
 
-def _room(plan: _Plan) -> None:
-    """Refuse before any work a folder that cannot be written or has not the room.
-
-    Raises:
-        StoreError: so it is.
-    """
+def _room(plan: _FetchPlan) -> None:
+    """Raise `StoreError` before any work for a folder that cannot be written or has not the room."""
     needed: dict[Path, int] = {}
     for one in plan.todo:
         needed[one.root] = needed.get(one.root, 0) + plan.sizes.get(one.release.path, 0)
@@ -189,12 +185,7 @@ def _room(plan: _Plan) -> None:
 
 
 def _agreed() -> None:
-    """Ask.
-
-    Raises:
-        UsageError: there is nobody to ask.
-        Exit: the answer is no.
-    """
+    """Ask. Raises `UsageError` where there is nobody to ask, `Exit` where the answer is no."""
     if not sys.stdin.isatty():
         raise UsageError(
             "nothing was fetched: there is no terminal to ask on; type --yes to agree to the size and the licence, or "
@@ -205,7 +196,7 @@ def _agreed() -> None:
         raise click.exceptions.Exit(1)
 
 
-def _carry_out(plan: _Plan) -> tuple[dict[str, Holding], dict[str, str]]:
+def _carry_out(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
     """Fetch and unpack, one file after another; a file that fails does not keep the others from coming.
 
     Returns:
@@ -214,17 +205,17 @@ def _carry_out(plan: _Plan) -> tuple[dict[str, Holding], dict[str, str]]:
     Raises:
         StoreError: the disk is full, or cannot be written; no other file would fare better.
     """
-    from bench.data.obtain import obtain
-    from bench.data.web import Client
+    from bench.data.fetching.client import Client
+    from bench.data.fetching.fetch import ensure
 
-    now: dict[str, Holding] = {}
+    now: dict[str, LocalFile] = {}
     failed: dict[str, str] = {}
     with Client() as client:
         for number, one in enumerate(plan.todo, 1):
             path = one.release.path
             with Bar(f"[{number}/{len(plan.todo)}] {path}", plan.sizes.get(path)) as bar:
                 try:
-                    now[path] = obtain(one, None if plan.offline else client, bar)
+                    now[path] = ensure(one, None if plan.offline else client, bar)
                 except StoreError:
                     raise
                 except BenchError as error:
@@ -235,8 +226,8 @@ def _carry_out(plan: _Plan) -> tuple[dict[str, Holding], dict[str, str]]:
     return now, failed
 
 
-def _json(plan: _Plan, found: Sequence[Holding], failed: Mapping[str, str], complete: bool) -> dict[str, Any]:
-    """The machine's view."""
+def _json(plan: _FetchPlan, found: Sequence[LocalFile], failed: Mapping[str, str], complete: bool) -> dict[str, Any]:
+    """Return the machine's view."""
     return {
         "suite": plan.suite.name,
         "complete": complete,

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli import holdings as shown
-from bench.cli.holdings import counted, files_table, instructions, size, sized
+from bench.cli import local_files as shown
+from bench.cli.local_files import counted, files_table, instructions, size, sized
 from bench.cli.options import data_dir_option
 from bench.cli.output import json_option, print_json, table
-from bench.data.holdings import Holding, holdings
-from bench.data.official import roots
+from bench.data.fetching.local_files import LocalFile, local_files
+from bench.data.fetching.official import roots
 from bench.plugins import load
 from bench.types import Suite
 
@@ -26,12 +26,12 @@ from bench.types import Suite
 def command(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> None:
     """Say which official files suites need, and which of them are here; without a name, one row a suite.
 
-    Files are told by name and size; `bench data check` reads them. `partial`: its fetching was interrupted. `packed`:
+    Files are found by name and size; `bench data check` reads them. `partial`: its fetching was interrupted. `packed`:
     an archive that was not unpacked yet. `damaged`: not of its published size, or changed since it came.
     """
     plugins, places = load(), roots(data_dir)
     suites = [plugins.suite(name) for name in dict.fromkeys(names or sorted(plugins.suites))]
-    found = {suite.name: holdings(suite, places) for suite in suites}
+    found = {suite.name: local_files(suite, places) for suite in suites}
     if as_json:
         print_json(
             {"places": [str(place) for place in places], "suites": [_json(one, found[one.name]) for one in suites]}
@@ -45,8 +45,8 @@ def command(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> Non
         _overview(suites, found)
 
 
-def _totals(found: Sequence[Holding]) -> dict[str, Any]:
-    """How many files and bytes are here, and how many are not."""
+def _totals(found: Sequence[LocalFile]) -> dict[str, Any]:
+    """Return how many files and bytes are here, and how many are not."""
     left = [one for one in found if not (one.complete or one.local)]
     unknown = sum(one.release.size is None for one in left)
     return {
@@ -58,8 +58,8 @@ def _totals(found: Sequence[Holding]) -> dict[str, Any]:
     }
 
 
-def _json(suite: Suite, found: Sequence[Holding]) -> dict[str, Any]:
-    """The machine's view of a suite."""
+def _json(suite: Suite, found: Sequence[LocalFile]) -> dict[str, Any]:
+    """Return the machine's view of a suite."""
     return {
         "suite": suite.name,
         "stands_for": suite.stands_for or None,
@@ -70,12 +70,11 @@ def _json(suite: Suite, found: Sequence[Holding]) -> dict[str, Any]:
 
 
 def _left(totals: dict[str, Any]) -> str:
-    """Bytes that are not here yet."""
-    unknown = totals["files_left_of_unknown_size"]
-    return sized(totals["bytes_left"], unknown)
+    """Return the bytes that are not here yet."""
+    return sized(totals["bytes_left"], totals["files_left_of_unknown_size"])
 
 
-def _overview(suites: Sequence[Suite], found: dict[str, tuple[Holding, ...]]) -> None:
+def _overview(suites: Sequence[Suite], found: dict[str, tuple[LocalFile, ...]]) -> None:
     """Print a row a suite."""
     rows = []
     for suite in suites:
@@ -88,7 +87,7 @@ def _overview(suites: Sequence[Suite], found: dict[str, tuple[Holding, ...]]) ->
     table("", columns, rows, numbers=("size here", "to come", "by hand"))
 
 
-def _print(suite: Suite, found: Sequence[Holding]) -> None:
+def _print(suite: Suite, found: Sequence[LocalFile]) -> None:
     """Print a row a file, then what is left to do."""
     if not found:
         click.echo(f"{suite.name} lists no official files; `bench show {suite.name}` says what it reads\n")

@@ -8,7 +8,7 @@ import click
 
 from bench.cli.options import data_dir_option, store_option
 from bench.cli.output import json_option, print_json, table
-from bench.doctor import report
+from bench.studies.doctor import report
 
 
 @click.command(name="doctor")

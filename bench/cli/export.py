@@ -9,10 +9,10 @@ import click
 from bench.cli import examples
 from bench.cli.options import store_option
 from bench.cli.output import json_option, notice, print_json
-from bench.errors import UsageError
-from bench.exporting import Origin, export, from_key, from_result
+from bench.core.errors import UsageError
 from bench.plugins import load
-from bench.store import Store
+from bench.store.store import Store
+from bench.studies.export import StoredEncoder, export, from_key, from_result
 
 
 @click.command(
@@ -36,7 +36,9 @@ def command(result: Path | None, key: str | None, out: Path, store: Path, as_jso
     """Write an encoder for transformers and sentence-transformers, with its contract and a model card."""
     if (result is None) == (key is None):
         found = "both" if result else "neither"
-        raise UsageError(f"found {found} of --result FILE and --key KEY, expected one; `bench list results` helps")
+        raise UsageError(
+            found=f"{found} of --result FILE and --key KEY", expected="one of them", hint="`bench list results` helps"
+        )
     place = Store(store, notice)
     origin = from_result(result, place) if result else from_key(key or "", place)
     done = export(origin, out, _citation(origin))
@@ -58,8 +60,8 @@ def command(result: Path | None, key: str | None, out: Path, store: Path, as_jso
     click.echo(f"README.md in it is the model card; name a licence there before you publish: {done.folder}/README.md")
 
 
-def _citation(origin: Origin) -> str:
-    """The citation of the method that made an encoder, where its plugin is installed."""
+def _citation(origin: StoredEncoder) -> str:
+    """Return the citation of the method that made an encoder, where its plugin is installed."""
     name = (origin.result or {}).get("system", {}).get("method") or origin.manifest["identity"].get("method")
     methods = load().methods
     return methods[name].value.citation if name in methods else ""

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from bench import upkeep
 from bench.cli.options import results_option, store_option
 from bench.cli.output import json_option, notice, print_json, table
-from bench.store import Store
+from bench.evaluation.results import keys
+from bench.store import housekeeping
+from bench.store.store import Store
 
 _MEGA = 1_000_000
 
@@ -30,13 +31,13 @@ _MEGA = 1_000_000
 @click.option("--dry-run", is_flag=True, help="List what would go, remove nothing.")
 @json_option
 def command(store: Path, results: Path, days: float, dry_run: bool, as_json: bool) -> None:
-    """Remove artefacts that no result in --results rests on, and leavings of killed runs."""
+    """Remove artefacts that no result in --results rests on, and what killed runs have left."""
     place = Store(store, notice)
-    found = list(upkeep.garbage(place, results, days))
+    found = list(housekeeping.garbage(place, keys(results), days))
     if not dry_run:
         for item in found:
             with place.writing(f"removing {item.path}"):
-                upkeep.remove(place, item)
+                housekeeping.remove(place, item)
     verb = "would free" if dry_run else "freed"
     total = sum(item.size for item in found)
     if as_json:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli import examples
+from bench.cli import CommandGroup, examples
 from bench.cli.leaderboard_add import add_command, check_command
 from bench.cli.leaderboard_export import export_command
 from bench.cli.leaderboard_init import init_command, pack_command, schema_command
 from bench.cli.options import results_option, store_option
 from bench.cli.output import json_option, print_json, table
+from bench.core.publications import marked
 from bench.plugins import Plugins, load, own_package
-from bench.substitutes import marked
-from bench.types import Suite
 
 if TYPE_CHECKING:
-    from leaderboard.kit import Shown
+    from leaderboard.site.site import Shown
 
 
 KEPT = "leaderboard"
 """Folder of a store that keeps what the tests of a site found, from build to build."""
 
 
-@click.group(name="leaderboard")
+@click.group(name="leaderboard", cls=CommandGroup)
 def command() -> None:
     """Pages to read and to send: plain HTML that needs no server."""
 
@@ -36,10 +33,7 @@ for _other in (add_command, check_command, export_command, init_command, pack_co
     command.add_command(_other)
 
 
-@command.command(
-    name="build",
-    epilog=examples("bench leaderboard build --results results --out site"),
-)
+@command.command(name="build", epilog=examples("bench leaderboard build --results results --out site"))
 @results_option
 @click.option(
     "--out",
@@ -57,10 +51,12 @@ for _other in (add_command, check_command, export_command, init_command, pack_co
 @json_option
 def build_command(results: Path, out: Path, store: Path, with_runs: bool, as_json: bool) -> None:
     """Build a static site from a results folder: a page, a CSV and a JSON file for each suite and setting."""
-    own_package("leaderboard")  # refuses a stranger's package of that name with a sentence
+    own_package("leaderboard")  # refuses another package of that name with a sentence
     from leaderboard.build import build
+    from leaderboard.submissions.add import now
 
-    site = build(results, out, _shown(load()), _today(), store / KEPT, runs=with_runs)
+    today = now().partition("T")[0]
+    site = build(results, out, _shown(load()), today, store / KEPT, runs=with_runs)
     start = (site.folder / "index.html").resolve()
     if as_json:
         print_json({"site": str(start), "pages": list(site.pages), "files": site.files, "bytes": site.bytes})
@@ -80,13 +76,14 @@ def build_command(results: Path, out: Path, store: Path, with_runs: bool, as_jso
 
 
 def _shown(plugins: Plugins) -> Shown:
-    """What the installed plugins tell of methods and suites, as plain data."""
-    from leaderboard.kit import MethodShown, Shown, SuiteShown
+    """Return methods and suites of the installed plugins, as plain data."""
+    from leaderboard.site.site import MethodShown, Shown, SuiteShown
 
     methods = {
         name: MethodShown(name, one.version, one.summary, one.citation, one.card(), one.presets)
         for name, one in ((name, owned.value) for name, owned in plugins.methods.items())
     }
+    files = {name: one.value.releases() if one.value.releases else () for name, one in plugins.suites.items()}
     suites = {
         name: SuiteShown(
             name=name,
@@ -94,23 +91,10 @@ def _shown(plugins: Plugins) -> Shown:
             primary=one.primary,
             card=one.card(),
             citation=one.citation,
-            licences=_licences(one),
+            licences=tuple(dict.fromkeys([one.licence, *(release.licence for release in files[name])])),
             stands_for=one.stands_for,
             reported=tuple(one.reported()) if one.reported else (),
         )
         for name, one in ((name, owned.value) for name, owned in plugins.suites.items())
     }
     return Shown(methods, suites)
-
-
-def _licences(suite: Suite) -> tuple[str, ...]:
-    """The licences of a suite's files, each once."""
-    releases = suite.releases() if suite.releases else ()
-    return tuple(dict.fromkeys([suite.licence, *(release.licence for release in releases)]))
-
-
-def _today() -> str:
-    """The day that pages name: today, or what SOURCE_DATE_EPOCH says, so that a build can be repeated to the byte."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
-    return now.date().isoformat()

@@ -12,12 +12,12 @@ import click
 from bench.cli import examples
 from bench.cli.options import data_dir_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json
-from bench.errors import DataError
+from bench.core.errors import DataError
 from bench.plugins import load, own_package
-from bench.store import Store
+from bench.store.store import Store
 
 if TYPE_CHECKING:
-    from leaderboard.validate import Verdict
+    from leaderboard.submissions.validate import Verdict
 
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path(path_type=Path)),
@@ -30,7 +30,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         type=click.Path(path_type=Path, exists=True, file_okay=False),
         help="Data of results on a folder of somebody's own (local data). Repeatable.",
     ),
-    click.option("--strict", is_flag=True, help="Refuse results any number of which could not be computed again."),
+    click.option("--strict", is_flag=True, help="Refuse results any number of which could not be recomputed."),
     data_dir_option,
     store_option,
     json_option,
@@ -50,34 +50,33 @@ def add_command(paths: tuple[Path, ...], results: Path, as_json: bool, **given: 
     """Take results from elsewhere into a results folder, if they pass every check.
 
     FILE is a result.json, any file of its bundle, or a zip or tar of one or many; DIR is a folder of them. Measures are
-    computed again from the runs and the judgements that are here; what could not be is recorded beside the result. One
+    recomputed from the runs and the judgements that are here; accepted.json records which could not be. One
     result that is refused keeps all others out too, and nothing is written.
     """
     own_package("leaderboard")
-    from leaderboard.add import add, now
-    from leaderboard.submission import submissions
+    from leaderboard.submissions.add import add, now
+    from leaderboard.submissions.pack import submissions
 
     with submissions(paths) as found:
         verdicts = _verdicts([(one.folder, one.title) for one in found], results, **given)
         added = add(verdicts, results, now())
     if as_json:
-        stood = {one.title: one for one in added}
-        rows = [{**_row(one), "state": stood[one.title].state, "path": str(stood[one.title].path)} for one in verdicts]
-        print_json({"results": rows})
+        by_title = {one.title: {"state": one.state, "path": str(one.path)} for one in added}
+        print_json({"results": [{**_row(one), **by_title[one.title]} for one in verdicts]})
         return
     for verdict, one in zip(verdicts, added, strict=True):
-        _tell(verdict)
+        _report_unverified(verdict)
         click.echo(f"{one.state}: {one.path}")
 
 
 @click.command(name="check", epilog=examples("bench leaderboard check results/official/beir --results results"))
 @_options
-@click.option("--record", is_flag=True, help="Write accepted.json beside results that pass; those there are trusted.")
+@click.option("--record", is_flag=True, help="Write accepted.json for results that pass; existing records are trusted.")
 def check_command(paths: tuple[Path, ...], results: Path, as_json: bool, record: bool, **given: Any) -> None:
     """Check results as `add` does, and add nothing: for pull requests, and before handing one in."""
     own_package("leaderboard")
-    from leaderboard.add import now, refuse, write_record
-    from leaderboard.submission import submissions
+    from leaderboard.submissions.add import now, refuse, write_record
+    from leaderboard.submissions.pack import submissions
 
     with submissions(paths) as found:
         verdicts = _verdicts([(one.folder, one.title) for one in found], results, trusted=record, **given)
@@ -91,7 +90,7 @@ def check_command(paths: tuple[Path, ...], results: Path, as_json: bool, record:
                 write_record(verdict.found.folder, verdict, verdict.found, now())
     if not as_json:
         for verdict in verdicts:
-            _tell(verdict)
+            _report_unverified(verdict)
             click.echo(f"passes: {verdict.title}")
 
 
@@ -107,19 +106,19 @@ def _verdicts(
 ) -> list[Verdict]:
     """Look at bundles, by themselves and in the results folder."""
     from bench.cli.leaderboard_judges import SuiteJudges
-    from leaderboard.add import clash
-    from leaderboard.validate import strictly, validate
+    from leaderboard.submissions.add import check_place
+    from leaderboard.submissions.validate import validate, without_trust
 
     judges = SuiteJudges(load(), Store(store, notice), data_dir, folders, notice)
-    verdicts = [clash(validate(folder, title, judges), results, trusted=trusted) for folder, title in found]
-    return [strictly(one) for one in verdicts] if strict else verdicts
+    verdicts = [check_place(validate(folder, title, judges), results, trusted=trusted) for folder, title in found]
+    return [without_trust(one) for one in verdicts] if strict else verdicts
 
 
-def _tell(verdict: Verdict) -> None:
+def _report_unverified(verdict: Verdict) -> None:
     """Say what was taken on trust, a sentence for each reason."""
     whys = Counter(why for legs in verdict.not_recomputed.values() for names in legs.values() for why in names.values())
     for why, count in whys.items():
-        notice(f"{verdict.title}: {count} {'number' if count == 1 else 'numbers'} could not be computed again: {why}")
+        notice(f"{verdict.title}: {count} {'number' if count == 1 else 'numbers'} could not be recomputed: {why}")
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
@@ -128,13 +127,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "result": verdict.title,
         "accepted": verdict.accepted,
         "reasons": [
-            {
-                "where": one.where,
-                "line": one.line,
-                "found": one.found,
-                "expected": one.expected,
-                "hint": one.hint,
-            }
+            {"where": one.where, "line": one.line, "found": one.found, "expected": one.expected, "hint": one.hint}
             for one in verdict.reasons
         ],
         "more_reasons": verdict.more,

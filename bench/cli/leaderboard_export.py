@@ -9,15 +9,15 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import results_option
-from bench.errors import StoreError, UsageError
-from bench.fsio import explain, write_bytes
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import explain, write_bytes
 from bench.plugins import load, own_package
 
 if TYPE_CHECKING:
-    from bench.publications import Reported
-    from leaderboard.tabled import Files
+    from bench.core.publications import Reported
+    from leaderboard.site.export import Files
 
-_FORMATS = ("csv", "json", "parquet", "latex", "markdown", "mteb", "model-index")
+_FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "model-index")
 
 
 @click.command(
@@ -46,14 +46,14 @@ def export_command(table: str, kind: str, system: str | None, out: Path | None, 
     data in long form, [DATA/][substitutes/]all; or what a paper printed, reported/PAPER[/TABLE]. Tables of mini data,
     of folders of yours and of substitutes say so in every format and never hold official rows.
     """
-    own_package("leaderboard")  # refuses a stranger's package of that name with a sentence
-    from leaderboard.tabled import export
+    own_package("leaderboard")  # refuses another package of that name with a sentence
+    from leaderboard.site.export import export
 
-    told: tuple[Reported, ...] = ()
+    reported: tuple[Reported, ...] = ()
     if table.partition("/")[0] == "reported":
         suites = [owned.value for owned in load().suites.values()]
-        told = tuple(row for suite in suites if suite.reported for row in suite.reported())
-    _write(export(table, kind, results, told, system=system), kind, out)
+        reported = tuple(row for suite in suites if suite.reported for row in suite.reported())
+    _write(export(table, kind, results, reported, system=system), kind, out)
 
 
 def _write(files: Files, kind: str, out: Path | None) -> None:

@@ -20,7 +20,7 @@ def init_command(folder: Path, as_json: bool) -> None:
     DIR may be a repository already; nothing in it is overwritten.
     """
     own_package("leaderboard")
-    from leaderboard.init import init
+    from leaderboard.submissions.repository import init
 
     files = init(folder)
     if as_json:
@@ -41,7 +41,7 @@ def init_command(folder: Path, as_json: bool) -> None:
 def pack_command(folder: Path, out: Path, url: str, as_json: bool) -> None:
     """Copy a result to hand in; runs of more than 1 MB stay behind, named by their address and checksum."""
     own_package("leaderboard")
-    from leaderboard.pack import pack
+    from leaderboard.submissions.pack import pack
 
     packed = pack(folder, out, url)
     if as_json:
@@ -56,6 +56,6 @@ def pack_command(folder: Path, out: Path, url: str, as_json: bool) -> None:
 def schema_command() -> None:
     """Print the format of result files and their bundles as JSON Schema."""
     own_package("leaderboard")
-    from leaderboard.schema import rendered
+    from bench.evaluation.results.format import rendered
 
     click.echo(rendered(), nl=False)

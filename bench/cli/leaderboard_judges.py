@@ -7,20 +7,20 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.config import resolve_run
-from bench.errors import BenchError, UsageError
-from bench.judging import Judging, judging_what_can_be
+from bench.config.request import Request
+from bench.core.errors import BenchError, UsageError
+from bench.pipeline.judging import Judging, judging_what_can_be
+from bench.pipeline.legs import Legs
+from bench.pipeline.selection import tasks_of
+from bench.pipeline.settings import resolve_run
+from bench.pipeline.stages.score import Protocol
 from bench.plugins import Plugins
-from bench.recipes import Recipes
-from bench.request import Request
-from bench.selection import tasks_of
-from bench.stages.score import Protocol
-from bench.store import Store
+from bench.store.store import Store
 from bench.types import Run, Suite, Task
 
 if TYPE_CHECKING:
-    from leaderboard.recompute import Judged, Recomputed, SuiteKnown
-    from leaderboard.schema import Content
+    from bench.evaluation.results.format import Content
+    from leaderboard.submissions.recompute import Judged, Recomputed, SuiteKnown
 
 
 class SuiteJudges:
@@ -31,7 +31,7 @@ class SuiteJudges:
         store: keeps what is read of their data.
         data_dir: the folder of official data, or None.
         folders: of tasks on local data (`--task`), which no suite knows.
-        tell: hears why data cannot be read; records do not, since such sentences name folders of this machine.
+        report: receives why data cannot be read; records do not, as such sentences name folders of this machine.
     """
 
     def __init__(
@@ -40,19 +40,19 @@ class SuiteJudges:
         store: Store,
         data_dir: Path | None,
         folders: Sequence[Path] = (),
-        tell: Callable[[str], None] = lambda _: None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Read nothing yet."""
-        self._tell = tell
+        self._report = report
         self._plugins, self._store, self._data_dir, self._folders = plugins, store, data_dir, folders
         settings, own = resolve_run()
-        self._recipes, self._unknown = Recipes(store, plugins, own), settings.data.unknown_ids
+        self._builder, self._unknown = Legs(store, plugins, own), settings.data.unknown_ids
         self._read = cache(self._judging)
         self._task = cache(self._load)
 
     def suite(self, content: Content) -> SuiteKnown | str:
         """What is known of a result's suite, or why nothing is."""
-        from leaderboard.recompute import SuiteKnown
+        from leaderboard.submissions.recompute import SuiteKnown
 
         suite = self._suite(content)
         if isinstance(suite, str):
@@ -61,7 +61,14 @@ class SuiteJudges:
 
     def leg(self, content: Content, task: str, leg: str) -> Judged | str:
         """What judges a leg of a result, or why nothing here does."""
-        from leaderboard.recompute import Judged
+        from leaderboard.submissions.recompute import Judged, Recomputed
+
+        def score(run: Run) -> Recomputed:
+            found = judge.score(run)
+            return Recomputed(found.scores, found.official)
+
+        def lacks(asked: Sequence[str]) -> list[str]:
+            return [name for name, there in zip(asked, judge.known.documents(asked), strict=True) if not there]
 
         suite = self._suite(content)
         if isinstance(suite, str):
@@ -73,18 +80,18 @@ class SuiteJudges:
                 return f"it is of release {said!a} of the data, here is {known.release!a}"
             judge = self._read(suite.name, content.data, task, leg)
         except BenchError as error:
-            self._tell(f"{task}: {error}")
+            self._report(f"{task}: {error}")
             return "its data are not here, or not as they were published"
         if judge.lacking:
-            self._tell(f"{task}: {next(iter(judge.lacking.values()))}")
+            self._report(f"{task}: {next(iter(judge.lacking.values()))}")
         return Judged(
             queries=judge.queries,
             measures=tuple(map(str, judge.protocol.measures)),
             tie=known.tie,
             drop_identical=known.drop_identical,
             depth=self._whole(known).depth,
-            score=lambda run: _scored(judge, run),
-            lacks=lambda asked: _lacking(judge, asked),
+            score=score,
+            lacks=lacks,
             lacking=dict.fromkeys(judge.lacking, "the texts of its passages are not here"),
         )
 
@@ -100,7 +107,7 @@ class SuiteJudges:
 
     def _load(self, suite: str, data: str, task: str) -> Task:
         """Load a task; a local one from the folders that were named. Raises `BenchError` where it is not here."""
-        from bench.mini.settings import DEFAULT
+        from bench.data.mini.settings import DEFAULT
 
         names: tuple[str, ...] = (task,)
         kind, world = data, DEFAULT.name
@@ -125,21 +132,8 @@ class SuiteJudges:
         part = next((one for one in known.legs if one.name == leg), None)
         if part is None:
             raise UsageError(f"{task} has no leg {leg!a} here")
-        return judging_what_can_be(known, part, self._whole(known).measures, self._recipes, self._store, self._unknown)
+        return judging_what_can_be(known, part, self._whole(known).measures, self._builder, self._store, self._unknown)
 
     def _whole(self, task: Task) -> Protocol:
         """The task's whole protocol, whatever of it can be computed here."""
-        return self._recipes.protocol(task)
-
-
-def _scored(judge: Judging, run: Run) -> Recomputed:
-    """Score a run as the stage does."""
-    from leaderboard.recompute import Recomputed
-
-    found = judge.score(run)
-    return Recomputed(found.scores, found.official)
-
-
-def _lacking(judge: Judging, asked: Sequence[str]) -> list[str]:
-    """The ids of documents that the corpus lacks."""
-    return [name for name, there in zip(asked, judge.known.documents(asked), strict=True) if not there]
+        return self._builder.protocol(task)

@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from bench.cli.options import results_option
-from bench.cli.output import json_option, notice, percent, print_json, table
+from bench.cli.output import json_option, notice, print_json, table
+from bench.config.profiles import PROFILES
+from bench.core.publications import mark
+from bench.evaluation.measures.specs import BUILTIN
+from bench.evaluation.tables import percent
 from bench.plugins import Plugins, load, own_package
-from bench.profiles import PROFILES
-from bench.scoring.measures import BUILTIN
-from bench.substitutes import mark
 
 Rows = list[dict[str, Any]]
 
@@ -123,9 +124,9 @@ _UNSAID = "stands_for"
 
 
 def _results(folder: Path) -> Rows:
-    """One row a scored leg, and one an average."""
-    own_package("leaderboard")  # refuses a stranger's package of that name with a sentence
-    from leaderboard.read import legs
+    """Return one row a scored leg, and one an average."""
+    own_package("leaderboard")  # raises where another package hides ours
+    from bench.evaluation.results.read import legs
 
     return legs(folder)
 
@@ -156,13 +157,13 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
 
 
 def _columns(rows: Rows) -> list[str]:
-    """The columns of a table."""
+    """Return the columns of a table."""
     silent = {_UNSAID} | (set() if any(row.get(_SAID) for row in rows) else {_SAID})
     return [name for name in dict.fromkeys(name for row in rows for name in row) if name not in silent]
 
 
 def _cell(value: Any) -> str:
-    """A value as a person reads it."""
+    """Return a value as a person reads it."""
     if value is None:
         return "—"
     if isinstance(value, list):

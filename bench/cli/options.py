@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from bench.errors import UsageError
-from bench.request import Request
+from bench.config.request import Request
+from bench.core.errors import UsageError
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -106,7 +106,7 @@ def _request(given: dict[str, Any]) -> Request:
 
 
 def split(text: str | None) -> tuple[str, ...]:
-    """A comma list without blanks, empty entries and repeats."""
+    """Return a comma list without blanks, empty entries and repeats."""
     return tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
 
 
@@ -116,5 +116,7 @@ def _seed(text: str) -> int:
     except ValueError:
         value = -1
     if value < 0:
-        raise UsageError(f"found --seed {text!r}, expected whole numbers from 0 up, comma-separated: --seed 0,1,2")
+        raise UsageError(
+            where="--seed", found=repr(text), expected="whole numbers from 0 up, comma-separated", hint="--seed 0,1,2"
+        )
     return value

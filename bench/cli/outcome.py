@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from bench.ablation import Ablation
-from bench.cli.output import duration, percent, table
-from bench.contrasts import Contrast
-from bench.directions import describe
-from bench.pipeline import Outcome
-from bench.scoring.significance import summary
-from bench.substitutes import marked
-from bench.wording import bare
+from bench.cli.output import print_table, table
+from bench.core.messages import bare
+from bench.core.publications import marked
+from bench.evaluation.compare.paired_tests import PairedTest
+from bench.evaluation.significance.tests import summary
+from bench.evaluation.tables import duration, percent
+from bench.pipeline.run import Outcome
+from bench.studies.ablation import Ablation
 
 _WIDE = 4  # from so many tasks on, tasks are columns and the table shows the headline measure
 
@@ -25,7 +25,7 @@ _START = "@init"
 Row = Mapping[str, Any]
 
 
-def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast], grids: Sequence[Ablation]) -> None:
+def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTest], grids: Sequence[Ablation]) -> None:
     """Print a run: one table a suite, setting and data; then the grids, the tests and where the files are."""
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in outcome.rows:
@@ -43,7 +43,7 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast]
         else:
             _wide(f"{title} · {primary}, percent", primary, tasks, rows, averages)
     for one in grids:
-        print_ablation(one)
+        print_table(one.table())
     shown = telling(held)
     seeds = {contrast.about["seed"] for contrast in shown}
     for contrast in shown:
@@ -66,7 +66,7 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[Contrast]
 
 
 def audited(outcome: Outcome) -> list[str]:
-    """Tell of each training text and suite how much of the tests stands in it, or that nobody has looked.
+    """Return how much of the tests each training text holds, by suite, or that nobody has looked.
 
     The embedded world is made so that nothing does; of it nothing is said unless somebody has looked.
     """
@@ -77,28 +77,28 @@ def audited(outcome: Outcome) -> list[str]:
                 for badge in leg.get("audits", ()):
                     if badge["audited"] or bare(task) == task:
                         found[badge["corpus"], done.content["suite"]["name"]][task, name] = badge
-    told = []
+    sentences = []
     for (corpus, suite), by_leg in found.items():
         badges = list(by_leg.values())
         if any(badge["audited"] is None for badge in badges):
-            told.append(f"not audited: {corpus} against {suite} (bench data audit --corpus … --suite {suite})")
+            sentences.append(f"not audited: {corpus} against {suite} (bench data audit --corpus … --suite {suite})")
             continue
         counts = {
             what: tuple(sum(badge[kind][part] for badge in badges) for part in ("exact", "near", "of"))
             for kind, what in (("queries", "questions"), ("passages", "gold passages"))
         }
         seen = ", ".join(f"{exact + near:,} of {of:,} {what}" for what, (exact, near, of) in counts.items())
-        told.append(f"audited: {corpus} holds {seen} of {suite}")
-    return told
+        sentences.append(f"audited: {corpus} holds {seen} of {suite}")
+    return sentences
 
 
-def telling(held: Sequence[Contrast]) -> list[Contrast]:
+def telling(held: Sequence[PairedTest]) -> list[PairedTest]:
     """Choose what to print of the tests of a run: a few pairs as they are, of many those that say most.
 
-    An untrained start is held against its own method alone. Beyond that, where more than so many pairs are left in a
-    group (suite, setting, data, seed), the best system is held against each other one.
+    An untrained start is compared with its own method alone. Beyond that, where more than so many pairs are left in a
+    group (suite, setting, data, seed), the best system is compared with each other one.
     """
-    groups: dict[str, list[Contrast]] = defaultdict(list)
+    groups: dict[str, list[PairedTest]] = defaultdict(list)
     for contrast in held:
         groups[repr(sorted(contrast.about.items()))].append(contrast)
     chosen = []
@@ -119,28 +119,9 @@ def _method(label: str) -> str:
     return label.partition("@")[0]
 
 
-def _labels(group: Sequence[Contrast]) -> list[str]:
+def _labels(group: Sequence[PairedTest]) -> list[str]:
     """The systems of some tests."""
     return list(dict.fromkeys(label for one in group for label in (one.first, one.second)))
-
-
-def print_ablation(found: Ablation) -> None:
-    """Print a grid: a row a cell, ours beside the paper's, and the direction, whatever it says."""
-    paper = f"paper: {found.paper or 'no number'}"
-    ours = f"ours: {found.measure}, percent"
-    where = f"{found.where}, {found.about['setting']}, {found.about['data']} data" if found.where else "nothing ran"
-    rows = [
-        (
-            line.cell,
-            "failed" if line.ours is None else percent(line.ours),
-            "fails" if line.paper_fails else "—" if line.paper is None else f"{line.paper:g}",
-        )
-        for line in found.lines
-    ]
-    seeds = max(line.seeds for line in found.lines)
-    means = f" · means of {seeds} seeds" if seeds > 1 else ""
-    table(f"{found.preset} · {where}{means} · {found.source}", ("cell", ours, paper), rows, numbers=(ours, paper))
-    click.echo(f"{found.preset} {describe(found.direction)}")
 
 
 def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> None:

@@ -8,12 +8,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from bench.graph import Node, Step
+from bench.evaluation.tables import MISSING, Column, Table, as_rich, duration
+from bench.store.graph import Step
+from bench.store.stage import Stage
+
+_GAP = 2
+"""Blanks between two columns of a table."""
 
 json_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else there."
@@ -26,45 +32,53 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def notice(sentence: str) -> None:
-    """Tell a person something on stderr."""
+    """Print a sentence on stderr."""
     click.echo(f"bench: {sentence}", err=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[str] = ()) -> None:
-    """Print a table on stdout; the columns named in `numbers` are aligned to the right.
-
-    Where stdout is not a terminal nothing is cut or wrapped: the table is as wide as its content.
-    """
+    """Print a table of text on stdout; the columns named in `numbers` are aligned to the right."""
     right = set(numbers)
-    if title:
-        click.echo(title)
-    sheet = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        sheet.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
-    for row in rows:
-        sheet.add_row(*(Text(cell) for cell in row))
-    console().print(sheet)
+    listed = tuple(Column(name, number=name in right) for name in columns)
+    print_table(Table(title, listed, tuple(map(tuple, rows))))
+
+
+def print_table(found: Table) -> None:
+    """Print a table on stdout, its caption above and its notes below.
+
+    Where stdout is not a terminal nothing is cut or wrapped: the table is as wide as its content. On a terminal lines
+    break between words; one that is too narrow for the longest word of every column gets a block of lines a row.
+    """
+    if found.caption:
+        click.echo(found.caption)
+    place, cells = console(), found.shown()
+    heads = [column.title for column in found.columns]
+    columns = list(zip(heads, *cells, strict=True))
+    words = [max((cell_len(word) for text in texts for word in text.split()), default=0) for texts in columns]
+    spare = place.width - sum(words) - _GAP * (len(words) - 1)
+    if spare >= 0:
+        laid = as_rich(found)
+        wanted = [max(map(cell_len, texts)) - longest for texts, longest in zip(columns, words, strict=True)]
+        for left, at in zip(range(len(words), 0, -1), sorted(range(len(words)), key=wanted.__getitem__), strict=True):
+            extra = min(wanted[at], spare // left)
+            laid.columns[at].width, spare = words[at] + extra, spare - extra
+        place.print(laid)
+    else:
+        for first, *others in cells:
+            place.print(Text(first, style="bold"))
+            block = RichTable.grid(padding=(0, _GAP))
+            for head, cell in zip(heads[1:], others, strict=True):
+                if cell not in ("", MISSING):
+                    block.add_row(Text(f"  {head}"), Text(cell))
+            place.print(block)
+    for note in found.notes:
+        click.echo(note)
 
 
 def console() -> Console:
-    """The console of stdout."""
+    """Return the console of stdout."""
     wide = None if sys.stdout.isatty() else 10_000
     return Console(width=wide, highlight=False)
-
-
-def percent(value: float) -> str:
-    """A fraction as the tables of the field print it: percent with one decimal."""
-    return f"{100 * value:.1f}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words that a person reads at a glance."""
-    minute, hour = 60, 3600
-    if seconds < minute:
-        return f"{seconds:.1f} s" if seconds else "0 s"
-    if seconds < hour:
-        return f"{seconds / minute:.0f} min"
-    return f"{seconds / hour:.1f} h"
 
 
 class Lines:
@@ -96,12 +110,12 @@ class Lines:
         """Give them back."""
         self._bar.stop()
 
-    def started(self, item: Node) -> None:
+    def started(self, item: Stage) -> None:
         """Open a bar."""
-        text = f"[{self._done + 1}/{self._total}] {item.recipe.stage} {item.recipe.title}".replace("[", r"\[")
+        text = f"[{self._done + 1}/{self._total}] {item.name} {item.title}".replace("[", r"\[")
         self._tasks[item.key] = self._bar.add_task(text, total=item.cost.units or None, rate="")
 
-    def advanced(self, item: Node, units: float) -> None:
+    def advanced(self, item: Stage, units: float) -> None:
         """Move the bar; where none is drawn, millions of calls would cost minutes."""
         if self._bar.disable:
             return
@@ -110,14 +124,12 @@ class Lines:
         speed = self._bar.tasks[self._bar.task_ids.index(number)].speed
         self._bar.update(number, rate=f"{speed:,.0f}/s" if speed else "")
 
-    def finished(self, item: Node, state: str, seconds: float, error: BaseException | None = None) -> None:
+    def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         """Close the bar and remember how it ended."""
         self._done += 1
         self._bar.remove_task(self._tasks.pop(item.key))
-        about = {"stage": item.recipe.stage, "title": item.recipe.title, "key": item.key}
+        about = {"stage": item.name, "title": item.title, "key": item.key}
         self.outcomes.append({**about, "state": state, "seconds": seconds})
         if sys.stderr.isatty():
             ending = f": {error}" if error else f" {duration(seconds)}"
-            self._bar.console.print(
-                Text(f"{item.recipe.stage:<9} {item.recipe.title:<40} {state}{ending}"), style="dim"
-            )
+            self._bar.console.print(Text(f"{item.name:<9} {item.title:<40} {state}{ending}"), style="dim")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from bench.cli.options import plan_options
-from bench.cli.output import duration, json_option, notice, print_json, table
-from bench.pipeline import plan
+from bench.cli.output import json_option, notice, print_json, table
+from bench.config.request import Request
+from bench.evaluation.tables import duration
+from bench.pipeline.plan import plan
 from bench.plugins import load
-from bench.request import Request
-from bench.store import Store
+from bench.store.store import Store
 
 
 @click.command(name="plan")
@@ -25,32 +28,29 @@ def command(request: Request, as_json: bool) -> None:
     if as_json:
         steps = [
             {
-                "stage": step.node.recipe.stage,
-                "title": step.node.recipe.title,
-                "key": step.node.key,
+                "stage": step.stage.name,
+                "title": step.stage.title,
+                "key": step.stage.key,
                 "state": step.state,
                 "runs": step.runs,
                 "seconds": step.seconds,
+                "identity": step.stage.identity(),
             }
             for step in found.steps
         ]
-        refused = [
-            {"system": cell.system, "suite": cell.suite, "setting": cell.setting, "reason": cell.reason}
-            for cell in found.refused
-        ]
-        profile = {"name": size.name, "data": size.data, "backbone": size.backbone, "budget": size.budget}
+        names = ("name", "data", "backbone", "budget", "device", "hours")
         print_json(
             {
-                "profile": {**profile, "device": size.device, "hours": size.hours},
+                "profile": {name: getattr(size, name) for name in names},
                 "steps": steps,
                 "seconds": found.seconds,
-                "not_applicable": refused,
+                "not_applicable": [asdict(cell) for cell in found.refused],
                 "warnings": list(found.warnings),
             }
         )
         return
     rows = [
-        (step.node.recipe.stage, step.node.recipe.title, _fate(step.state, step.runs), duration(step.seconds))
+        (step.stage.name, step.stage.title, _fate(step.state, step.runs), duration(step.seconds))
         for step in found.steps
     ]
     table("", ("stage", "what", "state", "estimate"), rows, numbers=("estimate",))
@@ -65,7 +65,7 @@ def command(request: Request, as_json: bool) -> None:
 
 
 def _fate(state: str, runs: bool) -> str:
-    """What becomes of a stage, in a word or two."""
+    """Return what becomes of a stage, in a word or two."""
     if runs:
         return "damaged, runs again" if state == "corrupt" else "runs"
     return "cached" if state == "cached" else "not needed"

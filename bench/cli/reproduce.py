@@ -1,4 +1,4 @@
-"""`bench reproduce`: a row made again from its result file, and held against it."""
+"""`bench reproduce`: reproduce a row from its result file, and compare both."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bench.cli import examples
 from bench.cli.options import data_dir_option
-from bench.cli.output import Lines, duration, json_option, notice, percent, print_json, table
-from bench.errors import UsageError
-from bench.likeness import PerQuery, Report, Value, compare
-from bench.plugins import load, own_package
-from bench.replay import Given, Replay, prepared, replay
-from bench.reproducing import words
-from bench.results import RESULT, Published
-from bench.store import Store
-
-if TYPE_CHECKING:
-    from leaderboard.read import Result
+from bench.cli.output import Lines, json_option, notice, print_json, table
+from bench.core.errors import UsageError
+from bench.evaluation.command import words
+from bench.evaluation.results import RESULT, Published, Result
+from bench.evaluation.results.read import result
+from bench.evaluation.tables import duration, percent
+from bench.plugins import load
+from bench.store.store import Store
+from bench.studies.reproduce.differences import PerQuery, ReproducedValue, Reproduction, compare
+from bench.studies.reproduce.replay import Replay, ReplayOptions, prepared, replay
 
 _FAILED = 1
 
@@ -60,7 +59,7 @@ _FAILED = 1
 @click.option("--dry-run", is_flag=True, help="Say what would run and what differs already; run nothing.")
 @json_option
 def command(file: Path, store: Path | None, out: Path | None, dry_run: bool, as_json: bool, **given: Any) -> None:
-    """Make a row again from its result file and say OK, close or differs (exit status 0, 0 and 1).
+    """Reproduce a row from its result file and say OK, close or differs (exit status 0, 0 and 1).
 
     OK: every number is the same to the last digit, as the same data, settings, libraries and machine give it. close:
     no mean is off by more than 0.1 points, and other libraries or another machine are what can explain it. Whatever
@@ -70,11 +69,11 @@ def command(file: Path, store: Path | None, out: Path | None, dry_run: bool, as_
     content, theirs = _read(path)
     with _folder(store, "store") as stages, _folder(out, "results") as results:
         plugins, kept = load(), Store(stages, notice)
-        ready = prepared(content, Given(stages, results, **given), plugins, kept)
+        ready = prepared(content, ReplayOptions(stages, results, **given), plugins, kept)
         for sentence in ready.plan.warnings:
             notice(sentence)
         if dry_run:
-            _tell_plan(content, ready, as_json)
+            _print_plan(content, ready, as_json)
             return
         with Lines(ready.plan.steps) as lines:
             done = replay(ready, plugins, kept, lines)
@@ -82,7 +81,7 @@ def command(file: Path, store: Path | None, out: Path | None, dry_run: bool, as_
         ours, values = _read(done.path)
         report = compare(content, ours, theirs, values)
         about = {"stages_run": len(ran), "stages_reused": len(ready.plan.steps) - len(ran)}
-        _tell(report, about, path, done if out else None, as_json)
+        _print_report(report, about, path, done if out else None, as_json)
     if report.verdict == "differs":
         raise click.exceptions.Exit(_FAILED)
 
@@ -98,49 +97,39 @@ def _folder(given: Path | None, name: str) -> Iterator[Path]:
 
 
 def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:
-    """Read a result file, checked as the site checks results, and the per-query values beside it.
+    """Read a result file, checked as the site checks results, and the per-query values next to it.
 
     Raises:
         StoreError: it is no result, or not as it was written.
     """
-    own_package("leaderboard")  # refuses a stranger's package of that name with a sentence
-    from leaderboard.read import contents, results
-
-    folder = path.parent
-    found = [
-        (one, content)
-        for one, content in zip(results(folder), contents(folder), strict=True)
-        if one.path.resolve() == path.resolve()
-    ]
-    if not found:
-        raise UsageError(f"{path}: expected a file {RESULT} with its bundle beside it, as `bench run` writes them")
-    result, content = found[0]
-    beside = [name for name in content["files"] if name.startswith("per-query/")]
-    if not all((folder / name).is_file() for name in beside):
-        notice("the per-query values are not beside the file, so only means are compared")
-        return content, {}
-    return content, _per_query(result)
+    if path.name != RESULT or not path.is_file():
+        raise UsageError(where=str(path), found="no result", expected=f"a file {RESULT} with its bundle next to it")
+    found = result(path)
+    values = [name for name in found.content.files if name.startswith("per-query/")]
+    if not all((path.parent / name).is_file() for name in values):
+        notice("the per-query values are not next to the file, so only means are compared")
+        return found.whole, {}
+    return found.whole, _per_query(found)
 
 
-def _per_query(result: Result) -> PerQuery:
+def _per_query(found: Result) -> PerQuery:
     """Every value of a bundle by task and leg, measure and query."""
-    found: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
-    for task, legs in result.content.tasks.items():
-        for leg, entry in legs.items():
-            columns = {measure: result.values(task, leg, measure) for measure in entry.measures}
-            found[task, leg] = {
-                measure: dict(zip(queries, values.tolist(), strict=True))
-                for measure, (queries, values) in columns.items()
+    values: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for task, legs in found.content.tasks.items():
+        for leg in legs:
+            table = found.per_query(task, leg)
+            values[task, leg] = {
+                name: dict(zip(table.queries, column, strict=True)) for name, column in table.measures.items()
             }
-    return found
+    return values
 
 
-def _tell_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> None:
+def _print_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> None:
     """Say what would run."""
     said = shlex.join(words([content], whole=False))
     runs = [step for step in ready.plan.steps if step.runs]
     if as_json:
-        stages = [{"stage": step.node.recipe.stage, "title": step.node.recipe.title} for step in runs]
+        stages = [{"stage": step.stage.name, "title": step.stage.title} for step in runs]
         about = {"command": said, "seconds": round(ready.plan.seconds, 1), "stages": stages}
         print_json({"dry_run": True, **about, "causes": [asdict(cause) for cause in ready.causes]})
         return
@@ -151,7 +140,9 @@ def _tell_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> None
     click.echo(f"would run {len(runs)} stages, about {duration(ready.plan.seconds)}, and reuse {reused}")
 
 
-def _tell(report: Report, about: Mapping[str, int], path: Path, done: Published | None, as_json: bool) -> None:
+def _print_report(
+    report: Reproduction, about: Mapping[str, int], path: Path, done: Published | None, as_json: bool
+) -> None:
     """Say how the row came out."""
     if as_json:
         values = [{**asdict(value), "off": value.off, "same": value.same} for value in report.values]
@@ -180,7 +171,7 @@ def _tell(report: Report, about: Mapping[str, int], path: Path, done: Published 
         click.echo(f"result: {done.path}")
 
 
-def _line(value: Value) -> tuple[str, ...]:
+def _line(value: ReproducedValue) -> tuple[str, ...]:
     """A measure as a row of the table."""
     changed = "—" if value.changed is None else f"{value.changed:,} of {value.queries:,}"
     off = "—" if value.off is None else "0" if value.same else f"{100 * value.off:+.4f}"

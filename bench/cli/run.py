@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import click
 
-from bench.ablation import Ablation, ablations
 from bench.cli import examples
 from bench.cli.options import plan_options
 from bench.cli.outcome import print_outcome
-from bench.cli.output import Lines, duration, json_option, notice, print_json
-from bench.contrasts import Contrast, contrasts
-from bench.installed import faiss_conflict
-from bench.lint_recipes import measure
-from bench.pipeline import Outcome, plan, run
+from bench.cli.output import Lines, json_option, notice, print_json
+from bench.config.request import Request
+from bench.core.installed import faiss_conflict
+from bench.evaluation.compare.paired_tests import PairedTest, compare_run
+from bench.evaluation.tables import duration
+from bench.pipeline.forgotten_prompts import measure
+from bench.pipeline.plan import plan
+from bench.pipeline.run import Outcome, run
 from bench.plugins import Plugins, load
-from bench.request import Request
-from bench.store import Store
+from bench.store.store import Store
+from bench.studies.ablation import Ablation, ablations
 
 
 @click.command(
@@ -35,11 +38,11 @@ def command(request: Request, as_json: bool) -> None:
     """Run methods on suites: whatever the store lacks of training, search and scoring.
 
     A preset that is a grid (`bench list presets`) runs every cell as a system of its own, on the grid's own suite and
-    task where no suite is named, and prints what came out beside what the paper prints.
+    task where no suite is named, and prints our numbers next to the paper's.
     """
     outcome, ran = carry_through(request, load(), Store(request.store, notice))
     primary = {cell.suite.name: cell.suite.primary for cell in outcome.plan.cells}
-    held = contrasts([(done.path, done.content) for done in outcome.published], primary)
+    held = compare_run([done.result for done in outcome.published], primary)
     grids = ablations(outcome)
     if as_json:
         print_json(_json(outcome, ran, held, grids))
@@ -48,7 +51,7 @@ def command(request: Request, as_json: bool) -> None:
 
 
 def carry_through(request: Request, plugins: Plugins, store: Store) -> tuple[Outcome, list[dict[str, Any]]]:
-    """Plan and run with everything that a person hears of it; return the outcome and the stages that were touched."""
+    """Plan and run, print all notices, and return the outcome and the stages that were touched."""
     conflict = faiss_conflict()
     if conflict:
         notice(conflict)
@@ -67,33 +70,29 @@ def carry_through(request: Request, plugins: Plugins, store: Store) -> tuple[Out
     return outcome, lines.outcomes
 
 
-def _json(outcome: Outcome, ran: list[dict[str, Any]], held: list[Contrast], grids: list[Ablation]) -> dict[str, Any]:
-    """The machine's view; `stages` tells of every stage that this run touched or found ready."""
+def _json(outcome: Outcome, ran: list[dict[str, Any]], held: list[PairedTest], grids: list[Ablation]) -> dict[str, Any]:
+    """Return the machine's view; `stages` lists every stage that this run touched or found ready."""
     seen = {stage["key"]: stage for stage in ran}
     stages = [
-        seen.get(step.node.key)
+        seen.get(step.stage.key)
         or {
-            "stage": step.node.recipe.stage,
-            "title": step.node.recipe.title,
-            "key": step.node.key,
+            "stage": step.stage.name,
+            "title": step.stage.title,
+            "key": step.stage.key,
             "state": "cached" if step.state == "cached" else "not needed",
             "seconds": 0.0,
         }
         for step in outcome.plan.steps
     ]
-    refused = [
-        {"system": cell.system, "suite": cell.suite, "setting": cell.setting, "reason": cell.reason}
-        for cell in outcome.plan.refused
-    ]
     return {
         "results": list(outcome.rows),
         "macro": list(outcome.macro),
-        "comparisons": [contrast.row() for contrast in held],
+        "comparisons": [test.row() for test in held],
         "ablations": [one.as_json() for one in grids],
         "failed": [
             {"system": one.cell.system.label, "seed": one.cell.seed, "suite": one.cell.suite.name, "reason": one.reason}
             for one in outcome.failed
         ],
-        "not_applicable": refused,
+        "not_applicable": [asdict(cell) for cell in outcome.plan.refused],
         "stages": stages,
     }

@@ -9,11 +9,12 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import data_dir_option, store_option
-from bench.cli.output import json_option, notice, percent, print_json, table
-from bench.errors import UsageError
-from bench.external import External, score_against_files, score_against_task
+from bench.cli.output import json_option, notice, print_json, table
+from bench.core.errors import UsageError
+from bench.evaluation.tables import percent
 from bench.plugins import load
-from bench.store import Store
+from bench.store.store import Store
+from bench.studies.external import External, score_against_files, score_against_task
 
 
 @click.command(
@@ -48,26 +49,18 @@ def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **given
     if given["qrels"] is not None:
         clash = [f"--{name.replace('_', '-')}" for name in ("suite", "task", "leg", "data") if given[name]]
         if clash or given["sets"]:
-            raise UsageError(f"found --qrels and {', '.join(clash or ['--set'])}; type one or the other")
+            raise UsageError(found=f"--qrels with {', '.join(clash or ['--set'])}", expected="one or the other")
         found = score_against_files(given["qrels"], run_file, given["measures"], given["tie"] or "trec", plugins)
     elif given["suite"] and given["task"]:
         if given["tie"]:
-            raise UsageError("found --tie with --suite: the task decides the order of equal scores; leave --tie out")
-        found = score_against_task(
-            plugins,
-            Store(store, notice),
-            suite=given["suite"],
-            task=given["task"],
-            leg=given["leg"],
-            data=given["data"],
-            data_dir=given["data_dir"],
-            run_file=run_file,
-            measures=given["measures"],
-            sets=given["sets"],
-        )
+            raise UsageError(
+                found="--tie with --suite", expected="--suite alone", hint="the task decides the order of equal scores"
+            )
+        asked = {name: value for name, value in given.items() if name not in ("qrels", "tie")}
+        found = score_against_task(plugins, Store(store, notice), run_file=run_file, **asked)
     else:
         raise UsageError(
-            "found neither --qrels FILE nor --suite NAME --task NAME; type one of the two beside --run FILE"
+            found="neither --qrels FILE nor --suite NAME --task NAME", expected="one of the two along with --run FILE"
         )
     for sentence in found.notices:
         notice(sentence)
@@ -85,7 +78,7 @@ def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **given
 
 
 def _json(found: External, per_query: bool) -> dict[str, Any]:
-    """`measures` and `queries`, and what only some runs have."""
+    """Return the result for a machine: `measures`, `queries`, and what only some runs have."""
     value: dict[str, Any] = {"measures": dict(found.means), "queries": found.queries}
     if found.official:
         value["official"] = dict(found.official)

@@ -8,16 +8,18 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import plan_options
-from bench.cli.output import Lines, json_option, notice, percent, print_json, table
-from bench.errors import StoreError
-from bench.fsio import explain, write_bytes
-from bench.installed import faiss_conflict
-from bench.pipeline import Outcome, plan, run
-from bench.plots import line_chart
+from bench.cli.output import Lines, json_option, notice, print_json, print_table
+from bench.config.request import Request
+from bench.core.errors import StoreError
+from bench.core.files import explain, write_bytes
+from bench.core.installed import faiss_conflict
+from bench.evaluation.svg import line_chart
+from bench.evaluation.tables import as_csv
+from bench.pipeline.plan import plan
+from bench.pipeline.run import Outcome, run
 from bench.plugins import Plugins, load
-from bench.request import Request
-from bench.shots import ALL, Curve, as_csv, chart, curve, drawable, numbers, requests
-from bench.store import Store
+from bench.store.store import Store
+from bench.studies.few_shot import chart, curve, drawable, numbers, records, requests, table
 
 
 @click.command(
@@ -38,7 +40,7 @@ from bench.store import Store
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.svg",
-    help="The plot; the numbers lie beside it as .csv. Default: shots/TASK-SETTING.svg.",
+    help="The plot; the numbers lie next to it as .csv. Default: shots/TASK-SETTING.svg.",
 )
 @plan_options
 @json_option
@@ -46,8 +48,8 @@ def command(request: Request, shots: str, out: Path | None, as_json: bool) -> No
     """Tune systems on more and more training pairs, and draw what they come to.
 
     The setting is few-shot unless --setting names another; with several fine-tunings the last one is cut short. Pairs
-    are drawn by lot with the seed, those of a smaller number among those of a larger one. What the numbers have in
-    common is made once. Results of all pairs and of none are those of `bench run`; those of other numbers lie beside
+    are drawn at random with the seed, those of a smaller number among those of a larger one. What the numbers have in
+    common is made once. Results of all pairs and of none are those of `bench run`; those of other numbers lie next to
     the results folder, in RESULTS-shots/NUMBER.
     """
     conflict = faiss_conflict()
@@ -57,22 +59,22 @@ def command(request: Request, shots: str, out: Path | None, as_json: bool) -> No
     outcomes = _outcomes(requests(request, numbers(shots)), plugins, store)
     found = curve(outcomes)
     plot = out or Path("shots") / f"{found.stem}.svg"
-    beside = plot.with_suffix(".csv")
+    csv_file = plot.with_suffix(".csv")
     _write(plot, line_chart(chart(found)))
-    _write(beside, as_csv(found))
+    _write(csv_file, as_csv(records(found)))
     failed = [
         {"system": one.cell.system.label, "seed": one.cell.seed, "shots": number, "reason": one.reason}
         for number, outcome in outcomes.items()
         for one in outcome.failed
     ]
     if as_json:
-        files = {"plot": str(plot.resolve()), "csv": str(beside.resolve())}
+        files = {"plot": str(plot.resolve()), "csv": str(csv_file.resolve())}
         print_json({"curve": found.as_json(), "failed": failed, **files})
         return
-    _print(found)
+    print_table(table(found))
     for miss in failed:
         click.echo(f"failed: {miss['system']} (seed {miss['seed']}, {miss['shots']} pairs): {miss['reason']}")
-    click.echo(f"plot: {plot}\nnumbers: {beside}")
+    click.echo(f"plot: {plot}\nnumbers: {csv_file}")
 
 
 def _outcomes(asked: dict[str, Request], plugins: Plugins, store: Store) -> dict[str, Outcome]:
@@ -105,16 +107,3 @@ def _write(path: Path, text: str) -> None:
         raise StoreError(
             f"cannot write {path}: {explain(error)}; all runs are finished and kept: name another place by --out"
         ) from error
-
-
-def _print(found: Curve) -> None:
-    """A row a system, a column a number of pairs."""
-    asked = list(dict.fromkeys(one.shots for one in found.values))
-    columns = [f"{ALL} ({found.pairs(ALL):,.0f})" if number == ALL else number for number in asked]
-    rows = []
-    for system in found.systems:
-        values = [[one.value for one in found.of(system, number)] for number in asked]
-        rows.append((system, *(percent(sum(some) / len(some)) if some else "—" for some in values)))
-    title = f"{found.where} · {found.setting} · {found.data} data · {found.measure}, percent, by training pairs"
-    parts = (title, f"{found.values[0].queries:,} queries", f"means of {found.seeds} seeds" if found.seeds > 1 else "")
-    table(" · ".join(filter(None, (*parts, found.note))), ("system", *columns), rows, numbers=columns)

@@ -10,17 +10,17 @@ import click
 
 from bench.cli import examples
 from bench.cli.output import json_option, notice, print_json, table
-from bench.config import describe
-from bench.errors import StoreError, UsageError
-from bench.fields import flat
-from bench.fsio import read_sealed
-from bench.grids import grids
+from bench.config.fields import flat
+from bench.config.grids import grids
+from bench.config.layers import describe
+from bench.config.profiles import PROFILES
+from bench.config.spaces import Choice, LogUniform, Space
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import read_sealed
+from bench.core.messages import bare, canonical, did_you_mean, shown, unknown_name
+from bench.core.publications import mark
 from bench.plugins import Plugins, load
-from bench.profiles import PROFILES
-from bench.spaces import Choice, LogUniform, Space
-from bench.substitutes import mark
-from bench.types import FineTuning, Method, Preset, Suite
-from bench.wording import bare, canonical, did_you_mean, shown
+from bench.types import Method, Preset, Suite
 
 
 @click.command(
@@ -33,7 +33,7 @@ from bench.wording import bare, canonical, did_you_mean, shown
     ),
 )
 @click.argument("name")
-@click.option("--reported", is_flag=True, help="Of a suite: what papers printed, known errors beside it.")
+@click.option("--reported", is_flag=True, help="Of a suite: what papers printed, with known errors.")
 @json_option
 def command(name: str, reported: bool, as_json: bool) -> None:
     """Show a method, suite, task, profile, run preset or result file in full."""
@@ -45,9 +45,9 @@ def command(name: str, reported: bool, as_json: bool) -> None:
 
 
 def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[str, Any], Any]:
-    """The thing of a name as JSON, and how to print it."""
+    """Return the thing of a name as JSON, and how to print it."""
     if reported and canonical(name) not in plugins.suites:
-        raise UsageError(f"found --reported with {name}, expected a suite: {', '.join(sorted(plugins.suites))}")
+        raise UsageError(found=f"--reported with {name}", expected=f"a suite: {', '.join(sorted(plugins.suites))}")
     if name.endswith(".json"):
         content = _result(Path(name))
         return content, lambda: _print_result(content)
@@ -60,9 +60,7 @@ def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[
         return _suite_json(suite), lambda: _print_suite(suite, reported=reported)
     if wanted in PROFILES:
         one = PROFILES[wanted]
-        content = {
-            field: getattr(one, field) for field in ("name", "data", "backbone", "device", "budget", "hours", "summary")
-        }
+        content = _fields(one, "name", "data", "backbone", "device", "budget", "hours", "summary")
         return content, lambda: table("", ("what", "value"), [(key, shown(value)) for key, value in content.items()])
     if (run := plugins.run_preset(name)) is not None:
         about = run.about()
@@ -73,70 +71,69 @@ def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[
         suite = plugins.suite(suite_name)
         kinds = [kind for kind in suite.data if task in suite.task_names(kind)]
         if kinds:
-            content = {"task": f"{suite.name}/{task}", "suite": suite.name, "data": kinds, **_standing(suite)}
-            return content, lambda: _print_task(content)
-        every = [f"{suite.name}/{each}" for kind in suite.data for each in suite.task_names(kind)]
-        raise UsageError(f"no task {name!r}{did_you_mean(name, every)} There are: {', '.join(every)}.")
+            content = {"task": f"{suite.name}/{task}", "suite": suite.name, "data": kinds, **_substitute(suite)}
+            rows = [(key, ", ".join(value) if key == "data" else value) for key, value in content.items() if value]
+            return content, lambda: table("", ("what", "value"), [row for row in rows if row[0] != "stands_for"])
+        tasks = dict.fromkeys(f"{suite.name}/{each}" for kind in suite.data for each in suite.task_names(kind))
+        raise unknown_name("task", name, tasks)
     every = [*plugins.methods, *plugins.suites, *PROFILES, *plugins.runs]
     raise UsageError(
         f"nothing is called {name!r}{did_you_mean(name, every)} There are the methods "
         f"{', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))}, the profiles "
-        f"{', '.join(PROFILES)} and the run presets {', '.join(sorted(plugins.runs))}; a result file ends in .json."
+        f"{', '.join(PROFILES)} and the run presets {', '.join(sorted(plugins.runs))}; a result file ends in .json.",
+        found=repr(name),
+        expected=", ".join(every),
+        hint=did_you_mean(name, every).strip("; ."),
     )
 
 
 def _result(path: Path) -> dict[str, Any]:
+    """Return the content of a result file. Raises `UsageError` and `StoreError` where it is unreadable or damaged."""
     try:
         return read_sealed(path)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        raise UsageError(where=path, found=error.strerror or str(error), expected="a result file") from error
     except ValueError as error:
-        raise StoreError(f"{path} is damaged: {error}; run the command that made it again") from error
+        hint = "run the command that made it again"
+        raise StoreError(where=path, found=str(error), expected="a result file as it was written", hint=hint) from error
 
 
 def _print_result(content: dict[str, Any]) -> None:
-    """Print a result file; of a substitute, what its numbers are not comparable with stands beside it."""
+    """Print a result file; a substitute's with what its numbers are not comparable with."""
     print_json(content)
     if said := mark(content.get("suite", {}).get("stands_for", "")):
         notice(said)
 
 
-def _print_task(content: dict[str, Any]) -> None:
-    """Print a task."""
-    rows = [(key, ", ".join(value) if key == "data" else value) for key, value in content.items() if value]
-    table("", ("what", "value"), [row for row in rows if row[0] != "stands_for"])
-
-
-def _standing(suite: Suite) -> dict[str, Any]:
-    """What a suite stands for, and what follows for its numbers."""
+def _substitute(suite: Suite) -> dict[str, Any]:
+    """Return what a suite substitutes, and what follows for its numbers."""
     return {"stands_for": suite.stands_for or None, "note": mark(suite.stands_for) or None}
 
 
 def _settings(method: Method) -> list[dict[str, Any]]:
-    rows = describe(method.config(), prefix="method.")
-    return [
-        {"key": row.key, "default": row.default, "allowed": row.allowed, "help": row.help, "source": row.source}
-        for row in rows
-    ]
+    """Return every setting of a method with its default, what it takes, and where the default comes from."""
+    columns = ("key", "default", "allowed", "help", "source")
+    return [_fields(row, *columns) for row in describe(method.config(), prefix="method.")]
+
+
+def _fields(thing: Any, *names: str) -> dict[str, Any]:
+    """Return some fields of an object as JSON."""
+    return {name: getattr(thing, name) for name in names}
 
 
 def _method_json(method: Method) -> dict[str, Any]:
-    presets = {name: _preset_json(one) for name, one in method.presets.items()}
+    """Return a method with its settings, presets and search space."""
     return {
-        "name": method.name,
-        "version": method.version,
-        "summary": method.summary,
-        "citation": method.citation,
-        "deterministic": method.deterministic,
+        **_fields(method, "name", "version", "summary", "citation", "deterministic"),
         "settings": list(method.settings),
         "config": _settings(method),
-        "presets": presets,
+        "presets": {name: _preset_json(one) for name, one in method.presets.items()},
         "space": {key: _space(space) for key, space in method.space.items()},
     }
 
 
 def _preset_json(preset: Preset) -> dict[str, Any]:
-    """A preset; with its cells where it is a grid."""
+    """Return a preset; with its cells where it is a grid."""
     found = {"values": dict(preset.values), "source": preset.source, "summary": preset.summary}
     if not preset.cells:
         return found
@@ -144,18 +141,19 @@ def _preset_json(preset: Preset) -> dict[str, Any]:
         {"name": one.name, "values": dict(one.values), "reported": dict(one.reported), "fails": one.fails}
         for one in preset.cells
     ]
-    where = {"suite": preset.suite, "task": preset.task, "measure": preset.measure, "setting": preset.setting}
+    where = _fields(preset, "suite", "task", "measure", "setting")
     return {**found, **where, "reported_measure": preset.label, "cells": cells}
 
 
 def _space(space: Space) -> str:
-    """A search space in words."""
+    """Return a search space in words."""
     if isinstance(space, Choice):
         return f"one of {', '.join(map(shown, space.values))}"
     return f"from {space.low:g} to {space.high:g}" + (", logarithmic" if isinstance(space, LogUniform) else "")
 
 
 def _print_method(method: Method) -> None:
+    """Print a method: settings, presets, cells of its grids, search space."""
     click.echo(f"{method.name} {method.version}: {method.summary}\n{method.citation}\n")
     rows = [
         (row["key"], shown(row["default"]), row["allowed"], row["help"], row["source"]) for row in _settings(method)
@@ -180,21 +178,20 @@ def _print_method(method: Method) -> None:
 
 
 def _suite_json(suite: Suite) -> dict[str, Any]:
+    """Return a suite with its tasks, averages, recipes, numbers of papers and card."""
     return {
-        "name": suite.name,
-        "version": suite.version,
-        "title": suite.title,
-        "summary": suite.summary,
-        "citation": suite.citation,
-        "licence": suite.licence,
-        **_standing(suite),
+        **_fields(suite, "name", "version", "title", "summary", "citation", "licence"),
+        **_substitute(suite),
         "settings": list(suite.settings),
         "data": list(suite.data),
         "tasks": {kind: list(suite.task_names(kind)) for kind in suite.data},
         "primary": suite.primary,
         "macros": [{"name": one.name, "note": one.note} for one in suite.macros],
         "recipes": {
-            setting: {name: [_tuning_json(one) for one in stages] for name, stages in named.items()}
+            setting: {
+                name: [{"pairs": one.name, "values": dict(one.values), "source": one.source} for one in stages]
+                for name, stages in named.items()
+            }
             for setting, named in suite.recipes.items()
         },
         "reported": [asdict(row) for row in suite.reported()] if suite.reported else [],
@@ -202,12 +199,8 @@ def _suite_json(suite: Suite) -> dict[str, Any]:
     }
 
 
-def _tuning_json(one: FineTuning) -> dict[str, Any]:
-    """A fine-tuning of a recipe."""
-    return {"pairs": one.name, "values": dict(one.values), "source": one.source}
-
-
 def _print_suite(suite: Suite, *, reported: bool) -> None:
+    """Print a suite's card and recipes, or what papers reported."""
     if reported:
         _print_reported(suite)
         return
@@ -226,12 +219,12 @@ def _print_suite(suite: Suite, *, reported: bool) -> None:
 
 
 def _print_reported(suite: Suite) -> None:
-    """What papers printed, table by table; a known error stands beside its number."""
+    """Print what papers printed, table by table; a known error is printed with its number."""
     rows = suite.reported() if suite.reported else ()
     if not rows:
         click.echo(f"no paper's number is known for {suite.name}")
         return
-    columns = ("paper", "table", "setting", "model", "column", "measure", "printed", "unit", "stands beside", "error")
+    columns = ("paper", "table", "setting", "model", "column", "measure", "printed", "unit", "our task", "error")
     table(
         f"{suite.title} · reported",
         columns,

@@ -11,13 +11,13 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import plan_options
-from bench.cli.output import Lines, duration, json_option, notice, percent, print_json, table
-from bench.installed import faiss_conflict
+from bench.cli.output import Lines, json_option, notice, print_json, print_table
+from bench.config.request import Request
+from bench.core.installed import faiss_conflict
+from bench.evaluation.tables import duration
 from bench.plugins import load
-from bench.request import Request
-from bench.store import Store
-from bench.sweep import Ready, Sweep, prepare, run
-from bench.wording import shown
+from bench.store.store import Store
+from bench.studies.sweep import Ready, Sweep, prepare, run
 
 
 @click.command(
@@ -66,7 +66,11 @@ def command(request: Request, trials: int, out: Path, as_json: bool) -> None:
         print_json({"sweeps": [_json(one, ready) for one in sweeps], "stages": stages})
         return
     for one in sweeps:
-        _print(one, ready)
+        print_table(one.table(ready.suite))
+        for trial in one.trials:
+            if trial.failed:
+                click.echo(f"trial {trial.number} failed: {trial.failed}")
+        click.echo(f"settings: {one.config}\nrecord: {one.record}\n")
 
 
 def _json(found: Sweep, ready: Ready) -> dict[str, Any]:
@@ -80,24 +84,3 @@ def _json(found: Sweep, ready: Ready) -> dict[str, Any]:
         "config": str(found.config.resolve()),
         "record": str(found.record.resolve()),
     }
-
-
-def _print(found: Sweep, ready: Ready) -> None:
-    """A row a trial, the chosen one marked; then where the files are."""
-    keys = list(dict.fromkeys(key for trial in found.trials for key in trial.values))
-    rows = [
-        (
-            f"{trial.number}{' *' if trial.number == found.chosen else ''}",
-            *(shown(trial.values[key]) if key in trial.values else "as it is" for key in keys),
-            "failed" if trial.score is None else percent(trial.score),
-            duration(trial.seconds),
-        )
-        for trial in found.trials
-    ]
-    measure = f"{ready.suite.primary} on dev, percent"
-    columns = ("trial", *keys, measure, "time")
-    table(f"{found.method} on {ready.suite.name}", columns, rows, numbers=(*keys, measure, "time"))
-    for trial in found.trials:
-        if trial.failed:
-            click.echo(f"trial {trial.number} failed: {trial.failed}")
-    click.echo(f"settings: {found.config}\nrecord: {found.record}\n")

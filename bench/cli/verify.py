@@ -9,11 +9,11 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from bench import results as result_store
-from bench import upkeep
 from bench.cli.options import results_option, store_option
 from bench.cli.output import json_option, notice, print_json, table
-from bench.store import Store
+from bench.evaluation import results as result_store
+from bench.store import housekeeping
+from bench.store.store import Store
 
 
 @click.command(name="verify")
@@ -25,20 +25,23 @@ def command(store: Path, results: Path, as_json: bool) -> None:
 
     Exit status 1 if anything is damaged.
     """
-    place = Store(store, notice)
-    total = len(place.artefacts()) + len(result_store.result_files(results))
+    place, files = Store(store, notice), result_store.result_files(results)
+    artefacts = len(place.artefacts())
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("re-hashing", total=total)
-        verdict = upkeep.verify(place, results, lambda: bar.advance(task))
+        task = bar.add_task("re-hashing", total=artefacts + len(files))
+        faults = housekeeping.verify(place, lambda: bar.advance(task))
+        for path in files:
+            faults += result_store.faults(path)
+            bar.advance(task)
     if as_json:
-        faults = [{"path": str(fault.path), "found": fault.found} for fault in verdict.faults]
-        print_json({"artefacts": verdict.artefacts, "results": verdict.results, "corrupt": faults})
+        corrupt = [{"path": str(fault.path), "found": fault.found} for fault in faults]
+        print_json({"artefacts": artefacts, "results": len(files), "corrupt": corrupt})
     else:
-        if verdict.faults:
-            table("", ("damaged", "found"), [(str(fault.path), fault.found) for fault in verdict.faults])
+        if faults:
+            table("", ("damaged", "found"), [(str(fault.path), fault.found) for fault in faults])
         click.echo(
-            f"{verdict.artefacts} artefacts and {verdict.results} results re-hashed, {len(verdict.faults)} faults"
-            + ("; the next `bench run` makes damaged artefacts again" if verdict.faults else "")
+            f"{artefacts} artefacts and {len(files)} results re-hashed, {len(faults)} faults"
+            + ("; the next `bench run` makes damaged artefacts again" if faults else "")
         )
-    if verdict.faults:
+    if faults:
         raise click.exceptions.Exit(1)

@@ -1,1 +1,1 @@
-"""Reading data: text files line by line, BEIR folders, TREC files, ir_datasets; every fault told with file and line."""
+"""Data: formats, corpora, training pairs, fetching, contamination, the embedded world; faults name file and line."""

@@ -1,7 +1,87 @@
-"""The toolkit for whoever writes a trainer: losses, views, probes, and the one loop that trains, logs and resumes.
+"""What a trainer is written with: configs, batches, losses, heads, banks, probes, and the loop that trains and resumes.
 
-This package itself and `config` import no torch; everything else in it does.
+The public face of the package for methods; importing it imports no torch, as names are loaded when they are first asked
+for. `bench` has what every plugin needs: `Method`, `Preset`, `setting`, `Workspace`, errors.
 """
 
-ENCODER, PASSAGES, LOG = "encoder", "passages", "log.jsonl"
-"""What a training writes: the folder of the encoder, that of another one for passages, and one JSON object a line."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from bench.core.contract import CONTRACT as CONTRACT
+    from bench.core.contract import Contract as Contract
+    from bench.core.contract import Trainer as Trainer
+    from bench.core.contract import TrainingJob as TrainingJob
+    from bench.data.corpora.shards import Shards as Shards
+    from bench.retrieval.packed import Ids as Ids
+    from bench.retrieval.packed import Packed as Packed
+    from bench.retrieval.packed import pool as pool
+    from bench.retrieval.poolers import dense_module as dense_module
+    from bench.retrieval.poolers import model_json as model_json
+    from bench.retrieval.prompts import PROMPTS_FILE as PROMPTS_FILE
+    from bench.retrieval.prompts import declared_prompts as declared_prompts
+    from bench.training.banks import Ring as Ring
+    from bench.training.banks import TaggedBank as TaggedBank
+    from bench.training.banks import follow as follow
+    from bench.training.banks import twin as twin
+    from bench.training.batches import BatchSource as BatchSource
+    from bench.training.batches import DrawnSource as DrawnSource
+    from bench.training.batches import Masked as Masked
+    from bench.training.batches import Mixed as Mixed
+    from bench.training.batches import PairBatch as PairBatch
+    from bench.training.chunks import Chunk as Chunk
+    from bench.training.chunks import Chunks as Chunks
+    from bench.training.config import ENCODER as ENCODER
+    from bench.training.config import LOG as LOG
+    from bench.training.config import SHORTEST as SHORTEST
+    from bench.training.config import BlocksConfig as BlocksConfig
+    from bench.training.config import DenseConfig as DenseConfig
+    from bench.training.config import MaskConfig as MaskConfig
+    from bench.training.config import MlmConfig as MlmConfig
+    from bench.training.config import PoolBy as PoolBy
+    from bench.training.config import TrainingConfig as TrainingConfig
+    from bench.training.distributed import candidates as candidates
+    from bench.training.distributed import gather as gather
+    from bench.training.distributed import offset as offset
+    from bench.training.distributed import weight as weight
+    from bench.training.distributed import world as world
+    from bench.training.encoder import TrainableEncoder as TrainableEncoder
+    from bench.training.heads import HeadPair as HeadPair
+    from bench.training.heads import Layer as Layer
+    from bench.training.heads import Projection as Projection
+    from bench.training.heads import Shape as Shape
+    from bench.training.heads import initialise as initialise
+    from bench.training.loop import CorpusTrainer as CorpusTrainer
+    from bench.training.loop import Facts as Facts
+    from bench.training.loop import fit as fit
+    from bench.training.losses import Similarity as Similarity
+    from bench.training.losses import info_nce as info_nce
+    from bench.training.losses import paired_info_nce as paired_info_nce
+    from bench.training.losses import similarities as similarities
+    from bench.training.mlm import MaskedBlocks as MaskedBlocks
+    from bench.training.mlm import MaskedPairs as MaskedPairs
+    from bench.training.mlm import Masking as Masking
+    from bench.training.mlm import MlmHead as MlmHead
+    from bench.training.mlm import PairsAndMasks as PairsAndMasks
+    from bench.training.mlm import masked_prediction as masked_prediction
+    from bench.training.mlm import mlm_loss as mlm_loss
+    from bench.training.probes import accuracy as accuracy
+    from bench.training.probes import deviation as deviation
+    from bench.training.views import Bounds as Bounds
+    from bench.training.views import Documents as Documents
+    from bench.training.views import SentencePairs as SentencePairs
+    from bench.training.views import adjacent as adjacent
+    from bench.training.views import framed as framed
+    from bench.training.views import in_a_window as in_a_window
+    from bench.training.views import pack_sentences as pack_sentences
+    from bench.training.views import read_unit as read_unit
+    from bench.training.views import serving as serving
+    from bench.training.views import stretch_of as stretch_of
+    from bench.training.views import token_crop as token_crop
+    from bench.training.views import two_sentences as two_sentences
+    from bench.training.views import units_of as units_of
+
+__all__, __getattr__, __dir__ = lazy(__name__, __file__)

@@ -9,12 +9,12 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bench.encoding.packed import Ids
+from bench.retrieval.packed import Ids
 from bench.types import Json
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairBatch:
     """Two views of each of n texts, as token ids with special tokens; row i of both belongs together.
 
     Unpacking it gives the two views.
@@ -42,7 +42,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Masked:
-    """Sequences some of whose tokens are hidden, and what stood there.
+    """Sequences some of whose tokens are hidden, and the original tokens.
 
     Args:
         inputs: n sequences with masks (or random or kept tokens) in place.
@@ -66,8 +66,8 @@ MainT = TypeVar("MainT", bound=Sized)
 SideT = TypeVar("SideT", bound=Sized)
 
 
-class Corpus(Protocol):
-    """What a training reads, and which of it it has seen (`bench.data.shards.Shards`, for instance)."""
+class TrackedCorpus(Protocol):
+    """What a training reads, and which of it it has seen (`bench.data.corpora.shards.Shards`, for instance)."""
 
     @property
     def distinct_tokens(self) -> int:
@@ -80,17 +80,10 @@ class Corpus(Protocol):
         """Remember as seen what `seen` returned."""
 
 
-class BatchSource(Protocol[B_co]):
-    """Where the loop gets its batches from. `len` of a batch is its number of units: pairs, documents, sequences."""
+class Resumable(Protocol):
+    """What batches are drawn from: documents, chunks, or the batches of another source."""
 
-    @property
-    def shards(self) -> Corpus:
-        """The corpus; what was read of it is what the training has seen."""
-
-    def batch(self, rng: np.random.Generator) -> B_co:
-        """Return the next batch. Chance comes from `rng` alone, whose state the loop keeps."""
-
-    def held_out(self) -> Sequence[Pairs]:
+    def held_out(self) -> Sequence[PairBatch]:
         """Return pairs that are never trained on, a batch a language; always the same. Empty: nothing is probed."""
 
     def state(self) -> Mapping[str, Json]:
@@ -100,8 +93,47 @@ class BatchSource(Protocol[B_co]):
         """Go on where `state` was taken."""
 
 
+class BatchSource(Resumable, Protocol[B_co]):
+    """Where the loop gets its batches from. `len` of a batch is its number of units: pairs, documents, sequences."""
+
+    @property
+    def shards(self) -> TrackedCorpus:
+        """The corpus; what was read of it is what the training has seen."""
+
+    def batch(self, rng: np.random.Generator) -> B_co:
+        """Return the next batch. Chance comes from `rng` alone, whose state the loop keeps."""
+
+
+CorpusT = TypeVar("CorpusT", bound=TrackedCorpus)
+DrawnT = TypeVar("DrawnT", bound=Resumable)
+
+
+class DrawnSource(Generic[CorpusT, DrawnT]):
+    """Base of batch sources that hold out, and go on, as what they draw from does; a subclass adds `batch`.
+
+    Args:
+        shards: the corpus.
+        drawn: what batches are drawn from.
+    """
+
+    def __init__(self, shards: CorpusT, drawn: DrawnT) -> None:
+        self.shards, self._drawn = shards, drawn
+
+    def held_out(self) -> Sequence[PairBatch]:
+        """Return pairs that are never trained on, a batch a language."""
+        return self._drawn.held_out()
+
+    def state(self) -> Mapping[str, Json]:
+        """Return what `restore` needs to go on with the next batch."""
+        return self._drawn.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._drawn.restore(state)
+
+
 class Mixed(Generic[MainT, SideT]):
-    """Draws each batch by lot from one of two sources: a method's own, and its companion task's.
+    """Draws each batch at random from one of two sources: a method's own, and its companion task's.
 
     Args:
         main: the method's own; it says what is probed.
@@ -113,7 +145,7 @@ class Mixed(Generic[MainT, SideT]):
         self._main, self._side, self._share = main, side, share
 
     @property
-    def shards(self) -> Corpus:
+    def shards(self) -> TrackedCorpus:
         """The corpus of both."""
         return self._main.shards
 
@@ -123,7 +155,7 @@ class Mixed(Generic[MainT, SideT]):
             return self._side.batch(rng)
         return self._main.batch(rng)
 
-    def held_out(self) -> Sequence[Pairs]:
+    def held_out(self) -> Sequence[PairBatch]:
         """Return the method's own."""
         return self._main.held_out()
 

@@ -1,9 +1,12 @@
-"""Checkpoints as parts: tensors in safetensors, all else in JSON, nothing pickled; the last two are kept."""
+"""Checkpoints and selected weights as parts: tensors in safetensors, all else in JSON, nothing pickled.
+
+The last two checkpoints are kept, and the weights that were best on held-out pairs (`WeightSelection`).
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,9 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from bench.fsio import canonical
+from bench.core.files import canonical
+from bench.core.workspace import Parts
 from bench.types import Json
-from bench.workspace import Parts
 
 _KEPT = 2
 
@@ -35,6 +38,17 @@ def save(parts: Parts, step: int, tensors: Mapping[str, torch.Tensor], state: Ma
         for suffix in (".json", ".safetensors"):  # the JSON first: without it the other one is not looked at
             for end in ("", ".sha256"):
                 (parts.folder / f"{_name(old)}{suffix}{end}").unlink(missing_ok=True)
+
+
+def short(value: float) -> float:
+    """Return a number with six digits, which are enough for a reader."""
+    return float(f"{value:.6g}")
+
+
+def log_line(values: Mapping[str, Any]) -> str:
+    """Return a line of a training's log."""
+    shown = {name: short(value) if isinstance(value, float) else value for name, value in values.items()}
+    return json.dumps(shown, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def newest(parts: Parts) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | None:
@@ -100,3 +114,126 @@ def _steps(parts: Parts) -> list[int]:
 def _step(path: Path) -> int:
     """The step in a file's name."""
     return int(path.stem.removeprefix("checkpoint-"))
+
+
+class WeightSelection:
+    """Keeps the best weights of a training in a part, and says when it has waited long enough for better ones.
+
+    Args:
+        rule: name of the measure, as logs and facts call it.
+        measure: the measure now, the lower the better; called with the training as it is.
+        every: steps between two evaluations; the last step is evaluated whenever it comes.
+        patience: evaluations in a row without a better one after which the training stops; None: never.
+        begin: share of the training before which nothing is evaluated.
+    """
+
+    def __init__(
+        self, rule: str, measure: Callable[[], float], *, every: int, patience: int | None = None, begin: float = 0.0
+    ) -> None:
+        self._rule, self._measure = rule, measure
+        self._every, self._patience, self._begin = every, patience, begin
+        self._value: float | None = None  # the best one
+        self._step = 0  # that had it
+        self._evaluations = self._waiting = 0
+        self._pinned: list[str] = []  # parts that the last two checkpoints lean on
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the training has waited long enough."""
+        return self._patience is not None and self._waiting >= self._patience
+
+    @property
+    def part(self) -> tuple[str, ...]:
+        """Name of the part with the best weights; none where nothing was evaluated yet."""
+        return () if self._value is None else (_best(self._step),)
+
+    def due(self, step: int, spent: float) -> bool:
+        """Return whether to evaluate after a step.
+
+        Args:
+            step: its number, from 1.
+            spent: share of the budget, 1 after the last step.
+        """
+        return spent >= 1 or (step % self._every == 0 and spent >= self._begin)
+
+    def evaluate(self, step: int, modules: nn.Module, parts: Parts) -> float:
+        """Measure, and write the weights to a part where they are the best so far; equally good later ones are not.
+
+        Args:
+            step: the number of the step that was made.
+            modules: all that is trained.
+            parts: where to.
+        """
+        value = self._measure()
+        self._evaluations += 1
+        if self._value is None or value < self._value:
+            self._value, self._step, self._waiting = value, step, 0
+            whole = {name: tensor.detach().cpu().contiguous() for name, tensor in _weights_and_buffers(modules).items()}
+            parts.write(_best(step), safetensors.torch.save(whole))
+            self._tidy(parts)
+        else:
+            self._waiting += 1
+        return value
+
+    def put_back(self, modules: nn.Module, parts: Parts) -> None:
+        """Give the modules the best weights.
+
+        Raises:
+            FileNotFoundError: somebody removed or changed the part.
+        """
+        for name in self.part:
+            path = parts.done(name)
+            if path is None:
+                raise FileNotFoundError(parts.folder / name)
+            kept = safetensors.torch.load_file(path)
+            with torch.no_grad():
+                for key, tensor in _weights_and_buffers(modules).items():
+                    tensor.copy_(kept[key])
+
+    def pin(self, parts: Parts) -> None:
+        """Keep the best weights until two further checkpoints are written; call it after each."""
+        self._pinned = [*self._pinned[-1:], *self.part]
+        self._tidy(parts)
+
+    def state(self) -> dict[str, Json]:
+        """Return what `restore` needs to go on."""
+        return {"value": self._value, "step": self._step, "evaluations": self._evaluations, "waiting": self._waiting}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._value, self._step = state["value"], state["step"]
+        self._evaluations, self._waiting = state["evaluations"], state["waiting"]
+        self._pinned = list(self.part)
+
+    def facts(self) -> dict[str, Json]:
+        """Return rule, best value, the step that had it, evaluations, and whether the training stopped early."""
+        best = None if self._value is None else short(self._value)
+        return {
+            "rule": self._rule,
+            "value": best,
+            "step": self._step,
+            "evaluations": self._evaluations,
+            "stopped": self.stopped,
+        }
+
+    def line(self, value: float) -> dict[str, float]:
+        """Return what the log says of an evaluation."""
+        return {self._rule: value, "best_step": self._step}
+
+    def _tidy(self, parts: Parts) -> None:
+        """Remove weights that nobody needs any more."""
+        needed = {*self._pinned, *self.part}
+        for path in parts.folder.glob(_best(None)):
+            if path.name not in needed:
+                path.unlink()
+                path.with_name(f"{path.name}.sha256").unlink(missing_ok=True)
+
+
+def _best(step: int | None) -> str:
+    """Name of the part with the weights after a step; of any one."""
+    return f"best-{'*' if step is None else f'{step:010d}'}.safetensors"
+
+
+def _weights_and_buffers(modules: nn.Module) -> dict[str, torch.Tensor]:
+    """Weights and buffers by name, tied ones once."""
+    return {**dict(modules.named_parameters()), **dict(modules.named_buffers())}

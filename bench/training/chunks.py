@@ -1,25 +1,23 @@
 """Chunks: stretches of so many tokens of a language's stream, wherever sentences and documents end.
 
 All documents of a language are read end to end. Each epoch cuts the stream anew, from another offset, and draws its
-chunks in another order; seed, language and epoch decide both, so that two numbers a language say where it stands.
+chunks in another order; seed, language and epoch decide both, so that two numbers a language say how far it was read.
 Documents that are held out for probes are not in the stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.data.sampling import probabilities
-from bench.data.shards import Shards
-from bench.training.batches import Pairs
+from bench.data.corpora.sampling import probabilities
+from bench.data.corpora.shards import Shards
+from bench.training.batches import PairBatch
 from bench.training.config import TrainingConfig
-from bench.training.views import Documents
-from bench.types import Json
+from bench.training.views import Documents, Epochs
 
 
 class Stream:
@@ -55,7 +53,7 @@ class Stream:
         pieces, run = [], int(np.searchsorted(self._cuts, start, side="right")) - 1
         while start < end:
             count = min(end, int(self._cuts[run + 1])) - start
-            if count:  # a document left out at an end, or beside another one, leaves nothing between
+            if count:  # a document left out at an end, or next to another one, leaves nothing between
                 at = int(self._starts[run]) + start - int(self._cuts[run])
                 pieces.append(self._shards.stretch(self._language, at, count).astype(np.int64))
             start, run = start + count, run + 1
@@ -83,8 +81,8 @@ class Chunk:
         return self.stream.read(self.start + part.start, part.stop - part.start)
 
 
-class Chunks:
-    """Draws chunks: the language by lot, its chunks in the order of an epoch.
+class Chunks(Epochs):
+    """Draws chunks: a random language, its chunks in the order of an epoch.
 
     Args:
         shards: the prepared corpus.
@@ -103,9 +101,8 @@ class Chunks:
         shares = probabilities({one: len(stream) for one, stream in streams.items()}, config.language_exponent)
         self._streams = {language: streams[language] for language in shares}
         self._languages, self._shares = tuple(shares), np.array(list(shares.values()))
-        self._config, self._length, self._seed, self._documents = config, length, seed, documents
-        self._places = dict.fromkeys(self._languages, (0, 0))  # epoch, and how many chunks of it were drawn
-        self._orders: dict[str, tuple[int, npt.NDArray[np.int64]]] = {}
+        self._config, self._length, self._documents = config, length, documents
+        super().__init__(self._languages, seed)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[Chunk]:
         """Return `count` chunks, of one language or each of a language of its own lot.
@@ -116,17 +113,9 @@ class Chunks:
         drawn = rng.choice(len(self._languages), size=lots, p=self._shares).tolist()
         return [self._next(self._languages[at]) for at in (drawn * count if lots == 1 else drawn)]
 
-    def held_out(self) -> list[Pairs]:
+    def held_out(self) -> list[PairBatch]:
         """Return neighbouring sentences of documents that are in no stream; as for every other method."""
         return self._documents.held_out()
-
-    def state(self) -> dict[str, Json]:
-        """Return language → (epoch, how many chunks of it were drawn)."""
-        return {language: list(place) for language, place in self._places.items()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._places = {language: (int(epoch), int(drawn)) for language, (epoch, drawn) in state.items()}
 
     def _next(self, language: str) -> Chunk:
         """Return the next chunk of a language."""
@@ -137,14 +126,10 @@ class Chunks:
         stream = self._streams[language]
         return Chunk(language, int(self._order(language, epoch)[drawn]), min(self._length, len(stream)), stream)
 
-    def _order(self, language: str, epoch: int) -> npt.NDArray[np.int64]:
-        """Return where the chunks of an epoch begin, in their order."""
-        made, order = self._orders.get(language, (-1, np.empty(0, np.int64)))
-        if made != epoch:
-            chance = np.random.default_rng([self._seed, int.from_bytes(language.encode(), "big"), epoch])
-            size = len(self._streams[language])
-            length = min(self._length, size)
-            offset = int(chance.integers(min(length, size - length + 1)))
-            order = offset + length * chance.permutation((size - offset) // length)
-            self._orders[language] = (epoch, order)
+    def _shuffled(self, language: str, chance: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Return where the chunks of a language begin, cut from a random offset, in a random order."""
+        size = len(self._streams[language])
+        length = min(self._length, size)
+        offset = int(chance.integers(min(length, size - length + 1)))
+        order: npt.NDArray[np.int64] = offset + length * chance.permutation((size - offset) // length)
         return order

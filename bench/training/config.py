@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from bench.dense import Contract
-from bench.sections import Config, setting
+from bench.config.base import Config, setting
+from bench.core.contract import Contract
+
+ENCODER, PASSAGES, LOG = "encoder", "passages", "log.jsonl"
+"""What a training writes: the folder of the encoder, that of another one for passages, and one JSON object a line."""
 
 SHORTEST = 3
 """Tokens of the shortest sequence worth encoding: first token, one of the text, last token."""
@@ -50,7 +53,7 @@ class BlocksConfig(MaskConfig):
 
 
 class MlmConfig(BlocksConfig):
-    """Masked language modelling beside a method's own task."""
+    """Masked language modelling as a companion of a method's own task."""
 
     probability: float = setting(
         0.5,
@@ -61,17 +64,35 @@ class MlmConfig(BlocksConfig):
     )
 
 
+# What several configs declare, each with a default and a source of its own.
+LearningRate = Annotated[float, Field(gt=0, description="peak of the learning rate")]
+WeightDecay = Annotated[
+    float, Field(ge=0, description="decay of weight matrices; biases and normalisation layers have none")
+]
+GradientBound = Annotated[
+    float | None, Field(gt=0, description="longest gradient, as a norm over all weights; nothing: no bound")
+]
+WarmUpSteps = Annotated[
+    float,
+    Field(
+        ge=0,
+        lt=1,
+        description="share of the steps during which the learning rate rises from 0; then it falls to 0, both linearly",
+    ),
+]
+PoolBy = Annotated[
+    Literal["mean", "cls"], Field(description="the vector of a text: the mean over all tokens, or the first token's")
+]
+
+
 class LoopConfig(Config):
     """What the loop wants to know of every training: optimiser, batches, log, checkpoints.
 
     The defaults fit `scratch:2x128` and a minute of pretraining.
     """
 
-    learning_rate: float = setting(
-        2e-3,
-        gt=0,
-        source="ours: tried for scratch:2x128 on the mini world; backbones trained before want 3e-5 to 5e-5",
-        help="peak of the learning rate",
+    learning_rate: LearningRate = setting(
+        2e-3, source="ours: tried for scratch:2x128 on the mini world; backbones trained before want 3e-5 to 5e-5"
     )
     warm_up: float = setting(
         0.1,
@@ -80,12 +101,7 @@ class LoopConfig(Config):
         source="coCondenser's published recipe (luyug/Condenser): warm-up over a tenth of the training",
         help="share of the token budget during which the learning rate rises from 0; then it falls to 0, both linearly",
     )
-    weight_decay: float = setting(
-        0.01,
-        ge=0,
-        source="MSM's code, Contriever and coCondenser alike",
-        help="decay of weight matrices; biases and normalisation layers have none",
-    )
+    weight_decay: WeightDecay = setting(0.01, source="MSM's code, Contriever and coCondenser alike")
     beta1: float = setting(0.9, ge=0, lt=1, source="AdamW's usual value", help="AdamW's first decay rate")
     beta2: float = setting(
         0.999, ge=0, lt=1, source="AdamW's usual value; MSM and Contriever use 0.98", help="AdamW's second decay rate"
@@ -96,11 +112,8 @@ class LoopConfig(Config):
         source="AdamW's usual value; MSM and Contriever use 1e-6",
         help="AdamW's guard against division by 0",
     )
-    clip: float | None = setting(
-        1.0,
-        gt=0,
-        source="ours: guards the first steps of random weights; MSM and Contriever do not clip (nothing)",
-        help="longest gradient, as a norm over all weights; nothing: no bound",
+    clip: GradientBound = setting(
+        1.0, source="ours: guards the first steps of random weights; MSM and Contriever do not clip (nothing)"
     )
     pairs: int = setting(
         64,
@@ -164,7 +177,7 @@ class LoopConfig(Config):
 
 
 class TrainingConfig(LoopConfig):
-    """What decides a pretraining beside the method's own idea. The defaults fit `scratch:2x128` and a minute."""
+    """Settings of every pretraining, whatever the method. The defaults fit `scratch:2x128` and a minute."""
 
     sentence_tokens: int = setting(
         64,
@@ -203,11 +216,7 @@ class TrainingConfig(LoopConfig):
 class DenseConfig(TrainingConfig):
     """A training whose encoder is read in search as it was in training: what most methods have."""
 
-    pooling: Literal["mean", "cls"] = setting(
-        "cls",
-        source="CCP and MSM: the first token's vector",
-        help="what stands for a text: the mean over all tokens, or the first token",
-    )
+    pooling: PoolBy = setting("cls", source="CCP and MSM: the first token's vector")
     similarity: Literal["cos", "dot"] = setting(
         "cos", source="CCP and MSM: cosine", help="how two vectors are compared, in training and in search"
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.dense import TrainingJob
+from bench.core.contract import TrainingJob
 from bench.types import Json
 
 _memory: Any = torch.utils.deterministic  # an attribute of it is a switch, which torch does not type

@@ -1,31 +1,37 @@
-"""The encoder while it is trained: token ids in, vectors out, tokens counted."""
+"""The encoder in training: token ids in, vectors out, tokens counted, its embeddings cropped to the corpus.
+
+Ids that the corpus never uses cost memory, optimiser state and, in masked language modelling, most of the time, and
+learn nothing. Leaving them out approximates the softmax over the vocabulary and its random replacements; it is recorded
+(`vocabulary` among the facts of a training). Their rows come back unchanged before anyone else reads the model.
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
-from bench.data import tokenizer
-from bench.data.shards import Shards
-from bench.dense import Contract, TrainingJob
-from bench.encoding import backbones, lm_heads
-from bench.encoding.packed import (
+from bench.core.contract import Contract, TrainingJob
+from bench.core.errors import UsageError
+from bench.data.corpora import tokenizer
+from bench.data.corpora.shards import Shards
+from bench.retrieval import backbones, lm_heads
+from bench.retrieval.packed import (
     Ids,
     Packed,
     budget,
     first_position,
-    forward,
     forward_layers,
     load_model,
     longest,
@@ -33,10 +39,95 @@ from bench.encoding.packed import (
     pool,
     wide,
 )
-from bench.errors import UsageError
 from bench.training.config import TrainingConfig
 from bench.training.meter import Meter
-from bench.training.vocabulary import Vocabulary, crop, whole
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The ids that are kept, and the whole matrix.
+
+    Args:
+        kept: ids of the whole vocabulary, ascending, int64 `[v]`; row i of the small matrix is id `kept[i]`.
+        small: id → its row in the small matrix, −1 where it has none, int64 `[V]`.
+        whole: the matrix before the training, float32 `[V, d]`, on the processor.
+        padding: row of the whole matrix that is padding, None where there is none.
+    """
+
+    kept: npt.NDArray[np.int64]
+    small: npt.NDArray[np.int64]
+    whole: torch.Tensor
+    padding: int | None
+
+    def rows(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the rows of ids in the small matrix.
+
+        Raises:
+            ValueError: an id that was not kept.
+        """
+        rows = self.small[ids]
+        if (rows < 0).any():
+            raise ValueError(f"found id {int(ids[rows < 0][0])}, expected one of the {len(self.kept)} that were kept")
+        return rows
+
+
+def crop(model: PreTrainedModel, shards: Shards) -> Vocabulary | None:
+    """Leave a model only the embeddings of ids that the corpus uses, the special ones, and all up to padding's.
+
+    The latter, so that padding keeps its number: architectures count positions from it.
+
+    Args:
+        model: changed in place.
+        shards: the corpus.
+
+    Returns:
+        How to undo it; None where every id is used, and nothing was changed.
+    """
+    whole = _embedding(model)
+    padding = whole.padding_idx if whole.padding_idx is not None else model.config.pad_token_id
+    first = np.arange(0 if padding is None else padding + 1)
+    special = np.asarray(sorted(shards.special.values()), np.int64)
+    kept = np.unique(np.concatenate([first, special, shards.used_ids()]))
+    if len(kept) == whole.num_embeddings:
+        return None
+    small = np.full(whole.num_embeddings, -1, np.int64)
+    small[kept] = np.arange(len(kept))
+    matrix = whole.weight.detach()
+    _set(model, matrix[torch.from_numpy(kept).to(matrix.device)], whole.padding_idx)
+    return Vocabulary(kept, small, matrix.cpu().clone(), whole.padding_idx)
+
+
+@contextmanager
+def whole(model: PreTrainedModel, vocabulary: Vocabulary | None) -> Iterator[None]:
+    """Give a model its whole matrix for a moment: trained rows as they are now, all others as before the training."""
+    if vocabulary is None:
+        yield
+        return
+    small = _embedding(model)
+    matrix = vocabulary.whole.clone()
+    matrix[torch.from_numpy(vocabulary.kept)] = small.weight.detach().cpu()
+    _set(model, matrix.to(small.weight.device), vocabulary.padding)
+    try:
+        yield
+    finally:
+        model.set_input_embeddings(small)
+        model.config.vocab_size = small.num_embeddings
+
+
+def _embedding(model: PreTrainedModel) -> nn.Embedding:
+    """The matrix of token embeddings."""
+    found = model.get_input_embeddings()
+    if not isinstance(found, nn.Embedding):
+        raise TypeError(f"found {type(found).__name__} as the embeddings of {type(model).__name__}, expected Embedding")
+    return found
+
+
+def _set(model: PreTrainedModel, matrix: torch.Tensor, padding: int | None) -> None:
+    """Replace the matrix; its size in the config goes with it."""
+    count, width = matrix.shape
+    made = nn.Embedding(count, width, padding_idx=padding, _weight=matrix.clone(), device=matrix.device)
+    model.set_input_embeddings(made)
+    model.config.vocab_size = made.num_embeddings
 
 
 @dataclass(frozen=True)
@@ -82,14 +173,7 @@ class TrainableEncoder:
         """
         loaded = TrainableEncoder.load(start, job.device, config.precision)
         kept = crop(loaded.model, shards) if config.vocabulary == "cropped" else None
-        return TrainableEncoder(
-            loaded.model,
-            start,
-            loaded.contract,
-            config.precision,
-            vocabulary=kept,
-            chunk_tokens=config.chunk_tokens,
-        )
+        return replace(loaded, vocabulary=kept, chunk_tokens=config.chunk_tokens)
 
     @property
     def device(self) -> torch.device:
@@ -141,7 +225,7 @@ class TrainableEncoder:
 
         Args:
             sequences: token ids, special ones included.
-            layer: as in `bench.encoding.packed.forward`; None for the contract's.
+            layer: as in `bench.retrieval.packed.forward`; None for the contract's.
             before: `[n, k, d]` in place of token embeddings, k of them in front of each sequence, so that its token j
                 is in row `starts[i] + k + j`; they count as tokens.
 
@@ -151,13 +235,13 @@ class TrainableEncoder:
         layer = self.contract.layer if layer is None else layer
         if before is None:
             packed = self._packed(sequences)
-            return self._forward(packed, layer), packed
+            return self._layers(packed, (layer,))[0], packed
         count = before.shape[1]
         stand_in = [[*(sequence[0],) * count, *sequence] for sequence in sequences]  # ids that are not looked up
         packed = self._packed(stand_in)
         rows = packed.starts[:, None] + torch.arange(count, device=self.device)  # [n, k]
         embeds = functional.embedding(packed.ids, self.embeddings).index_put((rows,), before)  # [T, d]
-        return self._forward(packed, layer, embeds), packed
+        return self._layers(packed, (layer,), embeds)[0], packed
 
     def layers(self, sequences: Sequence[Ids], layers: Sequence[int]) -> tuple[tuple[torch.Tensor, ...], Packed]:
         """Return the hidden states `[T, d]` of several layers from one pass, and where each sequence lies in them.
@@ -197,14 +281,12 @@ class TrainableEncoder:
         self.meter.encoded(self.model, packed, gradients=learns, again=again)
         return packed
 
-    def _forward(self, packed: Packed, layer: int, embeds: torch.Tensor | None = None) -> torch.Tensor:
+    def _layers(
+        self, packed: Packed, layers: Sequence[int], embeds: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, ...]:
         with self.autocast():
-            return forward(self.model, packed, layer, embeds=embeds)
-
-    def _layers(self, packed: Packed, layers: Sequence[int]) -> tuple[torch.Tensor, ...]:
-        with self.autocast():
-            return forward_layers(self.model, packed, layers)
+            return forward_layers(self.model, packed, layers, embeds=embeds)
 
     def _vectors(self, packed: Packed) -> torch.Tensor:
-        hidden = wide(self._forward(packed, self.contract.layer))
+        hidden = wide(self._layers(packed, (self.contract.layer,))[0])
         return pool(hidden, packed, self.contract.pooling, getattr(self.model, "pooler", None))

@@ -2,44 +2,70 @@
 
 A training that is killed at any moment and begun again writes the same bytes as one that is not (on a processor, with
 the same number of threads): weights, optimiser, generators, data order and log go through every checkpoint. What time
-it took is told in the facts alone.
+it took is in the facts alone.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from bench.dense import TrainingJob
-from bench.errors import UsageError
-from bench.fsio import atomic
-from bench.training import ENCODER, LOG, checkpoint
+from bench.core.contract import TrainingJob
+from bench.core.errors import UsageError
+from bench.core.files import atomic
+from bench.core.workspace import Workspace
+from bench.data.corpora.shards import Shards
+from bench.training import checkpoint
 from bench.training.batches import BatchSource
-from bench.training.config import LoopConfig
+from bench.training.checkpoint import WeightSelection
+from bench.training.config import ENCODER, LOG, LoopConfig, TrainingConfig
 from bench.training.determinism import chance, seed_everything, set_chance
 from bench.training.distributed import average_gradients
 from bench.training.encoder import TrainableEncoder
+from bench.training.meter import Costs
 from bench.training.optimisation import Asam, adamw, clip, warm_up_and_decay
 from bench.training.probes import measure, signs
-from bench.training.selecting import Selection
-from bench.training.spending import Costs
 from bench.types import Json
-from bench.workspace import Workspace
 
 B = TypeVar("B", bound=Sized)
 Loss = Callable[[TrainableEncoder, B], tuple[torch.Tensor, Mapping[str, float]]]
-"""(encoder, batch) → a scalar to descend, and what to log beside it."""
+"""(encoder, batch) → a scalar to minimise, and further values to log."""
 
 Look = Callable[[], Mapping[str, float]]
-"""What a method wants looked at beside the held-out pairs; names as in `bench.training.probes.SIGNS` are judged."""
+"""Further measurements of a method at each probe; names as in `bench.training.probes.SIGNS` are judged."""
+
+Facts = Mapping[str, Json]
+"""What a training says of itself, as `fit` returns it."""
+
+ConfigT = TypeVar("ConfigT", bound=TrainingConfig)
+
+
+class CorpusTrainer(Generic[ConfigT]):
+    """Base of a method's trainer (`bench.core.contract.Trainer`); a subclass says in `train_on` what is learnt.
+
+    Args:
+        config: how.
+    """
+
+    def __init__(self, config: ConfigT) -> None:
+        self.config = config
+
+    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Facts:
+        """Train from `start` on `shards`; see `bench.core.contract.Trainer`."""
+        corpus = Shards(shards)
+        return self.train_on(TrainableEncoder.begin(start, corpus, self.config, job), corpus, job, work)
+
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Train an encoder on a corpus: make batches, modules and loss, and return what `fit` does."""
+        raise NotImplementedError
 
 
 def fit(
@@ -54,7 +80,7 @@ def fit(
     after_step: Callable[[int], None] | None = None,
     look: Look | None = None,
     ascent: float | None = None,
-    selection: Selection | None = None,
+    selection: WeightSelection | None = None,
     section: str = "method",
 ) -> dict[str, Json]:
     """Train an encoder; write `encoder/` and `log.jsonl`.
@@ -66,7 +92,7 @@ def fit(
         config: how.
         job: budget and seed. The training ends with the step that spends the budget.
         work: where to; `advance` counts tokens.
-        modules: what the loss trains or keeps beside the encoder: heads, banks (as buffers), a momentum copy (without
+        modules: what the loss trains or keeps besides the encoder: heads, banks (as buffers), a momentum copy (without
             gradients). Checkpointed, never exported. What a loss needs to know of earlier batches is a buffer in it.
         after_step: called with the step's number (from 1) after each change of the weights, once a step however many
             batches it accumulates; e.g. momentum and queues.
@@ -84,7 +110,7 @@ def fit(
     Raises:
         UsageError: the loss or the gradient is not finite any more; the checkpoints stay.
     """
-    training = _Training(loss, source, encoder, config, job, work, modules, after_step, look, selection, section)
+    training = _TrainingLoop(loss, source, encoder, config, job, work, modules, after_step, look, selection, section)
     if ascent is not None:
         training.ascent = Asam(training.modules, ascent)
     training.resume()
@@ -122,7 +148,7 @@ class _Progress:
     meter: dict[str, float] = field(default_factory=dict)
 
 
-class _Training(Generic[B]):
+class _TrainingLoop(Generic[B]):
     """One training between its first step (or checkpoint) and its end."""
 
     def __init__(
@@ -136,7 +162,7 @@ class _Training(Generic[B]):
         modules: nn.Module | None,
         after_step: Callable[[int], None] | None,
         look: Look | None,
-        selection: Selection | None,
+        selection: WeightSelection | None,
         section: str,
     ) -> None:
         """Make optimiser and generators; `resume` decides where they begin."""
@@ -178,7 +204,7 @@ class _Training(Generic[B]):
     @property
     def rate(self) -> float:
         """The learning rate of the next step."""
-        whole = 1.0 if self.job.steps is None else float(self.job.steps)  # steps are told as the papers tell them
+        whole = 1.0 if self.job.steps is None else float(self.job.steps)  # steps are counted as the papers count them
         config = self.config
         return config.learning_rate * warm_up_and_decay(self.spent * whole, config.warm_up * whole, whole)
 
@@ -207,20 +233,21 @@ class _Training(Generic[B]):
         self.work.advance(self.tokens)
 
     def step(self) -> None:
-        """Make one step: accumulate, clip, update, tell."""
+        """Make one step: accumulate, clip, update, log."""
         config, before, rate = self.config, self.tokens, self.rate
         self.at.step += 1
         batches = [self.source.batch(self.rng) for _ in range(config.accumulate)]
         losses = self._gradients(batches)
         if self.ascent is not None:
             self.ascent.climb()
-            self._sum({"ascent_loss": math.fsum(self._gradients(batches, tell=False)) / len(batches)})
+            self._sum({"ascent_loss": math.fsum(self._gradients(batches, log=False)) / len(batches)})
             self.ascent.descend()
         self.at.pairs += sum(map(len, batches))
-        self._sum({"gradient_norm": self._mind(clip(self.weights, config.clip), "gradient")})
+        self._sum({"gradient_norm": self._finite(clip(self.weights, config.clip), "gradient")})
         if self.untouched:
-            with_gradient = (name for name, weight in self.modules.named_parameters() if _touched(weight))
-            self.untouched.difference_update(with_gradient)
+            for name, weight in self.modules.named_parameters():
+                if weight.grad is not None and bool(weight.grad.any()):
+                    self.untouched.discard(name)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
@@ -233,15 +260,15 @@ class _Training(Generic[B]):
         self._checkpoint()
         self.work.advance(self.tokens - before)
 
-    def _gradients(self, batches: Sequence[B], *, tell: bool = True) -> list[float]:
+    def _gradients(self, batches: Sequence[B], *, log: bool = True) -> list[float]:
         """Compute the gradients of some batches anew, averaged over them and over processes; return their losses."""
         losses = []
         self.optimiser.zero_grad(set_to_none=True)
         for batch in batches:
             loss, metrics = self.loss(self.encoder, batch)
-            losses.append(self._mind(float(loss.detach()), "loss"))
+            losses.append(self._finite(float(loss.detach()), "loss"))
             (loss / len(batches)).backward()
-            if tell:
+            if log:
                 self._sum({"loss": losses[-1], **metrics})
         average_gradients(self.weights)
         return losses
@@ -250,13 +277,12 @@ class _Training(Generic[B]):
         """Evaluate if it is time, and say so in the log."""
         if self.selection is None or not self.selection.due(self.at.step, self.spent):
             return
-        value = self._mind(self.selection.evaluate(self.at.step, self.modules, self.work.parts), "measure")
+        value = self._finite(self.selection.evaluate(self.at.step, self.modules, self.work.parts), "measure")
         self._write({"step": self.at.step, "tokens": self.tokens, **self.selection.line(value)}, probe=False)
 
     def finish(self) -> dict[str, Json]:
         """Write encoder and log; return the facts."""
-        at, meter, kept = self.at, self.encoder.meter, self.encoder.vocabulary
-        at.seconds, at.device_seconds = self.costs.spent()
+        at, meter, kept, costs = self.at, self.encoder.meter, self.encoder.vocabulary, self.costs.facts()
         if self.selection is not None:
             self.selection.put_back(self.modules, self.work.parts)
         self.encoder.save(self.work.out / ENCODER)
@@ -275,14 +301,12 @@ class _Training(Generic[B]):
             "warnings": at.warnings,
             "without_gradient": sorted(self.untouched),
             "vocabulary": None if kept is None else {"kept": len(kept.kept), "of": len(kept.small)},
-            "seconds": round(at.seconds, 3),
-            "device_seconds": round(at.device_seconds, 3),
-            "peak_memory_bytes": self.costs.peak_memory(),
-            "tokens_per_second": round(meter.tokens / max(at.seconds, 1e-9)),
+            **costs,
+            "tokens_per_second": round(meter.tokens / max(costs["seconds"], 1e-3)),
             **({} if self.selection is None else {"selection": self.selection.facts()}),
         }
 
-    def _mind(self, value: float, what: str) -> float:
+    def _finite(self, value: float, what: str) -> float:
         """Return a number; stop where it is none any more."""
         if not math.isfinite(value):
             raise UsageError(
@@ -311,14 +335,13 @@ class _Training(Generic[B]):
         """Add a line to the log, with a look at the held-out pairs if one is due."""
         if probe and (self.held or self.look):
             found = measure(self.encoder, self.held, self.look)
-            line["probe"] = {name: _short(value) for name, value in found.items()}
+            line["probe"] = {name: checkpoint.short(value) for name, value in found.items()}
             first = {} if self.at.first is None else {"first_loss": self.at.first}
             warm = self.spent > self.config.warm_up  # random weights look collapsed, and are not
             numbers = {name: value for name, value in line.items() if isinstance(value, float)}
             line["warnings"] = signs({**numbers, **first, **found}) if warm else []
             self.at.warnings += len(line["warnings"])
-        shown = {name: _short(value) if isinstance(value, float) else value for name, value in line.items()}
-        self.lines.append(json.dumps(shown, ensure_ascii=False, allow_nan=False) + "\n")
+        self.lines.append(checkpoint.log_line(line))
 
     def _checkpoint(self) -> None:
         """Save if it is time; never after the last step, when the result itself is written."""
@@ -351,13 +374,3 @@ class _Training(Generic[B]):
         if self.selection is not None:
             self.selection.pin(self.work.parts)
         self.saved = (self.tokens, time.monotonic())
-
-
-def _touched(weight: nn.Parameter) -> bool:
-    """Tell whether a weight has a gradient that is not all zero."""
-    return weight.grad is not None and bool(weight.grad.any())
-
-
-def _short(value: float) -> float:
-    """Six digits are enough for a reader."""
-    return float(f"{value:.6g}")

@@ -54,7 +54,7 @@ def info_nce(
     label_smoothing: float = 0.0,
     reduction: Reduction = "mean",
 ) -> torch.Tensor:
-    """Tell each query's key from all others: cross-entropy over similarities.
+    """Return the cross-entropy of each query's key among all keys, over similarities.
 
     `L = −1/n Σ_i log softmax_j(s(q_i, k_j) / τ)[positives_i]`, j over all keys and all further negatives. With it one
     has ICT (dot, τ 1), Contriever's in-batch variant (dot, τ 0.05), DPR (dot, τ 1, keys in the order positive, hard
@@ -68,7 +68,7 @@ def info_nce(
         similarity: `dot` or `cos`.
         negatives: `[b, d]` further candidates that are nobody's key, e.g. a queue; they never are anchors.
         forbidden: bool `[n, m]`, keys that must not be candidates of a query, e.g. translations of its own key.
-        symmetric: average with the other direction, in which each positive key tells its query from all queries.
+        symmetric: average with the other direction, in which each positive key has all queries as candidates.
         label_smoothing: share of the target that is spread over all candidates alike.
         reduction: `mean` or `sum` over anchors; `none` for `[n]` (symmetric: the mean of both directions).
 
@@ -89,7 +89,7 @@ def info_nce(
     places = _places(positives, queries, keys)
     if forbidden is not None:
         if label_smoothing:
-            raise ValueError(f"found label smoothing {label_smoothing} beside forbidden keys, expected one of the two")
+            raise ValueError(f"found label smoothing {label_smoothing} with forbidden keys, expected one of the two")
         logits = logits.masked_fill(_allowed_shape(forbidden, logits, places), float("-inf"))
     every = logits
     if negatives is not None:
@@ -111,7 +111,7 @@ def info_nce(
 def paired_info_nce(
     rows: torch.Tensor, *, temperature: float = 1.0, similarity: Similarity = "dot", reduction: Reduction = "mean"
 ) -> torch.Tensor:
-    """Tell each row's partner from all other rows; rows 2i and 2i + 1 belong together.
+    """Return the cross-entropy of each row's partner among all other rows; rows 2i and 2i + 1 belong together.
 
     Args:
         rows: `[2n, d]`; candidates of a row are all rows but itself.
@@ -136,39 +136,6 @@ def paired_info_nce(
     )
 
 
-def dpr(
-    queries: torch.Tensor,
-    contexts: torch.Tensor,
-    positives: torch.Tensor,
-    *,
-    temperature: float = 1.0,
-    similarity: Similarity = "dot",
-    forbidden: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """Tell each question's positive passage from all other passages of the batch.
-
-    `L = −1/n Σ_i log softmax_j(q_i·c_j / τ)[positives_i]`, j over positives and hard negatives of all questions. The
-    order of the contexts changes nothing where `positives` goes with it.
-
-    Args:
-        queries: `[n, d]`.
-        contexts: `[m, d]`, of all processes where there are several.
-        positives: place of each question's positive among the contexts, int64 `[n]`.
-        temperature: τ > 0; 1 in DPR, 0.05 in Contriever's tuning.
-        similarity: `dot` in both.
-        forbidden: bool `[n, m]`, contexts that are no candidates of a question (`copies`).
-
-    Returns:
-        A scalar.
-
-    Raises:
-        ValueError: as `info_nce` does.
-
-    Source: Karpukhin et al. 2020 (DPR), eq. 2, with in-batch and hard negatives (section 3.2).
-    """
-    return info_nce(queries, contexts, positives, temperature=temperature, similarity=similarity, forbidden=forbidden)
-
-
 def xtreme_r(
     queries: torch.Tensor,
     passages: torch.Tensor,
@@ -177,7 +144,7 @@ def xtreme_r(
     *,
     forbidden: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Tell each question's passage from the others of the batch by cosine times a learnable scale, one direction.
+    """Return the cross-entropy of each question's passage in the batch, over cosines times a learnable scale.
 
     `L = −1/n Σ_i log softmax_j(scale · cos(q_i, p_j))[positives_i]`; the scale is neither clamped nor a logarithm.
 
@@ -202,7 +169,7 @@ def xtreme_r(
 
 
 def copies(texts: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-    """Tell which contexts have the text of a question's positive without being it, bool `[n, m]`.
+    """Return which contexts have the text of a question's positive without being it, bool `[n, m]`.
 
     Args:
         texts: a number for each context's text, `[m]`; equal numbers, equal texts.

@@ -1,14 +1,17 @@
-"""What a training has spent: tokens, forward passes and floating-point operations."""
+"""What a training costs: tokens, forward passes, floating-point operations, time and memory."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import torch
 from transformers import PreTrainedModel
 
-from bench.encoding.packed import Packed
+from bench.retrieval.packed import Packed
 
 _BACKWARD = 2  # times the operations of the forward pass
 
@@ -66,3 +69,43 @@ def forward_flops(model: PreTrainedModel, packed: Packed) -> float:
     squares = sum(count * ((end - start) // count) ** 2 for start, end, count in packed.runs)
     attention = 4 * model.config.num_hidden_layers * model.config.hidden_size * squares
     return float(2 * weights * len(packed.ids) + attention)
+
+
+class Costs:
+    """Measures wall time, device time and peak memory.
+
+    Args:
+        device: where the weights lie.
+        seconds: spent by earlier attempts.
+        device_seconds: spent by earlier attempts.
+    """
+
+    def __init__(self, device: torch.device, seconds: float = 0.0, device_seconds: float = 0.0) -> None:
+        self._device = device
+        self._before = (seconds, device_seconds)
+        self._begun = (time.monotonic(), time.process_time())
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
+
+    def spent(self) -> tuple[float, float]:
+        """Return seconds by the clock and by the device, earlier attempts included.
+
+        By the device: processor time of all threads together; on a GPU, which does nothing else meanwhile, the
+        clock's once its queue is empty.
+        """
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        wall = time.monotonic() - self._begun[0]
+        busy = time.process_time() - self._begun[1] if self._device.type == "cpu" else wall
+        return self._before[0] + wall, self._before[1] + busy
+
+    def facts(self) -> dict[str, float]:
+        """Return seconds, device_seconds and peak_memory_bytes: allocated on the GPU, or resident in this process."""
+        seconds, busy = self.spent()
+        if self._device.type == "cuda":
+            peak = int(torch.cuda.max_memory_allocated(self._device))
+        else:
+            import resource
+
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return {"seconds": round(seconds, 3), "device_seconds": round(busy, 3), "peak_memory_bytes": peak}

@@ -1,26 +1,92 @@
-"""Masked language modelling: a head over masked tokens alone, its loss, and the batches of a companion task."""
+"""Masked language modelling: masking tokens, a head over them alone, its loss, and the batches of a companion task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 from torch.nn import functional
 
-from bench.data.shards import Shards
-from bench.encoding import lm_heads
-from bench.encoding.packed import Ids
-from bench.training.batches import BatchSource, Corpus, Masked, Pairs
-from bench.training.config import BlocksConfig, TrainingConfig
+from bench.core.errors import UsageError
+from bench.data.corpora.shards import Shards
+from bench.retrieval import lm_heads
+from bench.retrieval.packed import Ids
+from bench.training.batches import BatchSource, DrawnSource, Masked, PairBatch, TrackedCorpus
+from bench.training.config import BlocksConfig, MaskConfig, TrainingConfig
 from bench.training.distributed import weight
 from bench.training.encoder import TrainableEncoder
-from bench.training.masking import Masking
-from bench.training.views import Documents, framed
-from bench.types import Json
+from bench.training.views import Documents, framed, stretch_of
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How tokens are hidden.
+
+    Args:
+        mask: id of the mask token.
+        special: ids that are never chosen.
+        pool: ids that replace at random, int64 `[v]`.
+        share: of the tokens that are chosen.
+        keep: of the chosen ones, left as they are.
+        random: of the chosen ones, replaced by one of the pool.
+    """
+
+    mask: int
+    special: Collection[int]
+    pool: npt.NDArray[np.int64]
+    share: float
+    keep: float
+    random: float
+
+    @staticmethod
+    def of(shards: Shards, config: MaskConfig) -> Masking:
+        """Mask as the config says, with the ids of a corpus.
+
+        Raises:
+            UsageError: the tokenizer has no mask token.
+        """
+        if "mask" not in shards.special:
+            raise UsageError(
+                f"the tokenizer of {shards.folder} has no mask token, which masked language modelling needs; type "
+                "--set method.mlm.probability=0 for a method that can do without, or take another backbone"
+            )
+        special = frozenset(shards.special.values())
+        pool = shards.used_ids()
+        pool = pool[~np.isin(pool, np.asarray(sorted(special), np.int64))]
+        return Masking(shards.special["mask"], special, pool, config.mask, config.keep, config.random)
+
+    def __call__(self, sequences: Sequence[Ids], rng: np.random.Generator) -> Masked:
+        """Hide tokens of every sequence.
+
+        Of n tokens that are not special, ⌊share·n + u⌋ are chosen, u uniform in [0, 1), at least one where there is
+        one, so that no batch is without a target.
+
+        Source: Devlin et al. 2019 (BERT), section 3.1; the rounding is fairseq's, as in XLM-R.
+        """
+        inputs, owners, places, targets = [], [], [], []
+        for number, sequence in enumerate(sequences):
+            ids = np.array(sequence, np.int64)
+            open_ = np.flatnonzero(~np.isin(ids, np.fromiter(self.special, np.int64)))
+            count = min(len(open_), max(1, int(self.share * len(open_) + rng.random())))
+            chosen = np.sort(rng.permutation(open_)[:count])
+            owners.append(np.full(count, number, np.int64))
+            places.append(chosen)
+            targets.append(ids[chosen])
+            ids[chosen] = self._replaced(ids[chosen], rng)
+            inputs.append(ids)
+        return Masked(inputs, np.concatenate(owners), np.concatenate(places), np.concatenate(targets))
+
+    def _replaced(self, ids: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Return what replaces the chosen ids `[m]`."""
+        lot = rng.random(len(ids))
+        drawn = self.pool[rng.integers(len(self.pool), size=len(ids))]
+        return np.where(lot < self.keep, ids, np.where(lot < self.keep + self.random, drawn, self.mask))
+
 
 MlmReduction = Literal["token_mean", "sentence_sum"]
 
@@ -96,7 +162,7 @@ def masked_prediction(
     Source: Devlin et al. 2019; with `vectors`, Auto-MLM (arXiv 2203.16187), eq. 7.
     """
     if sentence is None and (vectors is not None or reduction == "sentence_sum"):
-        raise ValueError("found no sentence numbers, expected them beside vectors or for sentence_sum")
+        raise ValueError("found no sentence numbers, expected them with vectors or sentence_sum")
     if vectors is not None:
         rows = rows + vectors[sentence]  # [m, d]
     if head is not None:
@@ -165,7 +231,7 @@ class PairsAndMasks:
         masked: of the left sequences, the right ones, or the left and then the right ones; None: of none.
     """
 
-    pairs: Pairs
+    pairs: PairBatch
     masked: Masked | None
 
     def __len__(self) -> int:
@@ -173,7 +239,7 @@ class PairsAndMasks:
         return len(self.pairs)
 
 
-class MaskedPairs:
+class MaskedPairs(DrawnSource[TrackedCorpus, BatchSource[PairBatch]]):
     """Hides tokens of the pairs that another source draws; the pairs themselves stay as they are.
 
     Args:
@@ -182,36 +248,20 @@ class MaskedPairs:
         sides: of which sequences.
     """
 
-    def __init__(self, pairs: BatchSource[Pairs], masking: Masking | None, sides: Literal["both", "left", "right"]):
-        self._pairs, self._masking, self._sides = pairs, masking, sides
-
-    @property
-    def shards(self) -> Corpus:
-        """The corpus."""
-        return self._pairs.shards
+    def __init__(self, pairs: BatchSource[PairBatch], masking: Masking | None, sides: Literal["both", "left", "right"]):
+        super().__init__(pairs.shards, pairs)
+        self._masking, self._sides = masking, sides
 
     def batch(self, rng: np.random.Generator) -> PairsAndMasks:
-        """Return the next pairs with hidden tokens beside them."""
-        pairs = self._pairs.batch(rng)
+        """Return the next pairs, and their sequences with hidden tokens."""
+        pairs = self._drawn.batch(rng)
         if self._masking is None:
             return PairsAndMasks(pairs, None)
         views = {"both": (pairs.left, pairs.right), "left": (pairs.left,), "right": (pairs.right,)}[self._sides]
         return PairsAndMasks(pairs, self._masking([one for view in views for one in view], rng))
 
-    def held_out(self) -> Sequence[Pairs]:
-        """Return those of the source."""
-        return self._pairs.held_out()
 
-    def state(self) -> Mapping[str, Json]:
-        """Return the source's."""
-        return self._pairs.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._pairs.restore(state)
-
-
-class MaskedBlocks:
+class MaskedBlocks(DrawnSource[Shards, Documents]):
     """Stretches of documents with hidden tokens: the batches of masked language modelling.
 
     A stretch begins at a sentence drawn uniformly and runs to the end of its document, cut at `mlm.tokens`.
@@ -224,32 +274,12 @@ class MaskedBlocks:
     """
 
     def __init__(self, shards: Shards, config: TrainingConfig, mlm: BlocksConfig, seed: int) -> None:
-        self.shards, self._mlm = shards, mlm
-        self._documents = Documents(shards, config, least=1, seed=seed)
+        super().__init__(shards, Documents(shards, config, least=1, seed=seed))
+        self._mlm = mlm
         self._masking = Masking.of(shards, mlm)
 
     def batch(self, rng: np.random.Generator) -> Masked:
         """Return stretches of documents, of one language where the config wants that."""
-        return self._masking([self._stretch(one, rng) for one in self._documents.draw(self._mlm.sequences, rng)], rng)
-
-    def held_out(self) -> Sequence[Pairs]:
-        """Return neighbouring sentences, as every method is probed."""
-        return self._documents.held_out()
-
-    def state(self) -> Mapping[str, Json]:
-        """Return where each language stands."""
-        return self._documents.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._documents.restore(state)
-
-    def _stretch(self, document: int, rng: np.random.Generator) -> Ids:
-        count, room = self.shards.sentence_count(document), self._mlm.tokens - 2
-        pieces = []
-        for at in range(int(rng.integers(count)), count):
-            pieces.append(self.shards.take(document, at))
-            room -= len(pieces[-1])
-            if room <= 0:
-                break
-        return framed(np.concatenate(pieces), self.shards.special, self._mlm.tokens)
+        special, most = self.shards.special, self._mlm.tokens
+        drawn = self._drawn.draw(self._mlm.sequences, rng)
+        return self._masking([framed(stretch_of(self.shards, one, most - 2, rng), special, most) for one in drawn], rng)

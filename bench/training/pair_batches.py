@@ -1,4 +1,4 @@
-"""From training pairs to batches: which questions stand together, and which passages stand beside each.
+"""From training pairs to batches: which questions share a batch, and which passages come with each.
 
 An epoch asks every question once, in batches of one size: where the last one is not full, the first questions of the
 epoch fill it up (as DPR's does). Seed, epoch and the number of a pair decide all chance, so that it matters neither
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.data.ids import hashed
-from bench.data.stored_pairs import Pairs
-from bench.encoding.packed import Ids
-from bench.encoding.reading import Reader
-from bench.errors import UsageError
-from bench.training.batches import Pairs as ProbePairs
+from bench.core.errors import UsageError
+from bench.data.formats.ids import hashed
+from bench.data.pairs.stored_pairs import StoredPairs
+from bench.retrieval.encoder import Reader
+from bench.retrieval.packed import Ids
+from bench.training.batches import PairBatch
 from bench.training.distributed import rank, world
-from bench.tune import TuneConfig
+from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Item, Json, TrainingPair
 
 Numbers = npt.NDArray[np.int64]
@@ -66,14 +66,14 @@ class Questions:
         )
 
 
-class Coverage:
+class SeenTexts:
     """Which texts of some pairs a training has seen, and how long they are.
 
     Args:
         pairs: the pairs. Their texts are numbered pair by pair: query, positives, negatives.
     """
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: StoredPairs) -> None:
         counts = 1 + pairs.positives.astype(np.int64) + pairs.negatives
         self._first = np.concatenate([[0], np.cumsum(counts)])
         self._lengths = np.zeros(int(self._first[-1]), np.uint16)  # 0: not seen
@@ -107,10 +107,10 @@ class PairReader:
         config: how many negatives, and whether a question loses its question mark.
     """
 
-    def __init__(self, pairs: Pairs, reader: Reader, config: TuneConfig) -> None:
+    def __init__(self, pairs: StoredPairs, reader: Reader, config: FineTuningConfig) -> None:
         asked = replace(reader.contract, question_mark=not config.question_mark)
         self.pairs, self.reader, self.config = pairs, replace(reader, contract=asked), config
-        self.coverage = Coverage(pairs)
+        self.coverage = SeenTexts(pairs)
 
     def question(self, item: Item) -> str:
         """Return what is tokenised of a question."""
@@ -130,7 +130,9 @@ class PairReader:
             opened[number] = self.pairs[number]
         asked = [self.question(opened[number].query) for number in numbers]
         places = [place for row in chosen for place in row]
-        texts = [self.reader.text(_passage(opened[pair], at), "passage") for pair, at in places]
+        texts = [
+            self.reader.text((*opened[pair].positives, *opened[pair].negatives)[at], "passage") for pair, at in places
+        ]
         queries, passages = self.reader.tokens(asked, "query"), self.reader.tokens(texts, "passage")
         if seen:
             for number, query in zip(numbers, queries, strict=True):
@@ -176,7 +178,7 @@ class PairBatches:
         self._order: tuple[int, list[Numbers]] = (-1, [])
 
     @property
-    def shards(self) -> Coverage:
+    def shards(self) -> SeenTexts:
         """What was read so far."""
         return self._reader.coverage
 
@@ -200,8 +202,8 @@ class PairBatches:
         numbers = whole[rank() * own : (rank() + 1) * own].tolist()
         return self._reader.read(numbers, [self._chosen(number) for number in numbers], seen=True)
 
-    def held_out(self) -> Sequence[ProbePairs]:
-        """Return none: what is held out is looked at with both encoders (`bench.training.tuning`)."""
+    def held_out(self) -> Sequence[PairBatch]:
+        """Return none: what is held out is looked at with both encoders (`bench.training.fine_tuning`)."""
         return []
 
     def state(self) -> Mapping[str, Json]:
@@ -213,7 +215,7 @@ class PairBatches:
         self._epoch, self._at = int(state["epoch"]), int(state["at"])
 
     def _grouped(self) -> list[Numbers]:
-        """The pairs that may stand in one batch, those of too few left out."""
+        """Return the groups of pairs that may share a batch, without groups that are too small."""
         groups = [self._numbers]
         if self._config.language_pure:
             pairs = self._reader.pairs
@@ -271,8 +273,3 @@ def split(count: int, share: float, most: int, seed: int) -> tuple[Numbers, Numb
     held = min(round(share * count), most)
     order = np.random.default_rng([seed, _SPLIT]).permutation(count)
     return np.sort(order[held:]), np.sort(order[:held])
-
-
-def _passage(pair: TrainingPair, at: int) -> Item:
-    """A pair's passage by its place among positives and then negatives."""
-    return pair.positives[at] if at < len(pair.positives) else pair.negatives[at - len(pair.positives)]

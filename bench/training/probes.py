@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 
 import torch
 from torch.nn import functional
 
-from bench.training.batches import Pairs
+from bench.training.batches import PairBatch
 from bench.training.encoder import TrainableEncoder
 
-CHANCE = 10.0  # loss by chance among 22,000 candidates: a first step may lie below it, as beside MoCo's random queue
+CHANCE = 10.0  # loss by chance among 22,000 candidates: a first step may lie below it, as with MoCo's random queue
 COSINE, NEAR_CHANCE, RANK, DIVERGED = 0.95, 2.0, 0.1, 3.0
 """Mean cosine above which, and multiple of chance below which, vectors are one point; least share of the full rank;
 multiple of the first loss from which a training diverges."""
@@ -89,55 +90,51 @@ class Sign:
     """What looks like a failure in logged values.
 
     Args:
-        needs: names of the values that it is about; where one was not logged, nothing is said.
-        shows: (those values) → whether it looks like the failure.
+        shows: (values, by their names) → whether it looks like the failure; where one was not logged, nothing is said.
         sentence: what it is and what to do, with the values as fields.
     """
 
-    needs: tuple[str, ...]
     shows: Callable[..., bool]
     sentence: str
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the values that it is about."""
+        return tuple(signature(self.shows).parameters)
 
 
 SIGNS = (
     Sign(
-        ("cosine", "accuracy", "chance"),
         lambda cosine, accuracy, chance: cosine > COSINE and accuracy < NEAR_CHANCE * chance,
         "vectors fall onto one point: mean cosine {cosine:.3f}, accuracy {accuracy:.3f} where chance is {chance:.3f}; "
         "lower the learning rate or raise the temperature",
     ),
     Sign(
-        ("rank", "full_rank"),
         lambda rank, full_rank: rank < RANK * full_rank,
         "vectors use few dimensions: effective rank {rank:.1f} of {full_rank:.0f}; "
         "raise the number of pairs or lower the learning rate",
     ),
     Sign(
-        ("loss", "first_loss"),
         lambda loss, first_loss: loss > DIVERGED * max(first_loss, CHANCE),
         "the training diverges: loss {loss:.3g}, at the first step {first_loss:.3g}; "
         "lower the learning rate, or normalise vectors before the loss",
     ),
     Sign(
-        ("active_hinges",),
         lambda active_hinges: active_hinges < FEW_HINGES,
         "nearly every negative is beyond the margin: {active_hinges:.2%} of the hinges have a gradient; raise the "
         "margin or the number of pairs",
     ),
     Sign(
-        ("active_hinges", "cosine"),
         lambda active_hinges, cosine: active_hinges == 1 and cosine > COSINE,
         "every hinge is active and the mean cosine is {cosine:.3f}: vectors fall onto one point; lower the learning "
         "rate",
     ),
     Sign(
-        ("automlm", "accuracy", "chance"),
         lambda automlm, accuracy, chance: automlm < LEAKED and accuracy < NEAR_CHANCE * chance,
-        "hidden tokens are predicted (loss {automlm:.3f}) from vectors that tell no pair from another (accuracy "
+        "hidden tokens are predicted (loss {automlm:.3f}) from vectors that identify no pair (accuracy "
         "{accuracy:.3f}, chance {chance:.3f}): the vector spells the sentence; hide more tokens",
     ),
     Sign(
-        ("context_accuracy", "shuffled_accuracy", "context_chance"),
         lambda context_accuracy, shuffled_accuracy, context_chance: (
             context_accuracy > NEAR_CHANCE * context_chance and shuffled_accuracy >= UNMOVED * context_accuracy
         ),
@@ -146,48 +143,41 @@ SIGNS = (
         "order, else train longer or take more units a block",
     ),
     Sign(
-        ("masked_accuracy", "unmasked_accuracy", "block_chance"),
         lambda masked_accuracy, unmasked_accuracy, block_chance: (
             unmasked_accuracy > COPIES and masked_accuracy < NEAR_CHANCE * block_chance
         ),
-        "only copies are found: of sentences left in their block {unmasked_accuracy:.3f} are told right, of those "
+        "only copies are found: of sentences left in their block {unmasked_accuracy:.3f} are found, of those "
         "taken out {masked_accuracy:.3f}, where chance is {block_chance:.3f}; raise method.mask_rate",
     ),
     Sign(
-        ("same_language_mass", "same_language_share"),
         lambda same_language_mass, same_language_share: same_language_mass > ONE_LANGUAGE and same_language_share < FEW,
-        "vectors tell languages: negatives of the same language have {same_language_mass:.3f} of the softmax, and are "
-        "{same_language_share:.3f} of the negatives; raise the number of negatives, or train on fewer languages",
+        "vectors encode the language: negatives of the same language have {same_language_mass:.3f} of the softmax, and "
+        "are {same_language_share:.3f} of the negatives; raise the number of negatives, or train on fewer languages",
     ),
     Sign(
-        ("without_far",),
         lambda without_far: without_far > 0,
-        "{without_far:.0%} of the sentences have no other document to be told from, so nothing says how far near ones "
+        "{without_far:.0%} of the sentences have no negative of another document, so nothing says how far near ones "
         "are let off; raise the number of documents in a batch",
     ),
     Sign(
-        ("bn_leak",),
         lambda bn_leak: bn_leak > LEAK,
         "batch statistics give pairs away: accuracy is {bn_leak:.2f} higher by them than by running statistics; "
         "normalise one view by running statistics (method.head.bn=asym), or not at all",
     ),
     Sign(
-        ("bank_agreement",),
         lambda bank_agreement: bank_agreement < STALE,
         "the bank is stale: its rows have a cosine of {bank_agreement:.2f} to what their texts are now; lower the "
         "learning rate or the bank's capacity",
     ),
     Sign(
-        ("sharpest", "candidates"),
         lambda sharpest, candidates: sharpest > SHARP or sharpest < FLAT / candidates,
         "the temperature does not suit: the softmax over {candidates:.0f} candidates has a highest probability of "
         "{sharpest:.4f} on average; near 1 nothing is learnt any more (raise it), near chance nothing yet (lower it)",
     ),
     Sign(
-        ("same_language_mass", "language_accuracy"),
         lambda same_language_mass, language_accuracy: same_language_mass > ONE_LANGUAGE and language_accuracy > TELLING,
-        "vectors tell languages ({language_accuracy:.2f}) and {same_language_mass:.3f} of the softmax is on the own "
-        "one: negatives of other languages are too easy; keep to one language (method.inbatch_cross_language=false)",
+        "vectors encode the language ({language_accuracy:.2f}); {same_language_mass:.3f} of the softmax is on the own "
+        "one: other languages are too easy as negatives; keep to one language (method.inbatch_cross_language=false)",
     ),
 )
 """Signs of failure, by the names of values as `fit` logs them (specs: failure modes and detectors)."""
@@ -204,7 +194,7 @@ def signs(values: Mapping[str, float]) -> list[str]:
 
 @torch.no_grad()
 def measure(
-    encode: TrainableEncoder, batches: Sequence[Pairs], look: Callable[[], Mapping[str, float]] | None = None
+    encode: TrainableEncoder, batches: Sequence[PairBatch], look: Callable[[], Mapping[str, float]] | None = None
 ) -> dict[str, float]:
     """Probe an encoder with dropout off and average over batches; its tokens do not count against the budget.
 

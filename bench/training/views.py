@@ -1,7 +1,8 @@
-"""From documents to views: which documents make a batch, and which two pieces of each are told from all others.
+"""From documents to views: which documents make a batch, and which sentences, units or crops of each make a pair.
 
-Batches are of one language unless the config says otherwise: negatives of another one would teach telling languages
-apart. A document is drawn again only after every other one of its language was, and no document is twice in a batch.
+Batches are of one language unless the config says otherwise: negatives in another language would only teach the
+encoder to identify languages. A document is drawn again only after every other one of its language was, and no document
+is twice in a batch. Units are consecutive sentences packed together while they fit.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.data.sampling import probabilities
-from bench.data.shards import Shards
-from bench.encoding.packed import Ids
-from bench.errors import UsageError
-from bench.training.batches import Pairs
+from bench.core.errors import UsageError
+from bench.data.corpora.sampling import probabilities
+from bench.data.corpora.shards import Shards
+from bench.retrieval.packed import Ids
+from bench.training.batches import DrawnSource, PairBatch
 from bench.training.config import SHORTEST, TrainingConfig
 from bench.types import Json
 
@@ -28,7 +29,44 @@ _LEAST = 2  # documents in a batch: one alone has no negative
 _HELD_SHARE = 10  # at most one document in so many is held out
 
 
-class Documents:
+class Epochs:
+    """How far each language was read, epoch by epoch; a subclass says what the order of an epoch is.
+
+    Seed, language and number of the epoch decide the order, so that two numbers a language are all there is to save.
+
+    Args:
+        languages: to be read.
+        seed: of the orders.
+    """
+
+    def __init__(self, languages: Sequence[str], seed: int) -> None:
+        self._seed = seed
+        self._places = dict.fromkeys(languages, (0, 0))  # epoch, and how many of it were drawn
+        self._orders: dict[str, tuple[int, npt.NDArray[np.int64]]] = {}
+
+    def state(self) -> dict[str, Json]:
+        """Return language → (epoch, how many of it were drawn)."""
+        return {language: list(place) for language, place in self._places.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        self._places = {language: (int(epoch), int(drawn)) for language, (epoch, drawn) in state.items()}
+
+    def _order(self, language: str, epoch: int) -> npt.NDArray[np.int64]:
+        """Return the order of an epoch; that of the current one is kept."""
+        made, order = self._orders.get(language, (-1, np.empty(0, np.int64)))
+        if made != epoch:
+            chance = np.random.default_rng([self._seed, int.from_bytes(language.encode(), "big"), epoch])
+            order = self._shuffled(language, chance)
+            self._orders[language] = (epoch, order)
+        return order
+
+    def _shuffled(self, language: str, chance: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Return what is read of a language in an epoch, in its order."""
+        raise NotImplementedError
+
+
+class Documents(Epochs):
     """Draws documents, of one language at a time unless the config mixes them.
 
     Args:
@@ -77,9 +115,7 @@ class Documents:
         self._documents, self._shards, self._config = enough, shards, config
         shares = probabilities(sizes, config.language_exponent)
         self._languages, self._shares = tuple(shares), np.array(list(shares.values()))
-        self._seed = seed
-        self._places = dict.fromkeys(self._languages, (0, 0))  # epoch, and how many of it were drawn
-        self._orders: dict[str, tuple[int, npt.NDArray[np.int64]]] = {}
+        super().__init__(self._languages, seed)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[int]:
         """Return `count` different documents, of one language or each of a language of its own lot.
@@ -92,15 +128,15 @@ class Documents:
         mixed = [one for language, n in zip(self._languages, counts, strict=True) for one in self._of(language, n)]
         return [mixed[at] for at in rng.permutation(len(mixed)).tolist()]
 
-    def held_out(self) -> list[Pairs]:
-        """Return two sentences that stand side by side of each held-out document, a batch a language.
+    def held_out(self) -> list[PairBatch]:
+        """Return two neighbouring sentences of each held-out document, a batch a language.
 
         They are the same whatever the method, so that probes of different methods can be compared.
         """
         rng = np.random.default_rng(0)
         return [self._neighbours(documents, rng) for documents in self.held.values()]
 
-    def _neighbours(self, documents: Sequence[int], rng: np.random.Generator) -> Pairs:
+    def _neighbours(self, documents: Sequence[int], rng: np.random.Generator) -> PairBatch:
         """Draw a sentence and the next one of each document."""
         places = [int(rng.integers(self._shards.sentence_count(document) - 1)) for document in documents]
         left, right = (
@@ -110,7 +146,7 @@ class Documents:
             ]
             for next_ in (0, 1)
         )
-        return Pairs(left, right, np.asarray(documents, np.int64), tuple(map(self._shards.language_of, documents)))
+        return PairBatch(left, right, np.asarray(documents, np.int64), tuple(map(self._shards.language_of, documents)))
 
     def _of(self, language: str, count: int) -> list[int]:
         """Return `count` different documents of a language, all there are where it has fewer."""
@@ -122,25 +158,12 @@ class Documents:
         documents: list[int] = self._order(language, epoch)[drawn : drawn + count].tolist()
         return documents
 
-    def state(self) -> dict[str, Json]:
-        """Return language → (epoch, how many of it were drawn)."""
-        return {language: list(place) for language, place in self._places.items()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._places = {language: (int(epoch), int(drawn)) for language, (epoch, drawn) in state.items()}
-
-    def _order(self, language: str, epoch: int) -> npt.NDArray[np.int64]:
-        """Return the documents of a language in the order of an epoch, which seed, language and epoch decide."""
-        made, order = self._orders.get(language, (-1, np.empty(0, np.int64)))
-        if made != epoch:
-            chance = np.random.default_rng([self._seed, int.from_bytes(language.encode(), "big"), epoch])
-            order = chance.permutation(self._documents[language])
-            self._orders[language] = (epoch, order)
-        return order
+    def _shuffled(self, language: str, chance: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Return the documents of a language in a random order."""
+        return chance.permutation(self._documents[language])
 
 
-class SentencePairs:
+class SentencePairs(DrawnSource[Shards, Documents]):
     """Two different sentences of each document.
 
     Args:
@@ -152,12 +175,12 @@ class SentencePairs:
 
     def __init__(self, shards: Shards, config: TrainingConfig, seed: int, draw: Draw) -> None:
         """Find the documents of two sentences and more."""
-        self.shards, self._config, self._draw = shards, config, draw
-        self._documents = Documents(shards, config, least=2, seed=seed)
+        super().__init__(shards, Documents(shards, config, least=2, seed=seed))
+        self._config, self._draw = config, draw
 
-    def batch(self, rng: np.random.Generator) -> Pairs:
+    def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return a pair of each of several documents."""
-        documents = self._documents.draw(self._config.pairs, rng)
+        documents = self._drawn.draw(self._config.pairs, rng)
         left: list[Ids] = []
         right: list[Ids] = []
         for document in documents:
@@ -165,19 +188,7 @@ class SentencePairs:
             for view, at in zip((left, right), pair, strict=True):
                 view.append(framed(self.shards.take(document, at), self.shards.special, self._config.sentence_tokens))
         languages = tuple(map(self.shards.language_of, documents))
-        return Pairs(left, right, np.asarray(documents, np.int64), languages)
-
-    def held_out(self) -> Sequence[Pairs]:
-        """Return neighbouring sentences of documents that are never trained on."""
-        return self._documents.held_out()
-
-    def state(self) -> Mapping[str, Json]:
-        """Return where each language stands."""
-        return self._documents.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._documents.restore(state)
+        return PairBatch(left, right, np.asarray(documents, np.int64), languages)
 
 
 def two_sentences(count: int, rng: np.random.Generator, window: int | None = None) -> tuple[int, int]:
@@ -223,3 +234,159 @@ def _long_enough(shards: Shards, language: str, least: int) -> npt.NDArray[np.in
     """Return the numbers of a language's documents with at least so many sentences."""
     documents = shards.documents(language)
     return np.flatnonzero(shards.sentence_counts(documents) >= least) + documents.start
+
+
+def in_a_window(count: int, rng: np.random.Generator, window: int) -> tuple[int, int]:
+    """Draw a window of consecutive sentences uniformly, and two different places in it, each ordered pair alike.
+
+    Args:
+        count: sentences of the document, at least two; with fewer than `window`, all of them are the window.
+        rng: chance.
+        window: sentences of a window, at least two.
+
+    Raises:
+        ValueError: fewer than two sentences in the document or the window.
+
+    Source: CCP (arXiv 2206.03281), algorithm 1; table 6 for what a window is.
+    """
+    size = min(count, window)
+    start = int(rng.integers(count - size + 1)) if size > 0 else 0
+    first, second = two_sentences(size, rng)
+    return start + first, start + second
+
+
+def adjacent(count: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Draw a sentence and the one after it, e.g. an utterance of a dialogue and its answer.
+
+    Args:
+        count: sentences of the document, at least two.
+        rng: chance.
+
+    Raises:
+        ValueError: fewer than two sentences.
+    """
+    if count < 2:
+        raise ValueError(f"found {count} sentences, expected at least 2")
+    first = int(rng.integers(count - 1))
+    return first, first + 1
+
+
+def crop_length(count: int, ratio: float) -> int:
+    """Return how many of `count` tokens a share is, cut down to a whole number; 0 where that is less than one.
+
+    Source: Contriever's code (facebookresearch/contriever); golden values `crop`.
+    """
+    return int(count * ratio)
+
+
+def token_crop(count: int, rng: np.random.Generator, low: float, high: float) -> slice:
+    """Draw a contiguous piece of `count` tokens: first its share of them, then its place, both uniformly.
+
+    Args:
+        count: tokens there are, at least 1.
+        rng: chance.
+        low: least share, from 0.
+        high: largest share, from `low` to 1.
+
+    Returns:
+        From the first token to the one after the last; at least one token, though the share be less.
+
+    Raises:
+        ValueError: no token, or shares out of order.
+
+    Source: Izacard et al. 2022 (Contriever), section 3.1, as facebookresearch/contriever draws it.
+    """
+    if count < 1 or not 0 <= low <= high <= 1:
+        raise ValueError(f"found {count} tokens and shares {low} to {high}, expected tokens and 0 ≤ low ≤ high ≤ 1")
+    length = max(1, crop_length(count, float(rng.uniform(low, high))))
+    start = int(rng.integers(count - length + 1))
+    return slice(start, start + length)
+
+
+def stretch_of(shards: Shards, document: int, room: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+    """Return the ids of a document from a sentence drawn uniformly on: whole sentences, until they fill the room."""
+    count, pieces = shards.sentence_count(document), list[npt.NDArray[Any]]()
+    for at in range(int(rng.integers(count)), count):
+        pieces.append(shards.take(document, at))
+        room -= len(pieces[-1])
+        if room <= 0:
+            break
+    return np.concatenate(pieces)
+
+
+Bounds = tuple[int, int]
+"""First sentence of a unit, and the one after its last."""
+
+_FRAME = 2  # first and last token of a sequence
+
+
+def pack_sentences(lengths: npt.NDArray[np.int64], room: int) -> list[Bounds]:
+    """Pack the sentences of a document, first to last, while they fit; a longer one is a unit by itself (cut later).
+
+    Args:
+        lengths: tokens of each sentence, `[n]`.
+        room: tokens of a unit at most.
+
+    Returns:
+        Bounds of the units; every sentence is in exactly one.
+
+    Raises:
+        ValueError: no room.
+
+    Source: MSM's code (shunyuzh/MSM), how documents are read.
+    """
+    if room < 1:
+        raise ValueError(f"found room for {room} tokens, expected at least 1")
+    units: list[Bounds] = []
+    start, filled = 0, 0
+    for at, length in enumerate(lengths.tolist()):
+        if at > start and filled + length > room:
+            units.append((start, at))
+            start, filled = at, 0
+        filled += length
+    return [*units, (start, len(lengths))] if len(lengths) else units
+
+
+def unit_counts(shards: Shards, language: str, room: int) -> npt.NDArray[np.int64]:
+    """Return how many units `pack_sentences` makes of each document of a language, `[documents]`.
+
+    All documents are walked at once, a unit a round.
+    """
+    documents = shards.documents(language)
+    ends = np.cumsum(shards.sentence_counts(documents))
+    cuts = np.concatenate([[0], np.cumsum(shards.sentence_lengths(documents))])  # tokens before each sentence
+    counts = np.zeros(len(documents), np.int64)
+    at = ends - shards.sentence_counts(documents)
+    while (open_ := np.flatnonzero(at < ends)).size:
+        fitting = np.searchsorted(cuts, cuts[at[open_]] + room, side="right") - 1
+        at[open_] = np.clip(fitting, at[open_] + 1, ends[open_])
+        counts[open_] += 1
+    return counts
+
+
+def units_of(shards: Shards, document: int, most: int, pack: bool = True) -> list[Bounds]:
+    """Return the units of a document.
+
+    Args:
+        shards: the prepared corpus.
+        document: its number.
+        most: tokens of a unit, special ones included.
+        pack: pack sentences; false: every sentence is a unit.
+    """
+    lengths = shards.sentence_lengths(range(document, document + 1))
+    return pack_sentences(lengths, most - _FRAME) if pack else [(at, at + 1) for at in range(len(lengths))]
+
+
+def serving(shards: Shards, language: str, most: int, least: int, pack: bool = True) -> npt.NDArray[np.bool_]:
+    """Return which documents of a language have at least `least` units, bool `[documents]`; else as `units_of`."""
+    counts = (
+        unit_counts(shards, language, most - _FRAME) if pack else shards.sentence_counts(shards.documents(language))
+    )
+    enough: npt.NDArray[np.bool_] = counts >= least
+    return enough
+
+
+def read_unit(shards: Shards, document: int, bounds: Bounds, most: int, *, seen: bool = True) -> npt.NDArray[np.int64]:
+    """Return a unit's ids, framed and cut to `most`; its sentences count as seen unless `seen` is false."""
+    read = shards.take if seen else shards.sentence
+    return framed(np.concatenate([read(document, at) for at in range(*bounds)]), shards.special, most)

@@ -1,1 +1,1 @@
-"""The families of pages, a module each; `leaderboard.page.FAMILIES` lists them."""
+"""The families of pages, a module each; `leaderboard.build.FAMILIES` lists them."""

@@ -1,18 +1,178 @@
-"""Ablation pages: a grid in the paper's own table shape, ours beside it; mini data in a tree of their own."""
+"""Ablation pages: a grid in the paper's own table shape, next to ours; mini data in a tree of their own.
+
+A result is a cell's where it is of the grid's method and bears the cell's name (`ccp@table5=no-bn`). Numbers of one
+kind of data, suite and setting share a table; only the order of the cells is compared with the paper.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from leaderboard.ablations import Grid, Run, grids
-from leaderboard.kit import Files, Renderer, Site
-from leaderboard.places import FIRST, folder
-from leaderboard.text import slug
+from bench.config.fields import flat
+from bench.config.grids import CellReference, reported
+from bench.core.messages import bare
+from bench.evaluation.grid import CellResult, Direction, Grid, GridRun, describe, direction
+from bench.evaluation.results.format import Content
+from bench.evaluation.results.read import Result
+from bench.types import Cell, Preset
+from leaderboard.site.render import Files, Renderer
+from leaderboard.site.site import FIRST, Site, folder
+from leaderboard.site.text import slug
 
 
 @dataclass(frozen=True)
-class Shown:
+class Run:
+    """A grid as it came out on one suite, in one setting, on one kind of data.
+
+    Args:
+        data: kind of data.
+        suite: canonical name.
+        stands_for: the benchmark that the suite is a substitute for, empty for a benchmark itself.
+        setting: how encoders were tuned.
+        where: what ours is: a task, an average, or the mean of some tasks.
+        measure: ours.
+        lines: one a cell, in the grid's order.
+        direction: of the lines that both sides have.
+    """
+
+    data: str
+    suite: str
+    stands_for: str
+    setting: str
+    where: str
+    measure: str
+    lines: tuple[CellResult, ...]
+    direction: Direction
+
+    @property
+    def sentence(self) -> str:
+        """How far the order agrees with the paper's."""
+        said = describe(self.direction)
+        return said[0].upper() + said[1:]
+
+    @property
+    def ours(self) -> dict[str, CellResult]:
+        """Lines by cell."""
+        return {line.cell: line for line in self.lines}
+
+
+@dataclass(frozen=True)
+class PresetGrid:
+    """A preset with cells.
+
+    Args:
+        method: canonical name.
+        name: of the preset.
+        preset: itself.
+        runs: as it came out here.
+    """
+
+    method: str
+    name: str
+    preset: Preset
+    runs: tuple[Run, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The paper's columns for the cells, the one that ours is compared with first."""
+        found = dict.fromkeys(name for cell in self.preset.cells for name in cell.reported)
+        return tuple(sorted(found, key=lambda name: name != self.preset.label))
+
+    @property
+    def axes(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Rows and columns of a table of two factors; None where the cells are no such table."""
+        return axes([cell.name for cell in self.preset.cells])
+
+    def printed(self, cell: Cell, label: str) -> str:
+        """Return the paper's number of a cell under a label; `fails`, or empty if there is none."""
+        if label in cell.reported:
+            return f"{cell.reported[label]:g}" if cell.reported[label] % 1 else f"{cell.reported[label]:.1f}"
+        return "fails" if cell.fails and label == (self.preset.label or label) else ""
+
+    def settings(self, cell: Cell) -> str:
+        """Return the settings of a cell over the grid's own values."""
+        return ", ".join(f"{key}={value}" for key, value in flat(cell.values))
+
+
+def grids(site: Site) -> list[PresetGrid]:
+    """Every grid of every method, with what this site has of it; boards' systems alone count."""
+    return [
+        PresetGrid(method.name, name, preset, tuple(_runs(site.results, method.name, name, preset)))
+        for method in sorted(site.shown.methods.values(), key=lambda one: one.name)
+        for name, preset in method.presets.items()
+        if preset.cells
+    ]
+
+
+def axes(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Parse names as rows and columns: `window=2,batch=8` → `window=2` and `batch=8`.
+
+    Returns:
+        Rows and columns, each in the order of the names; None where a name has not two parts, or where they make a
+        single row or column or leave more than half of the places empty.
+    """
+    parts = [name.split(",") for name in names]
+    if any(len(part) != 2 for part in parts):
+        return None
+    rows, columns = (tuple(dict.fromkeys(part[side] for part in parts)) for side in (0, 1))
+    sparse = 2 * len(names) < len(rows) * len(columns)
+    return None if min(len(rows), len(columns)) == 1 or sparse else (rows, columns)
+
+
+def _runs(results: Sequence[Result], method: str, name: str, preset: Preset) -> list[Run]:
+    """Lay out what there is of a grid, one table a kind of data, suite and setting."""
+    labels = {CellReference(f"{method}/{name}", cell.name).label: cell.name for cell in preset.cells}
+    groups: dict[tuple[str, str, str, str], list[Result]] = {}
+    for result in results:
+        content = result.content.tested()
+        if content.system.method == method and content.system.label in labels and content.tasks:
+            key = (content.data, content.suite.name, content.suite.stands_for, content.setting)
+            groups.setdefault(key, []).append(result)
+    return [_run(key, group, labels, preset) for key, group in sorted(groups.items())]
+
+
+def _run(key: tuple[str, str, str, str], group: Sequence[Result], labels: Mapping[str, str], preset: Preset) -> Run:
+    """Lay out one table: cells that have nothing here are lines without ours."""
+    data, suite, stands_for, setting = key
+    first = group[0].content.tested()
+    legs = next(iter(first.tasks.values()))
+    usual = first.suite.primary or next(iter(next(iter(legs.values())).measures))
+    measure = (preset.measure if suite == preset.suite else "") or usual
+    runs: dict[tuple[str, int], GridRun] = {}
+    for result in group:
+        if found := _value(result.content.tested(), preset, measure):
+            label, seed = result.content.system.label, result.content.seed
+            runs[label, seed] = GridRun(label, labels[label], seed, found[1], where=found[0])
+    places = [run.where for run in runs.values()]
+    where = max(dict.fromkeys(places), key=places.count, default="")
+    grid = Grid(tuple(run for run in runs.values() if run.where == where))
+    lines = grid.against(reported(preset), {cell: label for label, cell in labels.items()})
+    there = [line for line in lines if line.ours is not None]
+    return Run(data, suite, stands_for, setting, where, measure, lines, direction(there))
+
+
+def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] | None:
+    """Return the source of a cell's value and the value: the grid's task, the headline average, or the tasks' mean."""
+    tasks = {
+        task: sum(leg.measures[measure] for leg in legs.values()) / len(legs)
+        for task, legs in content.tasks.items()
+        if all(measure in leg.measures for leg in legs.values())
+    }
+    for task, value in tasks.items():
+        if preset.task and bare(task) == f"{preset.suite}/{preset.task}":
+            return task, value
+    for average in content.averages[:1]:
+        if measure in average.measures:
+            return average.name, average.measures[measure]
+    if not tasks:
+        return None
+    first, *rest = tasks
+    return (f"mean of {len(tasks)} tasks" if rest else first), sum(tasks.values()) / len(tasks)
+
+
+@dataclass(frozen=True)
+class GridPage:
     """A page of a grid.
 
     Args:
@@ -23,7 +183,7 @@ class Shown:
         stem: path of the page, without the ending.
     """
 
-    grid: Grid
+    grid: PresetGrid
     data: str
     stands_for: str
     runs: tuple[Run, ...]
@@ -35,33 +195,27 @@ def files(site: Site, renderer: Renderer) -> Files:
     found = [page for grid in grids(site) for page in _pages(grid)]
     if not found:
         return
-    yield (
-        "ablations/index.html",
-        renderer.page("ablations.html", "ablations/index", title="Ablations", pages=found),
-    )
+    yield renderer.file("ablations.html", "ablations/index", title="Ablations", pages=found)
     for page in found:
-        yield (
-            f"{page.stem}.html",
-            renderer.page(
-                "ablation.html",
-                page.stem,
-                data=page.data,
-                stands_for=page.stands_for,
-                title=f"{page.grid.method}/{page.grid.name}",
-                page=page,
-                grid=page.grid,
-                cells={cell.name: cell for cell in page.grid.preset.cells},
-                others=[other for other in found if other.grid is page.grid and other is not page],
-            ),
+        yield renderer.file(
+            "ablation.html",
+            page.stem,
+            data=page.data,
+            stands_for=page.stands_for,
+            title=f"{page.grid.method}/{page.grid.name}",
+            page=page,
+            grid=page.grid,
+            cells={cell.name: cell for cell in page.grid.preset.cells},
+            others=[other for other in found if other.grid is page.grid and other is not page],
         )
 
 
-def _pages(grid: Grid) -> Sequence[Shown]:
+def _pages(grid: PresetGrid) -> Sequence[GridPage]:
     """The pages of a grid: that of official data always, for it has the paper's table."""
     kinds = dict.fromkeys([(FIRST, ""), *((run.data, run.stands_for) for run in grid.runs)])
     name = f"{slug(grid.method)}-{slug(grid.name)}"
     return [
-        Shown(
+        GridPage(
             grid,
             data,
             stands_for,

@@ -6,31 +6,25 @@ doubts are read from a file a row (`data/pairs`), which holds the pairs with all
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
-from bench.fairness import warnings
-from bench.scoring.significance import Comparison, chance_text
-from bench.substitutes import mark
-from leaderboard import telling, text
-from leaderboard.kit import Files, Renderer
-from leaderboard.perquery import LARGEST, leg_name, put
-from leaderboard.places import FIRST, suite_stem
-from leaderboard.read import FloatArray
-from leaderboard.rows import Entry, compare_stem, of_trees
-from leaderboard.tables import LEVEL, Board
-from leaderboard.tested import Pairs
+from bench.evaluation.compare.fairness import warnings
+from bench.evaluation.tables import DIGITS, Table, chance_text, encoded, plain_columns
+from leaderboard.site import captions, text
+from leaderboard.site.boards import LEVEL, Board
+from leaderboard.site.perquery import LARGEST, leg_name, put
+from leaderboard.site.render import Files, Renderer
+from leaderboard.site.rows import Entry, compare_stem, of_trees
+from leaderboard.site.site import board_stem
+from leaderboard.site.statistics import Pairs
 
 _SHOWN = 250
-"""Pairs that stand in the page's own table."""
+"""Pairs in the page's own table."""
 DOUBTED = 5_000
-"""Pairs of a board whose doubts are told; of a larger one `bench compare` tells them."""
+"""Pairs up to which a page lists doubts about fairness; `bench compare` lists those of larger boards."""
 _LISTED = 20_000
 """Pairs of tasks that the CSV lists."""
 _COUNTS = ("wins", "ties", "losses", "n")
@@ -51,19 +45,14 @@ def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
         for own in boards:
             yield from _board(renderer, own)
         if boards:
-            yield (
-                f"{inside}compare/index.html",
-                renderer.page(
-                    "compares.html",
-                    f"{inside}compare/index",
-                    title="Compare two systems" if data == FIRST else f"Compare two systems · {data} data",
-                    data=data,
-                    stands_for=held[0].board.stands_for,
-                    boards=[
-                        (own[0].board, _title(own[0].board), compare_stem(own[0].board), _apart(own[0].board))
-                        for own in boards
-                    ],
-                ),
+            first = [own[0].board for own in boards]
+            yield renderer.file(
+                "compares.html",
+                f"{inside}compare/index",
+                title=captions.of_data("Compare two systems", data),
+                data=data,
+                stands_for=held[0].board.stands_for,
+                boards=[(board, _title(board), compare_stem(board), _apart(board)) for board in first],
             )
 
 
@@ -77,61 +66,54 @@ def _board(renderer: Renderer, own: Sequence[Entry]) -> Files:
     for place, entry in enumerate(own):
         yield f"{entry.inside}data/pairs/{entry.id}.js", _script(entry, own[place + 1 :], whole, tasks)
     pairs = list(combinations(board.tests.whole.names, 2))
-    yield (
-        f"{stem}.html",
-        renderer.page(
-            "compare.html",
-            stem,
-            title=_title(board),
-            data=board.data,
-            stands_for=board.stands_for,
-            board=board,
-            sentence=sentence(board),
-            suite=f"{suite_stem(board.suite, board.setting, board.data, board.stands_for)}.html",
-            pairs=[(*pair, *_tested(board, *pair)) for pair in pairs[:_SHOWN]],
-            doubted=len(pairs) <= DOUBTED,
-            more=max(0, len(pairs) - _SHOWN),
-            name=stem.rpartition("/")[2],
-            told=text.json_for_page(_told(stem, own)),
-            stems={entry.row.name: f"{entry.stem}.html" for entry in own},
-        ),
+    tests = board.tests.whole
+    yield renderer.file(
+        "compare.html",
+        stem,
+        title=_title(board),
+        data=board.data,
+        stands_for=board.stands_for,
+        board=board,
+        sentence=sentence(board),
+        suite=f"{board_stem(board)}.html",
+        pairs=[(*pair, tests.comparison(*pair), tests.corrected[pair]) for pair in pairs[:_SHOWN]],
+        doubted=len(pairs) <= DOUBTED,
+        more=max(0, len(pairs) - _SHOWN),
+        name=stem.rpartition("/")[2],
+        page_data=text.json_for_page(_page_data(stem, own)),
+        stems={entry.row.name: f"{entry.stem}.html" for entry in own},
     )
 
 
 def _title(board: Board) -> str:
-    """How the page is called."""
-    return f"Compare · {telling.title(board)} · {board.setting}"
+    """Return the title of the page."""
+    return f"Compare · {captions.title(board)} · {board.setting}"
 
 
 def sentence(board: Board) -> str:
-    """How many pairs can be told apart, and how large a difference must be for that."""
+    """Return how many pairs differ significantly, and how large a difference can be detected."""
     apart, pairs = _apart(board)
-    said = f"{apart} of {text.plural(pairs, 'pair')} of systems can be told apart"
+    said = f"{apart} of {text.plural(pairs, 'pair')} of systems differ significantly"
     if board.tests.detectable is None:
         return f"{said}."
-    return f"{said}; differences under {text.number(board.tests.detectable)} points can mostly not be seen here."
+    return f"{said}; differences under {text.number(board.tests.detectable)} points can mostly not be detected here."
 
 
 def _apart(board: Board) -> tuple[int, int]:
-    """How many pairs are significantly different, and how many there are."""
+    """Return how many pairs differ significantly, and how many there are."""
     names, chances = board.tests.whole.names, board.tests.whole.corrected
     differences = board.tests.whole.column("difference").tolist()
-    told = zip(combinations(names, 2), differences, strict=True)
-    return sum(chances[pair] <= LEVEL and difference != 0 for pair, difference in told), _pairs_of(board)
+    tested = zip(combinations(names, 2), differences, strict=True)
+    return sum(chances[pair] <= LEVEL and difference != 0 for pair, difference in tested), _pairs_of(board)
 
 
 def _pairs_of(board: Board) -> int:
-    """How many pairs there are."""
+    """Return the number of pairs."""
     return math.comb(len(board.tests.whole.names), 2)
 
 
-def _tested(board: Board, first: str, second: str) -> tuple[Comparison, float]:
-    """Two rows held against each other, with Holm's p."""
-    return board.tests.whole.comparison(first, second), board.tests.whole.corrected[first, second]
-
-
-def _told(stem: str, own: Sequence[Entry]) -> dict[str, Any]:
-    """What the script needs before two rows are chosen."""
+def _page_data(stem: str, own: Sequence[Entry]) -> dict[str, Any]:
+    """Return what the script needs before two rows are chosen."""
     board, first = own[0].board, own[0].system.first.content
     names = {column.task: column.name for column in board.columns}
     return {
@@ -149,19 +131,22 @@ def _told(stem: str, own: Sequence[Entry]) -> dict[str, Any]:
 
 def _script(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequence[Numbers]) -> bytes:
     """The file of a row; where it would be too large, tasks and doubts are left to the table and the settings."""
-    key, told = f"pairs-{entry.id}", _pairs(entry, below, whole, tasks)
-    found = put(key, told)
+    key, content = f"pairs-{entry.id}", _pairs(entry, below, whole, tasks)
+    found = put(key, content)
     if len(found) <= LARGEST:
         return found
-    pairs = {other: {"whole": pair["whole"], "tasks": [], "doubts": []} for other, pair in told["pairs"].items()}
-    return put(key, {**told, "pairs": pairs})
+    pairs = {other: {"whole": pair["whole"], "tasks": [], "doubts": []} for other, pair in content["pairs"].items()}
+    return put(key, {**content, "pairs": pairs})
 
 
 def _pairs(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequence[Numbers]) -> dict[str, Any]:
-    """A row's settings, and its pairs with the rows below it: numbers in millionths, doubts as sentences."""
+    """Return a row's settings, and its pairs with the rows below it: numbers in millionths, doubts as sentences."""
     doubted = _pairs_of(entry.board) <= DOUBTED
+    system = entry.row.system.model_dump()
+    chosen = {key: str(system[key]) for key in _CHOICES if system.get(key)}
+    chosen |= {"corpus": system["corpus"]["name"]} if system.get("corpus") else {}
     return {
-        "settings": _settings(entry),
+        "settings": chosen | {key: value for key, value, _ in entry.settings()},
         "pairs": {
             other.id: {
                 "whole": whole[entry.row.name, other.row.name],
@@ -173,19 +158,14 @@ def _pairs(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequence
     }
 
 
-def _settings(entry: Entry) -> dict[str, str]:
-    """Everything that was chosen, by key."""
-    system = entry.row.system.model_dump()
-    chosen = {key: str(system[key]) for key in _CHOICES if system.get(key)}
-    chosen |= {"corpus": system["corpus"]["name"]} if system.get("corpus") else {}
-    return chosen | {key: value for key, value, _ in entry.settings()}
-
-
 def _numbers(pairs: Pairs | None) -> Numbers:
     """By pair: difference, interval, Holm's p in words, 1 if significant, detectable; queries won, tied, lost, all."""
     if pairs is None:
         return {}
-    fractions = [_millionths(pairs.column(name)) for name in ("difference", "low", "high", "detectable")]
+    fractions = [
+        [None if value != value else round(value) for value in (_MICRO * pairs.column(name)).tolist()]  # noqa: PLR0124 (NaN)
+        for name in ("difference", "low", "high", "detectable")
+    ]
     counts = [pairs.column(name).astype(int).tolist() for name in _COUNTS]
     found: Numbers = {}
     for pair, difference, low, high, least, *rest in zip(
@@ -197,15 +177,10 @@ def _numbers(pairs: Pairs | None) -> Numbers:
     return found
 
 
-def _millionths(column: FloatArray) -> list[int | None]:
-    """Fractions as whole numbers; None for NaN."""
-    return [None if value != value else round(value) for value in (_MICRO * column).tolist()]  # noqa: PLR0124 (NaN)
-
-
 def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] | None:
     """The numbers of a task, Holm's p over the pairs of that task; None where it was not tested.
 
-    Systems stand in another order in a task's tests, by name.
+    A task's tests have the systems in another order, by name.
     """
     if (first, second) in numbers:
         return numbers[first, second][:5]
@@ -216,33 +191,26 @@ def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] |
 
 
 def _csv(board: Board) -> bytes:
-    """All pairs of a board, fractions."""
-    stream = io.StringIO()
-    if board.data != FIRST:
-        stream.write(f"# {board.data} data: not comparable with official numbers\n")
-    if board.stands_for:
-        stream.write(f"# {mark(board.stands_for)}\n")
-    writer = csv.writer(stream, lineterminator="\n")
+    """Write all pairs of a board as CSV, fractions; of a board with very many those of the headline alone."""
     numbers = ("difference", "low", "high", "p_randomisation", "p_holm", "detectable", *_COUNTS)
-    writer.writerow(["data", "suite", "setting", "measure", "task", "system", "other", *numbers])
+    heads = plain_columns("data", "suite", "setting", "measure", "task", "system", "other", *numbers)
     about = (board.data, board.suite, board.setting, board.measure)
-    for task, pairs in _listed(board):
-        columns = [_cells(pairs, name) for name in numbers if name != "p_holm"]
-        for (first, second), *values in zip(combinations(pairs.names, 2), *columns, strict=True):
-            values.insert(numbers.index("p_holm"), round(pairs.corrected[first, second], 6))
-            writer.writerow([*map(text.cell, (*about, task, first, second)), *values])
-    return stream.getvalue().encode()
+    rows = []
+    tasks = board.tests.tasks if _pairs_of(board) * len(board.tests.tasks) <= _LISTED else {}
+    for task, pairs in (("", board.tests.whole), *tasks.items()):
+        columns = [_cells(pairs, name) for name in numbers]
+        rows += [
+            (*about, task, *pair, *values) for pair, *values in zip(combinations(pairs.names, 2), *columns, strict=True)
+        ]
+    return encoded(
+        Table("pairs", heads, tuple(rows), captions.notes(board.data, board.stands_for), digits=DIGITS), "csv"
+    )
 
 
-def _cells(pairs: Pairs, name: str) -> list[float | str]:
-    """Numbers as files hold them, counts as whole numbers; empty for NaN."""
+def _cells(pairs: Pairs, name: str) -> list[float | None]:
+    """The values of a column, counts as whole numbers; None for NaN."""
+    if name == "p_holm":
+        return [pairs.corrected[pair] for pair in combinations(pairs.names, 2)]
     column = pairs.column(name)
-    values = column.astype(int) if name in _COUNTS else np.round(column, 6)
-    return ["" if value != value else value for value in values.tolist()]  # noqa: PLR0124 (NaN)
-
-
-def _listed(board: Board) -> Iterator[tuple[str, Pairs]]:
-    """Tests by task (empty for the headline, which is first); of a board with very many pairs the headline alone."""
-    yield "", board.tests.whole
-    if _pairs_of(board) * len(board.tests.tasks) <= _LISTED:
-        yield from board.tests.tasks.items()
+    values = (column.astype(int) if name in _COUNTS else column).tolist()
+    return [None if value != value else value for value in values]  # noqa: PLR0124 (NaN)

@@ -1,24 +1,31 @@
-"""Quality against cost: a drawing and a table a board, and which rows nothing cheaper is as good as."""
+"""Quality against cost: for every board a drawing and a table, and the rows that no cheaper one beats."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from leaderboard import telling, text
-from leaderboard.kit import Files, Renderer
-from leaderboard.places import FIRST, suite_stem
-from leaderboard.rows import Entry, of_trees
-from leaderboard.scatter import Point, draw, frontier
-from leaderboard.tables import Board
+from bench.evaluation.svg import Axis, Plane, axis, circle, element, figure, short
+from bench.evaluation.svg import text as svg_text
+from bench.evaluation.tables import duration
+from leaderboard.site import captions, text
+from leaderboard.site.boards import Board
+from leaderboard.site.render import Files, Renderer
+from leaderboard.site.rows import Entry, of_trees
+from leaderboard.site.site import board_stem
 
 _ROWS = 250  # of all tables of a page; beyond, only the frontier is listed
 
 
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, FREE = 720, 300, 48, 28, 14, 120
+_LABEL = 40  # characters of a name next to its mark
+
+
 @dataclass(frozen=True)
-class Shown:
+class CostSection:
     """A board on the page.
 
     Args:
@@ -45,38 +52,37 @@ class Shown:
 def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
     """A page for every tree in which a training's cost is known."""
     for (data, inside), held in of_trees(every).items():
-        scored = [entry for entry in held if entry.row.score is not None and _known(entry)]
+        # A cost is known where it is reported or nothing was trained here.
+        known = [one for one in held if one.row.cost.seconds is not None or not one.row.system.budget]
+        scored = [entry for entry in known if entry.row.score is not None]
         boards = dict.fromkeys((entry.board.suite, entry.board.setting) for entry in scored if entry.row.cost.seconds)
         few = len(scored) <= _ROWS
         shown = [
-            _shown([one for one in scored if (one.board.suite, one.board.setting) == key], few=few) for key in boards
+            _section([one for one in scored if (one.board.suite, one.board.setting) == key], few=few) for key in boards
         ]
         if shown:
-            yield (
-                f"{inside}cost.html",
-                renderer.page(
-                    "cost.html",
-                    f"{inside}cost",
-                    title="Quality against cost" if data == FIRST else f"Quality against cost · {data} data",
-                    data=data,
-                    stands_for=held[0].board.stands_for,
-                    boards=shown,
-                ),
+            yield renderer.file(
+                "cost.html",
+                f"{inside}cost",
+                title=captions.of_data("Quality against cost", data),
+                data=data,
+                stands_for=held[0].board.stands_for,
+                boards=shown,
             )
 
 
-def _shown(held: Sequence[Entry], *, few: bool) -> Shown:
+def _section(held: Sequence[Entry], *, few: bool) -> CostSection:
     """A board with its drawing."""
     board = held[0].board
     points = [Point(entry.row.name, entry.row.cost.seconds, entry.row.score or 0.0) for entry in held]
     best = frozenset(point.name for point in frontier(points))
     rows = sorted(enumerate(held), key=lambda pair: (pair[1].row.cost.seconds or 0.0, pair[1].row.name))
     listed = rows if few else [pair for pair in rows if pair[1].row.name in best]
-    title = f"{telling.title(board)} · {board.setting}"
+    title = f"{captions.title(board)} · {board.setting}"
     said = sentence(points)
-    return Shown(
+    return CostSection(
         board=board,
-        suite=f"{suite_stem(board.suite, board.setting, board.data, board.stands_for)}.html",
+        suite=f"{board_stem(board)}.html",
         title=title,
         sentence=said,
         drawing=draw(points, f"{title}: {board.measure} against seconds of training. {said}"),
@@ -87,19 +93,75 @@ def _shown(held: Sequence[Entry], *, few: bool) -> Shown:
 
 
 def sentence(points: Sequence[Point]) -> str:
-    """What the frontier says, from the points alone; whether a step of it is significant is for the table's tests."""
+    """Return the frontier in words; whether a step is significant is for the table's tests."""
     best = frontier(points)
-    steps = [f"{point.name} ({text.number(point.score)}, {_price(point)})" for point in best]
+    prices = [duration(point.cost) if point.cost else "not trained here" for point in best]
+    steps = [f"{one.name} ({text.number(one.score)}, {price})" for one, price in zip(best, prices, strict=True)]
     if len(steps) == 1:
         return f"No row scores higher than the cheapest, {steps[0]}."
     return f"Each of these scores higher than everything cheaper: {text.listed(steps)}."
 
 
-def _known(entry: Entry) -> bool:
-    """Whether the cost is known: it is told, or nothing was trained here."""
-    return entry.row.cost.seconds is not None or not entry.row.system.budget
+@dataclass(frozen=True)
+class Point:
+    """A row in the plane.
+
+    Args:
+        name: of the row.
+        cost: in seconds of training; None where nothing was trained.
+        score: a fraction.
+    """
+
+    name: str
+    cost: float | None
+    score: float
 
 
-def _price(point: Point) -> str:
-    """A cost in words."""
-    return text.duration(point.cost) if point.cost else "not trained here"
+def frontier(points: Sequence[Point]) -> list[Point]:
+    """The points that no cheaper one, and none as cheap, is as good as; cheapest first. Untrained ones cost nothing."""
+    found: list[Point] = []
+    for point in sorted(points, key=lambda one: (one.cost or 0.0, -one.score, one.name)):
+        if not found or point.score > found[-1].score:
+            found.append(point)
+    return found
+
+
+def draw(points: Sequence[Point], label: str) -> Markup:
+    """Draw points on a logarithmic axis of cost, those without any to the left of it; the frontier is a step.
+
+    Args:
+        points: at least one.
+        label: a sentence for who cannot see it.
+    """
+    up = axis((100 * point.score for point in points), width=HEIGHT - TOP - BOTTOM)
+    if up is None:
+        return Markup()
+    logs = [math.log10(point.cost) for point in points if point.cost]
+    width = WIDTH - LEFT - FREE
+    across = Axis(math.floor(min(logs)), math.ceil(max(logs)) + (len(set(logs)) == 1), 1.0, width) if logs else None
+    plane = Plane(up, LEFT, WIDTH, TOP, across, start=LEFT + FREE)
+    best = frontier(points)
+    places = {
+        point: (plane.x(math.log10(point.cost)) if point.cost else LEFT + 12.0, plane.y(100 * point.score))
+        for point in points
+    }
+    (x, y), *others = (places[point] for point in best)
+    steps = "".join(f"H{right:.1f}V{up_:.1f}" for right, up_ in others)
+    body = [
+        *plane.levels(short),
+        svg_text(LEFT, HEIGHT - 6, "not trained here"),
+        *plane.numbers(HEIGHT - 6, lambda value: duration(10**value)),
+        element("path", kind="frontier", d=f"M{x:.1f} {y:.1f}{steps}H{WIDTH}"),
+        *(_mark(place, point, *places[point], best=point in best) for place, point in enumerate(points)),
+    ]
+    return Markup(figure(WIDTH, HEIGHT, body, "scatter", label))  # noqa: S704 (all texts are escaped)
+
+
+def _mark(place: int, point: Point, x: float, y: float, *, best: bool) -> str:
+    """A mark with its name as a hint, filled on the frontier, where its name is written next to it."""
+    hint = f"{point.name}: {text.number(point.score)}, {duration(point.cost)}"
+    parts = [circle(x, y, "4", None if best else "hollow", hint)]
+    if best:
+        left = x > WIDTH - FREE
+        parts.append(svg_text(x - 7 if left else x + 7, y - 6, point.name[:_LABEL], anchor="end" if left else None))
+    return element("g", *parts, data_k=place)

@@ -6,13 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.scoring.aggregate import mean
-from leaderboard import text
-from leaderboard.feed import Entry, entries, feed
-from leaderboard.heat import every
-from leaderboard.kit import Files, Renderer, Site
-from leaderboard.places import SETTINGS, Page, folder, pages, trees
-from leaderboard.tables import Board, Row
+from bench.evaluation.measures.aggregate import mean
+from leaderboard.site import text
+from leaderboard.site.boards import Board, Row
+from leaderboard.site.feed import NewRow, feed, new_rows
+from leaderboard.site.render import Files, Renderer
+from leaderboard.site.site import SETTINGS, Page, Site, folder, pages, trees
 
 GRID = 40
 """Rows of a grid, those in most best groups first; the suites' own pages show all."""
@@ -21,7 +20,7 @@ NEWEST = 10
 
 
 @dataclass(frozen=True)
-class Line:
+class SystemLine:
     """A system in a setting.
 
     Args:
@@ -31,7 +30,7 @@ class Line:
         best: suites in whose best group it is.
         place: mean of its first possible rank over suites, which decides the order only.
         complete: suites where it has a rank.
-        seconds: of training, of the costliest of its rows; None where none tells.
+        seconds: of training, of the costliest of its rows; None if none reports it.
     """
 
     name: str
@@ -44,7 +43,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Grid:
+class SettingGrid:
     """A setting: pages as columns, systems as rows.
 
     Args:
@@ -57,7 +56,7 @@ class Grid:
 
     setting: str
     pages: tuple[Page, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[SystemLine, ...]
     left: int
     sentence: str
 
@@ -68,16 +67,21 @@ def files(site: Site, renderer: Renderer) -> Files:
     for data, standing_in in trees(site.boards):
         here = [page for page in made if (page.board.data, bool(page.board.stands_for)) == (data, standing_in)]
         inside = folder(data, "x" if standing_in else "")
-        news = entries(site, here)
+        news = new_rows(site, here)
         if news:
             yield f"{inside}feed.xml", feed(inside, news, site.built)
         yield f"{inside}index.html", _index(renderer, data, standing_in, here, news)
 
 
-def _index(renderer: Renderer, data: str, standing_in: bool, here: Sequence[Page], news: Sequence[Entry]) -> bytes:
-    """The first page of a tree."""
+def _index(renderer: Renderer, data: str, standing_in: bool, here: Sequence[Page], news: Sequence[NewRow]) -> bytes:
+    """Render the first page of a tree."""
     site = renderer.site
     kind = f"{data} data, substitutes" if standing_in else f"{data} data"
+    shown = [
+        site.shown.suites[name]
+        for name in dict.fromkeys(page.board.suite for page in here)
+        if name in site.shown.suites
+    ]
     settings = [setting for setting in SETTINGS if any(page.board.setting == setting for page in here)]
     inside = folder(data, "x" if standing_in else "")
     return renderer.page(
@@ -98,38 +102,38 @@ def _index(renderer: Renderer, data: str, standing_in: bool, here: Sequence[Page
             for other, more in trees(site.boards)
             if (other, more) != (data, standing_in)
         ],
-        citations=_citations(site, here),
+        citations=[(suite.title, suite.citation) for suite in shown if suite.citation],
     )
 
 
-def _grid(setting: str, here: Sequence[Page]) -> Grid:
-    """Systems against the suites of a setting."""
+def _grid(setting: str, here: Sequence[Page]) -> SettingGrid:
+    """Build the grid of systems and suites of a setting."""
     rows: dict[str, dict[str, Row]] = defaultdict(dict)
     for page in here:
-        for row in every(page.board):
+        for row in page.board.every:
             rows[row.name][page.stem] = row
     lines = [_line(name, found) for name, found in rows.items()]
     lines.sort(key=lambda line: (-line.best, -line.complete, line.place, line.name))
-    return Grid(setting, tuple(here), tuple(lines[:GRID]), max(0, len(lines) - GRID), winners(here))
+    return SettingGrid(setting, tuple(here), tuple(lines[:GRID]), max(0, len(lines) - GRID), winners(here))
 
 
-def _line(name: str, rows: Mapping[str, Row]) -> Line:
+def _line(name: str, rows: Mapping[str, Row]) -> SystemLine:
     """A system's rows in all suites of a setting."""
-    told = [row.cost.seconds for row in rows.values() if row.cost.seconds is not None]
+    known = [row.cost.seconds for row in rows.values() if row.cost.seconds is not None]
     ranks = [row.ranks[0] for row in rows.values() if row.ranks is not None]
-    return Line(
+    return SystemLine(
         name=name,
         method=next(iter(rows.values())).system.method,
         rows=rows,
         best=sum(row.tied for row in rows.values()),
         complete=len(ranks),
         place=mean(ranks) if ranks else 0.0,
-        seconds=max(told, default=None),
+        seconds=max(known, default=None),
     )
 
 
 def winners(here: Sequence[Page]) -> str:
-    """Say who is in the best group of how many suites, of those whose rows were tested."""
+    """Return who is in the best group of how many suites, of those whose rows were tested."""
     tested = [page.board for page in here if page.board.best]
     if not tested:
         return "Nothing here was tested yet: a suite needs two systems that have all of its tasks."
@@ -151,10 +155,3 @@ def _coverage(here: Sequence[Page], settings: Sequence[str]) -> list[tuple[Board
     for page in here:
         found[page.board.suite][page.board.setting] = page
     return [(next(iter(by.values())).board, [by.get(setting) for setting in settings]) for by in found.values()]
-
-
-def _citations(site: Site, here: Sequence[Page]) -> list[tuple[str, str]]:
-    """The benchmarks' papers, where plugins tell them."""
-    names = dict.fromkeys(page.board.suite for page in here)
-    told = [site.shown.suites[name] for name in names if name in site.shown.suites]
-    return [(suite.title, suite.citation) for suite in told if suite.citation]

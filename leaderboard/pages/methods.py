@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from leaderboard import curves, telling, text
-from leaderboard.kit import Files, Renderer, Site
-from leaderboard.places import FIRST, suite_stem
-from leaderboard.rows import Entry, of_trees
-from leaderboard.svg import Axis, interval_bar
+from bench.evaluation.svg import Axis, interval_bar
+from leaderboard.site import captions, curves, text
+from leaderboard.site.render import Files, Renderer
+from leaderboard.site.rows import Entry, of_trees
+from leaderboard.site.site import Site, board_stem
 
 STAGES = {"train": "Pretraining", "tune": "Fine-tuning", "train_cross": "Training of the cross-encoder"}
 """Stages that have curves, in the order of the page."""
@@ -21,7 +21,7 @@ _ROWS = 250
 
 
 @dataclass(frozen=True)
-class Line:
+class MethodLine:
     """A row of the method.
 
     Args:
@@ -64,31 +64,29 @@ def files(site: Site, renderer: Renderer, every: Sequence[Entry]) -> Files:
             groups[entry.row.system.method].append(entry)
         stands_for = held[0].board.stands_for
         for name, own in sorted(groups.items()):
-            yield f"{own[0].method}.html", _page(site, renderer, name, own)
+            yield _page(site, renderer, name, own)
         about = [(name, site.shown.methods.get(name), own) for name, own in sorted(groups.items())]
-        yield (
-            f"{inside}methods/index.html",
-            renderer.page(
-                "methods.html",
-                f"{inside}methods/index",
-                title="Methods" if data == FIRST else f"Methods · {data} data",
-                data=data,
-                stands_for=stands_for,
-                methods=about,
-                best=_best,
-            ),
+        yield renderer.file(
+            "methods.html",
+            f"{inside}methods/index",
+            title=captions.of_data("Methods", data),
+            data=data,
+            stands_for=stands_for,
+            methods=about,
+            best=_best,
         )
 
 
-def _page(site: Site, renderer: Renderer, name: str, own: Sequence[Entry]) -> bytes:
-    """The page of a method."""
+def _page(site: Site, renderer: Renderer, name: str, own: Sequence[Entry]) -> tuple[str, bytes]:
+    """Render the page of a method."""
     board, shown = own[0].board, site.shown.methods.get(name)
     lines = [_line(entry) for entry in own]
-    trained = _one_each(own)
-    return renderer.page(
+    # One row of every system, by hash: its training is the same on all suites.
+    trained = list({entry.row.system.hash: entry for entry in reversed(own)}.values())[::-1]
+    return renderer.file(
         "method.html",
         own[0].method,
-        title=name if board.data == FIRST else f"{name} · {board.data} data",
+        title=captions.of_data(name, board.data),
         data=board.data,
         stands_for=board.stands_for,
         name=name,
@@ -120,30 +118,23 @@ def _best(own: Sequence[Entry]) -> int:
     return len({(entry.board.suite, entry.board.setting) for entry in own if entry.row.tied})
 
 
-def _line(entry: Entry) -> Line:
+def _line(entry: Entry) -> MethodLine:
     """A row with its interval."""
     board, row = entry.board, entry.row
     bar = Markup()
     if row.low is not None and row.high is not None and row.score is not None:
-        bar = interval_bar(_WHOLE, row.low, row.score, row.high, row.of_seeds)
-    suite = f"{suite_stem(board.suite, board.setting, board.data, board.stands_for)}.html"
-    return Line(entry, suite, telling.title(board), bar)
-
-
-def _one_each(own: Sequence[Entry]) -> list[Entry]:
-    """One row of every system, told apart by hash: its training is the same on all suites."""
-    return list({entry.row.system.hash: entry for entry in reversed(own)}.values())[::-1]
+        bar = Markup(interval_bar(_WHOLE, row.low, row.score, row.high, row.of_seeds))  # noqa: S704 (numbers of ours)
+    return MethodLine(entry, f"{board_stem(board)}.html", captions.title(board), bar)
 
 
 def _stage(own: Sequence[Entry], kind: str) -> Stage | None:
     """The curves of a stage over all systems; None where there are none."""
     held = []
     for entry in own:
-        found: Mapping[str, curves.Training]
         every: list[curves.Training] = []
         for result in entry.results:
-            found = curves.trainings(result)
-            every += [one for one in found.values() if one.stage.partition("-")[0] == kind][:1]
+            found = curves.trainings(result).values()
+            every += [one for one in found if one.stage.partition("-")[0] == kind][:1]
         if every:
             held.append((entry.row.name, every))
     made = curves.panels(held, kind)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.substitutes import mark
-from leaderboard.kit import Files, Renderer, Site, SuiteShown
-from leaderboard.places import FIRST, Page, pages
-from leaderboard.text import slug
+from bench.core.publications import mark
+from leaderboard.site.render import Files, Renderer
+from leaderboard.site.site import FIRST, Page, Site, SuiteShown, pages
+from leaderboard.site.text import slug
 
 
 @dataclass(frozen=True)
@@ -16,7 +15,7 @@ class Card:
     """A suite's page.
 
     Args:
-        suite: what the plugin tells of it.
+        suite: as its plugin declares it.
         stem: path of the page, without the ending.
         boards: pages of its boards, of every kind of data.
     """
@@ -27,7 +26,7 @@ class Card:
 
     @property
     def kind(self) -> str:
-        """Whether it is the benchmark itself or stands for one."""
+        """Whether it is the benchmark itself or a substitute."""
         return mark(self.suite.stands_for) or "the benchmark itself, by its official protocol"
 
     @property
@@ -42,42 +41,27 @@ class Card:
 
 
 def files(site: Site, renderer: Renderer) -> Files:
-    """`protocols/index.html` and a page a suite; nothing where no plugin tells of suites."""
+    """`protocols/index.html` and a page a suite, benchmarks before substitutes; nothing without suites of plugins."""
     if not site.shown.suites:
         return
-    cards = _cards(site)
-    yield (
-        "protocols/index.html",
-        renderer.page("protocols.html", "protocols/index", title="Protocols", cards=cards),
-    )
+    made = pages(site.boards)
+    cards = [
+        Card(suite, stem(suite.name), tuple(page for page in made if page.board.suite == suite.name))
+        for suite in sorted(site.shown.suites.values(), key=lambda suite: (bool(suite.stands_for), suite.name))
+    ]
+    yield renderer.file("protocols.html", "protocols/index", title="Protocols", cards=cards)
     for card in cards:
-        yield (
-            f"{card.stem}.html",
-            renderer.page(
-                "protocol.html",
-                card.stem,
-                title=f"{card.suite.title}: protocol",
-                card=card,
-                standing=f"{stem(card.suite.stands_for)}.html",
-                boards=_rows(card.boards),
-            ),
+        kinds = ["official" if page.board.data == FIRST else f"{page.board.data} data" for page in card.boards]
+        yield renderer.file(
+            "protocol.html",
+            card.stem,
+            title=f"{card.suite.title}: protocol",
+            card=card,
+            standing=f"{stem(card.suite.stands_for)}.html",
+            boards=list(zip(card.boards, kinds, strict=True)),
         )
 
 
 def stem(suite: str) -> str:
-    """Where the page of a suite lies, without the ending."""
+    """Return the path of a suite's page, without the ending."""
     return f"protocols/{slug(suite)}"
-
-
-def _cards(site: Site) -> tuple[Card, ...]:
-    """Every suite with its boards: benchmarks first, then substitutes, by name."""
-    made = pages(site.boards)
-    every = sorted(site.shown.suites.values(), key=lambda suite: (bool(suite.stands_for), suite.name))
-    return tuple(
-        Card(suite, stem(suite.name), tuple(page for page in made if page.board.suite == suite.name)) for suite in every
-    )
-
-
-def _rows(boards: Sequence[Page]) -> list[tuple[Page, str]]:
-    """Boards with what is said of their data."""
-    return [(page, "official" if page.board.data == FIRST else f"{page.board.data} data") for page in boards]

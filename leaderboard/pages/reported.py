@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from bench.publications import Reported
-from leaderboard import text
-from leaderboard.exports import paper_csv
-from leaderboard.kit import Files, Renderer, Site
+from bench.core.publications import Reported
+from bench.evaluation.tables import MISSING, encoded
 from leaderboard.pages.protocols import stem
-from leaderboard.printed import Printed, Sheet, sheets
-from leaderboard.reported import Pair, pairs, rows
+from leaderboard.site import text
+from leaderboard.site.export import paper_sheet
+from leaderboard.site.printed import PaperTable, Printed, paper_tables, stems
+from leaderboard.site.render import Files, Renderer
+from leaderboard.site.reported import Pair, pairs, rows
+from leaderboard.site.site import Site
 
 LONGEST = 250
 """Rows of a table of pairs; longer ones are slow to open."""
@@ -28,17 +30,17 @@ class Paper:
         name: as it is called.
         stem: path of its files, without the ending.
         sheets: its tables.
-        pairs: its numbers beside ours.
+        pairs: its numbers with ours.
     """
 
     name: str
     stem: str
-    sheets: tuple[Sheet, ...]
+    sheets: tuple[PaperTable, ...]
     pairs: tuple[Pair, ...]
 
     @property
     def cells(self) -> int:
-        """How many numbers it has."""
+        """Its number of printed cells."""
         return sum(
             cell is not None
             for sheet in self.sheets
@@ -83,46 +85,40 @@ class Dumbbell:
 
 
 def files(site: Site, renderer: Renderer) -> Files:
-    """`reported.html`, and a page and a CSV for every paper; nothing where no suite tells of any paper."""
-    told = rows(site)
-    if not told:
+    """`reported.html`, and a page and a CSV for every paper; nothing if no suite has reported numbers."""
+    printed = rows(site)
+    if not printed:
         return
-    found = papers(told, pairs(site, told))
+    found = papers(printed, pairs(site, printed))
     drawn = dumbbells(found)
-    yield (
+    yield renderer.file(
         "reported.html",
-        renderer.page(
-            "reported.html",
-            "reported",
-            title="Reported and reproduced",
-            papers=found,
-            sentence=sentence(found),
-            drawn=drawn[:LONGEST],
-            more=max(0, len(drawn) - LONGEST),
-            say=Words(),
-        ),
+        "reported",
+        title="Reported and reproduced",
+        papers=found,
+        sentence=sentence(found),
+        drawn=drawn[:LONGEST],
+        more=max(0, len(drawn) - LONGEST),
+        say=Words(),
     )
     for paper in found:
-        yield (
-            f"{paper.stem}.html",
-            renderer.page(
-                "reported-paper.html",
-                paper.stem,
-                title=f"{paper.name}: the printed tables",
-                paper=paper,
-                name=paper.stem.rpartition("/")[2],
-                unmatched=paper.unmatched[:LONGEST],
-                more=max(0, len(paper.unmatched) - LONGEST),
-                say=Words(),
-            ),
+        yield renderer.file(
+            "reported-paper.html",
+            paper.stem,
+            title=f"{paper.name}: the printed tables",
+            paper=paper,
+            name=paper.stem.rpartition("/")[2],
+            unmatched=paper.unmatched[:LONGEST],
+            more=max(0, len(paper.unmatched) - LONGEST),
+            say=Words(),
         )
-        yield f"{paper.stem}.csv", paper_csv([row for row in told if row.paper == paper.name])
+        yield (f"{paper.stem}.csv", encoded(paper_sheet([row for row in printed if row.paper == paper.name]), "csv"))
 
 
-def papers(told: Sequence[Reported], every: Sequence[Pair]) -> tuple[Paper, ...]:
-    """Put numbers and pairs together by paper, in the order of the numbers."""
-    laid = sheets(told)
-    places = stems(row.paper for row in told)
+def papers(printed: Sequence[Reported], every: Sequence[Pair]) -> tuple[Paper, ...]:
+    """Group numbers and pairs by paper, in the order of the numbers."""
+    laid = paper_tables(printed)
+    places = stems(row.paper for row in printed)
     return tuple(
         Paper(
             name,
@@ -134,28 +130,16 @@ def papers(told: Sequence[Reported], every: Sequence[Pair]) -> tuple[Paper, ...]
     )
 
 
-def stems(names: Iterable[str]) -> dict[str, str]:
-    """File names of papers: letters, digits and hyphens, with a hash only where two would bear one name."""
-    plain = {name: re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] for name in dict.fromkeys(names)}
-    return {
-        name: place if place and list(plain.values()).count(place) == 1 else text.slug(name)
-        for name, place in plain.items()
-    }
-
-
 def sentence(found: Sequence[Paper]) -> str:
-    """What the page says, from facts only."""
+    """Return the first sentence of the page."""
     cells = sum(paper.cells for paper in found)
     tables = sum(len(paper.sheets) for paper in found)
     matched = [pair for paper in found for pair in paper.matched]
     start = f"{text.plural(cells, 'number')} from {text.plural(tables, 'table')} of {text.plural(len(found), 'source')}"
     if not matched:
-        return f"{start}. None has a number of ours beside it that was made under the same conditions."
+        return f"{start}. We have no number under the same conditions as any of them."
     agreeing = sum(pair.agrees is True for pair in matched)
-    return (
-        f"{start}. {len(matched):,} have a number of ours beside them that was made under the same conditions; "
-        f"{agreeing:,} of these agree."
-    )
+    return f"{start}. For {len(matched):,} we have a number under the same conditions; {agreeing:,} of these agree."
 
 
 def dumbbells(found: Sequence[Paper]) -> list[Dumbbell]:
@@ -181,7 +165,7 @@ def _ends(pair: Pair) -> list[float]:
 
 
 class Words:
-    """How the pages write papers' numbers; templates know it as `say`."""
+    """Formats of papers' numbers; templates know it as `say`."""
 
     @staticmethod
     def right(row: Reported) -> str:
@@ -198,21 +182,21 @@ class Words:
         """Our interval, likewise; a dash where there is none."""
         low, high = pair.ours.low, pair.ours.high
         if low is None or high is None:
-            return text.MISSING
+            return MISSING
         return f"[{', '.join(_rounded(pair.scaled(end), pair.reported.printed) for end in (low, high))}]"
 
     @staticmethod
     def difference(pair: Pair) -> str:
         """Ours minus the paper's, with its sign; a dash for a pair that is not matched."""
         if pair.difference is None:
-            return text.MISSING
+            return MISSING
         shown = _rounded(abs(pair.difference), pair.reported.printed)
         zero = not float(shown)
         return shown if zero else f"{'+' if pair.difference > 0 else '−'}{shown}"
 
     @staticmethod
     def hint(cell: Printed) -> str:
-        """What a screen reader says instead of a cell without a number; empty for others."""
+        """Return the text of a cell without a number for screen readers; empty for other cells."""
         return {"": "illegible in our copy", "-": "a dash", "fail": "the training failed"}.get(cell.row.printed, "")
 
     @staticmethod

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from bench.results import RESULT
-from bench.substitutes import mark
-from bench.wording import bare
-from leaderboard import perquery, telling, text
-from leaderboard.kit import Files, Renderer
-from leaderboard.places import suite_stem
-from leaderboard.rows import Entry, compare_stem, part
-from leaderboard.schema import place
+from bench.core.messages import bare
+from bench.evaluation.results import RESULT
+from bench.evaluation.results.format import place
+from leaderboard.site import captions, perquery, text
+from leaderboard.site.render import Files, Renderer
+from leaderboard.site.rows import Entry, compare_stem, part
+from leaderboard.site.site import board_stem
 
 LARGEST_RUN = 1 << 20
 """Bytes of a file of a bundle that is copied; larger ones stay where the result says."""
@@ -21,25 +19,28 @@ _BUDGET = 40 << 10
 _MOST = (120, 60, 30, 10)
 """Lines of each list of a page: the first that make it small enough."""
 _LONG = 300
-_DIGITS = 12  # of a hash or key, which tell artefacts apart
+_DIGITS = 12  # of a hash or key, enough to identify artefacts
 
 
 def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
     """A page for every row, its values query by query, and the query ids once a task."""
     asked: set[str] = set()
     for entry in every:
-        notes = _notes(entry)
         held = []
         for table in perquery.tables(entry):
             where = perquery.place(entry, table)
             held.append(where)
-            yield where.csv, perquery.as_csv(entry, table, notes)
+            yield where.csv, perquery.as_csv(entry, table)
             if where.script:
                 yield where.script, perquery.script(entry, table)
             if where.script and where.ids not in asked:
                 asked.add(where.ids)
                 yield where.ids, perquery.ids_script(table)
-        yield f"{entry.stem}.html", _page(renderer, entry, held)
+        for most in _MOST:
+            content = _cut(renderer, entry, held, most)
+            if len(content) <= _BUDGET:
+                break
+        yield f"{entry.stem}.html", content
 
 
 def run_files(every: Sequence[Entry]) -> Files:
@@ -58,64 +59,49 @@ def run_files(every: Sequence[Entry]) -> Files:
                     yield f"{stem}/{name}", path.read_bytes()
 
 
-def _notes(entry: Entry) -> list[str]:
-    """What stands above the numbers in a file of other data than official, and of a substitute."""
-    board = entry.board
-    local = [] if board.data == "official" else [f"{board.data} data: not comparable with official numbers"]
-    return local + ([mark(board.stands_for)] if board.stands_for else [])
-
-
-def _page(renderer: Renderer, entry: Entry, held: Sequence[perquery.Held]) -> bytes:
-    """The page of a row; its lists are cut until it is as small as such a page must be."""
-    for most in _MOST:
-        content = _cut(renderer, entry, held, most)
-        if len(content) <= _BUDGET:
-            break
-    return content
-
-
 def _cut(renderer: Renderer, entry: Entry, held: Sequence[perquery.Held], most: int) -> bytes:
-    """The page of a row with so many lines of each list, at most."""
+    """Render the page of a row with at most so many lines of each list."""
     board, row = entry.board, entry.row
-    tasks = [(column, _values(entry, column.task)) for column in board.columns if column.task in row.tasks]
+    by_task = {task: {name: values.get(task) for name, values in row.by_measure.items()} for task in row.tasks}
+    tasks = [(column, by_task[column.task]) for column in board.columns if column.task in by_task]
+    computes = (part(free, "compute").items() for _, _, _, free in entry.legs())
+    machines = {", ".join(f"{key} {value}" for key, value in compute)[:_LONG] for compute in computes} - {""}
+    shown = [one for one in held[:most] if one.script]
     settings, downloads = entry.settings(), list(_downloads(entry))
     return renderer.page(
         "run.html",
         entry.stem,
-        title=f"{row.name} · {telling.title(board)} · {board.setting}",
+        title=f"{row.name} · {captions.title(board)} · {board.setting}",
         data=board.data,
         stands_for=board.stands_for,
         entry=entry,
         board=board,
         row=row,
         sentence=sentence(entry),
-        suite=f"{suite_stem(board.suite, board.setting, board.data, board.stands_for)}.html",
+        suite=f"{board_stem(board)}.html",
         compare=f"{compare_stem(board)}.html#a={text.slug(row.name)}",
         measures=sorted(row.by_measure),
         tasks=tasks[:most],
         trust=[(result, result.accepted) for result in entry.results][:most],
         provenance=list(_provenance(entry))[:most],
-        environment=list(_environment(entry))[:most],
+        environment=[*row.libraries.items(), *(("machine", one) for one in sorted(machines))][:most],
         seconds=_seconds(entry)[:most],
         settings=settings[:most],
         held=held[:most],
         downloads=downloads[:most],
         left=max(len(tasks), len(settings), len(held)) > most,
-        told=text.json_for_page(_told(entry, held[:most])),
+        page_data=text.json_for_page(
+            {  # what the script needs to find the values of each leg: the name of its queries, by its own
+                "data": f"{'../' * entry.stem.count('/')}{entry.inside}data/",
+                "id": entry.id,
+                "legs": {one.table.name: one.table.ids for one in shown},
+            }
+        ),
     )
 
 
-def _told(entry: Entry, held: Sequence[perquery.Held]) -> dict[str, Any]:
-    """What the script needs to find the values of each leg: the name of its queries, by its own."""
-    return {
-        "data": f"{'../' * entry.stem.count('/')}{entry.inside}data/",
-        "id": entry.id,
-        "legs": {one.table.name: one.table.ids for one in held if one.script},
-    }
-
-
 def sentence(entry: Entry) -> str:
-    """What the row came to: its score with the interval, its rank, and how many are not told apart from it."""
+    """Return the outcome of a row: its score with the interval, its rank, and whether it is in the best group."""
     board, row = entry.board, entry.row
     if row.score is None:
         return (
@@ -129,17 +115,12 @@ def sentence(entry: Entry) -> str:
     return f"{said}."
 
 
-def _values(entry: Entry, task: str) -> dict[str, float | None]:
-    """A task's value by measure."""
-    return {name: values.get(task) for name, values in entry.row.by_measure.items()}
-
-
 def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Versions and hashes that pin the row down."""
+    """Yield versions and hashes that identify the row."""
     row, board = entry.row, entry.board
     yield "method", f"{row.system.method}, version {row.system.version}"
     yield "suite", f"{board.suite}, version {board.version}"
-    made = {str(leg["harness"]) for _, _, leg in entry.legs() if leg.get("harness")}
+    made = {str(free["harness"]) for _, _, _, free in entry.legs() if free.get("harness")}
     if made:
         yield "made by", f"retrieval-bench {', '.join(sorted(made))}"
     yield "system", row.system.hash
@@ -151,27 +132,21 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " in "), f"{value:,}" if isinstance(value, int | float) else str(value)
     if row.system.corpus:
         yield "pretrained on", row.system.corpus.name
-    releases = {str(leg["release"]) for _, _, leg in entry.legs() if leg.get("release")}
+    releases = {leg.release for _, _, leg, _ in entry.legs()} - {""}
     if releases:
         yield "release of the data", ", ".join(sorted(releases))
-    for key, value in _keys(entry).items():
-        yield f"key of {key}", value
+    for _, _, leg, _ in list(entry.legs())[:1]:  # later tasks have their own keys of what is not shared
+        for stage, key in leg.keys.items():
+            yield f"key of {stage}", key[:_DIGITS]
     for audit in _audits(entry):
         yield "overlap of training text and test", audit
 
 
-def _keys(entry: Entry) -> dict[str, str]:
-    """Keys of the stages of the first task; later tasks have their own of what is not shared."""
-    for _, _, leg in entry.legs():
-        return {stage: str(key)[:_DIGITS] for stage, key in part(leg, "keys").items()}
-    return {}
-
-
 def _audits(entry: Entry) -> list[str]:
-    """What is known of test questions in training text."""
+    """Return what audits found of test questions in training text."""
     found: dict[str, None] = {}
-    for _, _, leg in entry.legs():
-        badges = leg.get("audits")
+    for _, _, _, free in entry.legs():
+        badges = free.get("audits")
         for badge in badges if isinstance(badges, list) else ():
             if isinstance(badge, dict):
                 said = badge.get("audited")
@@ -180,32 +155,18 @@ def _audits(entry: Entry) -> list[str]:
     return list(found)
 
 
-def _environment(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Libraries and machine."""
-    yield from entry.row.libraries.items()
-    machines = {_machine(part(leg, "compute")) for _, _, leg in entry.legs()} - {""}
-    for machine in sorted(machines):
-        yield "machine", machine
-
-
-def _machine(values: Mapping[str, Any]) -> str:
-    """A mapping in words: `device cpu, threads 2`."""
-    return ", ".join(f"{key} {value}" for key, value in values.items())[:_LONG]
-
-
 def _seconds(entry: Entry) -> list[tuple[str, float]]:
     """Seconds by stage, summed over the legs of the first seed; what several legs share counts once."""
     found: dict[str, dict[str, float]] = {}
-    for task, leg, told in entry.legs():
-        keys = part(told, "keys")
-        for stage, seconds in part(told, "seconds").items():
+    for task, name, leg, free in entry.legs():
+        for stage, seconds in part(free, "seconds").items():
             if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < 1e12:
-                found.setdefault(stage, {})[str(keys.get(stage) or (task, leg))] = float(seconds)
+                found.setdefault(stage, {})[leg.keys.get(stage) or f"{task} {name}"] = float(seconds)
     return [(stage, sum(each.values())) for stage, each in found.items()]
 
 
 def _downloads(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Path and label of what a build may hold beside the page, if it was asked for runs."""
+    """Yield path and label of the files that a build with runs has."""
     for result in entry.results:
         stem, seed = f"{entry.stem}/seed-{result.content.seed}", f"seed {result.content.seed}"
         yield f"{stem}/{RESULT}", f"result file, {seed}"

@@ -1,29 +1,12 @@
-"""Auto-MLM: pairs told apart by hinges, and hidden tokens predicted with the sentence's own vector. Torch-free."""
+"""Auto-MLM: pairs separated by hinges, and hidden tokens predicted with the sentence's own vector. Torch-free."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 
-from bench.dense import Trainer
-from bench.hookspecs import hookimpl
-from bench.spaces import Choice, LogUniform
-from bench.types import Method
+from bench import Choice, LogUniform, Method, hookimpl
 from methods.auto_mlm.config import AutoMlmConfig
 from methods.auto_mlm.presets import PRESETS
-
-
-def _trainer(config: AutoMlmConfig) -> Trainer:
-    """Make the trainer; torch is imported here."""
-    from methods.auto_mlm.trainer import AutoMlmTrainer
-
-    return AutoMlmTrainer(config)
-
-
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
 
 AUTO_MLM = Method(
     name="auto-mlm",
@@ -35,7 +18,7 @@ AUTO_MLM = Method(
     ),
     config=AutoMlmConfig,
     contract=AutoMlmConfig.contract,
-    trainer=_trainer,
+    trainer="methods.auto_mlm.trainer:AutoMlmTrainer",
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets=PRESETS,
     space={
@@ -44,7 +27,7 @@ AUTO_MLM = Method(
         "weight": LogUniform(0.1, 3.0),
         "pairs": Choice((32, 64, 128)),
     },
-    describe=_card,
+    describe=__name__,
 )
 
 

@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench.config import setting
-from bench.training.config import DenseConfig, MaskConfig
+from bench import setting
+from bench.training import DenseConfig, MaskConfig
 
 
 class AutoMlmConfig(DenseConfig):

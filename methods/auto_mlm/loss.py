@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch.nn import functional
 
-from bench.training.losses import similarities
+from bench.training import similarities
 
 
 def hinge(
@@ -55,7 +55,7 @@ def additive_margin(
     gathered: tuple[torch.Tensor, torch.Tensor] | None = None,
     first: int = 0,
 ) -> torch.Tensor:
-    """Tell each text's partner from all others although the margin is taken off it, in both directions, added.
+    """Return the cross-entropy of each text's partner less a margin, summed over both directions.
 
     `L = Σ over both directions of −1/n Σ_i log softmax_j(scale · (cos(x_i, y_j) − margin·[j = i]))[i]`.
 

@@ -4,41 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
 import torch
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.distributed import gather, offset
-from bench.training.draws import adjacent, in_a_window
-from bench.training.encoder import TrainableEncoder
-from bench.training.loop import fit
-from bench.training.masking import Masking
-from bench.training.mlm import MaskedPairs, MlmHead, PairsAndMasks, mlm_loss
-from bench.training.probes import accuracy
-from bench.training.views import SentencePairs
-from bench.types import Json
-from bench.workspace import Workspace
+from bench import Workspace
+from bench.training import (
+    CorpusTrainer,
+    Facts,
+    MaskedPairs,
+    Masking,
+    MlmHead,
+    PairsAndMasks,
+    SentencePairs,
+    Shards,
+    TrainableEncoder,
+    TrainingJob,
+    accuracy,
+    adjacent,
+    fit,
+    gather,
+    in_a_window,
+    mlm_loss,
+    offset,
+)
 from methods.auto_mlm.config import AutoMlmConfig
 from methods.auto_mlm.loss import additive_margin, hinge, together
 
 
-class AutoMlmTrainer:
-    """Trains an encoder whose vectors tell pairs apart, and what was hidden in their sentences.
+class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
+    """Trains an encoder whose vectors identify pairs, and help to find what was hidden in their sentences."""
 
-    Args:
-        config: how.
-    """
-
-    def __init__(self, config: AutoMlmConfig) -> None:
-        """Remember it."""
-        self.config = config
-
-    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        config, corpus = self.config, Shards(shards)
-        encoder = TrainableEncoder.begin(start, corpus, config, job)
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Draw pairs, hide tokens of theirs where they are predicted, and run the loop."""
+        config = self.config
         predicts = config.automlm or config.mlm
         head = MlmHead.for_(encoder) if predicts else None
         draw = adjacent if config.pairing == "dialogue" else partial(in_a_window, window=config.window)

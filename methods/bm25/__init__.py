@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from importlib.resources import files
+from collections.abc import Iterable
 
-from bench.hookspecs import hookimpl
-from bench.spaces import Uniform
-from bench.types import Json, Method, Preset, Retriever
+from bench import Method, Preset, Uniform, hookimpl
 from methods.bm25.analyzers import choose, describe
 from methods.bm25.config import BM25Config
-
-
-def _retriever(config: BM25Config) -> Retriever:
-    """Make the retriever; numpy and the libraries of the formula are imported here."""
-    from methods.bm25.retriever import BM25Retriever
-
-    return BM25Retriever(config)
-
-
-def _resolve(config: BM25Config, language: str) -> Mapping[str, Json]:
-    """Return the analyzer that the corpus's language decides, with all versions that decide its tokens."""
-    return describe(choose(config.analyzer, language))
-
-
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
 
 BM25 = Method(
     name="bm25",
@@ -39,8 +18,8 @@ BM25 = Method(
         "Leonid Boytsov and Jimmy Lin. 2020. Which BM25 Do You Mean? ECIR 2020."
     ),
     config=BM25Config,
-    retriever=_retriever,
-    resolve=_resolve,
+    retriever="methods.bm25.retriever:BM25Retriever",
+    resolve=lambda config, language: describe(choose(config.analyzer, language)),
     libraries=("PyStemmer", "bm25s", "numba", "numpy", "rank-bm25"),
     deterministic=True,
     trains=False,
@@ -68,7 +47,7 @@ BM25 = Method(
         ),
     },
     space={"k1": Uniform(0.1, 3.0), "b": Uniform(0.0, 1.0)},
-    describe=_card,
+    describe=__name__,
 )
 
 

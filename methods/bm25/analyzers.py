@@ -14,9 +14,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Literal
 
-from bench.errors import UsageError
-from bench.types import Json
-from bench.wording import unknown
+from bench import Json, UsageError, unknown
 from methods.bm25 import words
 from methods.bm25.languages import SEVERAL, SNOWBALL, UNSPACED, language_code
 
@@ -125,7 +123,7 @@ def _snowball(language: str, algorithm: str) -> Analyzer:
 _ALL = (
     Analyzer("words", "runs of letters, marks and digits, for any language that parts its words"),
     Analyzer("bigrams", "pairs of letters where words are not parted by blanks, words elsewhere", splitter="bigrams"),
-    Analyzer("pairs", "as bigrams, but marks stand apart from their letters", splitter="pairs"),
+    Analyzer("pairs", "as bigrams, but marks are separate from their letters", splitter="pairs"),
     Analyzer(
         "en-porter",
         "English as Lucene's EnglishAnalyzer: words of UAX #29, no possessive 's, 33 stop words, Porter's stemmer",

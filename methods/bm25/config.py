@@ -6,8 +6,7 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from bench.config import Config, setting
-from bench.wording import did_you_mean
+from bench import Config, did_you_mean, setting
 from methods.bm25.analyzers import AUTO, NAMES
 
 _EPSILON = 0.25

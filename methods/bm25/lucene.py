@@ -2,7 +2,7 @@
 
     score(q, d) = Σ over t in q of ln(1 + (N − df + ½) / (df + ½)) · tf / (tf + k1 · (1 − b + b · dl / avgdl))
 
-N: documents; df: documents with term t; tf: how often t stands in d; dl: tokens of d; avgdl: mean dl over all N. A term
+N: documents; df: documents with term t; tf: how often t occurs in d; dl: tokens of d; avgdl: mean dl over all N. A term
 that comes twice in the query counts twice. Lengths are exact, where Lucene rounds those above 40.
 
 The index lies in shards of documents. N, df and avgdl are always those of the whole corpus, so a share, and with it
@@ -15,7 +15,9 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -24,20 +26,13 @@ import bm25s
 import numpy as np
 import numpy.typing as npt
 
-from bench.fsio import canonical
-from bench.search.order import cut
-from methods.bm25.columns import column
+from bench import canonical, cut
 from methods.bm25.tokens import Ends, Numbers, Postings, Tokens
-from methods.bm25.vocabulary import Vocabulary
+from methods.bm25.vocabulary import Vocabulary, column
 
 _BLOCK = 64  # scores of which only the highest decides whether all are looked at
 _SHARDS = "shards.json"
-_COLUMNS = {
-    "numbers.npy": np.int32,
-    "starts.npy": np.int64,
-    "documents.npy": np.int32,
-    "shares.npy": np.float32,
-}
+_COLUMNS = {"numbers.npy": np.int32, "starts.npy": np.int64, "documents.npy": np.int32, "shares.npy": np.float32}
 
 Scores = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
@@ -46,7 +41,7 @@ Precision = Literal["float32", "float64"]
 
 @dataclass(frozen=True)
 class Formula:
-    """All that a share depends on, beside the term and the document.
+    """All that a share depends on, besides the term and the document.
 
     Args:
         k1: how slowly repetitions of a term stop to count.
@@ -190,9 +185,7 @@ class Lucene:
     def __init__(self, shards: Sequence[Shares]) -> None:
         self._shards = shards
         self._firsts = list(accumulate((shard.documents for shard in shards), initial=0))
-        self._engine = bm25s.BM25(method="lucene", dtype=str(shards[0].shares.dtype), backend="numba")
-        self._engine.nonoccurrence_array = None  # Lucene's form gives nothing for a term that is not there
-        self._engine.activate_numba_scorer()  # bm25s does so by itself only where numba's compiler is switched off
+        self._engine = copy(_engine(str(shards[0].shares.dtype)))
 
     @classmethod
     def load(cls, folder: Path) -> Lucene:
@@ -237,6 +230,15 @@ class Lucene:
             if len(known):
                 self._engine.scores = shard.scores()
                 yield first, self._engine.get_scores_from_ids(known)
+
+
+@cache
+def _engine(dtype: str) -> bm25s.BM25:
+    """Return an empty index whose scorer copies share, for numba compiles each scorer anew."""
+    engine = bm25s.BM25(method="lucene", dtype=dtype, backend="numba")
+    engine.nonoccurrence_array = None  # Lucene's form gives nothing for a term that is not there
+    engine.activate_numba_scorer()  # bm25s does so by itself only where numba's compiler is switched off
+    return engine
 
 
 def contenders(scores: Scores, k: int) -> Positions:

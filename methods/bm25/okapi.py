@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from rank_bm25 import BM25Okapi
 
-from methods.bm25.columns import column
 from methods.bm25.tokens import Tokens
-from methods.bm25.vocabulary import Vocabulary
+from methods.bm25.vocabulary import Vocabulary, column
 
 _TOKENS, _LENGTHS = "tokens.npy", "lengths.npy"
 

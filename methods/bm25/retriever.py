@@ -12,11 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from bench.data.strings import Strings, write_strings
-from bench.fsio import canonical
-from bench.search.order import best, comparable, cut
-from bench.types import Corpus, Item, Json, Ranking, Tie
-from bench.workspace import Workspace
+from bench import Corpus, Item, Json, Ranking, Strings, Tie, Workspace, best, canonical, comparable, cut, write_strings
 from methods.bm25.analyzers import ANALYZERS, Tokenise, choose, describe
 from methods.bm25.config import BM25Config
 from methods.bm25.tokens import Tokens, tokenise_corpus

@@ -17,10 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench.errors import DataError
-from bench.fsio import canonical
-from bench.types import Corpus, Item
-from bench.workspace import Workspace
+from bench import Corpus, DataError, Item, Workspace, canonical
 from methods.bm25.analyzers import Tokenise
 
 PART = 8192

@@ -7,16 +7,51 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from bench.data.strings import write_strings
+from bench import write_strings
 from methods.bm25.tokens import Numbers, Shard
+
+Add = Callable[[npt.NDArray[Any]], None]
+"""Takes the next values of a column."""
+
+
+@contextmanager
+def column(path: Path, dtype: npt.DTypeLike, count: int) -> Iterator[Add]:
+    """Write a one-dimensional array of a known length as .npy; it is never held as a whole.
+
+    Args:
+        path: the file.
+        dtype: of its values; those that are added are cast to it.
+        count: how many there will be.
+
+    Raises:
+        ValueError: at the end, if another number was added.
+        OSError: as `open` does.
+    """
+    kind, added = np.dtype(dtype), 0
+    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (count,)}
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+
+        def add(values: npt.NDArray[Any]) -> None:
+            nonlocal added
+            added += len(values)
+            stream.write(np.ascontiguousarray(values, kind).data)
+
+        yield add
+    if added != count:
+        raise ValueError(f"{path}: found {added} values, expected {count}")
+
 
 _WAITING = 1 << 14  # numbers of a shard that wait to be written
 
@@ -44,7 +79,7 @@ class Vocabulary:
 
 
 def number_terms(shards: Iterable[Shard], work: Path, out: Path, name: str) -> Vocabulary:
-    """Number the terms of all shards and write them, sorted, as `bench.data.strings` does.
+    """Number the terms of all shards and write them, sorted, as `bench.data.formats.strings` does.
 
     Memory holds one shard, then 12 bytes a term.
 

@@ -28,7 +28,7 @@ _INVISIBLE = dict.fromkeys(
         0xFEFF,  # byte order mark
     ]
 )
-"""Characters that stand inside words without being seen. The zero-width space (U+200B) is not among them: scripts
+"""Characters that occur inside words without being seen. The zero-width space (U+200B) is not among them: scripts
 without blanks use it to part words."""
 
 _UNSPACED = "".join(
@@ -87,13 +87,13 @@ def bigrams(text: str) -> list[str]:
     """Return overlapping pairs in runs of scripts that part no words by blanks, and `runs` elsewhere.
 
     The scripts are Han, Hiragana, Katakana, Hangul (as Lucene's CJKBigramFilter), Thai, Lao, Khmer and Myanmar. A
-    letter and the marks on it make one unit of a pair. A unit that stands alone is a token of its own.
+    letter and the marks on it make one unit of a pair. A single unit is a token of its own.
     """
     return [token for run in runs(text) for token in _pairs(run, _patterns().units.findall)]
 
 
 def pairs(text: str) -> list[str]:
-    """Return what `bigrams` does, with every code point for a unit: marks stand apart from their letters."""
+    """Return what `bigrams` does, with every code point for a unit: marks are separate from their letters."""
     return [token for run in runs(text) for token in _pairs(run, list)]
 
 

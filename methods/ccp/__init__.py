@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 
-from bench.dense import Trainer
-from bench.hookspecs import hookimpl
-from bench.spaces import Choice, LogUniform
-from bench.types import Method
+from bench import Choice, LogUniform, Method, hookimpl
 from methods.ccp.config import CcpConfig
 from methods.ccp.presets import PRESETS
-
-
-def _trainer(config: CcpConfig) -> Trainer:
-    """Make the trainer; torch is imported here."""
-    from methods.ccp.trainer import CcpTrainer
-
-    return CcpTrainer(config)
-
-
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
 
 CCP = Method(
     name="ccp",
     version="1",
-    summary="A sentence is told its neighbour from all other sentences of its language, in the batch and in a bank.",
+    summary="A sentence must find its neighbour among all sentences of its language, in the batch and in a bank.",
     citation=(
         "Ning Wu, Yaobo Liang, Houxing Ren, Linjun Shou, Nan Duan, Ming Gong and Daxin Jiang. 2022. Unsupervised "
         "Context Aware Sentence Representation Pretraining for Multi-lingual Dense Retrieval. IJCAI 2022 "
@@ -36,7 +19,7 @@ CCP = Method(
     ),
     config=CcpConfig,
     contract=CcpConfig.contract,
-    trainer=_trainer,
+    trainer="methods.ccp.trainer:CcpTrainer",
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets=PRESETS,
     space={
@@ -46,7 +29,7 @@ CCP = Method(
         "bank.capacity": Choice((512, 2048, 8192, 32768)),
         "mlm.probability": Choice((0.0, 0.25, 0.5)),
     },
-    describe=_card,
+    describe=__name__,
 )
 
 

@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench.config import Config, setting
-from bench.training.config import DenseConfig, MlmConfig
+from bench import Config, setting
+from bench.training import DenseConfig, MlmConfig
 
 _NEXT = 2  # consecutive sentences: one and the next
 

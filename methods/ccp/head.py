@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from bench.training.heads import Projection
+from bench.training import Projection
 
 Norm = Literal["asym", "train", "none", "shuffle"]
 
@@ -17,7 +17,7 @@ class ViewsHead(nn.Module):
 
     With `asym`, one view is normalised by its own batch and updates the running statistics, the other one is normalised
     by the running statistics alone; the roles change with every batch. So no two views both know what else is in their
-    batch, and pairs cannot be told by that.
+    batch, and pairs cannot be identified by that.
 
     Args:
         project: linear → normalisation → activation → linear.

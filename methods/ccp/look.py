@@ -1,4 +1,4 @@
-"""What CCP looks at beside the usual probes: stale bank rows, statistics that leak, vectors that tell languages."""
+"""CCP's own probes: stale bank rows, statistics that leak, vectors that encode the language."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from bench.encoding.packed import Ids
-from bench.training.batches import Pairs
-from bench.training.encoder import TrainableEncoder
-from bench.training.probes import accuracy
+from bench.training import Ids, PairBatch, TrainableEncoder, accuracy
 from methods.ccp.head import ViewsHead
 
 WITNESSES = 16
-"""Texts whose rows are held against what the encoder makes of them later."""
+"""Texts whose rows are compared with what the encoder makes of them later."""
 
 
 class Witnesses(nn.Module):
@@ -77,16 +74,16 @@ def language_accuracy(rows: Sequence[torch.Tensor]) -> float:
     """Return how often the nearest mean direction of a language is that of a row's own.
 
     Args:
-        rows: of each language `[n, d]`, n ≥ 2. Every other one makes the means, the rest is told apart.
+        rows: of each language `[n, d]`, n ≥ 2. Every other one makes the means, the rest is classified.
     """
     unit = [functional.normalize(one.detach(), dim=1) for one in rows]
     means = functional.normalize(torch.stack([one[::2].mean(0) for one in unit]), dim=1)  # [languages, d]
-    told = [(one[1::2] @ means.T).argmax(1) == at for at, one in enumerate(unit)]
-    return float(torch.stack([one.float().mean() for one in told]).mean())
+    right = [(one[1::2] @ means.T).argmax(1) == at for at, one in enumerate(unit)]
+    return float(torch.stack([one.float().mean() for one in right]).mean())
 
 
 def looked_at(
-    encode: TrainableEncoder, held: Sequence[Pairs], head: ViewsHead | None, witnesses: Witnesses | None
+    encode: TrainableEncoder, held: Sequence[PairBatch], head: ViewsHead | None, witnesses: Witnesses | None
 ) -> dict[str, float]:
     """Look at held-out pairs, a batch a language, and at the witnesses; names as in `bench.training.probes.SIGNS`.
 

@@ -1,4 +1,4 @@
-"""CCP's loss: a sentence is told from all others of its language, in the batch and in the bank."""
+"""CCP's loss: a sentence's partner among all sentences of its language, in the batch and in the bank."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 import torch
 
-from bench.training.losses import similarities
+from bench.training import similarities
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def ccp_loss(
     reduction: Literal["mean", "sum"] = "mean",
     anchors: torch.Tensor | None = None,
 ) -> Contrast:
-    """Tell each row's partner from all candidates.
+    """Return the loss of each row's partner among all candidates.
 
     `l(a, b) = −s(z_a, z_b)/τ + log Σ_{k ∈ D(a)} exp s(z_a, z_k)/τ`; D(a) are the other rows of a's language and the
     bank rows of a's language. L is the mean over all ordered pairs (a, b) of one window. A further partner of `a`
@@ -51,7 +51,7 @@ def ccp_loss(
         languages: number of each row's language, int64 `[m]`.
         temperature: τ > 0.
         bank: earlier projections, `[b, d]`; they get no gradient. Rows that no anchor may see are never touched.
-        bank_languages: `[b]`, beside `bank`.
+        bank_languages: of the bank's rows, `[b]`.
         l2_norm: s is the cosine; otherwise the inner product.
         inbatch_cross_language: other rows of every language are in D(a) (the printed formula).
         bank_language_specific: otherwise D(a) has bank rows of every language.
@@ -76,7 +76,10 @@ def ccp_loss(
         forbidden = forbidden | (own != languages)
     candidates = z
     if bank is not None and len(bank):
-        tags = _tags(bank, bank_languages)
+        if bank_languages is None or list(bank_languages.shape) != [len(bank)]:
+            shape = None if bank_languages is None else list(bank_languages.shape)
+            raise ValueError(f"found bank_languages {shape}, expected [{len(bank)}]")
+        tags = bank_languages
         kept = bank.detach().to(z.dtype)
         if bank_language_specific:  # rows that nobody sees are left out before any arithmetic
             seen = torch.isin(tags, own)
@@ -122,10 +125,3 @@ def masses(
     if bool((~same & (logits[:, :rows] > float("-inf"))).any()):
         found["same_language_mass"] = float(((batch * same).sum(1) / batch.sum(1)).mean())
     return found
-
-
-def _tags(bank: torch.Tensor, tags: torch.Tensor | None) -> torch.Tensor:
-    """Return the languages of a bank's rows, checked."""
-    if tags is None or list(tags.shape) != [len(bank)]:
-        raise ValueError(f"found bank_languages {tags if tags is None else list(tags.shape)}, expected [{len(bank)}]")
-    return tags

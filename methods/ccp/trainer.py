@@ -4,33 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import nn
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.banks import TaggedBank
-from bench.training.batches import Masked, Mixed, Pairs
-from bench.training.distributed import gather, offset, weight, world
-from bench.training.draws import in_a_window
-from bench.training.encoder import TrainableEncoder
-from bench.training.heads import Projection
-from bench.training.loop import fit
-from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
-from bench.training.probes import accuracy
-from bench.training.views import SentencePairs, two_sentences
-from bench.types import Json
-from bench.workspace import Workspace
+from bench import Workspace
+from bench.training import (
+    CorpusTrainer,
+    Facts,
+    Masked,
+    MaskedBlocks,
+    Mixed,
+    MlmHead,
+    PairBatch,
+    Projection,
+    SentencePairs,
+    Shards,
+    TaggedBank,
+    TrainableEncoder,
+    TrainingJob,
+    accuracy,
+    fit,
+    gather,
+    in_a_window,
+    mlm_loss,
+    offset,
+    two_sentences,
+    weight,
+    world,
+)
 from methods.ccp.config import CcpConfig
 from methods.ccp.head import ViewsHead
 from methods.ccp.look import Witnesses, looked_at
 from methods.ccp.loss import Contrast, ccp_loss, masses
 
 
-class Beside(nn.Module):
-    """What is trained, or kept between batches, beside the encoder; none of it is exported.
+class CcpModules(nn.Module):
+    """What is trained, or kept between batches, besides the encoder; none of it is exported.
 
     Args:
         config: which of it there is.
@@ -58,39 +68,30 @@ class Beside(nn.Module):
         self.words = words
 
 
-class CcpTrainer:
-    """Trains an encoder to predict a sentence's context.
+class CcpTrainer(CorpusTrainer[CcpConfig]):
+    """Trains an encoder to predict a sentence's context."""
 
-    Args:
-        config: how.
-    """
-
-    def __init__(self, config: CcpConfig) -> None:
-        """Remember it."""
-        self.config = config
-
-    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        config, corpus = self.config, Shards(shards)
-        encoder = TrainableEncoder.begin(start, corpus, config, job)
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Draw pairs from windows, mixed with masked stretches where asked for, and run the loop."""
+        config = self.config
         near = in_a_window if config.window_semantics == "consecutive" else two_sentences
         pairs = SentencePairs(corpus, config, job.seed, partial(near, window=config.window))
         words = MlmHead.for_(encoder) if config.mlm.probability else None
-        beside = Beside(config, encoder.model.config.hidden_size, len(corpus.languages), words)
-        loss = partial(self.loss, beside, tuple(corpus.languages))
-        look = partial(looked_at, encoder, pairs.held_out(), beside.head, beside.witnesses)
+        modules = CcpModules(config, encoder.model.config.hidden_size, len(corpus.languages), words)
+        loss = partial(self.loss, modules, tuple(corpus.languages))
+        look = partial(looked_at, encoder, pairs.held_out(), modules.head, modules.witnesses)
         if words is None:
-            return fit(loss, pairs, encoder, config, job, work, modules=beside, look=look)
+            return fit(loss, pairs, encoder, config, job, work, modules=modules, look=look)
         mixed = Mixed(pairs, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
-        return fit(loss, mixed, encoder, config, job, work, modules=beside, look=look)
+        return fit(loss, mixed, encoder, config, job, work, modules=modules, look=look)
 
     def loss(
-        self, beside: Beside, languages: tuple[str, ...], encode: TrainableEncoder, batch: Pairs | Masked
+        self, modules: CcpModules, languages: tuple[str, ...], encode: TrainableEncoder, batch: PairBatch | Masked
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Predict hidden tokens, or tell each sentence's partner from all others.
+        """Return the loss of a batch: of hidden tokens, or of each sentence's partner among all candidates.
 
         Args:
-            beside: head and bank.
+            modules: head and bank.
             languages: of the corpus, in the order of their numbers.
             encode: token ids → vectors.
             batch: of either task.
@@ -99,19 +100,19 @@ class CcpTrainer:
             The loss, a scalar, and what to log.
         """
         if isinstance(batch, Masked):
-            assert beside.words is not None  # noqa: S101 (there is one wherever such batches are)
-            predicted = mlm_loss(encode, beside.words, batch)
+            assert modules.words is not None  # noqa: S101 (there is one wherever such batches are)
+            predicted = mlm_loss(encode, modules.words, batch)
             return predicted, {"mlm_loss": float(predicted.detach())}
         left, right = encode.together(batch)  # each [n, d]
-        if beside.head is not None:
+        if modules.head is not None:
             encode.meter.multiplied(4 * len(batch) * left.shape[1] ** 2)
-            left, right = beside.head(left, right)
+            left, right = modules.head(left, right)
         tags = torch.tensor([languages.index(one) for one in batch.languages], device=left.device)  # [n]
-        contrast, seen = self.contrast(beside.bank, left, right, tags)
+        contrast, seen = self.contrast(modules.bank, left, right, tags)
         encode.meter.multiplied(contrast.logits.numel() * left.shape[1])
-        if beside.bank is not None and beside.witnesses is not None:
-            count = self.push(beside.bank, left, right, tags)  # after the loss: nobody meets a copy of itself
-            beside.witnesses.pushed(batch.right, right.detach(), count)
+        if modules.bank is not None and modules.witnesses is not None:
+            count = self.push(modules.bank, left, right, tags)  # after the loss: nobody meets a copy of itself
+            modules.witnesses.pushed(batch.right, right.detach(), count)
         return self.scaled(contrast), {
             "contrast_loss": float(contrast.loss.detach()),
             "accuracy": accuracy(left, right),

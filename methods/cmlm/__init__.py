@@ -3,26 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 
-from bench.dense import Trainer
-from bench.hookspecs import hookimpl
-from bench.spaces import Choice, LogUniform
-from bench.types import Method, Preset
+from bench import Choice, LogUniform, Method, Preset, hookimpl
 from methods.cmlm.config import CmlmConfig
-
-
-def _trainer(config: CmlmConfig) -> Trainer:
-    """Make the trainer; torch is imported here."""
-    from methods.cmlm.trainer import CmlmTrainer
-
-    return CmlmTrainer(config)
-
-
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
 
 CMLM = Method(
     name="cmlm",
@@ -34,7 +17,7 @@ CMLM = Method(
     ),
     config=CmlmConfig,
     contract=CmlmConfig.contract,
-    trainer=_trainer,
+    trainer="methods.cmlm.trainer:CmlmTrainer",
     learns=False,
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets={
@@ -42,14 +25,14 @@ CMLM = Method(
             values={"learning_rate": 5e-5, "warm_up": 0.05},
             source="ours: what suits backbones that were trained before; the paper's values were not at hand",
             summary="for a backbone that was trained before",
-        ),
+        )
     },
     space={
         "learning_rate": LogUniform(3e-4, 5e-3),
         "masking.mask": Choice((0.15, 0.3)),
         "pooling": Choice(("cls", "mean")),
     },
-    describe=_card,
+    describe=__name__,
 )
 
 

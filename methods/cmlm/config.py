@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import model_validator
 
-from bench.config import setting
-from bench.training.config import DenseConfig, MaskConfig
+from bench import setting
+from bench.training import DenseConfig, MaskConfig, PoolBy
 
 
 class CmlmConfig(DenseConfig):
@@ -20,11 +20,7 @@ class CmlmConfig(DenseConfig):
         help="positions that the neighbour's vector is projected to; the first of them is the vector itself",
     )
     masking: MaskConfig = MaskConfig()
-    pooling: Literal["mean", "cls"] = setting(
-        "mean",
-        source="the published models (universal-sentence-encoder-cmlm): mean over tokens",
-        help="what stands for a text: the mean over all tokens, or the first token",
-    )
+    pooling: PoolBy = setting("mean", source="the published models (universal-sentence-encoder-cmlm): mean over tokens")
 
     @model_validator(mode="after")
     def _used(self) -> Self:

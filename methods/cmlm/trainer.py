@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.draws import adjacent
-from bench.training.encoder import TrainableEncoder
-from bench.training.loop import fit
-from bench.training.masking import Masking
-from bench.training.mlm import MaskedPairs, MlmHead, PairsAndMasks, mlm_loss
-from bench.training.views import SentencePairs
-from bench.types import Json
-from bench.workspace import Workspace
+from bench import Workspace
+from bench.training import (
+    CorpusTrainer,
+    Facts,
+    MaskedPairs,
+    Masking,
+    MlmHead,
+    PairsAndMasks,
+    SentencePairs,
+    Shards,
+    TrainableEncoder,
+    TrainingJob,
+    adjacent,
+    fit,
+    mlm_loss,
+)
 from methods.cmlm.config import CmlmConfig
 
 
@@ -52,21 +57,12 @@ class Projections(nn.Module):
         return float(count * sum(layer.weight.numel() for layer in layers))
 
 
-class CmlmTrainer:
-    """Trains an encoder whose vectors help to find what was hidden in the sentence that follows.
+class CmlmTrainer(CorpusTrainer[CmlmConfig]):
+    """Trains an encoder whose vectors help to find what was hidden in the sentence that follows."""
 
-    Args:
-        config: how.
-    """
-
-    def __init__(self, config: CmlmConfig) -> None:
-        """Remember it."""
-        self.config = config
-
-    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        config, corpus = self.config, Shards(shards)
-        encoder = TrainableEncoder.begin(start, corpus, config, job)
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Draw neighbouring sentences, hide tokens of the second, and run the loop."""
+        config = self.config
         head, projections = MlmHead.for_(encoder), Projections(encoder.embeddings.shape[1], config.projections)
         pairs = SentencePairs(corpus, config, job.seed, adjacent)
         source = MaskedPairs(pairs, Masking.of(corpus, config.masking), "right")
@@ -76,7 +72,7 @@ class CmlmTrainer:
     def loss(
         self, head: MlmHead, projections: Projections, encode: TrainableEncoder, batch: PairsAndMasks
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Predict the hidden tokens of each sentence, in front of which stands the vector of the one before it.
+        """Predict the hidden tokens of each sentence, preceded by the vector of the sentence before it.
 
         Args:
             head: predicts tokens.

@@ -3,27 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 
-from bench.dense import Trainer
-from bench.hookspecs import hookimpl
-from bench.spaces import Choice, LogUniform, Uniform
-from bench.types import Method
+from bench import Choice, LogUniform, Method, Uniform, hookimpl
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.presets import PRESETS
-
-
-def _trainer(config: ContrieverConfig) -> Trainer:
-    """Make the trainer; torch is imported here."""
-    from methods.contriever.trainer import ContrieverTrainer
-
-    return ContrieverTrainer(config)
-
-
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
 
 CONTRIEVER = Method(
     name="contriever",
@@ -36,7 +19,7 @@ CONTRIEVER = Method(
     ),
     config=ContrieverConfig,
     contract=ContrieverConfig.contract,
-    trainer=_trainer,
+    trainer="methods.contriever.trainer:ContrieverTrainer",
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets=PRESETS,
     space={
@@ -45,7 +28,7 @@ CONTRIEVER = Method(
         "momentum": Choice((0.9, 0.99, 0.995, 0.999)),
         "ratio_max": Uniform(0.3, 0.6),
     },
-    describe=_card,
+    describe=__name__,
 )
 
 

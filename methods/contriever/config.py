@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench.config import setting
-from bench.training.config import SHORTEST, DenseConfig
+from bench import setting
+from bench.training import SHORTEST, DenseConfig, PoolBy
 
 
 class ContrieverConfig(DenseConfig):
@@ -85,11 +85,7 @@ class ContrieverConfig(DenseConfig):
         source="Contriever's code: the language of each example is drawn by itself",
         help="every batch is of one language; the queue is of several all the same",
     )
-    pooling: Literal["mean", "cls"] = setting(
-        "mean",
-        source="Contriever: the mean over all tokens, special ones included",
-        help="what stands for a text: the mean over all tokens, or the first token",
-    )
+    pooling: PoolBy = setting("mean", source="Contriever: the mean over all tokens, special ones included")
     similarity: Literal["cos", "dot"] = setting(
         "dot",
         source="Contriever: dot product of vectors as they are",

@@ -1,11 +1,11 @@
-"""Contriever's loss: a query tells its key from a queue of earlier ones."""
+"""Contriever's loss: a query's key against a queue of earlier ones."""
 
 from __future__ import annotations
 
 import torch
 from torch.nn import functional
 
-from bench.training.losses import similarities
+from bench.training import similarities
 
 _TINY = 1e-12  # of a norm, below which a vector counts as zero
 
@@ -43,33 +43,8 @@ def moco_logits(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, 
     return torch.cat([own, similarities(queries, queue.detach())], dim=1) / temperature
 
 
-def moco_loss(
-    queries: torch.Tensor,
-    keys: torch.Tensor,
-    queue: torch.Tensor,
-    *,
-    temperature: float,
-    norm_query: bool = False,
-    norm_doc: bool = False,
-    label_smoothing: float = 0.0,
-) -> torch.Tensor:
-    """Return `−1/n Σ_i log softmax(logits_i)[0]`, a scalar; see `moco_logits`.
-
-    Args:
-        queries: `[n, d]`.
-        keys: `[n, d]`.
-        queue: `[K, d]`; used as stored, never normalised again.
-        temperature: τ > 0.
-        norm_query: scale queries to unit length.
-        norm_doc: scale keys to unit length.
-        label_smoothing: share of the target that is spread over all candidates alike.
-    """
-    logits = moco_logits(normed(queries, norm_query), normed(keys, norm_doc), queue, temperature=temperature)
-    return own_first(logits, label_smoothing)
-
-
 def own_first(logits: torch.Tensor, label_smoothing: float = 0.0) -> torch.Tensor:
-    """Return the mean cross-entropy of logits `[n, 1 + K]` whose first column is right."""
+    """Return `−1/n Σ_i log softmax(logits_i)[0]`, a scalar: logits `[n, 1 + K]` whose first column is right."""
     first = torch.zeros(len(logits), dtype=torch.int64, device=logits.device)
     return functional.cross_entropy(logits, first, label_smoothing=label_smoothing)
 
@@ -82,7 +57,7 @@ def sharpest(logits: torch.Tensor) -> float:
 def same_language(logits: torch.Tensor, tags: torch.Tensor, queue_tags: torch.Tensor) -> tuple[float, float]:
     """Return the share of the softmax over the negatives that those of the query's language have, and of their number.
 
-    A share near 1 of the one beside a small share of the other: vectors tell languages, and negatives of another one
+    A share near 1 of the one and a small share of the other: vectors encode the language, and negatives of another one
     count for nothing.
 
     Args:

@@ -8,13 +8,8 @@ from functools import partial
 import torch
 from torch import nn
 
-from bench.errors import UsageError
-from bench.training.banks import Ring
-from bench.training.batches import Pairs
-from bench.training.distributed import gather, world
-from bench.training.encoder import TrainableEncoder
-from bench.training.momentum import follow, twin
-from bench.training.probes import deviation
+from bench import UsageError
+from bench.training import PairBatch, Ring, TrainableEncoder, deviation, follow, gather, twin, world
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.loss import moco_logits, normed, own_first, same_language, sharpest
 
@@ -51,8 +46,8 @@ class Moco:
         self.modules = nn.ModuleDict({"key": self.key.model, "queue": self.queue})
         self._fresh: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def loss(self, encode: TrainableEncoder, pairs: Pairs) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Tell each query's key from the queue.
+    def loss(self, encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
+        """Return the loss of each query's key among those of the queue.
 
         Args:
             encode: token ids → vectors; makes the queries.
@@ -61,7 +56,7 @@ class Moco:
         Returns:
             The loss, a scalar; the share of queries whose own key is nearest, the highest probability of the softmax
             and over how many it is, deviations per dimension, and what share of the softmax negatives of the query's
-            language have, beside the share that they are.
+            language have, and the share that they are.
         """
         config = self._config
         queries = normed(encode(pairs.left), config.norm_query)  # [n, d]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.types import Cell, Preset
+from bench import Cell, Preset
 
 _MEASURE = "BEIR nDCG@10"
 _SUITE = "mrtydi"

@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.batches import Pairs
-from bench.training.distributed import candidates
-from bench.training.encoder import TrainableEncoder
-from bench.training.loop import fit
-from bench.training.losses import info_nce
-from bench.training.probes import accuracy
-from bench.types import Json
-from bench.workspace import Workspace
+from bench import Workspace
+from bench.training import (
+    CorpusTrainer,
+    Facts,
+    PairBatch,
+    Shards,
+    TrainableEncoder,
+    TrainingJob,
+    accuracy,
+    candidates,
+    fit,
+    info_nce,
+)
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.loss import normed
 from methods.contriever.moco import Moco
 from methods.contriever.views import CroppedPairs
 
 
-class ContrieverTrainer:
-    """Trains an encoder to tell crops of a text from crops of others.
+class ContrieverTrainer(CorpusTrainer[ContrieverConfig]):
+    """Trains an encoder to find the other crop of a text among crops of others."""
 
-    Args:
-        config: how.
-    """
-
-    def __init__(self, config: ContrieverConfig) -> None:
-        """Remember it."""
-        self.config = config
-
-    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        config, corpus = self.config, Shards(shards)
-        encoder = TrainableEncoder.begin(start, corpus, config, job)
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Draw crops of chunks, with a queue or without, and run the loop."""
+        config = self.config
         pairs = CroppedPairs(corpus, config, job.seed)
         if config.loss == "in-batch":
             return fit(self.in_batch, pairs, encoder, config, job, work)
@@ -54,8 +47,8 @@ class ContrieverTrainer:
             look=moco.look,
         )
 
-    def in_batch(self, encode: TrainableEncoder, pairs: Pairs) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Tell each query's key from those of the other texts, all made by the encoder itself, with gradients.
+    def in_batch(self, encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
+        """Return the loss of each query's key among all keys, made by the encoder itself, with gradients.
 
         Args:
             encode: token ids → vectors.

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from bench.data.shards import Shards
-from bench.encoding.packed import Ids
-from bench.errors import UsageError
-from bench.training.batches import Pairs
-from bench.training.chunks import Chunk, Chunks
-from bench.training.crops import token_crop
-from bench.training.views import framed
-from bench.types import Json
+from bench import UsageError
+from bench.training import Chunk, Chunks, DrawnSource, Ids, PairBatch, Shards, framed, token_crop
 from methods.contriever.config import ContrieverConfig
 
 _NO_DOCUMENT = -1  # a chunk may touch several
@@ -62,7 +53,7 @@ class Augmentation:
         return np.where(stay, tokens, self._pool[rng.integers(len(self._pool), size=len(tokens))])
 
 
-class CroppedPairs:
+class CroppedPairs(DrawnSource[Shards, Chunks]):
     """Two views of each of several chunks.
 
     Args:
@@ -75,33 +66,20 @@ class CroppedPairs:
     """
 
     def __init__(self, shards: Shards, config: ContrieverConfig, seed: int) -> None:
-        """Lay out the streams."""
-        self.shards, self._config = shards, config
-        self._chunks = Chunks(shards, config, config.chunk_length, seed)
+        super().__init__(shards, Chunks(shards, config, config.chunk_length, seed))
+        self._config = config
         self._augment = Augmentation(shards, config.augmentation, config.augmentation_probability)
 
-    def batch(self, rng: np.random.Generator) -> Pairs:
+    def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return a pair of each of `pairs` chunks."""
-        chunks = self._chunks.draw(self._config.pairs, rng)
+        chunks = self._drawn.draw(self._config.pairs, rng)
         views = [self._views(chunk, rng) for chunk in chunks]
-        return Pairs(
+        return PairBatch(
             [left for left, _ in views],
             [right for _, right in views],
             np.full(len(chunks), _NO_DOCUMENT),
             tuple(chunk.language for chunk in chunks),
         )
-
-    def held_out(self) -> Sequence[Pairs]:
-        """Return neighbouring sentences of documents that are never trained on."""
-        return self._chunks.held_out()
-
-    def state(self) -> Mapping[str, Json]:
-        """Return where each language stands."""
-        return self._chunks.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._chunks.restore(state)
 
     def _views(self, chunk: Chunk, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Draw the two views of a chunk, and read no more of it than they need."""

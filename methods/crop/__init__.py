@@ -1,29 +1,12 @@
-"""Crop: two pieces of a document are told from those of other documents. Importing it imports no torch."""
+"""Crop: two pieces of a document find each other among those of other documents. Importing it imports no torch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 
-from bench.dense import Trainer
-from bench.hookspecs import hookimpl
-from bench.spaces import Choice, LogUniform
-from bench.types import Method
+from bench import Choice, LogUniform, Method, hookimpl
 from methods.crop.config import CropConfig
 from methods.crop.presets import PRESETS
-
-
-def _trainer(config: CropConfig) -> Trainer:
-    """Make the trainer; torch is imported here."""
-    from methods.crop.trainer import CropTrainer
-
-    return CropTrainer(config)
-
-
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
 
 CROP = Method(
     name="crop",
@@ -36,7 +19,7 @@ CROP = Method(
     ),
     config=CropConfig,
     contract=CropConfig.contract,
-    trainer=_trainer,
+    trainer="methods.crop.trainer:CropTrainer",
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets=PRESETS,
     space={
@@ -44,7 +27,7 @@ CROP = Method(
         "temperature": LogUniform(0.03, 0.3),
         "pairs": Choice((32, 64, 128)),
     },
-    describe=_card,
+    describe=__name__,
 )
 
 

@@ -6,12 +6,12 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench.config import Config, setting
-from bench.training.config import SHORTEST, DenseConfig, MlmConfig
+from bench import Config, setting
+from bench.training import SHORTEST, DenseConfig, MlmConfig, PoolBy
 
 
 class CropMlm(MlmConfig):
-    """Masked language modelling beside crop; `mask`, `keep` and `random` also hide the tokens of spans."""
+    """Masked language modelling as a companion of crop; `mask`, `keep` and `random` also hide the tokens of spans."""
 
     probability: float = setting(
         0.0,
@@ -97,13 +97,9 @@ class CropConfig(DenseConfig):
     symmetric: bool = setting(
         True,
         source="ours: the two sentences are drawn alike, so each may ask for the other; the papers leave it open",
-        help="each view of a pair tells the other from its rivals; false: the first alone (span: always each)",
+        help="each view of a pair has the other as its target; false: the first alone (span: always each)",
     )
-    pooling: Literal["mean", "cls"] = setting(
-        "mean",
-        source="ours: from random weights the mean learns sooner; MSM's code trains cls",
-        help="what stands for a text: the mean over all tokens, or the first token",
-    )
+    pooling: PoolBy = setting("mean", source="ours: from random weights the mean learns sooner; MSM's code trains cls")
     heads: Literal["separate", "shared", "none"] = setting(
         "none",
         source="ours: what is trained is what is searched with; MSM's code has separate ones (preset msm)",

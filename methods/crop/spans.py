@@ -1,31 +1,68 @@
-"""Variant span, as coCondenser trains: spans with hidden tokens, told by contrast and predicted from two places.
+"""Variant span, as coCondenser trains: contrast of masked spans, and prediction of their tokens at two depths.
 
-Source: Gao and Callan 2022 (coCondenser), section 3.2, and luyug/Condenser.
+Condenser's head predicts hidden tokens from early layers and one late vector, so that the vector must hold the text.
+
+Source: Gao and Callan 2022 (coCondenser), section 3.2; Gao and Callan 2021 (Condenser), section 3.2; luyug/Condenser.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
-from bench.encoding.packed import Ids, pool
-from bench.training.batches import Masked, Pairs
-from bench.training.distributed import gather
-from bench.training.encoder import TrainableEncoder
-from bench.training.losses import paired_info_nce
-from bench.training.masking import Masking
-from bench.training.mlm import MlmHead, masked_prediction
-from bench.training.probes import accuracy
-from bench.training.transformer import Shape
-from bench.types import Json
-from methods.crop.condenser import CondenserHead
+from bench.training import (
+    DrawnSource,
+    Ids,
+    Layer,
+    Masked,
+    Masking,
+    MlmHead,
+    Packed,
+    PairBatch,
+    Shape,
+    Shards,
+    TrainableEncoder,
+    accuracy,
+    gather,
+    masked_prediction,
+    paired_info_nce,
+    pool,
+)
 from methods.crop.config import CropConfig
 from methods.crop.views import CropViews
+
+
+class CondenserHead(nn.Module):
+    """Layers over the late state of the first token and the early states of all others.
+
+    Args:
+        shape: of its layers.
+        layers: how many.
+    """
+
+    def __init__(self, shape: Shape, layers: int) -> None:
+        super().__init__()
+        self.shape = shape
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(layers))
+
+    def forward(self, early: torch.Tensor, late: torch.Tensor, packed: Packed) -> torch.Tensor:
+        """Return states `[T, d]`, from early and late ones `[T, d]`, rows as in `packed`."""
+        mixed = early.index_put((packed.starts,), late[packed.starts])
+        lengths = packed.cuts.diff()
+        states = pad_sequence(list(mixed.split(lengths.tolist())), batch_first=True)  # [n, l, d], shortest first
+        there = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
+        for layer in self.layers:
+            states = layer(states, states, ~there)
+        return states[there]
+
+    def operations(self, packed: Packed) -> int:
+        """Multiply-adds of a forward pass, padding included."""
+        return (len(packed.cuts) - 1) * len(self.layers) * self.shape.operations(packed.longest, packed.longest)
 
 
 @dataclass(frozen=True)
@@ -43,7 +80,7 @@ class Spans:
         return len(self.masked) // 2
 
 
-class SpanSource:
+class SpanSource(DrawnSource[Shards, CropViews]):
     """Hides tokens of the spans of each batch.
 
     Args:
@@ -52,23 +89,12 @@ class SpanSource:
     """
 
     def __init__(self, views: CropViews, masking: Masking) -> None:
-        self._views, self._masking, self.shards = views, masking, views.shards
+        super().__init__(views.shards, views)
+        self._masking = masking
 
     def batch(self, rng: np.random.Generator) -> Spans:
         """Return spans of several documents, masked."""
-        return Spans(self._masking(rows_of(self._views.batch(rng)), rng))
-
-    def held_out(self) -> Sequence[Pairs]:
-        """Return neighbouring sentences, as every method is probed."""
-        return self._views.held_out()
-
-    def state(self) -> Mapping[str, Json]:
-        """Return where each language stands."""
-        return self._views.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._views.restore(state)
+        return Spans(self._masking(rows_of(self._drawn.batch(rng)), rng))
 
 
 class SpanModules(nn.Module):
@@ -85,7 +111,7 @@ class SpanModules(nn.Module):
         self.mlm = MlmHead.for_(encoder)
 
 
-def rows_of(pairs: Pairs) -> list[Ids]:
+def rows_of(pairs: PairBatch) -> list[Ids]:
     """Return the two views of each document one after the other, 2n sequences."""
     return [view for pair in zip(*pairs, strict=True) for view in pair]
 
@@ -124,12 +150,12 @@ def span_loss(
         if config.span.late_mlm:
             parts["late_mlm_loss"] = predict(late)
     loss = contrast + torch.stack(list(parts.values())).sum()
-    told = {name: float(part.detach()) for name, part in parts.items()}
-    return loss, {"accuracy": accuracy(vectors[::2], vectors[1::2]), "contrast": float(contrast.detach()), **told}
+    seen = {name: float(part.detach()) for name, part in parts.items()}
+    return loss, {"accuracy": accuracy(vectors[::2], vectors[1::2]), "contrast": float(contrast.detach()), **seen}
 
 
 def contrast_of(vectors: torch.Tensor, config: CropConfig) -> torch.Tensor:
-    """Tell each span's partner from all other spans, `[2n, d]` → a scalar.
+    """Return the loss of each span's partner among all spans, `[2n, d]` → a scalar.
 
     Every process computes the loss of all anchors; `gather` adds their gradients up and averaging divides them again.
     """

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
 from torch import nn
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.batches import BatchSource, Masked, Mixed, Pairs
-from bench.training.distributed import gather, offset
-from bench.training.encoder import TrainableEncoder
-from bench.training.head_pair import HeadPair
-from bench.training.loop import fit
-from bench.training.losses import info_nce
-from bench.training.masking import Masking
-from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
-from bench.training.probes import accuracy
-from bench.types import Json
-from bench.workspace import Workspace
+from bench import Workspace
+from bench.training import (
+    BatchSource,
+    CorpusTrainer,
+    Facts,
+    HeadPair,
+    Masked,
+    MaskedBlocks,
+    Masking,
+    Mixed,
+    MlmHead,
+    PairBatch,
+    Shards,
+    TrainableEncoder,
+    TrainingJob,
+    accuracy,
+    fit,
+    gather,
+    info_nce,
+    mlm_loss,
+    offset,
+)
 from methods.crop.config import CropConfig
 from methods.crop.spans import SpanModules, Spans, SpanSource, contrast_of, rows_of, span_loss
 from methods.crop.views import CropViews
@@ -28,35 +36,26 @@ from methods.crop.views import CropViews
 Value = tuple[torch.Tensor, Mapping[str, float]]
 
 
-class CropTrainer:
-    """Trains an encoder to bring two views of a document together.
+class CropTrainer(CorpusTrainer[CropConfig]):
+    """Trains an encoder to bring two views of a document together."""
 
-    Args:
-        config: how.
-    """
-
-    def __init__(self, config: CropConfig) -> None:
-        """Remember it."""
-        self.config = config
-
-    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        config, corpus = self.config, Shards(shards)
-        encoder = TrainableEncoder.begin(start, corpus, config, job)
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Draw two views of each document, mixed with masked stretches where asked for, and run the loop."""
+        config = self.config
         views = CropViews(corpus, config, job.seed)
         hidden = config.variant == "span" and config.span.masked
         own = CropModules(config, encoder).to(encoder.device)
-        source: BatchSource[Pairs | Spans | Masked]
+        source: BatchSource[PairBatch | Spans | Masked]
         source = SpanSource(views, Masking.of(corpus, config.mlm)) if hidden else views
         if config.mlm.probability:
             source = Mixed(source, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
 
-        def loss(encode: TrainableEncoder, batch: Pairs | Spans | Masked) -> Value:
+        def loss(encode: TrainableEncoder, batch: PairBatch | Spans | Masked) -> Value:
             return self.loss(encode, batch, own)
 
         return fit(loss, source, encoder, config, job, work, modules=own)
 
-    def loss(self, encode: TrainableEncoder, batch: Pairs | Spans | Masked, own: CropModules) -> Value:
+    def loss(self, encode: TrainableEncoder, batch: PairBatch | Spans | Masked, own: CropModules) -> Value:
         """Return the loss of a batch, a scalar, and what to log: the share of views whose partner is nearest.
 
         Args:
@@ -75,19 +74,13 @@ class CropTrainer:
         left, right = own.heads(*encode.together(batch))  # each [n, d]
         encode.meter.multiplied(own.heads.operations(2 * len(batch)))
         documents = torch.from_numpy(batch.documents).to(left.device)
-        loss = self._tell(left, right, documents)
+        loss = self._contrast(left, right, documents)
         if self.config.symmetric:
-            loss = (loss + self._tell(right, left, documents)) / 2
+            loss = (loss + self._contrast(right, left, documents)) / 2
         return loss, {"accuracy": accuracy(left, right)}
 
-    def _tell(self, queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
-        """Tell each query's key from those of other documents.
-
-        Args:
-            queries: `[n, d]`.
-            keys: `[n, d]`.
-            documents: number of the document of each, `[n]`.
-        """
+    def _contrast(self, queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
+        """Return the loss of each query's key, `[n, d]` each, among those of other documents `[n]`."""
         config, every, of_keys, first = self.config, keys, documents, 0
         if config.gather_negatives:
             every, of_keys, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
@@ -105,7 +98,7 @@ class CropTrainer:
 
 
 class CropModules(nn.Module):
-    """What crop trains beside its encoder, as far as its config asks for it; empty by default.
+    """What crop trains besides its encoder, as far as its config asks for it; empty by default.
 
     Args:
         config: what is asked for.

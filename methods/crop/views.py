@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from bench.data.shards import Shards
-from bench.encoding.packed import Ids
-from bench.errors import UsageError
-from bench.training.batches import Pairs
-from bench.training.crops import token_crop
-from bench.training.units import read_unit, serving, units_of
-from bench.training.views import Documents, framed, two_sentences
-from bench.types import Json
+from bench import UsageError
+from bench.training import (
+    Documents,
+    DrawnSource,
+    Ids,
+    PairBatch,
+    Shards,
+    framed,
+    read_unit,
+    serving,
+    stretch_of,
+    token_crop,
+    two_sentences,
+    units_of,
+)
 from methods.crop.config import CropConfig
 
 _FRAME = 2  # first and last token of a sequence
 _PAIR = 2  # sentences or spans
 
 
-class CropViews:
+class CropViews(DrawnSource[Shards, Documents]):
     """Draws documents, and two views of each.
 
     Args:
@@ -36,41 +41,30 @@ class CropViews:
 
     def __init__(self, shards: Shards, config: CropConfig, seed: int) -> None:
         """Find the documents that are long enough for two views."""
-        self.shards, self._config = shards, config
+        self._config = config
         self._draw = {"sentence": self._sentences, "span": self._spans, "token": self._crops}[config.variant]
         if config.variant == "sentence":
-            self._documents = Documents(shards, config, _PAIR, seed)
+            documents = Documents(shards, config, _PAIR, seed)
         elif config.variant == "token":
-            self._documents = Documents(shards, config, 1, seed)
+            documents = Documents(shards, config, 1, seed)
         else:
             enough = partial(serving, shards, most=config.span.tokens, least=_PAIR)
             try:
-                self._documents = Documents(shards, config, 1, seed, enough)
+                documents = Documents(shards, config, 1, seed, enough)
             except UsageError as error:
                 raise UsageError(
                     f"{error}; crop's variant span asks for two spans of up to {config.span.tokens} tokens in a "
                     "document: lower method.span.tokens"
                 ) from error
+        super().__init__(shards, documents)
 
-    def batch(self, rng: np.random.Generator) -> Pairs:
+    def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return two views of each of several documents."""
         each = self._config.document_pairs
-        drawn = self._documents.draw(self._config.pairs // each, rng)
+        drawn = self._drawn.draw(self._config.pairs // each, rng)
         documents = [document for document in drawn for _ in range(each)]
         left, right = zip(*(self._draw(document, rng) for document in documents), strict=True)
-        return Pairs(left, right, np.array(documents, np.int64), tuple(map(self.shards.language_of, documents)))
-
-    def held_out(self) -> Sequence[Pairs]:
-        """Return neighbouring sentences of documents that are never trained on, as every method is probed."""
-        return self._documents.held_out()
-
-    def state(self) -> Mapping[str, Json]:
-        """Return where each language stands."""
-        return self._documents.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._documents.restore(state)
+        return PairBatch(left, right, np.array(documents, np.int64), tuple(map(self.shards.language_of, documents)))
 
     def _sentences(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Two different sentences."""
@@ -90,14 +84,8 @@ class CropViews:
 
     def _crops(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Two crops of a stretch that begins at a sentence drawn uniformly; they may overlap."""
-        token, count = self._config.token, self.shards.sentence_count(document)
-        pieces, room = [], token.stretch
-        for at in range(int(rng.integers(count)), count):
-            pieces.append(self.shards.take(document, at))
-            room -= len(pieces[-1])
-            if room <= 0:
-                break
-        stretch = np.concatenate(pieces)[: token.stretch]
+        token = self._config.token
+        stretch = stretch_of(self.shards, document, token.stretch, rng)[: token.stretch]
         crops = [stretch[token_crop(len(stretch), rng, token.low, token.high)] for _ in range(2)]
         first, second = (framed(crop, self.shards.special, len(crop) + _FRAME) for crop in crops)
         return first, second

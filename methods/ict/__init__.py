@@ -3,27 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 
-from bench.dense import Trainer
-from bench.hookspecs import hookimpl
-from bench.spaces import Choice, LogUniform
-from bench.types import Method
+from bench import Choice, LogUniform, Method, hookimpl
 from methods.ict.config import IctConfig
 from methods.ict.presets import PRESETS
-
-
-def _trainer(config: IctConfig) -> Trainer:
-    """Make the trainer; torch is imported here."""
-    from methods.ict.trainer import IctTrainer
-
-    return IctTrainer(config)
-
-
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
 
 ICT = Method(
     name="ict",
@@ -35,7 +18,7 @@ ICT = Method(
     ),
     config=IctConfig,
     contract=IctConfig.contract,
-    trainer=_trainer,
+    trainer="methods.ict.trainer:IctTrainer",
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets=PRESETS,
     space={
@@ -44,7 +27,7 @@ ICT = Method(
         "projection_dim": Choice((64, 128, 256)),
         "pairs": Choice((32, 64, 128)),
     },
-    describe=_card,
+    describe=__name__,
 )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bench.config import setting
-from bench.training.config import SHORTEST, DenseConfig
+from bench import setting
+from bench.training import SHORTEST, DenseConfig, PoolBy
 
 
 class IctConfig(DenseConfig):
@@ -52,10 +52,8 @@ class IctConfig(DenseConfig):
         source="google-research/language, orqa: blocks of 288",
         help="tokens kept of a passage in search, special ones included",
     )
-    pooling: Literal["mean", "cls"] = setting(
-        "cls",
-        source="methods.md decides: XLM-R's pooler is untrained, so the first token itself",
-        help="what stands for a text: the mean over all tokens, or the first token",
+    pooling: PoolBy = setting(
+        "cls", source="methods.md decides: XLM-R's pooler is untrained, so the first token itself"
     )
     similarity: Literal["cos", "dot"] = setting(
         "cos",

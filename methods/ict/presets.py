@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.types import Preset
+from bench import Preset
 
 PRESETS: Mapping[str, Preset] = {
     "mini": Preset(

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import nn
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.distributed import candidates, weight
-from bench.training.encoder import TrainableEncoder
-from bench.training.loop import fit
-from bench.training.losses import info_nce
-from bench.types import Json
-from bench.workspace import Workspace
+from bench import Workspace
+from bench.training import (
+    CorpusTrainer,
+    Facts,
+    Shards,
+    TrainableEncoder,
+    TrainingJob,
+    candidates,
+    fit,
+    info_nce,
+    weight,
+)
 from methods.ict.config import IctConfig
 from methods.ict.views import Clozes, SentencesOfBlocks
 
@@ -29,21 +32,12 @@ def projection(width: int, out: int, dropout: float) -> nn.Module:
     return nn.Sequential(nn.Linear(width, out), nn.LayerNorm(out), nn.Dropout(dropout))
 
 
-class IctTrainer:
-    """Trains an encoder to tell which block a sentence was taken from.
+class IctTrainer(CorpusTrainer[IctConfig]):
+    """Trains an encoder to find the block that a sentence was taken from."""
 
-    Args:
-        config: how.
-    """
-
-    def __init__(self, config: IctConfig) -> None:
-        """Remember it."""
-        self.config = config
-
-    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        config, corpus = self.config, Shards(shards)
-        encoder = TrainableEncoder.begin(start, corpus, config, job)
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Draw sentences and their blocks, and run the loop."""
+        config = self.config
         head = projection(encoder.model.config.hidden_size, config.projection_dim, config.projection_dropout)
         clozes = SentencesOfBlocks(corpus, config, job.seed)
         return fit(partial(self.loss, head), clozes, encoder, config, job, work, modules=head)
@@ -51,7 +45,7 @@ class IctTrainer:
     def loss(
         self, head: nn.Module, encode: TrainableEncoder, clozes: Clozes
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Tell each sentence's block from all others: `−1/n Σ_i log softmax_j(q_i·b_j)[i]`, one direction.
+        """Return the loss of each sentence's block among all: `−1/n Σ_i log softmax_j(q_i·b_j)[i]`, one direction.
 
         Args:
             head: the projection, shared by both sides.

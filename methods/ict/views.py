@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.data.shards import Shards
-from bench.encoding.packed import Ids
-from bench.errors import UsageError
-from bench.training.batches import Pairs
-from bench.training.units import Bounds, pack_sentences
-from bench.training.views import Documents, framed
-from bench.types import Json
+from bench import UsageError
+from bench.training import Bounds, Documents, DrawnSource, Ids, PairBatch, Shards, framed, pack_sentences
 from methods.ict.config import IctConfig
 
 _FRAME = 2  # first and last token of a sequence
@@ -24,7 +19,7 @@ _TRIES = 100  # batches, before it is said that documents are too short
 
 
 @dataclass(frozen=True)
-class Clozes(Pairs):
+class Clozes(PairBatch):
     """Sentences (left) and their blocks (right).
 
     Args:
@@ -58,7 +53,7 @@ def cloze(
     return (sentence, rest) if len(rest) else None
 
 
-class SentencesOfBlocks:
+class SentencesOfBlocks(DrawnSource[Shards, Documents]):
     """A sentence and its block, of each of several documents.
 
     A document is cut into blocks of whole sentences, from its first one on, and one of them is drawn. Where the
@@ -74,9 +69,8 @@ class SentencesOfBlocks:
     """
 
     def __init__(self, shards: Shards, config: IctConfig, seed: int) -> None:
-        """Take all documents."""
-        self.shards, self._config = shards, config
-        self._documents = Documents(shards, config, least=1, seed=seed)
+        super().__init__(shards, Documents(shards, config, least=1, seed=seed))
+        self._config = config
 
     def batch(self, rng: np.random.Generator) -> Clozes:
         """Return an example of each of several documents.
@@ -85,7 +79,7 @@ class SentencesOfBlocks:
             UsageError: nearly every block has one sentence only.
         """
         for _ in range(_TRIES):
-            documents = self._documents.draw(self._config.pairs, rng)
+            documents = self._drawn.draw(self._config.pairs, rng)
             drawn = [(document, self._example(document, rng)) for document in documents]
             found = [(document, *example) for document, example in drawn if example is not None]
             if len(found) >= _LEAST:
@@ -96,18 +90,6 @@ class SentencesOfBlocks:
             f"nearly all documents of the corpus {self.shards.folder} are one sentence, which leaves nothing when it "
             "is taken out; type --set method.mask_rate=0.5, or take a corpus of longer texts"
         )
-
-    def held_out(self) -> Sequence[Pairs]:
-        """Return neighbouring sentences of documents that are never trained on."""
-        return self._documents.held_out()
-
-    def state(self) -> Mapping[str, Json]:
-        """Return where each language stands."""
-        return self._documents.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._documents.restore(state)
 
     def _example(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids, bool] | None:
         """Draw a block, a sentence of it and whether that is removed; read them."""

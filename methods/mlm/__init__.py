@@ -3,26 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 
-from bench.dense import Trainer
-from bench.hookspecs import hookimpl
-from bench.spaces import Choice, LogUniform
-from bench.types import Method, Preset
+from bench import Choice, LogUniform, Method, Preset, hookimpl
 from methods.mlm.config import MlmMethodConfig
-
-
-def _trainer(config: MlmMethodConfig) -> Trainer:
-    """Make the trainer; torch is imported here."""
-    from methods.mlm.trainer import MlmTrainer
-
-    return MlmTrainer(config)
-
-
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
 
 MLM = Method(
     name="mlm",
@@ -34,7 +17,7 @@ MLM = Method(
     ),
     config=MlmMethodConfig,
     contract=MlmMethodConfig.contract,
-    trainer=_trainer,
+    trainer="methods.mlm.trainer:MlmTrainer",
     learns=False,
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets={
@@ -51,14 +34,14 @@ MLM = Method(
             },
             source="MSM's code (shunyuzh/MSM): its companion task alone, 10k of 200k steps warm-up",
             summary="the companion of MSM for XLM-R base, alone",
-        ),
+        )
     },
     space={
         "learning_rate": LogUniform(3e-4, 5e-3),
         "mlm.mask": Choice((0.15, 0.3)),
         "pooling": Choice(("cls", "mean")),
     },
-    describe=_card,
+    describe=__name__,
 )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import model_validator
 
-from bench.config import setting
-from bench.training.config import BlocksConfig, DenseConfig
+from bench import setting
+from bench.training import BlocksConfig, DenseConfig, PoolBy
 
 UNUSED = ("pairs", "temperature", "sentence_tokens")
 """Settings of other methods that mean nothing here."""
@@ -17,10 +17,8 @@ class MlmMethodConfig(DenseConfig):
     """What decides the training of a language model alone, and how its encoder reads texts."""
 
     mlm: BlocksConfig = BlocksConfig()
-    pooling: Literal["mean", "cls"] = setting(
-        "mean",
-        source="ours: nothing trains the first token's vector; the mean is the usual reading of such encoders",
-        help="what stands for a text: the mean over all tokens, or the first token",
+    pooling: PoolBy = setting(
+        "mean", source="ours: nothing trains the first token's vector; the mean is the usual reading of such encoders"
     )
 
     @model_validator(mode="after")

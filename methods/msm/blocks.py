@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.data.shards import Shards
-from bench.encoding.packed import Ids
-from bench.errors import UsageError
-from bench.training.batches import Pairs
-from bench.training.units import Bounds, read_unit, serving, units_of
-from bench.training.views import Documents
-from bench.types import Json
+from bench import UsageError
+from bench.training import Bounds, Documents, DrawnSource, Ids, Shards, read_unit, serving, units_of
 from methods.msm.config import MsmConfig
 
 
@@ -55,10 +49,10 @@ def blocks_of(units: Sequence[Bounds], size: int, least: int) -> list[tuple[Boun
     return [block for block in cut if len(block) >= least]
 
 
-class DocumentBlocks:
+class DocumentBlocks(DrawnSource[Shards, Documents]):
     """Draws documents, and one block of each.
 
-    One block a document, so that no other document of a batch is in truth the same one. Which block is drawn by lot.
+    One block a document, so that no other document of a batch is in truth the same one. Which block is random.
 
     Args:
         shards: the prepared corpus.
@@ -71,43 +65,30 @@ class DocumentBlocks:
 
     def __init__(self, shards: Shards, config: MsmConfig, seed: int) -> None:
         """Find the documents of enough units."""
-        self.shards, self._config = shards, config
-        least, enough = (
-            config.min_doc_sentences,
-            partial(serving, shards, most=config.sentence_tokens, pack=config.pack),
-        )
+        least = config.min_doc_sentences
+        enough = partial(serving, shards, most=config.sentence_tokens, least=least, pack=config.pack)
         try:
-            self._documents = Documents(shards, config, least, seed, lambda language: enough(language, least=least))
+            documents = Documents(shards, config, least, seed, enough)
         except UsageError as error:
             raise UsageError(
                 f"{error}; msm asks for at least {least} units of up to {config.sentence_tokens} tokens in a document: "
                 "lower method.min_doc_sentences or method.sentence_tokens"
             ) from error
+        super().__init__(shards, documents)
+        self._config = config
 
     def batch(self, rng: np.random.Generator) -> Blocks:
         """Return a block of each of several documents."""
-        return self._read([(one, self._draw(one, rng)) for one in self._documents.draw(self._config.documents, rng)])
-
-    def held_out(self) -> Sequence[Pairs]:
-        """Return neighbouring sentences, as every method is probed."""
-        return self._documents.held_out()
+        return self._read([(one, self._draw(one, rng)) for one in self._drawn.draw(self._config.documents, rng)])
 
     def held_blocks(self) -> list[Blocks]:
         """Return the first blocks of documents that are never trained on, a batch a language; always the same."""
         batches = []
-        for documents in self._documents.held.values():
+        for documents in self._drawn.held.values():
             first = [(one, blocks[0]) for one in documents if (blocks := self._blocks(one))][: self._config.documents]
             if len(first) > 1:
                 batches.append(self._read(first, seen=False))
         return batches
-
-    def state(self) -> Mapping[str, Json]:
-        """Return where each language stands."""
-        return self._documents.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._documents.restore(state)
 
     def _blocks(self, document: int) -> list[tuple[Bounds, ...]]:
         config = self._config

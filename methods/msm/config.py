@@ -6,12 +6,12 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench.config import Config, setting
-from bench.training.config import SHORTEST, DenseConfig, MlmConfig
+from bench import Config, setting
+from bench.training import SHORTEST, DenseConfig, MlmConfig
 
 
 class LossConfig(Config):
-    """Which sentences a masked one is told from."""
+    """Which sentences are the negatives of a masked one."""
 
     mode: Literal["balanced", "cross_only"] = setting(
         "balanced",

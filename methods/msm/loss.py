@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch.nn import functional
 
-from bench.training.losses import similarities
+from bench.training import similarities
 
 Mode = Literal["balanced", "cross_only"]
 Reduction = Literal["mean", "none"]
@@ -43,7 +43,7 @@ def hierarchical_nce(
     mu: float = 0.5,
     mode: Mode = "balanced",
 ) -> torch.Tensor:
-    """Tell each query's own key from the others: `−log e^{l_ii} / (e^{l_ii} + Σ_I e^{l_ij − μα_i} + Σ_C e^{l_ij})`.
+    """Return `−log e^{l_ii} / (e^{l_ii} + Σ_I e^{l_ij − μα_i} + Σ_C e^{l_ij})`.
 
     Args:
         logits: `[n, m]`, similarities over the temperature; finite.
@@ -82,7 +82,7 @@ def msm_loss(
     valid: torch.Tensor | None = None,
     reduction: Reduction = "mean",
 ) -> torch.Tensor:
-    """Tell what was predicted for a masked sentence to be that sentence: `hierarchical_nce` over cosines.
+    """Return `hierarchical_nce` of predictions of masked sentences and the sentences, over cosines.
 
     Args:
         queries: predictions `[n, d]`.
@@ -100,7 +100,7 @@ def msm_loss(
         A scalar (0 for no query), or the losses.
 
     Raises:
-        ValueError: τ ≤ 0, an unknown mode or reduction, or `valid` beside gathered keys.
+        ValueError: τ ≤ 0, an unknown mode or reduction, or `valid` with gathered keys.
     """
     if not temperature > 0:
         raise ValueError(f"found temperature {temperature}, expected a number > 0")
@@ -108,7 +108,7 @@ def msm_loss(
         raise ValueError(f"found reduction {reduction!r}, expected mean or none")
     if valid is not None:
         if key_documents is not None:
-            raise ValueError("found padding beside gathered keys, expected rows without padding to be gathered")
+            raise ValueError("found padding with gathered keys, expected rows without padding to be gathered")
         queries, keys, documents = queries[valid], keys[valid], documents[valid]  # selected: NaN there changes nothing
     logits = similarities(queries, keys, "cos") / temperature  # [n, m]
     positives = first + torch.arange(len(queries), device=queries.device)

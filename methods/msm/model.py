@@ -1,4 +1,4 @@
-"""What msm trains beside its encoder: a document encoder that predicts masked sentences, and two projection heads."""
+"""What msm trains besides its encoder: a document encoder that predicts masked sentences, and two projection heads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from bench.training.head_pair import HeadPair
-from bench.training.transformer import Layer, Shape, initialise
+from bench.training import HeadPair, Layer, Shape, initialise
 from methods.msm.config import MsmConfig
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.types import Cell, Preset
+from bench import Cell, Preset
 
 _LABELS = ("Mr. TyDi MRR@100", "Mr. TyDi R@100", "XOR R@2kt", "XOR R@5kt")
 _BEST = (34.0, 74.9, 34.9, 44.7)
@@ -81,7 +81,7 @@ PRESETS: Mapping[str, Preset] = {
     "negatives": _grid(
         "its ablation of the number of negatives: 256, 512, 1024 and 4096 units, which are 8, 16, 32 and 128 blocks of "
         "32; shorter blocks give fewer",
-        "how many blocks tell a sentence from others",
+        "how many blocks a sentence is compared with",
         _cell("256", (31.4, 73.6, 33.2, 42.9), documents=8),
         _cell("512", _BEST, documents=16),
         _cell("1024", (32.0, 73.9, 32.1, 42.4), documents=32),

@@ -4,45 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.batches import BatchSource, Masked, Mixed
-from bench.training.distributed import gather, offset
-from bench.training.encoder import TrainableEncoder
-from bench.training.loop import fit
-from bench.training.losses import similarities
-from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
-from bench.training.probes import accuracy
-from bench.training.transformer import Shape
-from bench.types import Json
-from bench.workspace import Workspace
+from bench import Workspace
+from bench.training import (
+    BatchSource,
+    CorpusTrainer,
+    Facts,
+    Masked,
+    MaskedBlocks,
+    Mixed,
+    MlmHead,
+    Shape,
+    Shards,
+    TrainableEncoder,
+    TrainingJob,
+    accuracy,
+    fit,
+    gather,
+    mlm_loss,
+    offset,
+    similarities,
+)
 from methods.msm.blocks import Blocks, DocumentBlocks
 from methods.msm.config import MsmConfig
 from methods.msm.loss import msm_loss, relations
 from methods.msm.model import Copies, MsmModules
 
 
-class MsmTrainer:
-    """Trains an encoder so that sentences can be predicted from those around them.
+class MsmTrainer(CorpusTrainer[MsmConfig]):
+    """Trains an encoder so that sentences can be predicted from those around them."""
 
-    Args:
-        config: how.
-    """
-
-    def __init__(self, config: MsmConfig) -> None:
-        """Remember it."""
-        self.config = config
-
-    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        config, corpus = self.config, Shards(shards)
-        encoder = TrainableEncoder.begin(start, corpus, config, job)
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Draw blocks, mixed with masked stretches where asked for, and run the loop."""
+        config = self.config
         own = MsmModules(config, Shape.of(encoder.model.config)).to(encoder.device)
         modules: dict[str, nn.Module] = {"msm": own}
         blocks = DocumentBlocks(corpus, config, job.seed)
@@ -65,7 +63,7 @@ class MsmTrainer:
     def loss(
         self, encode: TrainableEncoder, own: MsmModules, blocks: Blocks
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Tell each sentence, predicted from the others of its block, from all other sentences.
+        """Return the loss of sentences predicted from the others of their blocks, among all sentences.
 
         Args:
             encode: token ids → vectors.
@@ -75,7 +73,7 @@ class MsmTrainer:
         Returns:
             The loss, a scalar, and what to log: the share of predictions nearest to their own sentence among all,
             among those of the same document (`near_accuracy`) and among it and those of others (`far_accuracy`), and
-            the share that has no sentence of another document to be told from (`without_far`).
+            the share without a negative of another document (`without_far`).
         """
         config = self.config
         queries, keys = self.projected(encode, own, blocks)  # each [n, d]
@@ -94,7 +92,7 @@ class MsmTrainer:
             mu=config.mu,
             mode=config.loss.mode,
         )
-        return loss, _told(queries.detach(), every.detach(), documents, of_keys, first) | {
+        return loss, _accuracies(queries.detach(), every.detach(), documents, of_keys, first) | {
             "msm_loss": float(loss.detach())
         }
 
@@ -117,7 +115,7 @@ class MsmTrainer:
         sentences = encode(blocks.units)  # [n, d]
         copies = change(Copies.of(blocks.sizes.tolist(), masked=self.config.mask_documents))
         at_once = None if encode.chunk_tokens is None else max(1, encode.chunk_tokens // copies.index.shape[1])
-        again = 4 / 3 if at_once is not None else 1  # a second forward pass beside forward and twice backward
+        again = 4 / 3 if at_once is not None else 1  # a second forward pass on top of forward and twice backward
         encode.meter.multiplied(reader.operations(copies) * again + heads.operations(2 * len(sentences)))
         with encode.autocast():
             predicted = reader(sentences, copies, at_once)
@@ -128,7 +126,7 @@ class MsmTrainer:
         """See on documents that are never trained on whether the order of the neighbours matters.
 
         Returns:
-            Accuracy with the neighbours as they stand and in another order, and chance; nothing without such documents.
+            Accuracy with the neighbours in order and in another order, and chance; nothing without such documents.
         """
         training, rng, held = own.training, np.random.default_rng(0), blocks.held_blocks()
         own.eval()
@@ -140,11 +138,8 @@ class MsmTrainer:
         finally:
             own.train(training)
         names = ("context_accuracy", "shuffled_accuracy", "context_chance")
-        return (
-            {name: sum(values) / len(rows) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
-            if rows
-            else {}
-        )
+        columns = zip(names, zip(*rows, strict=True), strict=True) if rows else ()
+        return {name: sum(values) / len(rows) for name, values in columns}
 
     def _accuracy(
         self, encode: TrainableEncoder, own: MsmModules, blocks: Blocks, rng: np.random.Generator | None = None
@@ -154,7 +149,7 @@ class MsmTrainer:
         return accuracy(*self.projected(encode, own, blocks, change))
 
 
-def _told(
+def _accuracies(
     queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor, of_keys: torch.Tensor, first: int
 ) -> dict[str, float]:
     """Return the shares of queries `[n, d]` that are nearest to their own among keys `[m, d]`, by kind of rival."""

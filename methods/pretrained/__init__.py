@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib.resources import files
 from typing import Any
 
-from bench.dense import Contract
-from bench.hookspecs import hookimpl
-from bench.types import Method
+from bench import Method, hookimpl
+from bench.training import Contract
 from methods.pretrained.config import PretrainedConfig
 from methods.pretrained.presets import PRESETS
 
@@ -39,11 +37,6 @@ def _contract(config: PretrainedConfig) -> Contract:
     return replace(base, layer=config.layer, title=title, dtype=config.precision, **given)
 
 
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
-
 PRETRAINED = Method(
     name="pretrained",
     version="1",
@@ -61,7 +54,7 @@ PRETRAINED = Method(
     trains=False,
     settings=("unsupervised",),
     presets=PRESETS,
-    describe=_card,
+    describe=__name__,
 )
 
 

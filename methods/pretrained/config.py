@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bench.config import Config, setting
+from bench import Config, setting
 
 _SAID = (
     "ours: the model's own files say it best (modules.json and its like); else as `methods/pretrained/README.md` says"
@@ -22,7 +22,7 @@ class PretrainedConfig(Config):
     pooling: Literal["cls", "mean", "pooler"] | None = setting(
         None,
         source=_SAID,
-        help="what stands for a text: the first token, the mean over all tokens, or the first token through BERT's "
+        help="the vector of a text: the first token's, the mean over all tokens, or the first token's through BERT's "
         "pooler; nothing: what the model says",
     )
     layer: int = setting(

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from bench.dense import CONTRACT, Contract
-from bench.encoding import poolers
-from bench.errors import UsageError
-from bench.prompts import DECLARED, of_config
+from bench import UsageError
+from bench.training import CONTRACT, PROMPTS_FILE, Contract, declared_prompts, dense_module, model_json
 
-_FILES = (
-    CONTRACT,
-    "config.json",
-    "modules.json",
-    "sentence_bert_config.json",
-    DECLARED,
-    "*/config.json",
-)
+_FILES = (CONTRACT, "config.json", "modules.json", "sentence_bert_config.json", PROMPTS_FILE, "*/config.json")
 # Families whose positions begin behind the padding id, so that fewer are left than the config says.
 _OFFSET = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 _MODES: Mapping[str, Literal["cls", "mean"]] = {"cls": "cls", "mean": "mean"}
@@ -47,8 +37,8 @@ def contract(model: str) -> Contract:
     folder = _folder(model)
     if (folder / CONTRACT).is_file():
         return Contract.load(folder)
-    config = _json(folder / "config.json")
-    modules = _json(folder / "modules.json") if (folder / "modules.json").is_file() else None
+    config = model_json(folder / "config.json")
+    modules = model_json(folder / "modules.json") if (folder / "modules.json").is_file() else None
     tokens = min(_LONGEST, _positions(config) or _LONGEST)
     if modules is None:
         return Contract(similarity="cos", query_length=tokens, passage_length=tokens)
@@ -62,11 +52,11 @@ def contract(model: str) -> Contract:
     sizes = _optional(own / "sentence_bert_config.json")
     if sizes.get("do_lower_case"):
         raise UsageError(f"model {model}: found do_lower_case, expected a tokenizer that lowers the case itself")
-    said = _optional(folder / DECLARED)
-    query, passage = of_config(said)
-    pooling = _pooling(model, _json(folder / modules[1]["path"] / "config.json"), prompted=bool(query or passage))
+    said = _optional(folder / PROMPTS_FILE)
+    query, passage = declared_prompts(said)
+    pooling = _pooling(model, model_json(folder / modules[1]["path"] / "config.json"), prompted=bool(query or passage))
     length = int(sizes.get("max_seq_length") or tokens)
-    dense = poolers.dense(folder) is not None
+    dense = dense_module(folder) is not None
     if dense and pooling != "cls":
         raise UsageError(f"model {model}: found a dense layer over the mean, expected one over the first token (cls)")
     return Contract(
@@ -135,12 +125,4 @@ def _folder(model: str) -> Path:
 
 def _optional(path: Path) -> dict[str, Any]:
     """Read a JSON object, empty where there is no file."""
-    return dict(_json(path)) if path.is_file() else {}
-
-
-def _json(path: Path) -> Any:
-    """Read JSON. Raises `UsageError` where it is missing or broken."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: found {error}, expected JSON of a model") from error
+    return dict(model_json(path)) if path.is_file() else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.types import Preset
+from bench import Preset
 
 _XTREME = (
     "XTREME's script for Tatoeba, as CCP (arXiv 2206.03281) uses it: mean over all tokens of block 8 of 12, 14 of 24, "
@@ -71,7 +71,7 @@ PRESETS: Mapping[str, Preset] = {
         ),
         "LaBSE (arXiv 2007.01852) and the model's own files: first token through a dense layer with tanh, unit length, "
         "256 tokens",
-        "BERT in 109 languages, trained to tell translations",
+        "BERT in 109 languages, trained to find translations",
     ),
     "contriever": Preset(
         _read("facebook/contriever@2bd46a25019aeea091fd42d1f0fd4801675cf699", similarity="dot"),

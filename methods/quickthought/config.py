@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bench.config import setting
-from bench.training.config import DenseConfig
+from bench import setting
+from bench.training import DenseConfig, PoolBy
 
 
 class QuickThoughtConfig(DenseConfig):
@@ -39,10 +39,8 @@ class QuickThoughtConfig(DenseConfig):
         source="lajanugen/S2V: inner product",
         help="how two vectors are compared, in training and in search",
     )
-    pooling: Literal["mean", "cls"] = setting(
-        "mean",
-        source="ours: from random weights the mean learns sooner; lajanugen/S2V has the last state of a GRU",
-        help="what stands for a text: the mean over all tokens, or the first token",
+    pooling: PoolBy = setting(
+        "mean", source="ours: from random weights the mean learns sooner; lajanugen/S2V has the last state of a GRU"
     )
     gather_negatives: bool = setting(
         True, source="ours: as every method here", help="with several processes, the others' sentences are negatives"

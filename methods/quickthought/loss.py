@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from bench.training.losses import Similarity, similarities
+from bench.training import Similarity, similarities
 
 
 def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None = None, first: int = 0) -> torch.Tensor:
-    """Tell which of m consecutive sentences are neighbours of sentences `first` … `first + n − 1`; bool `[n, m]`.
+    """Return which of m consecutive sentences are neighbours of sentences `first` … `first + n − 1`; bool `[n, m]`.
 
     Args:
         n: sentences that ask.
@@ -33,7 +33,7 @@ def quickthought(
     temperature: float = 1.0,
     similarity: Similarity = "dot",
 ) -> torch.Tensor:
-    """Tell the neighbours of each sentence from all others.
+    """Return the loss of each sentence's neighbours among all sentences.
 
     `L = −1/n Σ_i Σ_j t_ij log softmax_j(s_ij)`, `s_ij = f_i · g_j / τ`, but `s_ii = 0`; `t_i` is uniform over the
     neighbours of i. The sentence itself keeps its place among the candidates, with the score 0, as in the public code.

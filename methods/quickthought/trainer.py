@@ -1,42 +1,91 @@
-"""Quick-Thoughts on one page: consecutive sentences → two encoders → neighbours told from all others."""
+"""Quick-Thoughts on one page: consecutive sentences → two encoders → neighbours among all others."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.distributed import gather, offset, weight
-from bench.training.encoder import TrainableEncoder
-from bench.training.loop import fit
-from bench.types import Json
-from bench.workspace import Workspace
+from bench import Workspace
+from bench.training import (
+    CorpusTrainer,
+    Documents,
+    DrawnSource,
+    Facts,
+    Ids,
+    Shards,
+    TrainableEncoder,
+    TrainingConfig,
+    TrainingJob,
+    fit,
+    framed,
+    gather,
+    offset,
+    weight,
+)
 from methods.quickthought.config import QuickThoughtConfig
 from methods.quickthought.loss import neighbours, quickthought
-from methods.quickthought.runs import Runs, RunsOfSentences
+
+_LEAST = 2  # sentences: one alone has no neighbour
 
 
-class QuickThoughtTrainer:
-    """Trains an encoder f of sentences, and another one g that their neighbours are read by; f is kept.
+@dataclass(frozen=True)
+class Runs:
+    """Sentences in order, those of a document one after the other.
 
     Args:
-        config: how.
+        sentences: n sequences.
+        documents: number of the document of each, int64 `[n]`.
     """
 
-    def __init__(self, config: QuickThoughtConfig) -> None:
-        """Remember it."""
-        self.config = config
+    sentences: Sequence[Ids]
+    documents: npt.NDArray[np.int64]
 
-    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        config, corpus = self.config, Shards(shards)
-        f = TrainableEncoder.begin(start, corpus, config, job)
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return len(self.sentences)
+
+
+class RunsOfSentences(DrawnSource[Shards, Documents]):
+    """Takes consecutive sentences, from a place drawn uniformly, of several documents.
+
+    Args:
+        shards: the prepared corpus.
+        config: documents in a batch (`pairs`), tokens of a sentence, languages, held-out pairs.
+        length: sentences of a document, at most.
+        seed: of the order of documents.
+    """
+
+    def __init__(self, shards: Shards, config: TrainingConfig, length: int, seed: int) -> None:
+        super().__init__(shards, Documents(shards, config, least=_LEAST, seed=seed))
+        self._config, self._length = config, length
+
+    def batch(self, rng: np.random.Generator) -> Runs:
+        """Return the next sentences."""
+        sentences: list[Ids] = []
+        owners: list[int] = []
+        for document in self._drawn.draw(self._config.pairs, rng):
+            count = self.shards.sentence_count(document)
+            size = min(count, self._length)
+            start = int(rng.integers(count - size + 1))
+            for at in range(start, start + size):
+                taken = self.shards.take(document, at)
+                sentences.append(framed(taken, self.shards.special, self._config.sentence_tokens))
+                owners.append(document)
+        return Runs(sentences, np.asarray(owners, np.int64))
+
+
+class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
+    """Trains an encoder f of sentences, and another one g that their neighbours are read by; f is kept."""
+
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Draw consecutive sentences, for one encoder or two, and run the loop."""
+        config, f = self.config, encoder
         runs = RunsOfSentences(corpus, config, config.sentences, job.seed)
         if config.encoders == "one":
             return fit(partial(self.loss, None), runs, f, config, job, work)
@@ -46,7 +95,7 @@ class QuickThoughtTrainer:
     def loss(
         self, g: TrainableEncoder | None, f: TrainableEncoder, runs: Runs
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Tell the neighbours of each sentence from all others.
+        """Return the loss of each sentence's neighbours among all sentences.
 
         Args:
             g: reads neighbours; None: f does.

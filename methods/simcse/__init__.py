@@ -3,26 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 
-from bench.dense import Trainer
-from bench.hookspecs import hookimpl
-from bench.spaces import Choice, LogUniform
-from bench.types import Method, Preset
+from bench import Choice, LogUniform, Method, Preset, hookimpl
 from methods.simcse.config import SimcseConfig
-
-
-def _trainer(config: SimcseConfig) -> Trainer:
-    """Make the trainer; torch is imported here."""
-    from methods.simcse.trainer import SimcseTrainer
-
-    return SimcseTrainer(config)
-
-
-def _card() -> str:
-    """Return the README of this package."""
-    return files(__name__).joinpath("README.md").read_text(encoding="utf-8")
-
 
 SIMCSE = Method(
     name="simcse",
@@ -34,7 +17,7 @@ SIMCSE = Method(
     ),
     config=SimcseConfig,
     contract=SimcseConfig.contract,
-    trainer=_trainer,
+    trainer="methods.simcse.trainer:SimcseTrainer",
     learns=False,
     libraries=("numpy", "safetensors", "torch", "transformers"),
     presets={
@@ -66,7 +49,7 @@ SIMCSE = Method(
         "temperature": LogUniform(0.02, 0.5),
         "pooling": Choice(("cls", "mean")),
     },
-    describe=_card,
+    describe=__name__,
 )
 
 

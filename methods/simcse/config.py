@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bench.config import setting
-from bench.training.config import DenseConfig
+from bench import setting
+from bench.training import DenseConfig, PoolBy
 
 
 class SimcseConfig(DenseConfig):
@@ -14,13 +14,9 @@ class SimcseConfig(DenseConfig):
     head: Literal["mlp", "none"] = setting(
         "mlp",
         source="Gao et al. 2021 (SimCSE), section 6.3: a layer with tanh in training, dropped afterwards",
-        help="what stands between the first token and the loss; it is not kept",
+        help="the layer between the first token and the loss; it is not kept",
     )
-    pooling: Literal["mean", "cls"] = setting(
-        "cls",
-        source="Gao et al. 2021 (SimCSE), section 6.3: the first token",
-        help="what stands for a text: the mean over all tokens, or the first token",
-    )
+    pooling: PoolBy = setting("cls", source="Gao et al. 2021 (SimCSE), section 6.3: the first token")
     temperature: float = setting(
         0.05, gt=0, source="SimCSE, appendix D: 0.05", help="what cosines are divided by before the softmax"
     )

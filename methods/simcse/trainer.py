@@ -4,49 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.batches import Pairs
-from bench.training.distributed import candidates, weight
-from bench.training.encoder import TrainableEncoder
-from bench.training.loop import fit
-from bench.training.losses import info_nce
-from bench.training.probes import accuracy
-from bench.types import Json
-from bench.workspace import Workspace
+from bench import Workspace
+from bench.training import (
+    CorpusTrainer,
+    Documents,
+    DrawnSource,
+    Facts,
+    PairBatch,
+    Shards,
+    TrainableEncoder,
+    TrainingConfig,
+    TrainingJob,
+    accuracy,
+    candidates,
+    fit,
+    framed,
+    info_nce,
+    weight,
+)
 from methods.simcse.config import SimcseConfig
-from methods.simcse.views import SentencesTwice
 
 
-class SimcseTrainer:
-    """Trains an encoder to make the same of a sentence whatever dropout leaves out.
+class SentencesTwice(DrawnSource[Shards, Documents]):
+    """A sentence of each of several documents; both views are the same, and differ by dropout alone.
 
     Args:
-        config: how.
+        shards: the prepared corpus.
+        config: sentences in a batch, their length, languages, held-out pairs.
+        seed: of the order of documents.
+
+    Raises:
+        UsageError: no language has two documents.
     """
 
-    def __init__(self, config: SimcseConfig) -> None:
-        """Remember it."""
-        self.config = config
+    def __init__(self, shards: Shards, config: TrainingConfig, seed: int) -> None:
+        super().__init__(shards, Documents(shards, config, least=1, seed=seed))
+        self._config = config
 
-    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start` on `shards`; see `bench.dense.Trainer`."""
-        config, corpus = self.config, Shards(shards)
-        encoder = TrainableEncoder.begin(start, corpus, config, job)
+    def batch(self, rng: np.random.Generator) -> PairBatch:
+        """Return a sentence of each of several documents, twice."""
+        documents = self._drawn.draw(self._config.pairs, rng)
+        places = [int(rng.integers(self.shards.sentence_count(document))) for document in documents]
+        read = [self.shards.take(document, at) for document, at in zip(documents, places, strict=True)]
+        views = [framed(ids, self.shards.special, self._config.sentence_tokens) for ids in read]
+        languages = tuple(map(self.shards.language_of, documents))
+        return PairBatch(views, views, np.asarray(documents, np.int64), languages)
+
+
+class SimcseTrainer(CorpusTrainer[SimcseConfig]):
+    """Trains an encoder to make the same of a sentence whatever dropout leaves out."""
+
+    def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
+        """Draw sentences, each twice, and run the loop."""
+        config = self.config
         width = encoder.model.config.hidden_size
         head = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if config.head == "mlp" else None
         sentences = SentencesTwice(corpus, config, job.seed)
         return fit(partial(self.loss, head), sentences, encoder, config, job, work, modules=head)
 
     def loss(
-        self, head: nn.Module | None, encode: TrainableEncoder, pairs: Pairs
+        self, head: nn.Module | None, encode: TrainableEncoder, pairs: PairBatch
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Tell each sentence's other pass from those of the other sentences, in one direction.
+        """Return the loss of each sentence's other pass among those of all sentences, in one direction.
 
         Args:
             head: of training alone; None: none.

@@ -1,7 +1,7 @@
-"""What papers printed for the suites, as data: every number beside its table, known errors flagged and corrected.
+"""What papers printed for the suites, as data: every number with its table, known errors flagged and corrected.
 
-The numbers stand in CSV files beside this module, exactly as printed; where they come from and what the columns mean is
-told by `README.md` there. `cells.csv` says which of them belong to a known error, `errors.csv` what is wrong with them.
+The numbers are in CSV files next to this module, exactly as printed; `README.md` there says where they come from and
+what the columns mean. `cells.csv` says which of them belong to a known error, `errors.csv` what is wrong with them.
 Nothing is read before it is asked for.
 """
 
@@ -16,14 +16,13 @@ from io import StringIO
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-from bench.errors import DataError
-from bench.publications import Reported, Unit
-from bench.scoring import measures
+from bench import DataError
+from bench.suites import Reported, Unit, parse
 
 FILES = ("ccp.csv", "msm.csv", "auto_mlm.csv", "contriever.csv", "contriever_readme.csv")
 """The tables, in this order in `rows`."""
 AVERAGES = frozenset({"avg", "avg_all112", "avg_13", "avg_14", "avg_15", "oths", "overall_unclear"})
-"""Keys of columns that average others; `oths` is all but English, `overall_unclear` of members that are not told."""
+"""Keys of columns that average others; `oths` is all but English, `overall_unclear` of members that are not named."""
 BEST_ON = "best_on"
 """Key of the columns that count on how many data sets a model is the best."""
 WITHOUT_NUMBER = frozenset({"-", "fail", ""})
@@ -98,7 +97,7 @@ class _Cell(NamedTuple):
 class _Mark(NamedTuple):
     """One line of `cells.csv`: an error and the cells that belong to it.
 
-    An empty field stands for every value; `key` names one or several columns. `corrected` is a number, or `=` and the
+    An empty field matches every value; `key` names one or several columns. `corrected` is a number, or `=` and the
     column of the same row under which the right value is printed.
     """
 
@@ -113,7 +112,7 @@ class _Mark(NamedTuple):
     corrected: str
 
     def covers(self, cell: _Cell) -> bool:
-        """Tell whether a cell belongs to it."""
+        """Return whether a cell belongs to it."""
         named = ("paper", "table", "setting", "model", "suite", "metric")
         return all(getattr(self, name) in ("", getattr(cell, name)) for name in named) and (
             not self.key or cell.key in self.key.split()
@@ -152,7 +151,7 @@ def errors() -> Mapping[str, str]:
 
 
 def _task(suite: str, key: str) -> str:
-    """Find the task whose score stands beside a number; none for averages and for what is no task of ours."""
+    """Find the task whose score is compared with a number; none for averages and for what is no task of ours."""
     if not suite or key in AVERAGES or key == BEST_ON:
         return ""
     if suite == "tatoeba":
@@ -175,7 +174,7 @@ def _average(suite: str, cell: _Cell) -> str:
 
 
 def _lines(name: str) -> Iterator[dict[str, str]]:
-    """Stream the lines of a file beside this module, by column."""
+    """Stream the lines of a file next to this module, by column."""
     text = files(__name__).joinpath(name).read_text(encoding="utf-8")
     yield from csv.DictReader(StringIO(text, newline=""))
 
@@ -207,7 +206,7 @@ def _right(corrected: str, cell: _Cell, cells: Sequence[_Cell]) -> float | None:
 
 
 def _row(cell: _Cell) -> tuple[str, ...]:
-    """Tell which row of which table a cell stands in."""
+    """Return which row of which table a cell is in."""
     return cell.paper, cell.table, cell.setting, cell.model, cell.suite, cell.metric
 
 
@@ -246,12 +245,12 @@ def _measure(suite: str, cell: _Cell) -> str:
         if cell.key in AVERAGES or cell.key == BEST_ON:
             return _CAPPED
         return "Rcap@100" if cell.key == "trec-covid" else "R@100"
-    canonical = str(measures.parse(word))
+    canonical = str(parse(word))
     return f"answer-{canonical}" if suite in _BY_ANSWERS else canonical
 
 
 def _number(printed: str) -> float | None:
-    """Read a cell; `1.72M` is 1,720,000."""
+    """Parse a cell; `1.72M` is 1,720,000."""
     if printed in WITHOUT_NUMBER:
         return None
     digits, power = (printed[:-1], _UNITS[printed[-1]]) if printed[-1] in _UNITS else (printed, 0)

@@ -6,13 +6,11 @@ lie in BEIR's layout; candidates in AskUbuntu's, `stackfaq-duplicates/askubuntu-
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from bench.data import beir, candidates
-from bench.errors import UsageError
-from bench.hookspecs import hookimpl
-from bench.types import Corpus, Leg, Suite
-from suites.substitutes.common import Part, Place, Rules, Substitute, own_pool
+from bench import Corpus, Leg
+from bench.suites import beir
+from suites.common import Rules, brings, find
+from suites.readers import askubuntu as candidates
+from suites.substitutes.common import Part, Place, Substitute, own_pool
 
 LANGUAGE = "en"
 LISTS = "askubuntu-format/test.txt"
@@ -29,12 +27,12 @@ def listed(place: Place) -> Leg:
     Raises:
         UsageError: if a file is missing.
     """
-    path, name = place.folder / LISTS, place.identity
-    if not path.is_file():
-        raise UsageError(
-            f"{path}: found no such file, expected a line of query, similar and candidate questions and scores for "
-            f"each of 125 questions; the card of {place.suite} says where it comes from"
-        )
+    name = place.identity
+    path = find(
+        place.folder / LISTS,
+        expected="a line of query, similar and candidate questions and scores for each of 125 questions",
+        hint=f"the card of {place.suite} says where it comes from",
+    )
     lists = candidates.candidates(path, f"{name} candidates")
     return Leg(
         "",
@@ -72,9 +70,4 @@ THREADS = Substitute(
     leg=own_pool,
     average=("Test", "the only split"),
 )
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring both."""
-    return (DUPLICATES.suite(), THREADS.suite())
+bench_suites = brings(DUPLICATES.suite(), THREADS.suite())

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
-from bench.data import beir, official
-from bench.errors import UsageError
-from bench.publications import Release
-from bench.substitutes import mark
-from bench.types import Corpus, DataRequest, FineTuning, Item, Leg, Macro, Readout, Source, Suite, Task, Tie
+from bench import Corpus, Item, Leg, Source, Suite, UsageError
+from bench.suites import DataRequest, FineTuning, Release, beir, mark, official
+from suites.common import Benchmark, Rules, average, markdown
 from suites.tunings import MSM_MRTYDI, SUPERVISED, single, then, trained_on
 
 SPLITS = ("test", "dev", "train")
@@ -51,7 +48,7 @@ def table(text: str, *, folders: bool) -> tuple[Part, ...]:
     """Read parts from lines of name, documents, and judged queries / judgements of test, dev and train.
 
     Args:
-        text: the lines; `-` stands for a split that is not there. A name begins with its language's code.
+        text: the lines; `-` is a split that is not there. A name begins with its language's code.
         folders: every part lies in a folder of its name, instead of all in the suite's.
     """
     found = []
@@ -61,18 +58,6 @@ def table(text: str, *, folders: bool) -> tuple[Part, ...]:
         counts = {split: (int(queries), int(judgements)) for split, (queries, judgements) in given.items()}
         found.append(Part(name, name.partition("_")[0], int(documents), counts, name if folders else ""))
     return tuple(found)
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How a task is scored; see `bench.types.Task`."""
-
-    measures: tuple[str, ...]
-    tie: Tie = "trec"
-    depth: int = 100
-    official: tuple[str, ...] = ()
-    similarity: Literal["cos", "dot"] | None = None
-    readout: Readout | None = None
 
 
 @dataclass(frozen=True)
@@ -147,80 +132,52 @@ class Substitute:
         object.__setattr__(self, "by_name", {part.name: part for part in self.parts})
 
     def suite(self) -> Suite:
-        """Make the suite."""
-        averaged = tuple(f"{self.name}/{part.name}" for part in self.parts if part.averaged)
-        has_dev = bool(self.dev_names("official"))
-        recipes = self.recipes()
-        return Suite(
+        """Return what the plugin brings."""
+        return self.benchmark().suite()
+
+    def benchmark(self) -> Benchmark:
+        """Return it as any other benchmark; papers print nothing for it."""
+        return Benchmark(
             name=self.name,
-            version="1",
             title=self.title,
             summary=self.summary,
             citation=self.citation,
             licence=f"{self.licence}.",
-            settings=("unsupervised", *recipes),
-            data=("official",),
-            task_names=self.task_names,
-            load=self.load,
-            folder=None,
-            macros=(Macro(self.average[0], averaged, self.average[1]),),
-            primary=self.rules.measures[0],
-            card=self.card,
-            dev=self.dev if has_dev else None,
-            dev_names=self.dev_names if has_dev else None,
-            stands_for=self.stands_for,
+            rules=self.rules,
+            tasks=tuple(self.by_name),
+            legs=lambda name, split, request: (self.find(name, split, request),),
+            dev={"official": dev} if (dev := self._having("dev")) else {},
+            macros=(average(self.name, self.average[0], self._averaged(), self.average[1]),),
+            tables=self.tables,
             releases=self.releases,
-            recipes=recipes,
+            recipes=self.recipes(),
+            printed=False,
+            stands_for=self.stands_for,
         )
 
+    def _having(self, split: str) -> tuple[str, ...]:
+        """Return the parts that have a split."""
+        return tuple(part.name for part in self.parts if split in part.counts)
+
+    def _averaged(self) -> tuple[str, ...]:
+        """Return the members of the average."""
+        return tuple(part.name for part in self.parts if part.averaged)
+
     def recipes(self) -> dict[str, dict[str, tuple[FineTuning, ...]]]:
-        """Name how encoders are tuned: on English pairs, then on the training questions of its tasks."""
+        """Return how encoders are tuned: on English pairs, then on the training questions of its tasks."""
         first = single(SUPERVISED)
-        if not any("train" in part.counts for part in self.parts):
+        if not self._having("train"):
             return {"english": first}
         name = f"{self.name}-train"
         own = FineTuning(name, trained_on(self.training_legs, name), MSM_MRTYDI, "ours: under MSM's settings")
         return {"english": first, "multilingual": then(first, own)}
 
     def training_legs(self, request: DataRequest) -> dict[str, Leg]:
-        """Find the training questions of the tasks that have some, by task."""
-        names = [part.name for part in self.parts if "train" in part.counts]
-        return {f"{self.name}/{name}": self.find(name, "train", request) for name in names}
-
-    def task_names(self, data: str) -> tuple[str, ...]:
-        """List the parts; there are none in other data than `official`."""
-        return tuple(self.by_name) if data == "official" else ()
-
-    def dev_names(self, data: str) -> tuple[str, ...]:
-        """List the parts that have dev questions."""
-        return tuple(name for name in self.task_names(data) if "dev" in self.by_name[name].counts)
-
-    def load(self, name: str, request: DataRequest) -> Task:
-        """Find the test questions of a part and its passages.
-
-        Raises:
-            UsageError: if there is no such part or folder, or a file is missing.
-        """
-        one, rules = self.find(name, "test", request), self.rules
-        return Task(
-            f"{self.name}/{name}",
-            "official",
-            (one,),
-            rules.measures,
-            rules.tie,
-            rules.depth,
-            official=rules.official,
-            similarity=rules.similarity,
-            readout=rules.readout,
-        )
-
-    def dev(self, name: str, request: DataRequest) -> Task:
-        """Find the dev questions of a part, to choose settings by; raises as `find` does."""
-        task = self.load(name, request)
-        return replace(task, id=f"{task.id}@dev", legs=(self.find(name, "dev", request),), official=())
+        """Return the training questions of the tasks that have some, by task."""
+        return {f"{self.name}/{name}": self.find(name, "train", request) for name in self._having("train")}
 
     def find(self, name: str, split: str, request: DataRequest) -> Leg:
-        """Find the questions of a split with what judges them, and the passages; `train` serves training.
+        """Return the questions of a split with what judges them, and the passages; `train` serves training.
 
         Args:
             name: of the part.
@@ -228,14 +185,16 @@ class Substitute:
             request: says where the files lie.
 
         Raises:
-            UsageError: as `load` does, and for a split that the part does not have.
+            UsageError: if there is no such part, split or folder, or a file is missing.
         """
-        part = self.by_name[official.known(self.name, name, self.task_names(request.data))]
+        there = tuple(self.by_name) if request.data == "official" else ()
+        part = self.by_name[official.known(self.name, name, there)]
         if split not in part.counts:
-            having = [one.name for one in self.parts if split in one.counts]
+            having = ", ".join(self._having(split)) or "none"
             raise UsageError(
-                f"{self.name}/{name} has no {split} questions, only {', '.join(part.counts)}; parts that have some: "
-                f"{', '.join(having) or 'none'}"
+                where=f"{self.name}/{name}",
+                found=f"no {split} questions, only {', '.join(part.counts)}",
+                expected=f"a part that has some: {having}",
             )
         return self.leg(Place(self.name, part, split, official.folder(request, self.name) / part.folder))
 
@@ -253,21 +212,16 @@ class Substitute:
                 tasks = (first,) if first in self.by_name else ()
                 yield Release(path, (), self.licence, int(size), sha256, tasks=tasks, instructions=INSTRUCTIONS)
 
-    def card(self) -> str:
-        """Return the protocol card, with what the suite is and the table of its tasks filled in."""
-        text = files("suites").joinpath(f"cards/{self.name}.md").read_text(encoding="utf-8")
-        splits = [split for split in SPLITS if any(split in part.counts for part in self.parts)]
-        head = f"| task | documents | {' | '.join(f'{split}: queries / judgements' for split in splits)} |"
-        rows = (
-            f"| {part.name} | {part.documents:,} | {' | '.join(_counted(part, split) for split in splits)} |"
-            for part in self.parts
-        )
+    def tables(self) -> dict[str, str]:
+        """Return what the suite is and the table of its tasks, for its card."""
+        splits = [split for split in SPLITS if self._having(split)]
+        head = "|".join(["task", "documents", *(f"{split}: queries / judgements" for split in splits)])
+        rows = ((part.name, part.documents, *(_counted(part, split) for split in splits)) for part in self.parts)
         where = (
             f"The files lie in `{self.name}/` under the folder of data (`--data-dir`, `BENCH_DATA`); "
             f"`bench data fetch {self.name}` lists them and says where they come from."
         )
-        lines = "\n".join([head, "|---|---:|" + "---:|" * len(splits), *rows, "", where])
-        return text.replace("<!-- mark -->", f"**A {mark(self.stands_for)}.**").replace("<!-- tasks -->", lines)
+        return {"mark": f"**A {mark(self.stands_for)}.**", "tasks": f"{markdown(head, rows)}\n\n{where}"}
 
 
 def _counted(part: Part, split: str) -> str:
@@ -276,7 +230,7 @@ def _counted(part: Part, split: str) -> str:
 
 
 def _passages(place: Place) -> Source[Item]:
-    """Name the passages of a part."""
+    """Return the passages of a part."""
     return beir.corpus(place.folder, place.identity)
 
 

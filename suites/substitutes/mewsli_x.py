@@ -6,11 +6,8 @@ language, e.g. `mlqa-article-linking/hi/queries.jsonl`; the English articles are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from bench.hookspecs import hookimpl
-from bench.types import Suite
-from suites.substitutes.common import Rules, Substitute, english_pool, table
+from suites.common import Rules, brings
+from suites.substitutes.common import Substitute, english_pool, table
 
 # Task, documents, then judged queries / judgements of test, dev and train; counted in the files.
 _ARTICLES = """
@@ -37,9 +34,4 @@ ARTICLES = Substitute(
     leg=english_pool,
     average=("Avg. (6)", "unweighted mean over the 6 languages of the paragraphs"),
 )
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring it."""
-    return (ARTICLES.suite(),)
+bench_suites = brings(ARTICLES.suite())

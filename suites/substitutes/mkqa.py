@@ -6,13 +6,11 @@ e.g. `mkqa-questions/ar/queries.jsonl`; the English questions are the same in al
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from bench.hookspecs import hookimpl
-from bench.types import Suite
+from suites.common import Rules, brings
 from suites.readouts import CONTRIEVER
-from suites.substitutes.common import Rules, Substitute, english_pool, table
+from suites.substitutes.common import Substitute, english_pool, table
 
 # Task, documents, then judged queries / judgements of test, dev and train; counted in the files.
 _QUESTIONS = """
@@ -44,9 +42,4 @@ QUESTIONS = Substitute(
     leg=english_pool,
     average=("Avg. (11)", "unweighted mean over the 11 languages"),
 )
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring it."""
-    return (QUESTIONS.suite(),)
+bench_suites = brings(QUESTIONS.suite())

@@ -6,12 +6,9 @@ BEIR's layout in a folder a language, e.g. `mrtydi-goldp/sw/corpus.jsonl`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from bench.hookspecs import hookimpl
-from bench.types import Suite
+from suites.common import Rules, brings
 from suites.readouts import CCP
-from suites.substitutes.common import Rules, Substitute, own_pool, table
+from suites.substitutes.common import Substitute, own_pool, table
 
 RULES = Rules(("RR@100", "R@100"), official=("mrtydi-ccp",), readout=CCP)
 
@@ -64,9 +61,4 @@ NATIVE = Substitute(
     leg=own_pool,
     average=("Avg. (2)", "unweighted mean of Japanese and Thai, the languages that mrtydi-goldp lacks"),
 )
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring both."""
-    return (GOLDP.suite(), NATIVE.suite())
+bench_suites = brings(GOLDP.suite(), NATIVE.suite())

@@ -7,14 +7,14 @@ judge the same questions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from bench.data import beir, beir_answers
-from bench.hookspecs import hookimpl
-from bench.types import Corpus, Leg, Suite
+from bench import Corpus, Leg
+from bench.suites import beir
+from suites.common import Rules, brings
+from suites.readers import beir_answers
 from suites.readouts import CCP
-from suites.substitutes.common import Part, Place, Rules, Substitute, table
+from suites.substitutes.common import Part, Place, Substitute, table
 
 RULES = Rules(("R@2kt", "R@5kt", "RR@100"), "list", official=("xor",), readout=CCP)
 UPPER = "english"
@@ -95,9 +95,4 @@ AFRIQA = Substitute(
     leg=one_language,
     average=("Avg. (8)", "unweighted mean over the 8 languages; the questions in English are no part of it"),
 )
-
-
-@hookimpl
-def bench_suites() -> Iterable[Suite]:
-    """Bring both."""
-    return (MLQA.suite(), AFRIQA.suite())
+bench_suites = brings(MLQA.suite(), AFRIQA.suite())

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import bench
-from bench.config import Config, setting
-from bench.dense import Contract, TrainingJob
-from bench.errors import DataError, UsageError
+from bench.config.base import Config, setting
+from bench.config.spaces import Space
+from bench.core.contract import Contract, TrainingJob
+from bench.core.errors import DataError, UsageError
 from bench.plugins import Plugins, load
-from bench.spaces import Space
 from bench.types import Cell, Method, Preset
 
 TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
@@ -91,5 +91,5 @@ def small() -> dict[str, Any]:
         "backbone": "scratch:1x16",
         "corpus": str(TINY / "corpus.jsonl"),
         "tasks": (str(TINY),),
-        "sets": ("prepare.vocabulary=512", "budget.tokens=10", "data.language=en"),
+        "sets": ("prepare.vocabulary=512", "budget.tokens=10", "data.language=en", "compute.threads=1"),
     }

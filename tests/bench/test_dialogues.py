@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bench import mini
-from bench.errors import UsageError
-from bench.mini.settings import of_corpus
-from bench.pipeline import Plan, plan
+from bench.config.request import Request
+from bench.core.errors import UsageError
+from bench.data import mini
+from bench.data.mini.settings import of_corpus
+from bench.pipeline.plan import Plan, plan
 from bench.plugins import load
-from bench.request import Request
-from bench.store import Store
+from bench.store.store import Store
 
 
 def planned(place: Path, corpus: str) -> Plan:

@@ -11,47 +11,74 @@ import pytest
 
 HEAVY = ("torch", "transformers", "numba", "ir_datasets", "faiss", "pandas", "bm25s", "rank_bm25", "pytrec_eval", "ray")
 PLUGINS = sorted(point.value for point in distribution("retrieval-bench").entry_points if point.group == "bench")
-LIGHT = [
+LIGHT = (
     "bench",
+    "bench.training",
+    "bench.testing",
     "bench.types",
-    "bench.errors",
+    "bench.core.errors",
     "bench.hookspecs",
-    "bench.config",
-    "bench.profiles",
+    "bench.config.layers",
+    "bench.config.profiles",
     "bench.plugins",
-    "bench.workspace",
+    "bench.core.workspace",
     "bench.cli",
-]
+    "bench.data.formats.irds",
+    "bench.data.mini",
+    "bench.pipeline.stages.prepare",
+    "bench.pipeline.stages.init",
+    "bench.studies.doctor",
+    "bench.training.fine_tuning_config",
+)
+BENCHMARKS = ("askubuntu", "beir", "dpr", "lareqa", "mewsli_x", "mkqa", "mrtydi", "tatoeba", "xor_retrieve")
+SUBSTITUTES = ("askubuntu", "mewsli_x", "mkqa", "mrtydi", "xor")
+NUMERIC = (*HEAVY, "numpy", "scipy", "bench.data.mini")
+ASKED = """
+from bench.plugins import load
+found = load({"BENCH_PLUGINS": "retrieval-bench"})
+assert found.methods and found.suites and not found.broken, found.broken
+[owned.value.config() for owned in found.methods.values()]
+"""
+CASES = {
+    "the core": (f"import {', '.join(LIGHT)}", (*HEAVY, "scipy")),
+    "suites": (f"import {', '.join(f'suites.{name}' for name in BENCHMARKS)}", (*NUMERIC, "nltk", "suites.reported")),
+    "beir": ("import suites.beir", ("pydantic",)),
+    "archives": ("import suites.mrtydi, suites.tatoeba, suites.askubuntu", ("tarfile",)),
+    "substitutes": (f"import {', '.join(f'suites.substitutes.{name}' for name in SUBSTITUTES)}", NUMERIC),
+    "local files": (
+        "import bench.data.fetching.local_files, bench.data.fetching.official",
+        ("requests", "urllib3", "torch", "zipfile", "tarfile"),
+    ),
+    "a data set that is named": ("import bench.data.formats.irds as irds; irds.sources('beir/nq')", HEAVY),
+    "a language without stemmer": (
+        "from methods.bm25 import BM25; BM25.resolve(BM25.config(), 'sw')",
+        ("torch", "numpy", "numba", "bm25s", "rank_bm25", "Stemmer", "icu4py"),
+    ),
+    "all plugins, by their entry points, and what they bring": (
+        ASKED,
+        HEAVY,
+    ),
+}
 
 
-def loaded(code: str, folder: Path) -> set[str]:
-    """Run code in a fresh interpreter and return the heavy libraries that it imported."""
-    told = f"{code}\nimport sys\nprint('\\n'.join(name for name in {HEAVY!r} if name in sys.modules))"
+def loaded(code: str, folder: Path, heavy: tuple[str, ...] = HEAVY) -> set[str]:
+    """Run code in a fresh interpreter and return which modules of `heavy` it imported."""
+    told = f"{code}\nimport sys\nprint('\\n'.join(name for name in {heavy!r} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", told], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 
 
 def test_there_are_plugins_to_look_at() -> None:
-    """An empty list would make the tests below pass for nothing."""
+    """An empty list would make a test below pass for nothing."""
     assert {"methods.bm25", "suites.beir"} <= set(PLUGINS)
 
 
-@pytest.mark.parametrize("module", [*LIGHT, *PLUGINS])
-def test_a_module_is_light(module: str, tmp_path: Path) -> None:
-    """Importing it alone brings none of the heavy libraries."""
-    assert loaded(f"import {module}", tmp_path) == set()
-
-
-def test_all_plugins_together_are_light(tmp_path: Path) -> None:
-    """Loading them through their entry points and asking what they bring stays light."""
-    code = (
-        "from bench.plugins import load\n"
-        "found = load({'BENCH_PLUGINS': 'retrieval-bench'})\n"
-        "assert found.methods and found.suites and not found.broken, found.broken\n"
-        "[owned.value.config() for owned in found.methods.values()]"
-    )
-    assert loaded(code, tmp_path) == set()
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_light(case: str, tmp_path: Path) -> None:
+    """Importing modules brings none of the heavy libraries."""
+    code, heavy = CASES[case]
+    assert loaded(code, tmp_path, heavy) == set()
 
 
 def test_the_measurement_sees_a_heavy_import(tmp_path: Path) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from itertools import combinations
 
 from bench.cli.outcome import telling
-from bench.contrasts import Contrast
-from bench.scoring.significance import pairwise
+from bench.evaluation.compare.paired_tests import PairedTest
+from bench.evaluation.significance.tests import pairwise
 
 
-def held_for(*labels: str, seed: int = 0) -> list[Contrast]:
+def held_for(*labels: str, seed: int = 0) -> list[PairedTest]:
     """Every pair of systems, each better than those named after it."""
     values = {label: {"t": [1.0 - at / 10, 0.5 - at / 20, 0.4]} for at, label in enumerate(labels)}
     found = pairwise(values, 0)
     about = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": seed}
-    return [Contrast(about, one, other, "RR@100", found[one, other]) for one, other in combinations(labels, 2)]
+    return [PairedTest(about, one, other, "RR@100", found[one, other]) for one, other in combinations(labels, 2)]
 
 
-def pairs(held: list[Contrast]) -> list[tuple[str, str]]:
+def pairs(held: list[PairedTest]) -> list[tuple[str, str]]:
     """The labels of what is printed."""
     return [(one.first, one.second) for one in telling(held)]
 

@@ -12,11 +12,12 @@ from types import ModuleType
 
 import pytest
 
-from bench.errors import PluginError
+from bench.cli.new import new_method
+from bench.core.errors import PluginError
+from bench.core.workspace import Parts, Workspace
 from bench.plugins import load, own_package
-from bench.scaffold import new_method
+from bench.testing import fields
 from bench.types import Corpus, Item, Source
-from bench.workspace import Parts, Workspace
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tests" / "example_plugin"
@@ -50,8 +51,8 @@ def test_a_shadowed_import_is_a_sentence(tmp_path: Path, place: str) -> None:
     told = json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path)))
     stranger = tmp_path / place.removesuffix("/__init__.py")
     assert told["bm25"] == (
-        f"the import name 'methods' is taken by {stranger.resolve()}, which hides retrieval-bench's own; "
-        "run from another folder or rename it"
+        f"the import name 'methods': found {stranger.resolve()}, which hides retrieval-bench's own, "
+        f"expected {ROOT / 'methods'}; run from another folder or rename it"
     )
     assert "beir" not in told
 
@@ -66,9 +67,9 @@ def test_own_package_is_ours() -> None:
     """The package beside `bench`."""
     for name in ("methods", "suites", "leaderboard"):
         assert own_package(name).__file__ == str(ROOT / name / "__init__.py")
-    with pytest.raises(PluginError, match="the import name 'json' is taken by"):
+    with pytest.raises(PluginError, check=fields(where="the import name 'json'")):
         own_package("json")
-    with pytest.raises(PluginError, match="found no package 'no_such_package'"):
+    with pytest.raises(PluginError, check=fields(found="no package 'no_such_package'")):
         own_package("no_such_package")
 
 
@@ -87,8 +88,7 @@ def test_the_example_plugin_retrieves(example: ModuleType, tmp_path: Path) -> No
     method = load({}, extra=[example], entries=()).method("overlap")
     texts = {"d1": "red fox", "d2": "red hen", "d3": "blue sea"}
     items = Source("made", "test/1", (), lambda: iter([Item(name, text) for name, text in texts.items()]))
-    assert method.retriever is not None
-    retriever = method.retriever(method.config())
+    retriever = method.build_retriever(method.config())
     facts = retriever.index(Corpus("made", items), Workspace(tmp_path, Parts(tmp_path)))
     found, missed = retriever.search(tmp_path, [Item("q1", "a red fox"), Item("q2", "x")], 10, "list")
     assert facts == {"documents": 3}

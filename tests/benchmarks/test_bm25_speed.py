@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
 
+from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Source
-from bench.workspace import Parts, Workspace
 from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
 

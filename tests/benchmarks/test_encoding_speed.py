@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from bench.encoding.packed import budget, enable, first_position, forward, pack, pool
+from bench.retrieval.packed import budget, enable, first_position, forward, pack, pool
 
 TEXTS, BATCH, BUDGET = 256, 32, 2_048
 MEASURED = 2.5  # the lowest ratio of several runs on two cores of a busy machine, one thread

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.search.dense import Block, Matrix, search
+from bench.retrieval.search import Matrix, VectorBlock, search
 
 PASSAGES, QUERIES, WIDTH, K = 100_000, 200, 384, 100
 
@@ -32,8 +32,8 @@ def unit(count: int, seed: int) -> Matrix:
 def test_search_beside_numpy_and_faiss(capsys: pytest.CaptureFixture[str]) -> None:
     """Ids, exact scores and the tie rule included: not slower than numpy; faiss's slow path is not taken."""
     faiss = pytest.importorskip("faiss", reason="faiss is an extra: pip install 'retrieval-bench[cpu]'")
-    queries = Block([f"q{at}" for at in range(QUERIES)], unit(QUERIES, 0))
-    passages = Block([f"d{at}" for at in range(PASSAGES)], unit(PASSAGES, 1))
+    queries = VectorBlock([f"q{at}" for at in range(QUERIES)], unit(QUERIES, 0))
+    passages = VectorBlock([f"d{at}" for at in range(PASSAGES)], unit(PASSAGES, 1))
 
     def plain() -> None:
         """One product, then the best k by numpy."""

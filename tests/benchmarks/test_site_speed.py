@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.fsio import canonical, digest
-from bench.results import Entry, Heading, publish
+from bench.core.files import canonical, digest
+from bench.evaluation.results import Entry, Heading, publish
 from bench.types import Macro
 from leaderboard.build import build
 

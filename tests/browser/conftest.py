@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from bench.cli import bench
-from bench.fsio import canonical, digest
-from bench.results import Entry, Heading, publish
-from bench.scoring.aggregate import mean
+from bench.core.files import canonical, digest
+from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.results import Entry, Heading, publish
 from bench.types import Macro
 
 if TYPE_CHECKING:

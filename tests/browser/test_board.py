@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from bench.cli import bench
-from bench.data.unpack import unpack
-from bench.results import faults, result_files
+from bench.data.fetching.unpack import unpack
+from bench.evaluation.results import faults, result_files
 
 BOARD = Path(__file__).parents[1] / "fixtures" / "board"
 ARCHIVES = sorted(BOARD.glob("*.tar.xz"))

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from bench.cli import bench
-from bench.errors import BenchError
-from bench.fsio import read_sealed, write_sealed
+from bench.core.errors import BenchError
+from bench.core.files import read_sealed, write_sealed
 
 pytestmark = pytest.mark.browser
 

@@ -17,14 +17,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bench.data import candidates, mkqa, trec
-from bench.data.normalise import normalise
-from bench.scoring.aggregate import best_on, macro
-from bench.scoring.evaluate import evaluate
-from bench.scoring.has_answer import has_answer, tokens
-from bench.scoring.kilotokens import Tokeniser, official, tokeniser
-from bench.scoring.measures import parse, parse_many
-from bench.scoring.official import (
+from bench.core.order import best, order
+from bench.data.formats import trec
+from bench.evaluation.measures.aggregate import best_on, macro
+from bench.evaluation.measures.evaluate import evaluate, without_identical
+from bench.evaluation.measures.has_answer import has_answer, tokens
+from bench.evaluation.measures.kilotokens import Tokeniser, tokeniser
+from bench.evaluation.measures.specs import parse, parse_many
+from bench.types import Answers, Item, Macro, Ranking
+from suites.readers import askubuntu as candidates
+from suites.readers import mkqa
+from suites.readers.mkqa import normalise
+from suites.scorers import (
     OFFICIAL,
     askubuntu,
     beir,
@@ -36,10 +40,8 @@ from bench.scoring.official import (
     lareqa_ap20,
     mewslix,
     mrtydi_ccp,
-    without_identical,
 )
-from bench.search.order import best, order
-from bench.types import Answers, Item, Macro, Ranking
+from suites.scorers import xor_retrieve as xor_scorer
 
 HERE = Path(__file__).parent / "scorers"
 EXACT, PRINTED, ROUNDED = 1e-9, 5e-5, 1e-5
@@ -59,14 +61,22 @@ READ_BY_OTHERS = (
 )
 """Files that a case of another name is made of."""
 ELSEWHERE = (
-    "lareqa/mini_xquad_r.json",  # tests/bench/data/test_xquad.py, ours and further ones
+    "lareqa/mini_xquad_r.json",  # tests/suites/readers/test_xquad.py, ours and further ones
     "lareqa/real_counts.json",  # tests/suites/test_lareqa.py
     "askubuntu/real_bm25_baseline.json",  # tests/suites/test_askubuntu.py
-    "mewslix/preprocess_golden.json",  # tests/bench/data/test_mewslix.py, ours and further ones
+    "mewslix/preprocess_golden.json",  # tests/suites/readers/test_mewsli_x.py, ours and further ones
     "aggregation/rules.json",  # words; the averages of the suites are held against them in tests/suites
     "tatoeba/README_label_order.json",  # words, on XTREME's shuffled copy of the files
 )
 """Files that other tests read, or that hold no case."""
+
+
+def documents(name: str) -> Callable[..., Mapping[str, float]]:
+    """Return a scorer of documents."""
+    scorer = OFFICIAL[name].documents
+    assert scorer is not None
+    return scorer
+
 
 Run = Callable[[Any, Path], None]
 RUNS: list[tuple[str, bool, Run]] = []
@@ -141,7 +151,7 @@ def mrtydi(case: Any, file: Path) -> None:
         elif scorer.startswith("CCP"):
             assert mrtydi_ccp(qrels, run) == pytest.approx(expected, abs=EXACT)
             named = {f"{measure} (CCP)": value for measure, value in expected.items()}
-            assert OFFICIAL["mrtydi-ccp"](qrels, run) == pytest.approx(named, abs=EXACT)
+            assert documents("mrtydi-ccp")(qrels, run) == pytest.approx(named, abs=EXACT)
         else:
             assert scorer.startswith("trec_eval"), scorer
             judged = {query: qrels[query] for query in qrels if query in run} if "WITHOUT -c" in scorer else qrels
@@ -275,7 +285,7 @@ def askubuntus_mini(expected: Any, file: Path) -> None:
     assert percent(askubuntu(ranked)) == pytest.approx(expected["model_scores"], abs=EXACT)
     run = {one.query: best(one.query, one.documents, row, 20, "list") for one, row in zip(given, theirs, strict=True)}
     named = {f"{name} (AskUbuntu)": value for name, value in expected["model_scores"].items()}
-    assert percent(OFFICIAL["askubuntu"](qrels, run)) == pytest.approx(named, abs=EXACT)
+    assert percent(documents("askubuntu")(qrels, run)) == pytest.approx(named, abs=EXACT)
 
 
 @golden("aggregation/beir_aggregates*.json")
@@ -344,7 +354,7 @@ def xor_retrieve(expected: Any, file: Path) -> None:
     predictions = load(file.with_name("pred.json"))
     for measure, values in expected["overall"].items():
         budget = {"R@2kt": 2_000, "R@5kt": 5_000}[measure]
-        found = official(data, predictions, budget, tokens_of_nltk().tokenise)
+        found = xor_scorer(data, predictions, budget, tokens_of_nltk().tokenise)
         items = {name: item[measure] for name, item in expected["per_item (null = not counted)"].items()}
         as_in_nltk(file, same=found["per_item"] == items)
         assert set(found["per_language"]) == set(values["per_language"])

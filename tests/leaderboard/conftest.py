@@ -10,10 +10,16 @@ from typing import Any
 
 import pytest
 
-from bench.fsio import canonical, digest
-from bench.results import Entry, Heading, publish
-from bench.scoring.aggregate import mean
+from bench.core.files import canonical, digest
+from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.results import Entry, Heading, publish
+from bench.evaluation.results import results as read_results
 from bench.types import Macro
+from leaderboard import build
+from leaderboard.build import files
+from leaderboard.pages import index, suites
+from leaderboard.site.boards import boards
+from leaderboard.site.site import Site
 
 Legs = Mapping[str, Sequence[float]]
 CARD = "# Made-up suite\n\nOne *measure*.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n\n[paper](https://example.org/paper)\n"
@@ -65,6 +71,23 @@ def made(tmp_path: Path, results: Path) -> Publisher:
         return _publish(tmp_path, results, Made(label, tasks, **given))
 
     return call
+
+
+@pytest.fixture
+def site(results: Path) -> Callable[[], dict[str, bytes]]:
+    """Build every file of the results folder's site, as the folder is at the call."""
+
+    def call() -> dict[str, bytes]:
+        found = tuple(read_results(results)) if results.exists() else ()
+        return files(Site(found, tuple(boards(found))))
+
+    return call
+
+
+@pytest.fixture
+def board_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build the pages of boards and the first pages alone; other families have tests of their own."""
+    monkeypatch.setattr(build, "FAMILIES", (index.files, suites.files))
 
 
 def _publish(tmp_path: Path, results: Path, one: Made) -> Path:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from bench.cli import main
-from bench.errors import StoreError, UsageError
-from leaderboard import verify
+from bench.core.errors import StoreError, UsageError
+from bench.testing import fields
 from leaderboard.build import LIST, build
+from leaderboard.site import verify
 
 Publisher = Callable[..., Path]
 
@@ -54,15 +55,15 @@ def test_other_files_are_never_touched(results: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "thesis.tex").write_text("years of work")
-    with pytest.raises(UsageError, match=r"found files that are no site's \(thesis.tex\), expected an absent or empty"):
+    with pytest.raises(UsageError, check=fields(found="(thesis.tex)", expected="an absent or empty folder")):
         build(results, home)
     build(results, tmp_path / "site")
     (tmp_path / "site" / "CNAME").write_text("example.org")
-    with pytest.raises(UsageError, match=r"no site's \(CNAME\)"):
+    with pytest.raises(UsageError, check=fields(found="(CNAME)")):
         build(results, tmp_path / "site")
-    with pytest.raises(UsageError, match="found a file, expected a folder for the site"):
+    with pytest.raises(UsageError, check=fields(found="a file", expected="a folder")):
         build(results, home / "thesis.tex")
-    with pytest.raises(UsageError, match="found files that are no site's"):
+    with pytest.raises(UsageError, check=fields(found="files that no build has written")):
         build(results, results)
     assert tree(home) == {"thesis.tex": b"years of work"}
     assert (tmp_path / "site" / "CNAME").exists()
@@ -74,7 +75,7 @@ def test_a_list_of_another_program_does_not_count(results: Path, tmp_path: Path)
     home.mkdir()
     for content in ("[]", "{}", '{"schema": "other", "files": ["site.json"]}', "[" * 100_000, "\xff"):
         (home / LIST).write_text(content)
-        with pytest.raises(UsageError, match="no site's"):
+        with pytest.raises(UsageError, check=fields(found="files that no build has written")):
             build(results, home)
 
 
@@ -114,7 +115,7 @@ def test_the_old_site_returns_if_the_new_cannot_take_its_place(
 
 def test_no_results_is_a_sentence(tmp_path: Path) -> None:
     """With what to type."""
-    with pytest.raises(UsageError, match="found no results, expected some; `bench run --results"):
+    with pytest.raises(UsageError, check=fields(found="no results", hint="bench run --results")):
         build(tmp_path / "nowhere", tmp_path / "site")
     assert not (tmp_path / "site").exists()
 
@@ -122,7 +123,7 @@ def test_no_results_is_a_sentence(tmp_path: Path) -> None:
 def test_a_page_over_its_budget_is_refused(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rather than a page that no browser opens quickly."""
     monkeypatch.setattr(verify, "BUDGETS", ((re.compile(r".*\.html"), 1000),))
-    with pytest.raises(UsageError, match="expected at most 1,000; build from a folder with fewer systems"):
+    with pytest.raises(UsageError, check=fields(expected="at most 1,000", hint="fewer systems")):
         build(results, tmp_path / "site")
 
 

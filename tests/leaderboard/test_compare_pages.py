@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.scoring.significance import chance_text, holm, paired, points
-from leaderboard.kit import Site
-from leaderboard.page import files
+from bench.evaluation.significance.tests import holm, paired
+from bench.evaluation.tables import chance_text, points
 from leaderboard.pages import compare
-from leaderboard.read import results as read_results
-from leaderboard.tables import boards
 
 Publisher = Callable[..., Path]
+Build = Callable[[], dict[str, bytes]]
 LEVELS = {"best": 0.7, "good": 0.69, "bad": 0.3}
 
 
@@ -41,12 +39,6 @@ def three(made: Publisher) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def site(results: Path) -> dict[str, bytes]:
-    """Every file of the site."""
-    found = read_results(results)
-    return files(Site(tuple(found), tuple(boards(found))))
-
-
 def handed(made: dict[str, bytes], name: str) -> dict[str, Any]:
     """The pair file of a row."""
     (path,) = (path for path in made if path.startswith(f"data/pairs/made-unsupervised-{name}-"))
@@ -57,9 +49,9 @@ def handed(made: dict[str, bytes], name: str) -> dict[str, Any]:
     return found
 
 
-def test_all_pairs_stand_in_the_page_and_in_the_csv(three: dict[str, Any], results: Path) -> None:
+def test_all_pairs_stand_in_the_page_and_in_the_csv(three: dict[str, Any], site: Build) -> None:
     """Without the script the table is whole; the CSV also has each task, whose numbers are those of the tests."""
-    made = site(results)
+    made = site()
     page, rows = made["compare/made-unsupervised.html"].decode(), _rows(made)
     assert page.count('<tr><th scope="row">') == 3
     whole = [row for row in rows if not row["task"]]
@@ -74,7 +66,7 @@ def test_all_pairs_stand_in_the_page_and_in_the_csv(three: dict[str, Any], resul
         chances.append(float(row["p_randomisation"]))
     corrected = [float(row["p_holm"]) for row in rows if row["task"] == "made/a"]
     assert corrected == pytest.approx(holm(chances), abs=1e-5)
-    assert "2 of 3 pairs of systems can be told apart; differences under" in page
+    assert "2 of 3 pairs of systems differ significantly; differences under" in page
 
 
 def _rows(made: dict[str, bytes]) -> list[dict[str, str]]:
@@ -82,9 +74,9 @@ def _rows(made: dict[str, bytes]) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(made["compare/made-unsupervised.csv"].decode())))
 
 
-def test_the_script_gets_the_numbers_of_the_table(three: dict[str, Any], results: Path) -> None:
+def test_the_script_gets_the_numbers_of_the_table(three: dict[str, Any], site: Build) -> None:
     """A row's file has the pairs with the rows below it, first minus second, also where a task's order is another."""
-    made = site(results)
+    made = site()
     told = json.loads(
         made["compare/made-unsupervised.html"].decode().partition('id="compare-data">')[2].partition("<")[0]
     )
@@ -104,9 +96,9 @@ def test_the_script_gets_the_numbers_of_the_table(three: dict[str, Any], results
     assert handed(made, "bad")["pairs"] == {}
 
 
-def test_settings_and_doubts_are_told(three: dict[str, Any], results: Path) -> None:
-    """What differs, and what makes it unfair, from `bench.fairness`."""
-    made = site(results)
+def test_settings_and_doubts_are_told(three: dict[str, Any], site: Build) -> None:
+    """What differs, and what makes it unfair, from `bench.evaluation.compare.fairness`."""
+    made = site()
     best = handed(made, "best")
     assert best["settings"]["method.rate"] == "0.0"
     assert best["settings"]["budget"] == "100"
@@ -114,9 +106,9 @@ def test_settings_and_doubts_are_told(three: dict[str, Any], results: Path) -> N
     assert "budget of pretraining (tokens): best has 100, good has 101" in doubts
 
 
-def test_links_lead_from_the_table_to_the_pair(three: dict[str, Any], results: Path) -> None:
+def test_links_lead_from_the_table_to_the_pair(three: dict[str, Any], site: Build) -> None:
     """The suite's page links to its pairs, the pairs to the rows, the rows back with themselves as the first."""
-    made = site(results)
+    made = site()
     assert b'href="../../compare/made-unsupervised.html"' in made["suites/made/unsupervised.html"]
     assert b'href="made-unsupervised.html"' in made["compare/index.html"]
     (row,) = (content for name, content in made.items() if name.startswith("runs/made-unsupervised-best"))
@@ -124,7 +116,7 @@ def test_links_lead_from_the_table_to_the_pair(three: dict[str, Any], results: P
 
 
 def test_a_board_with_very_many_pairs_keeps_its_files_small(
-    three: dict[str, Any], results: Path, monkeypatch: pytest.MonkeyPatch
+    three: dict[str, Any], site: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No doubts, no tasks in the CSV, a script without tasks; and the page says where they are."""
     assert three
@@ -132,15 +124,15 @@ def test_a_board_with_very_many_pairs_keeps_its_files_small(
     monkeypatch.setattr(compare, "_LISTED", 2)
     monkeypatch.setattr(compare, "LARGEST", 300)
     monkeypatch.setattr(compare, "_SHOWN", 1)
-    made = site(results)
+    made = site()
     assert {row["task"] for row in _rows(made)} == {""}
     assert all(pair["doubts"] == pair["tasks"] == [] for pair in handed(made, "best")["pairs"].values())
     page = made["compare/made-unsupervised.html"].decode()
-    assert "2 pairs more stand in the CSV" in page
-    assert "too many pairs here to look into the fairness" in page
+    assert "2 pairs more are in the CSV" in page
+    assert "too many pairs here to check" in page
 
 
-def test_one_row_has_nothing_to_be_compared_with(made: Publisher, results: Path) -> None:
+def test_one_row_has_nothing_to_be_compared_with(made: Publisher, site: Build) -> None:
     """No page, and no dead link to one."""
     made("alone", {"made/a": {"": [0.5, 0.6]}})
-    assert not [name for name in site(results) if "compare" in name or "pairs" in name]
+    assert not [name for name in site() if "compare" in name or "pairs" in name]

@@ -8,14 +8,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.fsio import read_sealed, write_sealed
-from leaderboard.kit import Site
-from leaderboard.page import files
-from leaderboard.read import results as read_results
-from leaderboard.scatter import Point, draw, frontier
-from leaderboard.tables import boards
+from bench.core.files import read_sealed, write_sealed
+from leaderboard.pages.cost import Point, draw, frontier
 
 Publisher = Callable[..., Path]
+Build = Callable[[], dict[str, bytes]]
 POINTS = st.lists(
     st.builds(
         Point,
@@ -56,7 +53,7 @@ def test_any_points_can_be_drawn(points: list[Point]) -> None:
     assert draw(points, "<told>").count("<circle") == len(points)
 
 
-def test_the_page_lists_what_it_draws(made: Publisher, results: Path) -> None:
+def test_the_page_lists_what_it_draws(made: Publisher, site: Build) -> None:
     """A row that was trained for an unknown time is left out; a mark's number is its row's."""
     made("bm25", {"made/a": {"": [0.4, 0.4]}})
     made("unknown", {"made/a": {"": [0.9, 0.9]}}, about={"budget": 5})
@@ -64,15 +61,13 @@ def test_the_page_lists_what_it_draws(made: Publisher, results: Path) -> None:
     content = read_sealed(path)
     content["tasks"]["made/a"][""]["facts"] = {"train": {"seconds": 3600.0, "tokens": 5, "flops": 2.0}}
     write_sealed(path, content)
-    found = read_results(results)
-    page = files(Site(tuple(found), tuple(boards(found))))["cost.html"].decode()
+    page = site()["cost.html"].decode()
     assert "Each of these scores higher than everything cheaper: bm25 (40.0, not trained here) and crop (60.0, " in page
     assert page.count("<circle") == page.count("<tr data-k=") == 2
     assert "unknown" not in page.partition("<main")[2]
 
 
-def test_without_any_cost_there_is_no_page(made: Publisher, results: Path) -> None:
+def test_without_any_cost_there_is_no_page(made: Publisher, site: Build) -> None:
     """Nothing to draw."""
     made("bm25", {"made/a": {"": [0.4]}})
-    found = read_results(results)
-    assert "cost.html" not in files(Site(tuple(found), tuple(boards(found))))
+    assert "cost.html" not in site()

@@ -9,17 +9,12 @@ from xml.dom import minidom
 
 import pytest
 
-from leaderboard import page as paging
 from leaderboard.build import build
-from leaderboard.pages import index, suites
 
 Publisher = Callable[..., Path]
 
 
-@pytest.fixture(autouse=True)
-def own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The families that this module is about."""
-    monkeypatch.setattr(paging, "FAMILIES", (index.files, suites.files))
+pytestmark = pytest.mark.usefixtures("board_pages")
 
 
 def told(path: Path) -> list[tuple[str, str, str]]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.scoring.significance import holm, paired
-from leaderboard import heat
-from leaderboard.read import results as read_results
-from leaderboard.tables import Board, boards
+from bench.evaluation.results import results as read_results
+from bench.evaluation.significance.tests import holm, paired
+from leaderboard.site import heat
+from leaderboard.site.boards import Board, boards
 
 Publisher = Callable[..., Path]
 NOISE = {"crop": 11, "bm25": 12, "msm": 13}
@@ -71,10 +71,10 @@ def test_clear_differences_are_those_of_the_tests(board: Board) -> None:
     ]
     chances = holm([one.p_randomisation for *_, one in cells])
     expected = {(name, task) for (name, task, _), p in zip(cells, chances, strict=True) if p <= 0.05}
-    assert heat.clear(board, base) == expected
+    assert heat.significant(board, base) == expected
     assert ("part", "made/a") in expected
     assert ("crop", "made/b") not in expected
-    rows = heat.every(board)
+    rows = board.every
     digits = heat.bits(board, base, rows)
     assert len(digits) == len(rows) * 2
     assert digits.count("1") == len(expected)

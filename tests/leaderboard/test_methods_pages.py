@@ -11,21 +11,22 @@ from typing import Any
 
 import pytest
 
-from bench.errors import StoreError
-from bench.fsio import canonical, read_sealed, sha256_file, write_sealed
-from bench.results import CURVES, Entry, Heading, publish
-from leaderboard.curves import Line, Training, draw, mean_line, panels, trainings
-from leaderboard.kit import MethodShown, Shown, Site
-from leaderboard.page import files
-from leaderboard.read import results as read_results
-from leaderboard.tables import boards
+from bench.core.errors import StoreError
+from bench.core.files import canonical, read_sealed, sha256_file, write_sealed
+from bench.evaluation.results import CURVES, Entry, Heading, publish
+from bench.evaluation.results import results as read_results
+from bench.testing import fields
+from leaderboard.build import files
+from leaderboard.site.boards import boards
+from leaderboard.site.curves import CurveLine, Training, draw, mean_line, panels, trainings
+from leaderboard.site.site import MethodShown, Shown, Site
 
 Publisher = Callable[..., Path]
 
 
-def line(*points: tuple[float, float]) -> Line:
+def line(*points: tuple[float, float]) -> CurveLine:
     """A line through points."""
-    return Line(x=[x for x, _ in points], y=[y for _, y in points])
+    return CurveLine(x=[x for x, _ in points], y=[y for _, y in points])
 
 
 def trained(folder: Path, seed: int, curves: Any) -> Path:
@@ -94,20 +95,19 @@ def test_curves_that_no_run_writes_are_refused(tmp_path: Path, curves: Any) -> N
     assert trainings(result)["k0"].lines["loss"].x == [1]
     beside = path.parent / CURVES
     beside.write_text(json.dumps(curves))
-    with pytest.raises(StoreError, match=r"curves\.json: found other bytes"):
+    with pytest.raises(StoreError, check=fields(where="curves.json", found="other bytes")):
         trainings(result)
     content = read_sealed(path)
     content["files"][CURVES] = sha256_file(beside)
     write_sealed(path, content)
     (result,) = read_results(tmp_path / "results")
-    with pytest.raises(StoreError, match=r"curves\.json: found a fault"):
+    with pytest.raises(StoreError, check=fields(where="curves.json", found="a fault")):
         trainings(result)
 
 
-def test_without_curves_there_is_no_such_part(made: Publisher, results: Path) -> None:
+def test_without_curves_there_is_no_such_part(made: Publisher, site: Callable[[], dict[str, bytes]]) -> None:
     """bm25 trains nothing."""
     made("bm25", {"made/a": {"": [0.5]}})
-    found = read_results(results)
-    page = files(Site(tuple(found), tuple(boards(found))))["methods/bm25.html"].decode()
+    page = site()["methods/bm25.html"].decode()
     assert "curves against" not in page
     assert "What training costs" not in page

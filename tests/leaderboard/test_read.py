@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.errors import StoreError
-from bench.fsio import canonical, read_sealed, sha256_file, write_sealed
+from bench.core.errors import StoreError
+from bench.core.files import canonical, read_sealed, sha256_file, write_sealed
+from bench.evaluation.results import read
+from bench.evaluation.results import results as read_results
+from bench.evaluation.results.read import contents, frame, legs
 from bench.types import Macro
-from leaderboard import read
-from leaderboard.read import contents, frame, legs
-from leaderboard.read import results as read_results
 
 Publisher = Callable[..., Path]
 TASK = "made/a"
@@ -139,8 +139,8 @@ def test_another_schema(path: Path, results: Path) -> None:
     ("data", "sentence"),
     [
         (table(["a", "b"], [0.5, 0.6]), r"found a mean RR@100 of 0.550000, expected 0.500000"),
-        (table(["a", "a"], [0.25, 0.75]), "found 2 values of RR@100 for 1 queries, expected one for each of 2"),
-        (table(["a"], [0.5]), "found 1 values of RR@100 for 1 queries, expected one for each of 2"),
+        (table(["a", "a"], [0.25, 0.75]), "found 2 queries, 1 of them different, expected 2"),
+        (table(["a"], [0.5]), "found 1 queries, 1 of them different, expected 2"),
         (table(["a", "b"], [1e9, 0.5]), r"found a fault at 'measures.RR@100.0'"),
         (gzip.compress(b'{"queries": ["a", "b"], "measures": {"RR@100": [NaN, 0.5]}}'), "found a fault at"),
         (gzip.compress(b"[" * 1_000_000), "found a fault at 'file'"),

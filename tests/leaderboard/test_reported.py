@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.publications import Reported
+from bench.core.publications import Reported
+from bench.evaluation.results import results as read_results
+from bench.evaluation.results.format import About
 from bench.types import Macro, Preset
-from leaderboard.kit import MethodShown, Renderer, Shown, Site, SuiteShown
 from leaderboard.pages import reported as pages
-from leaderboard.printed import is_average, sheets
-from leaderboard.read import About
-from leaderboard.read import results as read_results
-from leaderboard.reported import Pair, matched, model_of, names_of, pairs, printed_unit, setting_of
-from leaderboard.tables import boards
+from leaderboard.site.boards import boards
+from leaderboard.site.printed import is_average, paper_tables, stems
+from leaderboard.site.render import Renderer
+from leaderboard.site.reported import Pair, matched, model_of, names_of, pairs, printed_unit, setting_of
+from leaderboard.site.site import MethodShown, Shown, Site, SuiteShown
 from suites import reported as data
 
 Publisher = Callable[..., Path]
@@ -126,7 +127,7 @@ def printed() -> dict[str, str]:
 def test_every_number_stands_in_its_place_as_printed(printed: dict[str, str]) -> None:
     """All 3,090 cells, found by paper, table, setting, model, measure and column."""
     found: Counter[tuple[str, ...]] = Counter()
-    for name, stem in pages.stems(row.paper for row in data.rows()).items():
+    for name, stem in stems(row.paper for row in data.rows()).items():
         for table, rows in Tables(printed[f"reported/{stem}.html"]).found.items():
             found.update((name, table, *cell) for cell in placed(rows))
     expected = Counter(
@@ -149,7 +150,7 @@ def test_averages_are_worked_out_again() -> None:
     """Every average that the cells of its row contradict, and no other, has the mean beside it."""
     found = {
         (cell.row.paper, cell.row.table, cell.row.model, cell.row.measure, cell.row.printed): cell.mean
-        for sheet in sheets(data.rows())
+        for sheet in paper_tables(data.rows())
         for block in sheet.blocks
         for _, lines in block.parts
         for line in lines
@@ -179,7 +180,7 @@ def test_pages_are_small_and_lead_to_each_other(printed: dict[str, str]) -> None
         "reported/contriever-readme-released-code.html",
     }
     assert all(len(page.encode()) < LARGEST_PAGE for name, page in printed.items() if name.endswith(".html"))
-    assert "3,090 numbers from 40 tables of 5 sources. None has a number of ours" in printed["reported.html"]
+    assert "3,090 numbers from 40 tables of 5 sources. We have no number" in printed["reported.html"]
     assert printed["reported/ccp.csv"].count("\n") == 444 + 1
 
 
@@ -378,7 +379,7 @@ def test_the_page_says_what_agrees(made: Publisher, results: Path) -> None:
     ]
     page = built(site(results, told))
     text = page["reported.html"]
-    assert "2 have a number of ours beside them that was made under the same conditions; 1 of these agree." in text
+    assert "For 2 we have a number under the same conditions; 1 of these agree." in text
     assert "−35.0" in text
     assert "differs" in text
     assert all("<script>alert" not in content for name, content in page.items() if name.endswith(".html"))
@@ -393,6 +394,6 @@ def test_no_papers_no_pages() -> None:
 def test_units_and_file_names() -> None:
     """One in the last printed digit; two papers of one spelling are told apart."""
     assert [printed_unit(text) for text in ("48.1", "0.566", "12")] == pytest.approx([0.1, 0.001, 1])
-    found = pages.stems(["A b", "a-b", "C"])
+    found = stems(["A b", "a-b", "C"])
     assert found["C"] == "c"
     assert len(set(found.values())) == 3

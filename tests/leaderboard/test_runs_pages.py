@@ -14,23 +14,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.errors import StoreError
-from bench.fsio import read_sealed, write_sealed
-from leaderboard.kit import Renderer, Site
-from leaderboard.page import files
+from bench.core.errors import StoreError
+from bench.core.files import read_sealed, write_sealed
+from bench.evaluation.results import results as read_results
+from leaderboard.build import files
 from leaderboard.pages import runs
-from leaderboard.read import results as read_results
-from leaderboard.rows import entries
-from leaderboard.tables import boards
+from leaderboard.site.boards import boards
+from leaderboard.site.render import Renderer
+from leaderboard.site.rows import entries
+from leaderboard.site.site import Site
 
 Publisher = Callable[..., Path]
+Build = Callable[[], dict[str, bytes]]
 HOSTILE = "<script>alert(1)</script>\" onload='x' \u202e{{ 7*7 }}"
-
-
-def site(results: Path) -> dict[str, bytes]:
-    """Every file of the site."""
-    found = read_results(results)
-    return files(Site(tuple(found), tuple(boards(found))))
 
 
 def pages(made: dict[str, bytes], folder: str = "runs/") -> list[str]:
@@ -53,7 +49,7 @@ def add(path: Path, **more: Any) -> None:
     write_sealed(path, content)
 
 
-def test_a_row_says_where_it_comes_from(made: Publisher, results: Path) -> None:
+def test_a_row_says_where_it_comes_from(made: Publisher, site: Build) -> None:
     """Command, versions, hash, keys, machine, seconds, settings of the harness and the state of the audit."""
     path = made("bm25@x", {"made/a": {"": [0.25, 0.5]}, "made/b": {"": [1.0, 0.0]}})
     add(
@@ -65,24 +61,24 @@ def test_a_row_says_where_it_comes_from(made: Publisher, results: Path) -> None:
         audits=[{"corpus": "wiki", "audited": None}],
         release="v9.9",
     )
-    (page,) = pages(site(results))
+    (page,) = pages(site())
     for said in ("bench run --method bm25", "c0ffeec0ffee<", "device cuda, threads 3", "v9.9", "wiki: not audited"):
         assert said in page, said
     assert '<code>search.k</code></th><td class="wrap"><code>7</code></td><td>--set</td>' in page
     assert "<dt>search</dt><dd>90 s</dd>" in page
     assert '<th scope="row">a</th><td class="n">2</td><td class="n">75.0</td><td class="n">37.5</td>' in page
-    assert "made where this site was built" in page
+    assert "run where this site was built" in page
     command = page.partition('aria-label="Command"><code>')[2].partition("</code>")[0]
     assert shlex.split(command)[:2] == ["bench", "run"]
 
 
-def test_values_query_by_query_are_those_of_the_bundle(made: Publisher, results: Path) -> None:
+def test_values_query_by_query_are_those_of_the_bundle(made: Publisher, site: Build) -> None:
     """Script, ids and CSV: means over seeds, ids once a task, in one order."""
     values = {0: [0.1, 0.9, 0.30005], 3: [0.3, 0.7, 0.5]}
     for seed, some in values.items():
         made("crop", {"made/a": {"": some}}, seed=seed)
     made("bm25", {"made/a": {"": [0.0, 1.0, 0.5]}})
-    found = site(results)
+    found = site()
     scripts = sorted(name for name in found if name.startswith("data/q/") and name.endswith(".js"))
     assert len(scripts) == 2
     assert len([name for name in found if name.startswith("data/ids/")]) == 1
@@ -96,7 +92,7 @@ def test_values_query_by_query_are_those_of_the_bundle(made: Publisher, results:
     assert [row["query"] for row in rows] == ["q00000", "q00001", "q00002"]
 
 
-def test_files_of_mini_data_and_substitutes_say_so(made: Publisher, results: Path) -> None:
+def test_files_of_mini_data_and_substitutes_say_so(made: Publisher, site: Build) -> None:
     """In a tree of their own, a first line and a column, so that no file can be mistaken when it is mailed alone."""
     made("bm25", {"mini/made/a": {"": [0.5]}}, data="mini")
     made(
@@ -104,7 +100,7 @@ def test_files_of_mini_data_and_substitutes_say_so(made: Publisher, results: Pat
         {"made/a": {"": [0.5]}},
         heading={"suite": {"name": "made", "version": "1", "title": "M", "stands_for": "real"}},
     )
-    found = site(results)
+    found = site()
     tables = {name: content.decode() for name, content in found.items() if "/q/" in name and name.endswith(".csv")}
     assert {name.partition("data/")[0] for name in tables} == {"mini/", "substitutes/"}
     for name, text in tables.items():
@@ -113,27 +109,27 @@ def test_files_of_mini_data_and_substitutes_say_so(made: Publisher, results: Pat
         assert said in text.partition("\n")[0]
 
 
-def test_addresses_are_stable_and_differ(made: Publisher, results: Path) -> None:
+def test_addresses_are_stable_and_differ(made: Publisher, site: Build) -> None:
     """Two rows that look alike have two pages; other rows beside them move none."""
     about = {"method": "bm25"}
     made("BM25 é", {"made/a": {"": [0.5]}}, about=about)
-    first = set(site(results))
+    first = set(site())
     made("BM25 è", {"made/a": {"": [0.5]}}, about=about)
     made("x" * 200, {"made/a": {"": [0.5]}}, about=about)
-    found = set(site(results))
+    found = set(site())
     assert {name for name in first if name.startswith("runs/")} < found
     named = [name for name in found if name.startswith("runs/")]
     assert len(named) == 3
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-/.") for name in named)
 
 
-def test_free_keys_of_a_result_cannot_act_or_break(made: Publisher, results: Path) -> None:
+def test_free_keys_of_a_result_cannot_act_or_break(made: Publisher, site: Build) -> None:
     """What the format leaves free may hold anything: text stays text, other kinds are passed over, lists are cut."""
     path = made(HOSTILE, {"made/a": {"": [0.5, 0.5]}}, ids=HOSTILE, about={"method": "bm25"})
     many = [{"key": f"k{at}", "value": HOSTILE * 9, "origin": "--set"} for at in range(500)]
     free = {"compute": HOSTILE, "seconds": {HOSTILE: HOSTILE}, "settings": many, "audits": {"a": 1}}
     add(path, keys={"x": HOSTILE}, release=HOSTILE, **free)
-    found = site(results)
+    found = site()
     (page,) = pages(found)
     assert "<script>alert" not in page
     assert "\u202e" not in page

@@ -7,10 +7,8 @@ import re
 
 import pytest
 
-from leaderboard.text import (
+from leaderboard.site.text import (
     bounds,
-    cell,
-    duration,
     gap,
     json_for_page,
     listed,
@@ -21,7 +19,6 @@ from leaderboard.text import (
     plural,
     signed,
     slug,
-    visible,
 )
 
 
@@ -60,19 +57,6 @@ def test_a_plain_name_stays() -> None:
     assert len({slug(name) for name in ("a-b", "a_b", "A-b", "a--b", "a b")}) == 5
 
 
-def test_hidden_characters_are_shown() -> None:
-    """Control characters and those that turn text round; joiners, which scripts need, stay."""
-    assert visible("a\u202eb\x00c\u200b") == "a[U+202E]b[U+0000]c[U+200B]"
-    assert visible("क\u200dष\nไทย") == "क\u200dष\nไทย"
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1"])
-def test_a_cell_is_no_formula(text: str) -> None:
-    """A spreadsheet takes what begins so for a formula."""
-    assert cell(text)[0] not in "=+-@\t\r"
-    assert cell("crop@init") == "crop@init"
-
-
 def test_markdown_of_a_card() -> None:
     """Headings go below the page's own, tables keep their sides without a style attribute."""
     made = markdown("# One\n\n| a | b |\n|---|---:|\n| 1 | `2` |\n\n*x* [paper](https://example.org/a?b=1&c=2)\n")
@@ -92,23 +76,6 @@ def test_markdown_holds_no_html_pictures_or_foreign_links() -> None:
     tags = set(re.findall(r"<(\w+)", made))
     assert tags <= {"p", "a", "code", "pre"}
     assert re.findall(r'(?:href|src)="([^"]*)"', made) == ["https://example.org/d.png"], "a link, no picture"
-
-
-def test_times_have_two_digits() -> None:
-    """Seconds up to two minutes, minutes up to two hours, then hours."""
-    assert [duration(value) for value in (0.4, 2.75, 32.4, 119, 150, 2580, 4320, 7200, 4e5, 4e6, None)] == [
-        "0.4 s",
-        "2.8 s",
-        "32 s",
-        "120 s",
-        "2.5 min",
-        "43 min",
-        "72 min",
-        "2 h",
-        "110 h",
-        "1,100 h",
-        "—",
-    ]
 
 
 def test_differences_are_those_of_what_files_hold() -> None:

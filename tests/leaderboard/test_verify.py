@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard import page as paging
-from leaderboard.assets import SCRIPT, STYLE
-from leaderboard.kit import Site
-from leaderboard.page import files
+from bench.evaluation.results import results as read_results
+from leaderboard import build as paging
+from leaderboard.build import files
 from leaderboard.pages import index, suites
-from leaderboard.read import results as read_results
-from leaderboard.tables import boards
-from leaderboard.verify import faults, too_large
+from leaderboard.site.boards import boards
+from leaderboard.site.render import SCRIPT, STYLE
+from leaderboard.site.site import Site
+from leaderboard.site.verify import faults, too_large
 
 Publisher = Callable[..., Path]
 PAGE = "suites/made/unsupervised.html"

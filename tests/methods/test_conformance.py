@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.checks import run
 from bench.plugins import load
+from bench.studies.conformance.checks import run
 
 PLUGINS = load()
 OURS = sorted(name for name, owned in PLUGINS.methods.items() if owned.module.startswith("methods."))

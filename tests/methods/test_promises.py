@@ -1,22 +1,112 @@
-"""What all our methods have in common: presets for every profile, a search space, and one budget."""
+"""What all our methods have in common: one budget, presets, a card, settings that are validated, a search space."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
-from bench.config import check_preset, resolve
-from bench.plugins import load
-from bench.profiles import PROFILES, profile
-from bench.types import Method
+from bench.config.layers import check_preset
+from bench.config.profiles import PROFILES, profile
+from bench.core.contract import Trainer
+from bench.core.errors import ConfigError
+from bench.pipeline.settings import resolve
+from bench.plugins import load, method_faults
+from bench.training.config import TrainingConfig
 
-METHODS = {name: owned.value for name, owned in load().methods.items()}
+OWNED = {name: owned for name, owned in load().methods.items() if owned.module.startswith("methods.")}
+METHODS = {name: owned.value for name, owned in OWNED.items()}
 TRAINED = [name for name, method in METHODS.items() if method.trains]
+COMMON = {"mlm", "cmlm", "msm", "quickthought", "auto-mlm"}
+"""Methods whose card describes their own settings alone; those of every training are in the documents."""
+
+REFUSED = [
+    ("auto-mlm", "ctl=false automlm=false", "at least one of them is learnt"),
+    ("auto-mlm", "mlm=true", "set automlm=false"),
+    ("auto-mlm", "margin_sign=minus", "expected one of standard, printed"),
+    ("auto-mlm", "window=1", "expected a whole number ≥ 2"),
+    ("auto-mlm", "masking.mask=0", "expected a number > 0"),
+    ("bm25", "k1=-1", "method.k1 is -1.*expected a number ≥ 0"),
+    ("bm25", "k1=nan", "method.k1 is nan.*expected a finite number"),
+    ("bm25", "b=1.5", "method.b is 1.5.*expected a number from 0 to 1"),
+    ("bm25", "variant=okapi", 'method.variant is "okapi".*expected one of lucene, rank_bm25'),
+    ("bm25", "analyzer=porter", 'method.analyzer is "porter".*expected one of auto, words.*did you mean en-porter'),
+    ("bm25", "epsilon=0.5", "method: epsilon is 0.5, but only the variant rank_bm25 has one"),
+    ("bm25", "title=1", "method.title is 1.*expected true or false"),
+    ("ccp", "window=1", "window is 1, expected at least 2 consecutive sentences"),
+    ("ccp", "head.bn=batch", "expected one of asym, train, none, shuffle"),
+    ("ccp", "bank.capacity=0", "expected a whole number ≥ 1"),
+    ("ccp", "abn.order=first", "expected one of eval_first, written"),
+    ("ccp", "mlm.probability=1", "expected a number ≥ 0 and < 1"),
+    ("cmlm", "temperature=0.2", "temperature changes nothing in cmlm"),
+    ("contriever", "queue=100", "queue is 100 and a step adds 64 keys .* type --set method.queue=128"),
+    ("contriever", "queue=32", "type --set method.queue=64"),
+    ("contriever", "queue=192 accumulate=2", "a step adds 128 keys"),
+    ("contriever", "ratio_min=0.6", "ratio_min is 0.6 and ratio_max 0.5"),
+    ("contriever", "views=ict ratio_max=1", "something of the chunk must be left"),
+    ("contriever", "augmentation_probability=1", "deleting every token leaves no text"),
+    ("contriever", "momentum=1.5", "expected a number"),
+    ("contriever", "augmentation=shuffle", "expected one of none, delete, replace, mask"),
+    ("crop", "variant=words", "expected one of sentence, span, token"),
+    ("crop", "window=0", "expected a whole number ≥ 1, or nothing"),
+    ("crop", "temperature=0", "expected a number > 0"),
+    ("crop", "pairs=1", "expected a whole number ≥ 2"),
+    ("crop", "beta2=0.5", "AdamW diverges unless"),
+    ("crop", "variant=span heads=shared", "variant span has no projection heads"),
+    ("crop", "variant=token document_pairs=2", "variant token draws one pair of a document"),
+    ("crop", "document_pairs=40", "one document a batch"),
+    ("crop", "token.low=0.9", "the least share is at most the largest"),
+    ("ict", "mask_rate=1.5", "expected a number"),
+    ("ict", "projection_dim=0", "expected a whole number"),
+    ("ict", "block_tokens=2", "expected a whole number"),
+    ("mlm", "pairs=32", "pairs changes nothing in mlm.*set mlm.sequences, mlm.tokens"),
+    ("mlm", "temperature=0.05", "temperature changes nothing in mlm"),
+    ("mlm", "sentence_tokens=32", "sentence_tokens changes nothing in mlm"),
+    ("msm", "pairs=32", "pairs has no meaning for msm"),
+    ("msm", "min_doc_sentences=33", "no block is that long"),
+    ("msm", "mu=-1", "expected a number ≥ 0"),
+    ("msm", "loss.mode=near", "expected one of balanced, cross_only"),
+]
+"""(method, settings that it refuses, what the error says)."""
 
 
 def test_the_methods_are_there() -> None:
     """The seven, and the baselines."""
     seven = {"bm25", "ict", "crop", "ccp", "msm", "auto-mlm", "contriever"}
-    assert seven | {"pretrained", "mlm", "simcse", "quickthought", "cmlm"} <= set(METHODS)
+    assert set(METHODS) == seven | {"pretrained", "mlm", "simcse", "quickthought", "cmlm"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_plugin_brings_one_sound_method(name: str) -> None:
+    """Its config, presets, grids and search space are sound; its doors open; its card is the README beside it."""
+    method, module = METHODS[name], import_module(OWNED[name].module)
+    assert [*module.bench_methods()] == [method]
+    assert method_faults(method) == []
+    if method.trainer is not None:
+        trainer: Trainer = method.build_trainer(method.config())
+        assert callable(trainer.train)
+    assert method.card() == Path(str(module.__file__)).with_name("README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_card_describes_every_setting_and_preset(name: str) -> None:
+    """By its name; a group of settings by its own or by those of all its members."""
+    method = METHODS[name]
+    card, missing = method.card(), [name for name in method.presets if f"`{name}`" not in method.card()]
+    for row in resolve([method])[name].rows():
+        section, _, key = row.key.partition(".")
+        group = key.partition(".")[0]
+        if section == "method" and not (name in COMMON and group in TrainingConfig.model_fields):
+            missing += [] if f"`{key}`" in card or f"`{group}`" in card else [key]
+    assert missing == []
+
+
+@pytest.mark.parametrize(("name", "sets", "message"), REFUSED)
+def test_a_wrong_setting_is_refused(name: str, sets: str, message: str) -> None:
+    """The error says what is allowed, before anything starts."""
+    with pytest.raises(ConfigError, match=message):
+        resolve([METHODS[name]], sets=[f"method.{one}" for one in sets.split()])
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -38,14 +128,7 @@ def test_it_can_be_tuned(name: str) -> None:
     assert METHODS[name].space
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
-def test_every_preset_stands_in_its_card(method: Method) -> None:
-    """By its name."""
-    missing = [name for name in method.presets if f"`{name}`" not in method.card()]
-    assert missing == []
-
-
-def test_a_preset_that_is_named_stands_in_the_place_of_the_profiles() -> None:
+def test_a_named_preset_replaces_that_of_the_profile() -> None:
     """A plain one does; the cells of a grid lie over it."""
     ccp, size = METHODS["ccp"], PROFILES["mini"]
     assert resolve([ccp], profile=size)["ccp"].origins["method.bank.capacity"] == "profile mini"

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import nn
 
-from bench.dense import Contract
-from bench.encoding.packed import Ids
-from bench.training.batches import Pairs
+from bench.core.contract import Contract
+from bench.retrieval.packed import Ids
+from bench.training.batches import PairBatch
 from bench.training.distributed import average_gradients, rank, total, world
 from bench.training.encoder import TrainableEncoder
 from methods.contriever.config import ContrieverConfig
@@ -59,7 +59,7 @@ def computed(name: str, folder: str) -> dict[str, Any]:
     torch.manual_seed(0)
     head = projection(16, 128, 0.0).double()
     queue = torch.empty(0)
-    pairs = Pairs(left, right, documents, languages)
+    pairs = PairBatch(left, right, documents, languages)
     if name == "contriever":
         config = ContrieverConfig(pairs=len(left), queue=12, momentum=0.5, temperature=0.5)
         moco = Moco(config, encode, ("en",))
@@ -81,11 +81,7 @@ def computed(name: str, folder: str) -> dict[str, Any]:
     read = cast(nn.Parameter, encode.embeddings)
     weights: list[nn.Parameter] = [read, *(head.parameters() if name == "ict" else ())]
     average_gradients(weights)
-    return {
-        "loss": total(loss.detach()) / world(),
-        "gradients": [weight.grad for weight in weights],
-        "queue": queue,
-    }
+    return {"loss": total(loss.detach()) / world(), "gradients": [weight.grad for weight in weights], "queue": queue}
 
 
 @pytest.mark.parametrize("name", list(CUT))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bench
-from bench.pipeline import Outcome
+from bench.pipeline.run import Outcome
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 

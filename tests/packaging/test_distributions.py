@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bench.data.unpack import unpack
+from bench.data.fetching.unpack import unpack
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -107,7 +107,15 @@ def test_the_sdist_holds_the_packages_and_the_papers_of_the_project(sdist: Path)
     names = sdist_names(sdist)
     assert {name for name in names if PurePosixPath(name).parts[0] in PACKAGES} == sources()
     rest = {name for name in names if PurePosixPath(name).parts[0] not in PACKAGES}
-    assert rest == {"CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml", ".gitignore"}
+    assert rest == {
+        "docs/architecture.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "PKG-INFO",
+        "README.md",
+        "pyproject.toml",
+        ".gitignore",
+    }
 
 
 def test_the_sdist_builds_the_same_wheel(wheel: Path, wheel_of_sdist: Path) -> None:
@@ -164,3 +172,26 @@ def test_a_tiny_run_works_outside_the_checkout(installed: Path, tmp_path: Path) 
     assert "q-sourdough" in ranked
     assert "q-unjudged" not in ranked
     assert {path.name for path in tmp_path.iterdir()} == {"store", "results"}
+
+
+TRAINED = ("auto-mlm", "ccp", "cmlm", "contriever", "crop", "ict", "mlm", "msm", "quickthought", "simcse")
+
+
+def test_every_card_and_trainer_is_found_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+    """Each suite has its card; each method trains a tiny encoder, and its result has the cards of method and suite."""
+    listed = json.loads(elsewhere(installed, tmp_path, "list", "--json"))
+    assert {*TRAINED, "bm25", "pretrained"} == {row["name"] for row in listed["methods"]}
+    for row in listed["suites"]:
+        assert json.loads(elsewhere(installed, tmp_path, "show", row["name"], "--json"))["card"].startswith("#")
+    sentences = [json.loads(line)["text"] for line in (TINY / "corpus.jsonl").read_text().splitlines()]
+    rows = [{"id": str(at), "sentences": sentences[at : at + 4]} for at in range(0, len(sentences), 4)]
+    (tmp_path / "en.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    task = ("--method", ",".join(TRAINED), "--suite", "beir", "--task", TINY, "--corpus", "en.jsonl")
+    small = ("--backbone", "scratch:1x16", "--set", "prepare.vocabulary=512", "--set", "budget.tokens=300")
+    printed = json.loads(elsewhere(installed, tmp_path, "run", *task, *small, "--json"))
+    found = {row["method"]: Path(row["result_file"]) for row in printed["results"]}
+    assert set(found) == set(TRAINED)
+    for path in found.values():
+        cards = json.loads(path.with_name("cards.json").read_text())
+        assert all(card.startswith("#") for card in cards.values()), path
+        assert len(cards) > 1

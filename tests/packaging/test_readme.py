@@ -83,10 +83,10 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert f"{100 * float(done.stdout):.1f}" == table[1]
 
 
-def test_the_extras_are_all_told() -> None:
+def test_every_extra_is_documented() -> None:
     """The table of extras is that of pyproject.toml."""
-    told = re.findall(r"^\| `(\w+)` \| ", README.partition("| extra |")[2].partition("\n\n")[0], flags=re.MULTILINE)
-    assert told == list(PROJECT["optional-dependencies"])
+    rows = re.findall(r"^\| `(\w+)` \| ", README.partition("| extra |")[2].partition("\n\n")[0], flags=re.MULTILINE)
+    assert rows == list(PROJECT["optional-dependencies"])
 
 
 def test_make_targets_exist() -> None:
@@ -99,13 +99,13 @@ def test_make_targets_exist() -> None:
     assert names <= targets
 
 
-def test_every_environment_variable_is_told() -> None:
+def test_every_environment_variable_is_documented() -> None:
     """Whatever BENCH_ variable the harness reads stands in the table."""
     read = set()
     for path in (ROOT / "bench").rglob("*.py"):
         read |= set(re.findall(r"[\"'](BENCH_[A-Z]+)[\"']", path.read_text(encoding="utf-8")))
-    told = set(re.findall(r"^\| `(BENCH_[A-Z]+)`", README, flags=re.MULTILINE))
-    assert told == read
+    documented = set(re.findall(r"^\| `(BENCH_[A-Z]+)`", README, flags=re.MULTILINE))
+    assert documented == read
 
 
 def test_links_lead_somewhere() -> None:
@@ -138,3 +138,12 @@ def test_the_constraints_pin_what_we_ask_for() -> None:
     ]
     unmet = [str(one) for one in asked if not one.specifier.contains(versions.get(canonicalize_name(one.name), "0"))]
     assert unmet == []
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_every_file_that_a_document_names_exists(document: str) -> None:
+    """A module or test that moved takes its mention along."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    named = set(re.findall(r"\b(?:bench|methods|suites|leaderboard|tests|docs)/[\w./-]+\.(?:py|md|json)\b", text))
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []

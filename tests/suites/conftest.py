@@ -7,13 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from bench.stages import read, validate
-from bench.types import Json, Leg
-from bench.workspace import Parts, Workspace
+from bench.core.workspace import Parts, Workspace
+from bench.pipeline.stages import read, validate
+from bench.types import Json, Leg, Task
+
+Checked = Callable[[Leg], Mapping[str, Json]]
+
+
+def scorers(task: Task) -> tuple[str, ...]:
+    """Return the names of a task's official scorers."""
+    return tuple(one.name for one in task.official)
 
 
 @pytest.fixture
-def checked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Leg], Mapping[str, Json]]:
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
     """Return a function that validates a leg's corpus and reads its queries and judgements; it gives the facts."""
 
     def space() -> Workspace:

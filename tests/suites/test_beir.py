@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 import ir_datasets
 import pytest
 
-from bench import mini
-from bench.errors import UsageError
-from bench.scoring.aggregate import macro as averaged
-from bench.types import DataRequest, Json, Leg, Macro
+from bench.core.errors import UsageError
+from bench.data import mini
+from bench.evaluation.measures.aggregate import macro as averaged
+from bench.testing import fields
+from bench.types import DataRequest, Macro
 from suites import beir
-
-Checked = Callable[[Leg], Mapping[str, Json]]
+from tests.conftest import released
+from tests.suites.conftest import Checked, scorers
 
 HEAD = "query-id\tcorpus-id\tscore\n"
 
@@ -46,9 +44,8 @@ def make(folder: Path, splits: tuple[str, ...] = ("test",), *, queries: bool = T
 
 def test_the_sets() -> None:
     """Fourteen single sets and twelve forums, whose counts add up to CQADupStack's published ones."""
-    names = beir.task_names("official")
+    names = beir.SUITE.task_names("official")
     assert len(names) == len(set(names)) == 26
-    assert beir.task_names("local") == ()
     forums = [one for one in beir.SETS if one.name.startswith("cqadupstack/")]
     assert len(forums) == 12
     assert sum(one.queries for one in forums) == 13_145
@@ -59,8 +56,8 @@ def test_the_sets() -> None:
 @pytest.mark.parametrize("one", beir.SETS, ids=lambda one: one.name)
 def test_counts_and_ids_agree_with_ir_datasets(one: beir.PublicSet) -> None:
     """Every id exists in the library, whose own catalogue has the same counts."""
-    listed = ir_datasets.load(one.irds)
-    assert one.irds.startswith(one.id)
+    listed = ir_datasets.load(one.irds(one.split))
+    assert one.irds(one.split).startswith(one.id)
     assert listed.metadata()["queries"]["count"] == one.queries
     assert listed.metadata()["qrels"]["count"] == one.judgements
     assert ir_datasets.load(one.id).metadata()["docs"]["count"] == one.documents
@@ -79,7 +76,7 @@ def test_a_set_under_the_data_folder(tmp_path: Path, name: str, prefix: str) -> 
     """A set is found as `beir/NAME` or as `NAME`, and carries BEIR's rules and its published counts."""
     split = "dev" if name == "msmarco" else "test"
     folder = make(tmp_path / prefix / name, ("dev", "test"))
-    task = beir.load(name, DataRequest("official", tmp_path, offline=True))
+    task = beir.SUITE.load(name, DataRequest("official", tmp_path, offline=True))
     (leg,) = task.legs
     assert task.id == leg.corpus.id == f"beir/{name}"
     assert leg.corpus.items.files == (folder / "corpus.jsonl",)
@@ -87,7 +84,7 @@ def test_a_set_under_the_data_folder(tmp_path: Path, name: str, prefix: str) -> 
     assert leg.qrels is not None
     assert leg.qrels.files == (folder / "qrels" / f"{split}.tsv",)
     assert (task.data, task.tie, task.depth, task.drop_identical) == ("official", "trec", 1000, True)
-    assert (task.measures, task.official) == (("nDCG@10", "R@100", "Rcap@100", "RR@10"), ("beir",))
+    assert (task.measures, scorers(task)) == (("nDCG@10", "R@100", "Rcap@100", "RR@10"), ("beir",))
     assert leg.language == leg.corpus.language == "en"
     published = {
         "scifact": (5_183, 300, 339),
@@ -101,7 +98,7 @@ def test_the_folder_named_beir_comes_first(tmp_path: Path) -> None:
     """With both, the one under `beir/` is meant."""
     make(tmp_path / "scifact")
     first = make(tmp_path / "beir" / "scifact")
-    task = beir.load("scifact", DataRequest("official", tmp_path))
+    task = beir.SUITE.load("scifact", DataRequest("official", tmp_path))
     assert task.legs[0].corpus.items.files == (first / "corpus.jsonl",)
 
 
@@ -111,17 +108,17 @@ def test_what_was_fetched_is_found(tmp_path: Path, empty_cache: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     for root in (None, data):
-        (leg,) = beir.load("scifact", DataRequest("official", root, offline=True)).legs
+        (leg,) = beir.SUITE.load("scifact", DataRequest("official", root, offline=True)).legs
         assert leg.corpus.items.files == (fetched / "corpus.jsonl",)
     beside = make(data / "scifact")
-    (leg,) = beir.load("scifact", DataRequest("official", data, offline=True)).legs
+    (leg,) = beir.SUITE.load("scifact", DataRequest("official", data, offline=True)).legs
     assert leg.corpus.items.files == (beside / "corpus.jsonl",)
 
 
 @pytest.mark.parametrize("data_dir", [True, False])
 def test_a_set_through_ir_datasets(tmp_path: Path, data_dir: bool) -> None:
     """What lies nowhere is named by its id in the library; nothing is fetched."""
-    task = beir.load("nfcorpus", DataRequest("official", tmp_path if data_dir else None))
+    task = beir.SUITE.load("nfcorpus", DataRequest("official", tmp_path if data_dir else None))
     (leg,) = task.legs
     assert leg.qrels is not None
     assert leg.corpus.items.files == leg.queries.files == leg.qrels.files == ()
@@ -137,7 +134,7 @@ def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with pytest.raises(UsageError) as caught:
-        beir.load("scifact", DataRequest("official", data, offline=True))
+        beir.SUITE.load("scifact", DataRequest("official", data, offline=True))
     assert str(caught.value).startswith(
         "beir/scifact is not at hand and nothing may be downloaded; looked in "
         f"{data}/beir/scifact, {data}/scifact, {home}/beir/scifact; expected a folder that holds corpus.jsonl, "
@@ -147,24 +144,20 @@ def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cached.mkdir(parents=True)
     for name in ("docs.pklz4", "queries.json", "test.qrels"):
         (cached / name).touch()
-    assert beir.load("scifact", DataRequest("official", data, offline=True)).legs[0].corpus.items.files == ()
+    assert beir.SUITE.load("scifact", DataRequest("official", data, offline=True)).legs[0].corpus.items.files == ()
 
 
 def test_a_set_that_cannot_be_meant(tmp_path: Path) -> None:
-    """Unknown names are answered with near ones, CQADupStack with its forums, a folder that lacks a file with it."""
-    with pytest.raises(UsageError, match=r"no task of beir 'sci-fact'; did you mean scifact"):
-        beir.load("sci-fact", DataRequest("official"))
-    with pytest.raises(UsageError, match=r"cqadupstack is 12 tasks; name them: cqadupstack/android,cqa"):
-        beir.load("cqadupstack", DataRequest("official"))
-    with pytest.raises(UsageError, match=r"beir has no 'local' data; expected --data official or mini"):
-        beir.load("scifact", DataRequest("local"))
+    """CQADupStack is answered with its forums, a folder that lacks a file with it."""
+    with pytest.raises(UsageError, check=fields(where="cqadupstack", found="12 tasks", hint="cqadupstack/android,cqa")):
+        beir.SUITE.load("cqadupstack", DataRequest("official"))
     with pytest.raises(UsageError, match=r"no task of beir 'scifact'\. There are: claims, snippets, articles"):
-        beir.load("scifact", DataRequest("mini"))
+        beir.SUITE.load("scifact", DataRequest("mini"))
     with pytest.raises(UsageError, match=r"nowhere: found no such folder"):
-        beir.load("scifact", DataRequest("official", tmp_path / "nowhere"))
+        beir.SUITE.load("scifact", DataRequest("official", tmp_path / "nowhere"))
     make(tmp_path / "beir" / "scifact", corpus=False)
     with pytest.raises(UsageError, match=r"beir/scifact: found no corpus.jsonl, expected a folder that holds"):
-        beir.load("scifact", DataRequest("official", tmp_path))
+        beir.SUITE.load("scifact", DataRequest("official", tmp_path))
 
 
 def test_a_folder_of_the_users(tmp_path: Path) -> None:
@@ -234,9 +227,10 @@ def leaves(macro: Macro) -> list[str]:
 def test_averages() -> None:
     """Fourteen without MS MARCO, thirteen without CQADupStack too, fifteen with all; forums count as one."""
     fourteen, thirteen, fifteen, forums, domains = beir.SUITE.macros
-    everything = {f"beir/{name}" for name in beir.task_names("official")}
+    assert (fourteen.name, beir.SUITE.primary) == ("Avg. (14)", "nDCG@10")
+    everything = {f"beir/{name}" for name in beir.SUITE.task_names("official")}
     assert [len(macro.members) for macro in beir.SUITE.macros] == [14, 13, 15, 12, 3]
-    assert leaves(domains) == [f"beir/{name}" for name in beir.task_names("mini")]
+    assert leaves(domains) == [f"beir/{name}" for name in beir.SUITE.task_names("mini")]
     assert not set(leaves(domains)) & everything
     assert set(leaves(fifteen)) == everything
     assert set(leaves(fourteen)) == everything - {"beir/msmarco"}
@@ -250,18 +244,18 @@ def test_averages() -> None:
 @pytest.mark.parametrize("name", beir.MINI)
 def test_mini_data(name: str, checked: Checked) -> None:
     """A domain of the embedded world passes the stages under BEIR's rules; its task begins with mini/."""
-    assert tuple(mini.BEIR_DOMAINS) == beir.MINI == beir.task_names("mini")
-    task = beir.load(name, DataRequest("mini"))
+    assert tuple(mini.BEIR_DOMAINS) == beir.MINI == beir.SUITE.task_names("mini")
+    task = beir.SUITE.load(name, DataRequest("mini"))
     (leg,) = task.legs
     assert (task.id, leg.corpus.id, task.data) == (f"mini/beir/{name}", f"mini/beir/{name}", "mini")
-    assert (task.tie, task.depth, task.drop_identical, task.official) == ("trec", 1000, True, ("beir",))
+    assert (task.tie, task.depth, task.drop_identical, scorers(task)) == ("trec", 1000, True, ("beir",))
     assert leg.language == leg.corpus.language == "en"
     facts = checked(leg)
     assert (facts["queries"], facts["unjudged_queries"], facts["unknown_documents"]) == (60, 0, 0)
     grades = facts["grades"]
     assert isinstance(grades, Mapping)
     assert set(grades) == ({"1", "2"} if name == "articles" else {"1"})
-    other = beir.load(name, DataRequest("mini", world="few-names"))
+    other = beir.SUITE.load(name, DataRequest("mini", world="few-names"))
     assert (other.id, other.data) == (f"mini-few-names/beir/{name}", "mini-few-names")
     assert averaged(beir.SUITE.macros[-1], {f"beir/{one}": 0.25 for one in beir.MINI}) == 0.25
 
@@ -270,7 +264,7 @@ def test_the_archives() -> None:
     """Every public set is in just one; where, how large and with which checksum is as ir_datasets has it."""
     found = beir.releases()
     tasks = [task for one in found for task in one.tasks]
-    assert sorted(tasks) == sorted(beir.task_names("official"))
+    assert sorted(tasks) == sorted(beir.SUITE.task_names("official"))
     assert len(tasks) == len(set(tasks))
     catalogue = json.loads(files("ir_datasets").joinpath("etc/downloads.json").read_text(encoding="utf-8"))["beir"]
     for one in found:
@@ -286,48 +280,22 @@ def test_version_1_of_touche_is_recorded(tmp_path: Path) -> None:
     """It alone has two versions, and the one of today's archive has other counts."""
     for name, release in (("webis-touche2020", "v1"), ("scifact", "")):
         make(tmp_path / name)
-        assert beir.load(name, DataRequest("official", tmp_path)).release == release
-
-
-def test_what_papers_printed() -> None:
-    """The numbers are of this suite, Contriever's average over 14 sets among them."""
-    printed = beir.SUITE.reported() if beir.SUITE.reported else ()
-    assert {row.suite for row in printed} == {"beir"}
-    assert {row.paper for row in printed} >= {"Contriever"}
+        assert beir.SUITE.load(name, DataRequest("official", tmp_path)).release == release
 
 
 def test_the_card() -> None:
     """The card lists every set with its counts, and has no hole left."""
     card = beir.SUITE.card()
     assert "| nfcorpus | NFCorpus | beir/nfcorpus/test | test | 323 | 3,633 | 12,334 | 1, 2 |" in card
-    assert all(f"| {name} |" in card for name in beir.task_names("official"))
-    assert "<!--" not in card
+    assert all(f"| {name} |" in card for name in beir.SUITE.task_names("official"))
     for heading in ("What is official", "What is our choice", "What else bears the name", "Licences"):
         assert f"\n## {heading}\n" in card
-
-
-def test_the_plugin_brings_one_suite() -> None:
-    """The hook is marked, and gives the suite that the name promises."""
-    (suite,) = beir.bench_suites()
-    assert (suite.name, suite.primary) == ("beir", "nDCG@10")
-    assert suite.macros[0].name == "Avg. (14)"
-    assert hasattr(beir.bench_suites, "bench_impl")
-
-
-def test_importing_is_light() -> None:
-    """Listing the suite loads no numeric library."""
-    heavy = "{'numpy', 'torch', 'ir_datasets', 'pydantic', 'bench.mini', 'suites.reported'}"
-    code = f"import sys, suites.beir; print({heavy} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert found.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize("name", ["scifact", "nfcorpus"])
 def test_real_sets_have_their_published_counts(name: str) -> None:
     """Real folders give what the suite asserts."""
-    if not os.environ.get("BENCH_DATA"):
-        pytest.skip("BENCH_DATA is not set: no real data")
-    (leg,) = beir.load(name, DataRequest("official", Path(os.environ["BENCH_DATA"]), offline=True)).legs
+    (leg,) = beir.SUITE.load(name, DataRequest("official", released("beir"), offline=True)).legs
     assert leg.qrels is not None
     rows = list(leg.qrels.read())
     assert len(rows) == leg.counts["qrels"]

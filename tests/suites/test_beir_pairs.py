@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 from pathlib import Path
 
 import ir_datasets
 import pytest
 
+from bench.core.contract import Contract
 from bench.data.pairs import outcomes
 from bench.data.pairs.leaks import LEAKED
-from bench.dense import Contract
-from bench.tune import TuneConfig
+from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import DataRequest
 from suites import beir
-from suites.beir_pairs import TRAIN
+from suites.beir import TRAIN
+from tests.conftest import released
 
 (RECIPE,) = beir.SUITE.recipes["few-shot"]["train"]
 TABLE = "file\tquery-id\ttest-suite\n"
@@ -45,7 +45,7 @@ def test_who_has_training_questions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("prefix", ["beir", ""])
 def test_pairs_of_a_folder(tmp_path: Path, prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Positives by the train judgements; a question that the folder of data lists as some test's is left out."""
-    monkeypatch.setattr("suites.beir_pairs.TRAIN", {"scifact": (3, 4)})
+    monkeypatch.setattr("suites.beir.TRAIN", {"scifact": (3, 4)})
     folder = tmp_path / prefix / "scifact"
     (folder / "qrels").mkdir(parents=True)
     (folder / "corpus.jsonl").write_text("".join(f'{{"_id": "d{at}", "text": "text {at}"}}\n' for at in range(4)))
@@ -65,19 +65,16 @@ def test_pairs_of_a_folder(tmp_path: Path, prefix: str, monkeypatch: pytest.Monk
 
 def test_scifact_of_the_folder_of_data() -> None:
     """809 training questions, two of which are SciFact's own test questions."""
-    place = os.environ.get("BENCH_DATA")
-    if not place or not (Path(place) / "beir" / "scifact").is_dir():
-        pytest.skip("BENCH_DATA names no folder with beir/scifact")
-    request = DataRequest("official", Path(place), offline=True)
+    request = DataRequest("official", released("beir/scifact"), offline=True)
     assert RECIPE.by_task is not None
     source = RECIPE.by_task(request, "scifact")
     assert source is not None
     found = [one for _, one in outcomes(source)]
     assert len(found) == 809
     assert sum(one.left_out == (LEAKED,) for one in found) == 2
-    asked = {" ".join(item.text.split()).lower() for item in beir.load("scifact", request).legs[0].queries.read()}
+    asked = {" ".join(item.text.split()).lower() for item in beir.SUITE.load("scifact", request).legs[0].queries.read()}
     trained = {one.pair.query.text.lower() for one in found if one.pair}
-    scored = {row.query for leg in beir.load("scifact", request).legs if leg.qrels for row in leg.qrels.read()}
+    scored = {row.query for leg in beir.SUITE.load("scifact", request).legs if leg.qrels for row in leg.qrels.read()}
     assert len(trained & asked) > 700  # the file of queries holds those of both parts
     assert not scored & {one.pair.query.id for one in found if one.pair}
 
@@ -85,7 +82,7 @@ def test_scifact_of_the_folder_of_data() -> None:
 @pytest.mark.parametrize("name", beir.SUITE.recipes["few-shot"])
 def test_recipes_go_on_from_each_other(name: str) -> None:
     """Values fit the settings, and two encoders never have to become one."""
-    stages = [TuneConfig(**one.values) for one in beir.SUITE.recipes["few-shot"][name]]
+    stages = [FineTuningConfig(**one.values) for one in beir.SUITE.recipes["few-shot"][name]]
     last = stages[-1]
     # Contriever's few-shot: 500 epochs, batch 256, evaluation every 100 updates, early stopping on a dev part.
     assert (last.epochs, last.pairs, last.evaluate_every, last.selection) == (500.0, 256, 100, "dev-loss")

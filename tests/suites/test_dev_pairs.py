@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench import mini
+from bench.data import mini
 from bench.data.pairs import dev_of
 from bench.plugins import load
 from bench.types import DataRequest, Source, TrainingPair
 from suites import beir, tunings
-from suites.beir_pairs import TRAIN
-
-Put = Callable[[str, str], Path]
-
-
-@pytest.fixture
-def put(tmp_path: Path) -> Put:
-    """Write a file below a folder of data and return that folder."""
-
-    def write(name: str, content: str) -> Path:
-        path = tmp_path / "data" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-        return tmp_path / "data"
-
-    return write
+from suites.beir import TRAIN
+from tests.conftest import Put
 
 
 def dpr(*questions: str) -> str:
@@ -51,21 +36,21 @@ def questions(source: Source[TrainingPair] | None) -> list[str]:
     return [pair.query.text for pair in source.read()]
 
 
-def test_natural_questions(put: Put) -> None:
+def test_natural_questions(put: Put, tmp_path: Path) -> None:
     """DPR's dev file, plain or compressed by name; none where it is not there."""
-    data = put("nq/biencoder-nq-train.json", dpr("one"))
-    asked = DataRequest("official", data)
+    put("nq/biencoder-nq-train.json", dpr("one"))
+    asked = DataRequest("official", tmp_path)
     assert dev_of(tunings.nq(asked)) is None
     put("nq/biencoder-nq-dev.json", dpr("two", "three"))
     found = tunings.nq(asked)
     assert (questions(found), questions(dev_of(found))) == (["one"], ["two", "three"])
 
 
-def test_squad_without_what_xquad_asks(put: Put) -> None:
+def test_squad_without_what_xquad_asks(put: Put, tmp_path: Path) -> None:
     """XQuAD-R is made of SQuAD's dev part; where it is not there nobody can tell what it asks."""
-    data = put("squad/train-v1.1.json", json.dumps(squad("When?")))
+    put("squad/train-v1.1.json", json.dumps(squad("When?")))
     put("squad/dev-v1.1.json", json.dumps(squad("When was Ada born?", "What is the year?")))
-    asked = DataRequest("official", data)
+    asked = DataRequest("official", tmp_path)
     assert dev_of(tunings.squad_sentences(asked)) is None
     test = squad("What is the Year ?")
     test["data"][0]["paragraphs"][0]["sentence_breaks"] = [[0, 21], [22, 32]]
@@ -74,17 +59,17 @@ def test_squad_without_what_xquad_asks(put: Put) -> None:
     assert (questions(found), questions(dev_of(found))) == (["When?"], ["When was Ada born?"])
 
 
-def test_xor_retrieve_is_scored_on_its_dev_questions(put: Put) -> None:
+def test_xor_retrieve_is_scored_on_its_dev_questions(put: Put, tmp_path: Path) -> None:
     """So its baseline's dev file chooses nothing."""
-    data = put("xor-retrieve/xor_train_dpr.json", dpr("one"))
+    put("xor-retrieve/xor_train_dpr.json", dpr("one"))
     put("xor-retrieve/xor_dev_dpr.json", dpr("two"))
-    assert dev_of(tunings.xor_train(DataRequest("official", data))) is None
+    assert dev_of(tunings.xor_train(DataRequest("official", tmp_path))) is None
 
 
-def test_mewsli_x(put: Put) -> None:
+def test_mewsli_x(put: Put, tmp_path: Path) -> None:
     """The dev file of the Wikipedia pairs is told by its name; nothing is opened."""
-    data = put("mewsli-x/wikipedia_pairs-train.jsonl", "")
-    asked = DataRequest("official", data)
+    put("mewsli-x/wikipedia_pairs-train.jsonl", "")
+    asked = DataRequest("official", tmp_path)
     assert dev_of(tunings.wikipedia_pairs(asked)) is None
     put("mewsli-x/wikipedia_pairs-dev.jsonl", "")
     held = dev_of(tunings.wikipedia_pairs(asked))
@@ -113,18 +98,18 @@ def test_the_embedded_world() -> None:
     assert found == {(f"mrtydi/sw:{query}", f"mrtydi/sw:{document}") for query, document in judged}
 
 
-def test_few_shot(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_shot(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NFCorpus has dev questions, but for those that a test asks; a folder without them, and SciFact, have none."""
-    monkeypatch.setattr("suites.beir_pairs.TRAIN", dict.fromkeys(TRAIN, (1, 1)))
-    monkeypatch.setattr("suites.beir_pairs.DEV", {"nfcorpus": (2, 2)})
+    monkeypatch.setattr("suites.beir.TRAIN", dict.fromkeys(TRAIN, (1, 1)))
+    monkeypatch.setattr("suites.beir.DEV", {"nfcorpus": (2, 2)})
     (recipe,) = beir.SUITE.recipes["few-shot"]["train"]
     assert recipe.by_task is not None
     for name in ("nfcorpus", "scifact"):
         put(f"beir/{name}/corpus.jsonl", '{"_id": "d", "text": "t"}\n')
         rows = "".join(f'{{"_id": "q{at}", "text": "asked {at}"}}\n' for at in range(3))
         put(f"beir/{name}/queries.jsonl", rows)
-        data = put(f"beir/{name}/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td\t1\n")
-    asked = DataRequest("official", data, offline=True)
+        put(f"beir/{name}/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td\t1\n")
+    asked = DataRequest("official", tmp_path, offline=True)
     before = recipe.by_task(asked, "nfcorpus")
     assert before is not None
     assert dev_of(before) is None

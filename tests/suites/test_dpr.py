@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.data import dpr as files
-from bench.errors import DataError, UsageError
-from bench.types import Answers, DataRequest, Item, Json, Leg, Suite
+from bench.core.errors import DataError, UsageError
+from bench.testing import fields
+from bench.types import Answers, DataRequest, Item, Suite
 from suites import dpr, mkqa
-
-Checked = Callable[[Leg], Mapping[str, Json]]
+from tests.suites.conftest import Checked
 
 QUESTIONS = "who sang it\t['Dave Edmunds', 'D. Edmunds']\nwho else\t[\"Nobody's\"]\n"
 PASSAGES = "id\ttext\ttitle\n1\t“Hear You” – DAVE EDMUNDS\tThe Song\n"
@@ -38,7 +36,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Expect what the tiny release holds."""
-    monkeypatch.setattr(files, "PASSAGES", 1)
+    monkeypatch.setattr(dpr, "PASSAGES", 1)
     for name, one in dpr.SETS.items():
         monkeypatch.setitem(dpr.SETS, name, replace(one, queries={"test": 2, "dev": 1}))
 
@@ -80,9 +78,9 @@ def test_a_release(root: Path, name: str, checked: Checked) -> None:
 def test_published_counts_are_asserted(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Passages and questions alike."""
     request = DataRequest("official", root)
-    with pytest.raises(DataError, match=r"found 1 documents, expected 21,015,324"):
+    with pytest.raises(DataError, check=fields(found="1 documents", expected="21,015,324")):
         checked(by_name("nq").load("test", request).legs[0])
-    monkeypatch.setattr(files, "PASSAGES", 1)
+    monkeypatch.setattr(dpr, "PASSAGES", 1)
     for name, expected in (("nq", "3,610"), ("triviaqa", "11,313")):
         with pytest.raises(DataError, match=rf"found 2 judged queries, expected {expected}"):
             checked(by_name(name).load("test", request).legs[0])
@@ -94,7 +92,7 @@ def test_what_is_encoded_once(root: Path) -> None:
     (root / "mkqa" / "mkqa.jsonl.gz").write_bytes(b"")
     request = DataRequest("official", root)
     one, two = (by_name(name).load("test", request).legs[0].corpus for name in ("nq", "triviaqa"))
-    prepared = mkqa.load("sv", request).legs[0].corpus
+    prepared = mkqa.SUITE.load("sv", request).legs[0].corpus
     assert (one.items.reader, one.items.files, one.id) == (two.items.reader, two.items.files, two.id)
     assert prepared.items.files == one.items.files
     assert prepared.items.reader != one.items.reader
@@ -120,21 +118,15 @@ def test_questions_to_choose_settings_by(root: Path, checked: Checked) -> None:
 def test_missing_files_get_a_sentence(root: Path) -> None:
     """Questions in their folder, passages when they are read."""
     (root / "triviaqa" / "trivia-test.qa.csv.gz").unlink()
-    with pytest.raises(UsageError) as caught:
+    place, hint = f"{root}/triviaqa/trivia-test.qa.csv.gz", f"fetch {dpr.URL}/trivia-test.qa.csv.gz and put it there"
+    with pytest.raises(UsageError, check=fields(where=place, expected="the 11,313 test questions", hint=hint)):
         by_name("triviaqa").load("test", DataRequest("official", root))
-    assert str(caught.value) == (
-        f"{root}/triviaqa/trivia-test.qa.csv.gz: found no such file, expected the 11,313 test questions of TriviaQA "
-        "(open); fetch https://dl.fbaipublicfiles.com/dpr/data/retriever/trivia-test.qa.csv.gz and put it there as it "
-        "is"
-    )
     (root / "triviaqa" / "trivia-test.qa.csv").write_text(QUESTIONS)
     (root / "dpr-w100" / "psgs_w100.tsv").unlink()
     leg = by_name("triviaqa").load("test", DataRequest("official", root)).legs[0]
     assert len(list(leg.queries.read())) == 2
     with pytest.raises(UsageError, match=r"psgs_w100.tsv.gz: found no such file"):
         list(leg.corpus.items.read())
-    with pytest.raises(UsageError, match=r"no task of nq 'tset'"):
-        by_name("nq").load("tset", DataRequest("official", root))
 
 
 @pytest.mark.parametrize("name", ["nq", "triviaqa"])
@@ -168,9 +160,9 @@ def test_where_the_files_come_from_and_what_was_printed(name: str) -> None:
         f"/{file}" for file in dpr.SETS[name].files.values()
     ]
     assert not any(one.sha256 or one.md5 for one in questions)
-    assert wikipedia == files.RELEASE
+    assert wikipedia == dpr.RELEASE
     table = [row for row in suite.reported() if row.table == "Table 1"]
-    assert {row.measure for row in table} == set(dpr.MEASURES)
+    assert {row.measure for row in table} == {"answer-R@5", "answer-R@20", "answer-R@100"}
     contriever = {row.measure: row.printed for row in table if row.model == "Contriever"}
     assert contriever["answer-R@5"] == {"nq": "47.8", "triviaqa": "59.5"}[name]
 
@@ -179,9 +171,5 @@ def test_where_the_files_come_from_and_what_was_printed(name: str) -> None:
 def test_the_cards(name: str) -> None:
     """They say the counts and the files."""
     text, one = by_name(name).card(), dpr.SETS[name]
-    for said in (
-        f"{files.PASSAGES:,} passages",
-        *one.files.values(),
-        *(f"{count:,}" for count in one.queries.values()),
-    ):
+    for said in (f"{dpr.PASSAGES:,} passages", *one.files.values(), *(f"{count:,}" for count in one.queries.values())):
         assert said in text

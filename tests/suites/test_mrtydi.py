@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 import tarfile
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.data.trec import read_qrels, read_topics
-from bench.errors import DataError, UsageError
-from bench.scoring.aggregate import macro
-from bench.types import DataRequest, Item, Json, Leg
+from bench.core.errors import DataError, UsageError
+from bench.data import mini
+from bench.data.formats.trec import read_qrels, topics_source
+from bench.testing import fields
+from bench.types import DataRequest, Item, Leg
 from suites import mrtydi
-
-Checked = Callable[[Leg], Mapping[str, Json]]
+from tests.conftest import released
+from tests.suites.conftest import Checked, scorers
 
 FOLDER = "mrtydi-v1.1-swahili"
 DOCS = [
@@ -65,11 +62,13 @@ def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str, int]
 
 def test_the_table_adds_up_to_the_published_totals() -> None:
     """Eleven languages; sums as the release and its catalogue print them."""
-    assert mrtydi.task_names("official") == mrtydi.task_names("mini")
+    assert mrtydi.SUITE.task_names("official") == mrtydi.SUITE.task_names("mini")
     assert " ".join(mrtydi.LANGUAGES) == "ar bn en fi id ja ko ru sw te th"
     ones = mrtydi.LANGUAGES.values()
     assert sum(one.passages for one in ones) == 58_043_326
-    sums = {split: [sum(one.counts[split][part] for one in ones) for part in (0, 1)] for split in mrtydi.SPLITS}
+    sums = {
+        split: [sum(one.counts[split][part] for one in ones) for part in (0, 1)] for split in ("train", "dev", "test")
+    }
     assert (sums["test"], sums["dev"][0], sums["train"][0]) == ([8_661, 10_105], 12_317, 48_729)
     assert len({one.md5 for one in ones}) == 11
     assert all(len(bytes.fromhex(one.md5)) == 16 for one in ones)
@@ -77,8 +76,8 @@ def test_the_table_adds_up_to_the_published_totals() -> None:
 
 def test_the_tarball_gives_what_the_unpacked_release_gives(tmp_path: Path) -> None:
     """Title and text are cut apart; the rules of the protocol are carried."""
-    unpacked = mrtydi.load("sw", DataRequest("official", lay_out(tmp_path / "a"), offline=True))
-    packed = mrtydi.load("sw", DataRequest("official", pack(tmp_path / "b")))
+    unpacked = mrtydi.SUITE.load("sw", DataRequest("official", lay_out(tmp_path / "a"), offline=True))
+    packed = mrtydi.SUITE.load("sw", DataRequest("official", pack(tmp_path / "b")))
     found = content(unpacked.legs[0])
     assert found == content(packed.legs[0])
     assert found[0][1] == Item("7#1", "Anaishi Mombasa.", "Juma")
@@ -86,7 +85,7 @@ def test_the_tarball_gives_what_the_unpacked_release_gives(tmp_path: Path) -> No
     assert found[2] == [("1", "7#1", 1), ("2", "9#0", 1)]
     for task in (unpacked, packed):
         assert (task.id, task.data, task.measures, task.tie) == ("mrtydi/sw", "official", ("RR@100", "R@100"), "trec")
-        assert (task.depth, task.official, task.similarity) == (100, ("mrtydi-ccp",), None)
+        assert (task.depth, scorers(task), task.similarity) == (100, ("mrtydi-ccp",), None)
         (leg,) = task.legs
         assert leg.language == leg.corpus.language == "sw"
         assert (leg.corpus.documents, dict(leg.counts)) == (136_689, {"queries": 670, "qrels": 743})
@@ -112,14 +111,14 @@ def test_each_file_is_looked_for_unpacked_first(tmp_path: Path) -> None:
 def test_published_counts_are_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: Checked) -> None:
     """A release of another size is refused when it is read; one of the right size passes both stages."""
     request = DataRequest("official", lay_out(tmp_path))
-    with pytest.raises(DataError, match=r"found 3 documents, expected 136,689; this is not the published mrtydi/sw"):
-        checked(mrtydi.load("sw", request).legs[0])
+    with pytest.raises(DataError, check=fields(found="3 documents", expected="136,689")):
+        checked(mrtydi.SUITE.load("sw", request).legs[0])
     right = replace(mrtydi.LANGUAGES["sw"], passages=3)
     monkeypatch.setitem(mrtydi.LANGUAGES, "sw", right)
-    with pytest.raises(DataError, match=r"found 2 judged queries, expected 670"):
-        checked(mrtydi.load("sw", request).legs[0])
+    with pytest.raises(DataError, check=fields(found="2 judged queries", expected="670")):
+        checked(mrtydi.SUITE.load("sw", request).legs[0])
     monkeypatch.setitem(mrtydi.LANGUAGES, "sw", replace(right, counts={"test": (2, 2)}))
-    facts = checked(mrtydi.load("sw", request).legs[0])
+    facts = checked(mrtydi.SUITE.load("sw", request).legs[0])
     assert (facts["queries"], facts["unjudged_queries"], facts["judgements"]) == (2, 1, 2)
 
 
@@ -127,25 +126,21 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
     """It names the place, what is expected there and whence; nothing is fetched."""
     root = lay_out(tmp_path, without=("collection/docs.jsonl.gz",))
     with pytest.raises(UsageError) as caught:
-        mrtydi.load("sw", DataRequest("official", root))
+        mrtydi.SUITE.load("sw", DataRequest("official", root))
     place = root / "mrtydi" / FOLDER
-    assert str(caught.value) == (
-        f"{place}/collection/docs.jsonl.gz: found no such file, nor {place}.tar.gz; expected the 136,689 passages of "
-        "Mr. TyDi v1.1 in one of the two; fetch https://git.uwaterloo.ca/jimmylin/mr.tydi/-/raw/master/data/"
-        f"{FOLDER}.tar.gz and put it there as it is. For orientation: the tarball of v1.0 has 10,452,957 bytes and md5 "
-        "1042af38a358bd3a60e0f548f9986f8a; for v1.1 no checksum was published, so the counts are held instead"
-    )
+    assert fields(
+        where=f"{place}/collection/docs.jsonl.gz",
+        found=f"no such file, nor {place}.tar.gz",
+        expected="the 136,689 passages of Mr. TyDi v1.1 in one of the two",
+        hint=f"/data/{FOLDER}.tar.gz and put it there as it is. For orientation: the tarball of v1.0 has 10,452,957",
+    )(caught.value)
     with pytest.raises(UsageError, match=r"none was named; type --data-dir FOLDER or set BENCH_DATA"):
-        mrtydi.load("sw", DataRequest("official"))
+        mrtydi.SUITE.load("sw", DataRequest("official"))
     with pytest.raises(UsageError, match=r"nowhere: found no such folder, expected the folder of data"):
-        mrtydi.load("sw", DataRequest("official", tmp_path / "nowhere"))
+        mrtydi.SUITE.load("sw", DataRequest("official", tmp_path / "nowhere"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"empty/mrtydi: found no such folder, expected the official files of mrtydi"):
-        mrtydi.load("sw", DataRequest("official", tmp_path / "empty"))
-    with pytest.raises(UsageError, match=r"no task of mrtydi 'swa'; did you mean sw\?"):
-        mrtydi.load("swa", DataRequest("mini"))
-    with pytest.raises(UsageError, match=r"no split 'tset'; there are test, dev, train"):
-        mrtydi.leg("sw", "tset", DataRequest("official", root))
+    with pytest.raises(UsageError, match=r"empty/mrtydi: found no such folder, expected the official files"):
+        mrtydi.SUITE.load("sw", DataRequest("official", tmp_path / "empty"))
 
 
 def test_version_1_0_is_not_taken_for_1_1(tmp_path: Path) -> None:
@@ -154,7 +149,7 @@ def test_version_1_0_is_not_taken_for_1_1(tmp_path: Path) -> None:
     tarball = tmp_path / "mrtydi" / f"{FOLDER}.tar.gz"
     with tarfile.open(tarball, "w:gz") as archive:
         archive.add(tmp_path / "elsewhere" / "mrtydi" / FOLDER / "qrels.test.txt", "mrtydi-v1.0-swahili/qrels.test.txt")
-    leg = mrtydi.load("sw", DataRequest("official", tmp_path)).legs[0]
+    leg = mrtydi.SUITE.load("sw", DataRequest("official", tmp_path)).legs[0]
     assert leg.qrels is not None
     with pytest.raises(
         DataError, match=r"no such file in the archive \(it holds mrtydi-v1\.0-swahili/qrels\.test\.txt"
@@ -165,50 +160,34 @@ def test_version_1_0_is_not_taken_for_1_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["sw", "th"])
 def test_mini_data(name: str, checked: Checked) -> None:
     """The embedded world passes the same stages, in every split; its task begins with mini/."""
-    task = mrtydi.load(name, DataRequest("mini"))
-    assert (task.id, task.data, task.measures) == (f"mini/mrtydi/{name}", "mini", mrtydi.MEASURES)
+    task = mrtydi.SUITE.load(name, DataRequest("mini"))
+    assert (task.id, task.data, task.measures) == (f"mini/mrtydi/{name}", "mini", mrtydi.RULES.measures)
     assert task.legs[0].corpus.id == f"mini/mrtydi/{name}"
     facts = checked(task.legs[0])
     assert (facts["unjudged_queries"], facts["unknown_documents"]) == (0, 0)
     assert int(str(facts["queries"])) >= 50
     asked = [
-        {item.text for item in mrtydi.leg(name, split, DataRequest("mini")).queries.read()}
+        {item.text for item in mrtydi.mini_leg(name, split, mini.named("default")).queries.read()}
         for split in ("test", "train")
     ]
     assert not asked[0] & asked[1]
 
 
-def test_the_average() -> None:
-    """Unweighted over all eleven; none where one is missing."""
+def test_the_average_and_the_card() -> None:
+    """Over all eleven; the card holds the counts."""
     (average,) = mrtydi.SUITE.macros
-    values = {f"mrtydi/{name}": float(at) for at, name in enumerate(mrtydi.LANGUAGES)}
-    assert macro(average, values) == 5.0
-    del values["mrtydi/te"]
-    assert macro(average, values) is None
-
-
-def test_the_card_and_the_import() -> None:
-    """The card holds the counts; importing the suite loads no heavy module."""
-    text = mrtydi.card()
-    assert "<!--" not in text
-    assert "| sw | swahili | 136,689 | 2,072 / 2,401 | 526 / 623 | 670 / 743 |" in text
-    heavy = "{'numpy', 'torch', 'tarfile', 'bench.mini'}"
-    code = f"import sys, suites.mrtydi, suites.tatoeba, suites.askubuntu; print({heavy} & set(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert loaded.stdout.strip() == "set()"
+    assert average.members == tuple(f"mrtydi/{name}" for name in mrtydi.LANGUAGES)
+    assert "| sw | swahili | 136,689 | 2,072 / 2,401 | 526 / 623 | 670 / 743 |" in mrtydi.SUITE.card()
 
 
 @pytest.mark.parametrize("name", mrtydi.LANGUAGES)
 def test_the_released_questions_and_judgements(name: str) -> None:
     """All three splits of v1.1 have the counts of the table."""
-    folder = os.environ.get("BENCH_DATA")
     one = mrtydi.LANGUAGES[name]
-    path = Path(folder or "") / "mrtydi" / one.folder
-    if not folder or not path.is_dir():
-        pytest.skip("BENCH_DATA is not set, or holds no mrtydi/: no real data")
+    path = released(f"mrtydi/{one.folder}") / "mrtydi" / one.folder
     for split, (queries, judgements) in one.counts.items():
         grades = read_qrels(path / f"qrels.{split}.txt")
-        asked = {item.id for item in read_topics(path / f"topic.{split}.tsv")}
+        asked = {item.id for item in topics_source(path / f"topic.{split}.tsv").read()}
         assert (len(grades), sum(map(len, grades.values()))) == (queries, judgements)
         assert set(grades) <= asked
         assert {grade for row in grades.values() for grade in row.values()} == {1}
@@ -221,4 +200,4 @@ def test_where_the_files_come_from() -> None:
     assert named[8].path == "mrtydi/mrtydi-v1.1-swahili.tar.gz"
     assert named[8].urls[0].endswith("/mr.tydi/-/raw/master/data/mrtydi-v1.1-swahili.tar.gz")
     assert not any(one.sha256 or one.md5 or one.size for one in named)
-    assert mrtydi.load("sw", DataRequest("mini")).release == ""
+    assert mrtydi.SUITE.load("sw", DataRequest("mini")).release == ""

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from bench.errors import UsageError
+from bench.core.errors import UsageError
 from bench.types import DataRequest
 from suites import mrtydi, mrtydi_v1_0
 
 
 def test_versions_have_ids_and_records_of_their_own(tmp_path: Path) -> None:
     """Ids, readers and the recorded release differ from v1.1's; counts are those of the table."""
-    task = mrtydi_v1_0.load("sw", DataRequest("official"))
+    task = mrtydi_v1_0.SUITE.load("sw", DataRequest("official"))
     (leg,) = task.legs
     assert (task.id, task.release, leg.corpus.id) == ("mrtydi-v1-0/sw", "v1.0", "mrtydi-v1-0/sw")
     assert (leg.counts, leg.corpus.documents) == ({"queries": 670, "qrels": 743}, 136_689)
     assert leg.qrels is not None
     assert [":mr-tydi/sw/test:" in source.reader for source in (leg.queries, leg.qrels, leg.corpus.items)] == [True] * 3
-    assert mrtydi_v1_0.dev("sw", DataRequest("official")).id == "mrtydi-v1-0/sw@dev"
+    assert mrtydi_v1_0.BENCHMARK.load_dev("sw", DataRequest("official")).id == "mrtydi-v1-0/sw@dev"
     members = {member for macro in mrtydi_v1_0.SUITE.macros for member in macro.members}
     assert not members & {member for macro in mrtydi.SUITE.macros for member in macro.members}
 
@@ -29,7 +29,7 @@ def test_nothing_is_downloaded_offline(tmp_path: Path, monkeypatch: pytest.Monke
     """The sentence says how much would be fetched, and what else there is."""
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
     with pytest.raises(UsageError, match=r"10,452,957 bytes.*run mrtydi"):
-        mrtydi_v1_0.load("sw", DataRequest("official", tmp_path, offline=True))
+        mrtydi_v1_0.SUITE.load("sw", DataRequest("official", tmp_path, offline=True))
 
 
 def test_the_library_knows_the_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:

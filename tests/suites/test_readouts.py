@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.plugins import Plugins, load
-from bench.readouts import fixed
+from bench.retrieval.readouts import fixed
 from bench.types import DataRequest
 
 DPR = {

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from bench.errors import DataError
+from bench.core.errors import DataError
+from bench.core.publications import Reported
+from bench.evaluation.measures import specs as measures
+from bench.evaluation.measures.aggregate import best_on
 from bench.plugins import load
-from bench.publications import Reported
-from bench.scoring import measures
-from bench.scoring.aggregate import best_on
 from suites import reported
 
 FOLDER = Path(reported.__file__).parent

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from bench.publications import Reported
+from bench.core.publications import Reported
 from suites import reported
 
 XOR_QUESTIONS = {"ar": 309, "bn": 304, "fi": 314, "ja": 241, "ko": 285, "ru": 237, "te": 238}

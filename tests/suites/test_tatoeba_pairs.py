@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import UsageError
+from bench.core.errors import UsageError
 from bench.types import DataRequest
 from suites import tatoeba_pairs
 
@@ -24,7 +24,7 @@ def _export(path: Path, name: str, text: str) -> None:
 
 def test_the_pairs() -> None:
     """Fifteen, of sixteen languages, none of them English; not comparable with what was published."""
-    names = tatoeba_pairs.task_names("official")
+    names = tatoeba_pairs.SUITE.task_names("official")
     assert len(names) == 15
     assert len({code for pair in tatoeba_pairs.PAIRS for code in pair}) == 16
     assert names[:2] == ("deu-ell", "deu-ita")
@@ -43,10 +43,10 @@ def test_drawn_by_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     _export(exports / "links.tar.bz2", "links.csv", linked)
     request = DataRequest("official", tmp_path)
     with pytest.raises(UsageError, match=r"then type: python -m suites\.tatoeba_pairs"):
-        tatoeba_pairs.load("cmn-jpn", request)
+        tatoeba_pairs.SUITE.load("cmn-jpn", request)
     assert tatoeba_pairs.main([str(tmp_path)]) == 0
     assert "cmn-jpn: 1 sentence pairs" in capsys.readouterr().out
-    there, back = tatoeba_pairs.load("cmn-jpn", request).legs
+    there, back = tatoeba_pairs.SUITE.load("cmn-jpn", request).legs
     assert (there.name, there.language, there.corpus.language, back.name) == ("cmn-jpn", "zh", "ja", "jpn-cmn")
     assert [item.text for item in there.corpus.items.read()] == ["sentence in jpn"]
     assert [item.text for item in back.corpus.items.read()] == ["sentence in cmn"]

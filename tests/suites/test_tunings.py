@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.plugins import load
-from bench.tune import TuneConfig
+from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import DataRequest, FineTuning
 
 RECIPES = [
@@ -20,7 +20,7 @@ RECIPES = [
 @pytest.mark.parametrize(("suite", "setting", "name", "at", "one"), RECIPES)
 def test_printed_values_are_settings(suite: str, setting: str, name: str, at: int, one: FineTuning) -> None:
     """Names, types and limits are those of `tune.*`; where it comes from is said."""
-    TuneConfig(**one.values)
+    FineTuningConfig(**one.values)
     assert one.source
 
 

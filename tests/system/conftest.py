@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.cli import main
+
+Answer = tuple[int, str, str]
+"""Exit status, stdout, stderr."""
 Bench = Callable[..., "subprocess.CompletedProcess[str]"]
 Options = Callable[[Path, Path, Path], list[str]]
 TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
@@ -31,12 +38,30 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, environment: dict[str, str]) -> Bench:
-    """Run `bench …` in a folder of its own, at most `seconds` long, and return what it printed."""
+def bench(tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Run `bench …` in a folder of its own and return what it printed.
 
-    def call(*arguments: str | Path, seconds: float = 240, **extra: str) -> subprocess.CompletedProcess[str]:
+    It runs in this process, or, where `seconds` are given, in one of its own that may take so long.
+    """
+
+    def here(*arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        out, err = io.StringIO(), io.StringIO()
+        with monkeypatch.context() as patch:
+            for name in set(os.environ) - set(environment):
+                patch.delenv(name)
+            for name, value in {**environment, **extra}.items():
+                patch.setenv(name, value)
+            patch.chdir(tmp_path)
+            with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+                main(arguments)
+        return subprocess.CompletedProcess(arguments, int(str(ended.value.code)), out.getvalue(), err.getvalue())
+
+    def call(*arguments: str | Path, seconds: float = 0, **extra: str) -> subprocess.CompletedProcess[str]:
+        words = [*map(str, arguments)]
+        if not seconds:
+            return here(*words, **extra)
         return subprocess.run(
-            [sys.executable, "-m", "bench", *map(str, arguments)],
+            [sys.executable, "-m", "bench", *words],
             cwd=tmp_path,
             env={**environment, **extra},
             capture_output=True,
@@ -46,6 +71,46 @@ def bench(tmp_path: Path, environment: dict[str, str]) -> Bench:
         )
 
     return call
+
+
+@pytest.fixture(scope="module")
+def pinned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Callable[..., Answer]]]:
+    """Return a folder and what runs `bench …` there, in one process for a module, with nothing of this machine in keys.
+
+    What is pinned, and how, is told in `tests/system/pinned.py`.
+    """
+    place = tmp_path_factory.mktemp("pinned")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
+    places = {name: str(place / name.lower()) for name in ("BENCH_CACHE", "HF_HOME", "NUMBA_CACHE_DIR")}
+    environment = {**kept, **places, "IR_DATASETS_HOME": str(place / "irds"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(Path(__file__).with_name("pinned.py"))]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=place, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
+        asked, answered = process.stdin, process.stdout
+        assert asked
+        assert answered
+
+        def call(*words: str) -> Answer:
+            asked.write(json.dumps(words) + "\n")
+            asked.flush()
+            status, out, err = json.loads(answered.readline())
+            return status, out, err
+
+        yield place, call
+        asked.close()
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small pretraining corpus of two mini languages, one file each."""
+    from bench.data.mini import documents
+
+    folder = tmp_path_factory.mktemp("corpus")
+    for language in ("en", "sw"):
+        rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents(language))
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in islice(rows, 150))
+        (folder / f"{language}.jsonl").write_text(text, encoding="utf-8")
+    return folder
 
 
 @pytest.fixture

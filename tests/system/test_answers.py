@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 
 import bench
-from bench.errors import DataError, UsageError
-from bench.external import External, score_against_task
-from bench.graph import Quiet
-from bench.pipeline import Outcome, run
+from bench.config.request import Request
+from bench.core.errors import DataError, PluginError, UsageError
+from bench.pipeline.run import Outcome, run
 from bench.plugins import Plugins, load
-from bench.request import Request
-from bench.store import Store
+from bench.store.graph import NullListener
+from bench.store.store import Store
+from bench.studies.external import External, score_against_task
+from bench.testing import fields
 from bench.types import Answers, Corpus, DataRequest, Item, Judgement, Leg, Source, Suite, Task
+from suites.scorers import OFFICIAL
 
 SEARCHED = (Item("a", "wall city berlin"), Item("b", "moon man 1969 landing"), Item("c", "river longest nile"))
 ORIGINALS = (
@@ -52,10 +54,10 @@ def _plugins(leg: Leg = LEG, measures: tuple[str, ...] = MEASURES) -> Plugins:
     """What is installed, and a suite of one task with dev questions."""
 
     def task(name: str, _: DataRequest) -> Task:
-        return Task(f"toy/{name}", "mini", (leg,), measures, "list", official=("xor",), release="v9")
+        return Task(f"mini/toy/{name}", "mini", (leg,), measures, "list", official=(OFFICIAL["xor"],), release="v9")
 
     def dev(name: str, request: DataRequest) -> Task:
-        return replace(task(name, request), id=f"toy/{name}@dev", official=())
+        return replace(task(name, request), id=f"mini/toy/{name}@dev", official=())
 
     suite = Suite(
         *("toy", "1", "Toy", "A toy.", "Nobody.", "None."),
@@ -77,7 +79,7 @@ def _plugins(leg: Leg = LEG, measures: tuple[str, ...] = MEASURES) -> Plugins:
 def _run(tmp_path: Path, plugins: Plugins, *tasks: str) -> Outcome:
     """Run BM25 on the toy."""
     request = Request(methods=("bm25",), suites=("toy",), tasks=tasks, results=tmp_path / "results")
-    return run(request, plugins, Store(tmp_path / "store"), Quiet())
+    return run(request, plugins, Store(tmp_path / "store"), NullListener())
 
 
 def test_answers_are_looked_for_in_the_originals(tmp_path: Path) -> None:
@@ -86,11 +88,11 @@ def test_answers_are_looked_for_in_the_originals(tmp_path: Path) -> None:
     (row,) = outcome.rows
     assert row["measures"] == {"answer-R@1": 0.5, "answer-R@2": 1.0, "R@1kt": 1.0, "R@5kt": 1.0}
     assert row["official"] == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}
-    entry = outcome.published[0].content["tasks"]["toy/t"][""]
+    entry = outcome.published[0].content["tasks"]["mini/toy/t"][""]
     assert entry["release"] == "v9"
     assert "nltk" in entry["libraries"]["tokeniser"]
     assert entry["facts"]["read"]["answers"] == 3
-    table = outcome.published[0].path.parent / "per-query" / "toy" / "t.json.gz"
+    table = outcome.published[0].path.parent / "per-query" / "mini" / "toy" / "t.json.gz"
     values = json.loads(gzip.decompress(table.read_bytes()))
     assert values["queries"] == ["q2", "q1"]
     assert values["evidence"] == {"rank": [2, 1], "tokens": [5 + 2, 4]}
@@ -99,7 +101,7 @@ def test_answers_are_looked_for_in_the_originals(tmp_path: Path) -> None:
 def test_dev_questions_are_asked_for_by_name(tmp_path: Path) -> None:
     """`t@dev` stands for the suite's dev questions, and for those alone."""
     (row,) = _run(tmp_path, _plugins(), "t@dev").rows
-    assert row["task"] == "toy/t@dev"
+    assert row["task"] == "mini/toy/t@dev"
     with pytest.raises(UsageError, match="no task 'u@dev'"):
         _run(tmp_path, _plugins(), "u@dev")
 
@@ -113,8 +115,20 @@ def test_a_task_of_other_data_is_refused(tmp_path: Path) -> None:
             Request(methods=("bm25",), suites=("tatoeba",), tasks=("afr-eng",), results=tmp_path / "results"),
             load(),
             Store(tmp_path / "store"),
-            Quiet(),
+            NullListener(),
         )
+
+
+def test_a_task_of_mini_data_says_so(tmp_path: Path) -> None:
+    """Refused before any work, for its result could not be told from an official one."""
+    plugins = _plugins()
+    suite = plugins.suite("toy")
+    named = replace(suite, load=lambda name, request: replace(suite.load(name, request), id="toy/t"))
+    module = ModuleType("bare_suite")
+    module.bench_suites = bench.hookimpl(lambda: [named])  # type: ignore[attr-defined]  # a plugin made here
+    with pytest.raises(PluginError, check=fields(found="'toy/t'", expected="'mini/toy/t'")):
+        _run(tmp_path, load({}, extra=(module,)))
+    assert not (tmp_path / "store").exists()
 
 
 @pytest.fixture

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from bench.audit import badges, carry_out, prepare, sentence, typed
-from bench.data.overlap import AuditConfig
-from bench.graph import Quiet
-from bench.pipeline import plan
+from bench.config.request import Request
+from bench.data.contamination.search import AuditConfig
+from bench.pipeline.audit import badges, carry_out, prepare, sentence, typed
+from bench.pipeline.dense import Pretrained, Trained
+from bench.pipeline.plan import plan
 from bench.plugins import load
-from bench.request import Request
-from bench.store import Store
+from bench.store.graph import NullListener
+from bench.store.store import Store
 
 Bench = Callable[..., Any]
 RunJson = Callable[..., dict[str, Any]]
@@ -109,9 +110,9 @@ def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> N
         cell.system.untrained: (cell.system, nodes[0]) for cell, nodes in zip(planned.cells, planned.legs, strict=True)
     }
     trained, leg = legs[False]
-    reading = leg.by_stage["read"]
+    reading = leg.read
     assert badges(store, trained, (), reading) == [{"corpus": "corpus", "audited": None}]
-    (audited,) = carry_out(prepare(asked, plugins, store, AuditConfig()), store, Quiet())
+    (audited,) = carry_out(prepare(asked, plugins, store, AuditConfig()), store, NullListener())
     (found,) = badges(store, trained, (), reading)
     facts = audited.artefact.facts
     assert found == {
@@ -123,8 +124,10 @@ def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> N
         "key": audited.key,
     }
     assert badges(store, legs[True][0], (), reading) == []
-    assert badges(store, replace(trained, pretraining=None), (), reading) == []
-    assert badges(store, replace(trained, pretraining=None, post=trained.pretraining), (), reading) == [found]
+    assert isinstance(trained, Trained)
+    plain = Pretrained("plain", trained.method, trained.resolved, trained.machine)
+    assert badges(store, plain, (), reading) == []
+    assert badges(store, plain.processed(trained.given), (), reading) == [found]
     other = plan(replace(asked, corpus="mini"), plugins, store)
     assert [badges(store, cell.system, (), reading) for cell in other.cells if not cell.system.untrained] == [
         [{"corpus": "mini", "audited": None}]
@@ -141,11 +144,11 @@ def test_pairs_of_a_tuning_are_audited_by_their_file(tiny: Path, tmp_path: Path)
     tuned = replace(tuned, results=tmp_path / "results", sets=(f"tune.data={pairs}",))
     planned = plan(tuned, plugins, store)
     cell, nodes = planned.cells[0], planned.legs[0]
-    reading = nodes[0].by_stage["read"]
+    reading = nodes[0].read
     tunings = cell.tuned(cell.tasks[0])
     (of_corpus, before) = badges(store, cell.system, tunings, reading)
     assert (of_corpus["audited"], before["audited"]) == (None, None)
-    carry_out(prepare(replace(tuned, corpus=str(pairs), sets=()), plugins, store, AuditConfig()), store, Quiet())
+    carry_out(prepare(replace(tuned, corpus=str(pairs), sets=()), plugins, store, AuditConfig()), store, NullListener())
     (_, after) = badges(store, cell.system, tunings, reading)
     assert str(after["audited"]).startswith("1 of ")
 
@@ -159,11 +162,11 @@ def test_pairs_of_a_split_are_audited_by_its_name(tmp_path: Path, tiny: Path) ->
     tuned = Request(("crop",), ("beir",), tasks=(str(folder),), corpus="mini", settings=("few-shot",))
     tuned = replace(tuned, results=tmp_path / "results")
     named = replace(tuned, corpus=f"{folder}:train", settings=())
-    (audited,) = carry_out(prepare(named, plugins, store, AuditConfig()), store, Quiet())
+    (audited,) = carry_out(prepare(named, plugins, store, AuditConfig()), store, NullListener())
     for sets in ((), ("tune.shots=1",)):
         planned = plan(replace(tuned, sets=(f"tune.data={folder}:train", *sets)), plugins, store)
         (cell, *_), ((leg, *_), *_) = planned.cells, planned.legs
-        found.append(badges(store, cell.system, cell.tuned(cell.tasks[0]), leg.by_stage["read"])[1])
+        found.append(badges(store, cell.system, cell.tuned(cell.tasks[0]), leg.read)[1])
     assert [badge["key"] for badge in found] == [audited.key] * 2
     counts = audited.artefact.facts["queries"]
     assert counts["exact"] == counts["of"] > 0
@@ -210,7 +213,7 @@ def test_released_files_are_audited_as_they_are(run_json: RunJson, tiny: Path, t
 
 def test_legs_share_one_reading(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eleven tasks that are still to be audited read the training texts once; a task that is known none."""
-    from bench.stages import audit
+    from bench.pipeline.stages import audit
 
     calls: list[int] = []
     real = audit.audit
@@ -222,8 +225,8 @@ def test_legs_share_one_reading(corpus: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(audit, "audit", counted)
     store, plugins = Store(tmp_path / "store"), load()
     asked = Request((), ("mrtydi",), corpus=str(corpus))
-    one = carry_out(prepare(replace(asked, tasks=("sw",)), plugins, store, AuditConfig()), store, Quiet())
-    every = carry_out(prepare(asked, plugins, store, AuditConfig()), store, Quiet())
+    one = carry_out(prepare(replace(asked, tasks=("sw",)), plugins, store, AuditConfig()), store, NullListener())
+    every = carry_out(prepare(asked, plugins, store, AuditConfig()), store, NullListener())
     assert calls == [1, 10]
     assert len(every) == 11
     assert one[0].key in {leg.key for leg in every}

@@ -16,9 +16,10 @@ def places(tmp_path: Path) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def small() -> tuple[str, ...]:
+def small(corpus: Path) -> tuple[str | Path, ...]:
     """A training of no time."""
-    return ("--backbone", "scratch:1x16", "--set", "budget.tokens=10", "--set", "prepare.max_documents=20")
+    settings = "--set", "budget.tokens=10", "--set", "prepare.max_documents=20", "--set", "compute.threads=1"
+    return ("--backbone", "scratch:1x16", "--corpus", corpus, *settings)
 
 
 def test_a_weight_of_an_end_point_is_that_system(places: Any, small: Any, run_json: Any) -> None:

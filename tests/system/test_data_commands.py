@@ -132,7 +132,7 @@ def toy(
             if path.is_file():
                 archive.write(path, f"one/{path.relative_to(TINY).as_posix()}")
     asked: list[str] = []
-    handler = partial(type("Quiet", (Files,), {"asked": asked}), directory=str(site))
+    handler = partial(type("NullListener", (Files,), {"asked": asked}), directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -366,7 +366,7 @@ def test_a_file_that_may_not_grow(toy: Toy) -> None:
 MISTAKES = [
     (["fetch", "tpy"], "no suite 'tpy'; did you mean toy?"),
     (["fetch", "bare-toy", "--yes"], "bare-toy lists no official files; `bench show bare-toy` says what it reads"),
-    (["fech", "toy"], "no command of `bench data` 'fech'; did you mean fetch?"),
+    (["fech", "toy"], "no command 'fech'; did you mean fetch?"),
     (["check", "toy", "--task", "three"], "no task of toy 'three'"),
     (["fetch"], "Missing argument 'SUITE'"),
 ]

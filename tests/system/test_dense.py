@@ -9,31 +9,18 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import AutoModel, AutoTokenizer
 
 RunJson = Callable[..., dict[str, Any]]
-LANGUAGES = ("en", "sw")
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small pretraining corpus of two mini languages, one file each."""
-    from bench.mini import documents
-
-    folder = tmp_path_factory.mktemp("corpus")
-    for language in LANGUAGES:
-        rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents(language))
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in islice(rows, 150))
-        (folder / f"{language}.jsonl").write_text(text, encoding="utf-8")
-    return folder
 
 
 def _options(tmp_path: Path, corpus: Path, *more: str) -> tuple[str | Path, ...]:
-    small = ("--backbone", "scratch:1x32", "--set", "prepare.vocabulary=1500", "--set", "budget.tokens=20000")
+    settings = "prepare.vocabulary=1500", "budget.tokens=5000", "compute.threads=1"
+    small = ("--backbone", "scratch:1x32", *(word for one in settings for word in ("--set", one)))
     places = ("--store", tmp_path / "store", "--results", tmp_path / "results", "--corpus", corpus)
     return ("run", "--method", "crop", "--suite", "mrtydi", "--task", "en", *small, *places, *more)
 
@@ -43,13 +30,26 @@ def _ran(outcome: dict[str, Any]) -> set[str]:
 
 
 def test_a_dense_run_and_what_it_reuses(tmp_path: Path, corpus: Path, run_json: RunJson) -> None:
-    """Both rows; a second run runs nothing; a prompt encodes onward; a batch size does nothing; a seed trains again."""
+    """Both rows; a second run runs nothing; a prompt encodes onward; a batch size does nothing; a seed trains again.
+
+    What training leaves loads in transformers, and holds nothing but the encoder, its tokenizer and its contract.
+    """
     first = run_json(*_options(tmp_path, corpus))
     assert [row["system"] for row in first["results"]] == ["crop", "crop@init"]
     assert _ran(first) == {"validate", "read", "prepare", "init", "train", "encode", "search", "score"}
     (contrast,) = first["comparisons"]
     assert {contrast["system"], contrast["other"]} == {"crop", "crop@init"}
     assert contrast["queries"] == first["results"][0]["queries"]
+    (encoder,) = (tmp_path / "store" / "artefacts" / "train").glob("*/encoder")
+    model, tokenizer = (
+        AutoModel.from_pretrained(encoder, add_pooling_layer=False),
+        AutoTokenizer.from_pretrained(encoder),
+    )
+    assert model.config.num_hidden_layers == 1
+    assert len(tokenizer) == model.config.vocab_size
+    assert (encoder / "contract.json").is_file()
+    log = (encoder.parent / "log.jsonl").read_text().splitlines()
+    assert json.loads(log[-1])["tokens"] >= 5000
     assert not _ran(run_json(*_options(tmp_path, corpus)))
     assert not _ran(run_json(*_options(tmp_path, corpus, "--set", "encode.batch_tokens=2048")))
     deeper = run_json(*_options(tmp_path, corpus, "--set", "search.k=10"))
@@ -59,23 +59,6 @@ def test_a_dense_run_and_what_it_reuses(tmp_path: Path, corpus: Path, run_json: 
     passages = [stage for stage in prompted["stages"] if stage["stage"] == "encode" and "queries" not in stage["title"]]
     assert {stage["state"] for stage in passages} == {"cached"}, "the passages' prompt did not change"
     assert _ran(run_json(*_options(tmp_path, corpus, "--seed", "1"))) == {"init", "train", "encode", "search", "score"}
-
-
-def test_the_encoder_is_a_plain_folder(tmp_path: Path, corpus: Path, run_json: RunJson) -> None:
-    """What training leaves loads in transformers, and holds nothing but the encoder, its tokenizer and its contract."""
-    run_json(*_options(tmp_path, corpus))
-    (encoder,) = (tmp_path / "store" / "artefacts" / "train").glob("*/encoder")
-    from transformers import AutoModel, AutoTokenizer
-
-    model, tokenizer = (
-        AutoModel.from_pretrained(encoder, add_pooling_layer=False),
-        AutoTokenizer.from_pretrained(encoder),
-    )
-    assert model.config.num_hidden_layers == 1
-    assert len(tokenizer) == model.config.vocab_size
-    assert (encoder / "contract.json").is_file()
-    log = (encoder.parent / "log.jsonl").read_text().splitlines()
-    assert json.loads(log[-1])["tokens"] >= 20_000
 
 
 @pytest.mark.slow
@@ -102,7 +85,7 @@ def test_training_killed_and_begun_again_is_the_same(
 
 def test_another_device_never_reuses(tmp_path: Path) -> None:
     """Device class and threads are part of every key that they can change; the device's number is not."""
-    from bench.pretraining import Compute
+    from bench.pipeline.compute import Compute
 
     cpu, cuda = Compute("cpu", 2), Compute("cuda:1", 2)
     assert cpu.identity() != cuda.identity()

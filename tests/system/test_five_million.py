@@ -125,10 +125,10 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One layer of 64 dimensions with random weights, whose tokenizer knows the most frequent words."""
-    from bench.data import tokenizer
-    from bench.dense import Contract
-    from bench.stages import init
-    from bench.workspace import Parts, Workspace
+    from bench.core.contract import Contract
+    from bench.core.workspace import Parts, Workspace
+    from bench.data.corpora import tokenizer
+    from bench.pipeline.stages import init
 
     root = tmp_path_factory.mktemp("encoder")
     learnt = tokenizer.train({"sw": [" ".join(spelt(8000))] * 2}, 16_000)
@@ -224,8 +224,8 @@ def test_bm25(collection: Collection, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_encoder(collection: Collection, encoder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every passage has its own vector, and those with the highest products are found."""
-    from bench.encoding.encoder import load
-    from bench.encoding.vectors import Vectors
+    from bench.retrieval.encoder import load
+    from bench.retrieval.vectors import Vectors
     from bench.types import Item
 
     made = ran(collection, "pretrained", f"method.model={encoder}")
@@ -282,11 +282,11 @@ class Watch:
 
 def main(data: Path, store: Path, method: str, sets: tuple[str, ...]) -> None:
     """Run a method on the collection, which stands in for Swahili; print what came out as JSON."""
-    from bench import pipeline
-    from bench.graph import Quiet
+    from bench.config.request import Request
+    from bench.pipeline import run as pipeline
     from bench.plugins import load
-    from bench.request import Request
-    from bench.store import Store
+    from bench.store.graph import NullListener
+    from bench.store.store import Store
     from suites import mrtydi
 
     stand_in = replace(mrtydi.LANGUAGES["sw"], passages=PASSAGES, counts={"test": (QUERIES, QUERIES)})
@@ -303,7 +303,7 @@ def main(data: Path, store: Path, method: str, sets: tuple[str, ...]) -> None:
         device="cpu",
     )
     watch = Watch()
-    (row,) = pipeline.run(request, load(extra=[watch]), Store(store), Quiet()).rows
+    (row,) = pipeline.run(request, load(extra=[watch]), Store(store), NullListener()).rows
     sys.stdout.write(json.dumps({"row": row, "seconds": watch.seconds, "peaks": watch.peaks}))
 
 

@@ -65,7 +65,8 @@ def test_ray_gives_the_same_bytes(tmp_path: Path, tiny: Path, run_json: RunJson,
     """The same stages as Ray tasks: equal artefacts, and a failure is the same sentence."""
     pytest.importorskip("ray", reason="needs the extra 'ray'")
     here = run_json(*BM25, "--task", tiny, "--store", tmp_path / "here")
-    there = run_json(*BM25, "--task", tiny, "--store", tmp_path / "there", "--executor", "ray")
+    ray = ("--store", tmp_path / "there", "--executor", "ray")
+    there = run_json(*BM25, "--task", tiny, *ray, seconds=240)
     assert [stage["state"] for stage in there["stages"]] == ["ran"] * 5
     assert there["results"][0]["measures"] == here["results"][0]["measures"]
     for one in (tmp_path / "here").glob("artefacts/*/*/*"):
@@ -73,6 +74,6 @@ def test_ray_gives_the_same_bytes(tmp_path: Path, tiny: Path, run_json: RunJson,
             assert (tmp_path / "there" / one.relative_to(tmp_path / "here")).read_bytes() == one.read_bytes()
     folder = Path(shutil.copytree(tiny, tmp_path / "bad"))
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq-yeast\tnobody\t1\n")
-    done = bench(*BM25, "--task", folder, "--store", tmp_path / "there", "--executor", "ray")
+    done = bench(*BM25, "--task", folder, *ray, seconds=240)
     assert done.returncode == 2
     assert "found document id 'nobody'" in done.stderr

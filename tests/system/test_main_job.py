@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,12 @@ def _places(tmp_path: Path) -> tuple[str | Path, ...]:
 
 def _states(outcome: dict[str, Any]) -> dict[str, str]:
     return {stage["stage"]: stage["state"] for stage in outcome["stages"]}
+
+
+def _seconds() -> float:
+    """What processes that this one waited for took of a processor, whatever else the machine did meanwhile."""
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def test_the_json_of_a_run(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
@@ -70,15 +76,12 @@ def test_the_bundle_holds_every_judged_query_and_the_run(tmp_path: Path, tiny: P
 
 
 def test_a_second_run_runs_nothing_and_is_quick(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """Under two seconds, no stage, the same answer and the same result file, byte for byte."""
+    """Under two seconds of a processor, no stage, the same answer and the same result file, byte for byte."""
     first = run_json(*BM25, "--task", tiny, *_places(tmp_path))
     result = Path(first["results"][0]["result_file"])
-    before, times = result.read_bytes(), []
-    for _ in range(3):  # the best of three, for machines are shared
-        start = time.monotonic()
-        second = run_json(*BM25, "--task", tiny, *_places(tmp_path))
-        times.append(time.monotonic() - start)
-    assert min(times) < 2
+    before, start = result.read_bytes(), _seconds()
+    second = run_json(*BM25, "--task", tiny, *_places(tmp_path), seconds=240)
+    assert _seconds() - start < 2
     assert set(_states(second).values()) == {"cached"}
     assert second["results"] == first["results"]
     assert result.read_bytes() == before
@@ -174,13 +177,13 @@ def test_gc_spares_what_results_rest_on(tmp_path: Path, tiny: Path, run_json: Ru
 
 
 def test_help_is_quick_and_light() -> None:
-    """Under 0.3 s (the best of five, since machines are shared), and no heavy library is imported."""
+    """Under 0.3 s of a processor (the first of two may compile), and no heavy library is imported."""
     code = "import sys; from bench.cli import bench; bench(['--help'], standalone_mode=False); print(*sys.modules)"
     times = []
-    for _ in range(5):
-        start = time.monotonic()
+    for _ in range(2):
+        start = _seconds()
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        times.append(time.monotonic() - start)
+        times.append(_seconds() - start)
     modules = set(done.stdout.splitlines()[-1].split())
     assert "run" in done.stdout
     assert min(times) < 0.3

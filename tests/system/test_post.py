@@ -4,27 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 RunJson = Callable[..., dict[str, Any]]
-LANGUAGES = ("en", "sw")
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small pretraining corpus of two mini languages, one file each."""
-    from bench.mini import documents
-
-    folder = tmp_path_factory.mktemp("corpus")
-    for language in LANGUAGES:
-        rows = ({"id": one.id, "sentences": one.sentences} for one in documents(language))
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in islice(rows, 100))
-        (folder / f"{language}.jsonl").write_text(text, encoding="utf-8")
-    return folder
 
 
 def _options(tmp_path: Path, *more: str | Path) -> tuple[str | Path, ...]:
@@ -123,9 +108,9 @@ def test_nothing_to_post_process(tmp_path: Path, bench: Any) -> None:
 
 def test_a_corpus_of_several_languages_needs_a_pivot() -> None:
     """Nobody can know into which language to turn; a named one will do."""
-    from bench.errors import UsageError
-    from bench.post_recipes import pivot
-    from bench.sections import PostConfig
+    from bench.config.sections import PostConfig
+    from bench.core.errors import UsageError
+    from bench.pipeline.dense import pivot
 
     settings = PostConfig(kind="calibrate")
     with pytest.raises(UsageError, match=r"the passages of lareqa are in several languages.*--set post.pivot=en"):

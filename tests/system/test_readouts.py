@@ -17,8 +17,8 @@ LAYERS = 3
 @pytest.fixture
 def encoder(tmp_path: Path) -> Path:
     """A folder that is called like an encoder of E5's: three blocks with random weights, which reads characters."""
-    from bench.data import tokenizer
-    from bench.encoding.backbones import random_model, save, scratch
+    from bench.data.corpora import tokenizer
+    from bench.retrieval.backbones import random_model, save, scratch
 
     folder, sizes = tmp_path / "e5-small-of-ours", scratch(f"scratch:{LAYERS}x32")
     assert sizes
@@ -32,9 +32,9 @@ def encoder(tmp_path: Path) -> Path:
 def _legs() -> tuple[Any, ...]:
     """Both directions of a mini pair of Tatoeba."""
     from bench.types import DataRequest
-    from suites.tatoeba import load
+    from suites.tatoeba import SUITE
 
-    return load("swh-eng", DataRequest("mini")).legs
+    return SUITE.load("swh-eng", DataRequest("mini")).legs
 
 
 def _means(folder: Path, texts: list[str], layer: int) -> Any:
@@ -55,7 +55,7 @@ def _means(folder: Path, texts: list[str], layer: int) -> Any:
 @pytest.mark.slow
 def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, run_json: RunJson) -> None:
     """Each reads its own layer; the contract's row is what it is alone; prompts that its family wants are missed."""
-    from bench.encoding.vectors import Vectors
+    from bench.retrieval.vectors import Vectors
 
     places = ("--store", tmp_path / "store", "--results", tmp_path / "results", "--set", "compute.threads=1")
     own = ("--method", "pretrained", "--set", f"method.model={encoder}", "--label", "ours")

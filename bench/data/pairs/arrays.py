@@ -1,7 +1,9 @@
 """Elements of a JSON array, one by one, from files of any size: in memory is one element and one block.
 
-Conventions: the array is the file itself, or stands under a key of an object, which other keys may surround. Elements
-are numbered from 1. JSON that breaks off or is malformed ends the reading, since nothing after it can be told apart.
+Conventions: the array is the file itself, or the value of a key of an object, which other keys may surround. Elements
+are numbered from 1. JSON that breaks off or is malformed ends the reading, since nothing after it can be
+trusted. ijson is not used: it turns half of a surrogate pair into "?", counts no lines, and its memory grows with the
+square of the depth of nesting.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bench.data.archive import File
-from bench.data.faults import RecordError, shown
-from bench.data.text import blocks
-from bench.errors import DataError
+from bench.core.errors import DataError
+from bench.data.formats.archive import File
+from bench.data.formats.faults import RecordError, shown
+from bench.data.formats.text import blocks
 
 _DECODER = json.JSONDecoder()
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -26,22 +28,19 @@ _CUT = "Unterminated string"
 
 
 def elements(path: File, key: str = "") -> Iterator[tuple[int, Any]]:
-    """Stream (number from 1, value) of the array that a file is, or that stands under a key of the object that it is.
+    """Stream (number from 1, value) of the array that a file is, or that is under a key of the object that it is.
 
     Args:
         path: the file, plain or compressed.
-        key: where the array stands; empty where the file is the array.
+        key: of the array; empty where the file is the array.
 
     Raises:
-        DataError: as `bench.data.text.lines` does for files; for malformed JSON, an element of more than 64 million
-            characters, or another value than the array, with the line reached.
+        DataError: as `bench.data.formats.text.lines` does for files; for malformed JSON, an element of more than 64
+            million characters, or another value than the array, with the line reached.
     """
     window = _Window(path)
     try:
-        if key:
-            yield from _member(window, key)
-        else:
-            yield from _array(window)
+        yield from _member(window, key) if key else _array(window)
         if window.peek():
             raise RecordError(f"{shown(window.peek())} behind the end of the JSON", "nothing more")
     except RecordError as error:
@@ -63,29 +62,25 @@ def head(path: File) -> str:
 
 
 class _Window:
-    """What is read of a file: from the element at hand to the end of the last block.
-
-    Args:
-        path: the file.
-    """
+    """What is read of a file: from the element at hand to the end of the last block."""
 
     def __init__(self, path: File) -> None:
-        """Begin before the first character."""
         self._blocks = _characters(path)
         self._text, self._at, self._first = "", 0, 1
 
     def line(self) -> int:
-        """The line of the next character."""
+        """Return the line of the next character."""
         return self._first + self._text.count("\n", 0, self._at)
 
     def ahead(self) -> str:
-        """What is read and not yet taken."""
+        """Return what is read and not yet taken."""
         return self._text[self._at :]
 
     def peek(self) -> str:
         """Return the next character that is not blank, empty at the end of the file."""
         while True:
-            self._at = self._skipped()
+            blank = _BLANK.match(self._text, self._at)
+            self._at = blank.end() if blank else self._at
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._grow():
@@ -94,7 +89,7 @@ class _Window:
     def take(self, mark: str, expected: str) -> None:
         """Pass over a mark. Raises `RecordError` where there is something else."""
         if self.peek() != mark:
-            raise _instead(self.ahead(), expected)
+            raise RecordError(shown(self.ahead()) if self.ahead() else "the end of the file", expected)
         self._at += 1
 
     def value(self) -> Any:
@@ -111,11 +106,6 @@ class _Window:
                 raise RecordError(f"JSON that cannot be read ({error})", "a JSON value") from None
             else:
                 return value
-
-    def _skipped(self) -> int:
-        """The place of the next character that is not blank."""
-        blank = _BLANK.match(self._text, self._at)
-        return blank.end() if blank else self._at
 
     def _grow(self) -> bool:
         """Forget what was taken and read on; say whether there was more.
@@ -166,11 +156,6 @@ def _array(window: _Window) -> Iterator[tuple[int, Any]]:
         number += 1
         yield number, window.value()
     window.take("]", "the end of the list")
-
-
-def _instead(ahead: str, expected: str) -> RecordError:
-    """Say what stands where something else should."""
-    return RecordError(shown(ahead) if ahead else "the end of the file", expected)
 
 
 def _characters(path: File) -> Iterator[str]:

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from bench.data.archive import File
-from bench.data.faults import Faults, RecordError, shown
-from bench.data.nested import members, text
+from bench.data.formats.archive import File
+from bench.data.formats.faults import Faults, RecordError, shown
+from bench.data.formats.jsonl import members, text
+from bench.data.formats.source import Format, checked
 from bench.data.pairs.arrays import elements
-from bench.data.pairs.found import NO_POSITIVE, Found, PairSource, pair, pair_source, reader, unique
-from bench.data.pairs.values import given, id_of, optional, passages
-from bench.data.source import Format, checked
+from bench.data.pairs.rows import given, id_of, optional, passages
+from bench.data.pairs.sources import NO_POSITIVE, PairOutcome, PairSource, pair, pair_source, reader, unique
 from bench.types import Item
 
 CODE = "dpr-pairs/1"
@@ -31,7 +31,7 @@ _NEGATIVES = ("hard_negative_ctxs", "negative_ctxs")
 
 
 def pairs(path: File, name: str = "", language: str = "en", passage_language: str = "en") -> PairSource:
-    """Name the pairs of a file.
+    """Return the pairs of a file.
 
     Reading raises `DataError` or `DataFaultsError`, with the number of the record.
 
@@ -46,7 +46,7 @@ def pairs(path: File, name: str = "", language: str = "en", passage_language: st
     return pair_source(name, code, (path,), partial(found, path, name, language, passage_language))
 
 
-def found(path: File, name: str, language: str, passage_language: str) -> Iterator[tuple[int, Found]]:
+def found(path: File, name: str, language: str, passage_language: str) -> Iterator[tuple[int, PairOutcome]]:
     """Stream (record, what was found); arguments as in `pairs`."""
     where = f"{path}, record"
     form = Format("record", partial(_record, name, language, passage_language))
@@ -55,15 +55,15 @@ def found(path: File, name: str, language: str, passage_language: str) -> Iterat
         yield from unique(where, ((at, (one,)) for at, one in checked(where, rows, form, faults)), faults)
 
 
-def _record(name: str, language: str, passage_language: str, row: tuple[int, Any]) -> Found:
-    """Read one record. Raises `RecordError`."""
+def _record(name: str, language: str, passage_language: str, row: tuple[int, Any]) -> PairOutcome:
+    """Parse one record. Raises `RecordError`."""
     number, values = row
     if not isinstance(values, dict):
         raise RecordError(f"JSON that is no object: {shown(values)}", 'an object with "question" and "positive_ctxs"')
     identity = id_of(values, _IDS, "question id") or str(number)
     asked = Item(identity, text(values, "question"), language=optional(values, "lang").strip() or language)
     if not members(values, "positive_ctxs"):
-        return Found(identity, None, (NO_POSITIVE,))
+        return PairOutcome(identity, None, (NO_POSITIVE,))
     key = given(values, _NEGATIVES)
     return pair(
         asked,

@@ -1,27 +1,134 @@
-"""Pairs from ids: which passages answer a query is told in one place, the texts stand in others.
+"""Pairs from judgements: the training questions of a task, a BEIR folder's split, a data set of ir_datasets.
 
-Conventions: the corpus is streamed once, and of it only the passages that are named are kept, on disk (`spool`); the
-queries that are named are held in memory. Texts without a language have that of their leg or corpus.
+Conventions: passages of grade 1 and more are positives, those of higher grades first; passages that were judged and do
+not answer (grade 0 and less) are negatives. A query without a positive is left out. The corpus is streamed once, and of
+it only the passages that are named are kept, on disk; the queries that are named are held in memory. Texts without a
+language have that of their leg or corpus.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Literal
 
-from bench.data.faults import Faults
-from bench.data.pairs.found import NO_PASSAGE, NO_POSITIVE, NO_TEXT, Found, empty, pair
-from bench.data.pairs.spool import Spool, spooled
-from bench.data.source import place
-from bench.errors import DataError
-from bench.types import Corpus, Item, Source
+from bench.core.errors import DataError, UsageError
+from bench.data.formats import beir, irds
+from bench.data.formats.faults import Faults
+from bench.data.formats.source import numbered, place
+from bench.data.pairs.sources import (
+    NO_PASSAGE,
+    NO_POSITIVE,
+    NO_TEXT,
+    PairOutcome,
+    PairSource,
+    empty,
+    pair,
+    pair_source,
+    reader,
+)
+from bench.types import Corpus, Item, Judgement, Leg, Source
+
+CODE = "leg-pairs/1"
+MSMARCO = "msmarco-passage/train"
+"""Id in ir_datasets of MS MARCO's training queries."""
+
+_COUNTS = {MSMARCO: {"queries": 502_939, "qrels": 532_761}}
+
+Unknown = Literal["refuse", "keep"]
+"""Of judged passages that the corpus lacks: refuse the data, or leave these out."""
+
+_NEW = "this is not the published release: fetch it again"
+
+
+def from_leg(leg: Leg, name: str, unknown: Unknown = "refuse") -> PairSource:
+    """Return the pairs that a leg's judgements make.
+
+    Reading raises `DataError` or `DataFaultsError`: a malformed record, an unknown id, or other counts than the leg's.
+
+    Args:
+        leg: queries, judgements and corpus; answers and candidates are not looked at.
+        name: where the pairs come from, e.g. `mrtydi/sw train`.
+        unknown: what becomes of judged passages that the corpus lacks (`data.unknown_ids`).
+
+    Raises:
+        UsageError: the leg has answers and no judgements, so that no passage is known to be right.
+    """
+    if leg.qrels is None:
+        found, hint = "answers and no judgements of passages", "training needs passages, e.g. a file in DPR's form"
+        raise UsageError(where=name, found=found, expected="judgements", hint=hint)
+    sources: tuple[Source[Item] | Source[Judgement], ...] = (leg.queries, leg.qrels, leg.corpus.items)
+    files = tuple(path for source in sources for path in source.files)
+    said = [source.reader for source in sources]
+    code = reader(CODE, name, unknown, leg.language, leg.corpus.language, dict(leg.counts), said)
+    return pair_source(name, code, files, partial(_of_leg, leg, leg.qrels, name, unknown))
+
+
+def split(folder: Path, name: str, called: str = "", language: str = "") -> PairSource:
+    """Return the source of the pairs of a split of a folder in BEIR's layout.
+
+    Errors are those of `from_leg` and `bench.data.formats.beir.corpus`.
+
+    Args:
+        folder: a folder in BEIR's layout.
+        name: of the split, e.g. `train`.
+        called: what the data set is called; the folder's name where empty.
+        language: of texts that do not say their own.
+    """
+    called = called or folder.name
+    corpus = Corpus(called, beir.corpus(folder, called), language)
+    leg = Leg("", beir.queries(folder, called), beir.qrels(folder, name, called), corpus, language)
+    return from_leg(leg, f"{called} {name}")
+
+
+def of_dataset(dataset: str = MSMARCO) -> PairSource:
+    """Return the pairs of a data set of ir_datasets, e.g. `beir/nq/train`; nothing is fetched before it is read.
+
+    Reading raises as that of `from_leg` and `bench.data.formats.irds.sources` say.
+    """
+    found = irds.sources(dataset)
+    leg = Leg("", found.queries, found.qrels, Corpus(dataset, found.corpus), counts=_COUNTS.get(dataset, {}))
+    return from_leg(leg, dataset)
+
+
+def _of_leg(leg: Leg, qrels: Source[Judgement], name: str, unknown: Unknown) -> Iterator[tuple[int, PairOutcome]]:
+    """Stream (number of the query, what was found)."""
+    grades: dict[str, list[tuple[int, str]]] = {}
+    for row in qrels.read():
+        grades.setdefault(row.query, []).append((row.grade, row.document))
+    counted = {"queries": ("judged queries", len(grades)), "qrels": ("judgements", sum(map(len, grades.values())))}
+    for key, (words, count) in counted.items():
+        if leg.counts.get(key, count) != count:
+            raise DataError(place(qrels), None, f"{count:,} {words}", f"{leg.counts[key]:,}", _NEW)
+    keep, named = unknown == "keep", partial(_named, qrels)
+    texts = LegTexts(leg.queries, leg.corpus, leg.language, place(qrels), named, keep=keep)
+    yield from judged_pairs({query: _judged(rows) for query, rows in grades.items()}, texts, name)
+
+
+def _judged(rows: list[tuple[int, str]]) -> JudgedIds:
+    """Separate positives from negatives; equal grades stay in the order of the file."""
+    best_first = sorted(rows, key=lambda row: -row[0])
+    positives = [name for grade, name in best_first if grade >= 1]
+    return JudgedIds(positives, [name for grade, name in best_first if grade < 1])
+
+
+def _named(qrels: Source[Judgement]) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """Stream (line, query, passage) of judgements."""
+    return ((line, row.query, (row.document,)) for line, row in numbered(qrels))
+
 
 Named = Callable[[], Iterator[tuple[int, str, Sequence[str]]]]
-"""Opens (line, query id, passage ids) of the file that names them, to tell which line names what does not exist."""
+"""Opens (line, query id, passage ids) of the file that names them, to report the line of an id that does not exist."""
 
 
 @dataclass(slots=True)
-class Judged:
+class JudgedIds:
     """What is said of one query, by ids.
 
     Args:
@@ -34,8 +141,8 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Texts:
-    """Where the texts stand.
+class LegTexts:
+    """Where the texts are.
 
     Args:
         queries: of all queries.
@@ -54,12 +161,12 @@ class Texts:
     keep: bool = False
 
 
-def pairs(judged: Mapping[str, Judged], texts: Texts, name: str) -> Iterator[tuple[int, Found]]:
+def judged_pairs(judged: Mapping[str, JudgedIds], texts: LegTexts, name: str) -> Iterator[tuple[int, PairOutcome]]:
     """Stream (number from 1, what was found), in the order of the judgements.
 
     Args:
         judged: by query id.
-        texts: where the texts stand.
+        texts: where the texts are.
         name: where the pairs come from.
 
     Raises:
@@ -76,14 +183,14 @@ def pairs(judged: Mapping[str, Judged], texts: Texts, name: str) -> Iterator[tup
             yield number, _found(spoken, one, spool, name)
 
 
-def _found(query: Item, one: Judged, spool: Spool, name: str) -> Found:
+def _found(query: Item, one: JudgedIds, spool: Spool, name: str) -> PairOutcome:
     """Put one pair together, or say why there is none."""
     left_out: list[str] = []
     positives, negatives = (_read(ids, spool, left_out) for ids in (one.positives, one.negatives))
     if not query.text.strip():
-        return Found(query.id, None, (NO_TEXT,))
+        return PairOutcome(query.id, None, (NO_TEXT,))
     if not positives:
-        return Found(query.id, None, (*left_out, NO_POSITIVE))
+        return PairOutcome(query.id, None, (*left_out, NO_POSITIVE))
     found = pair(query, positives, negatives, name)
     return replace(found, left_out=(*left_out, *found.left_out))
 
@@ -100,14 +207,10 @@ def _read(ids: Sequence[str], spool: Spool, left_out: list[str]) -> list[Item]:
     return kept
 
 
-def _check(judged: Mapping[str, Judged], texts: Texts, asked: Mapping[str, Item], spool: Spool) -> None:
-    """Refuse ids that do not exist, each at the line that names it.
-
-    Raises:
-        DataError: for one.
-        DataFaultsError: for several.
-    """
-    lacking = set() if texts.keep else {name for one in judged.values() for name in _ids(one) if name not in spool}
+def _check(judged: Mapping[str, JudgedIds], texts: LegTexts, asked: Mapping[str, Item], spool: Spool) -> None:
+    """Refuse ids that do not exist, each at the line that names it. Raises `DataError` or `DataFaultsError`."""
+    named = (name for one in judged.values() for name in (*one.positives, *one.negatives))
+    lacking = set() if texts.keep else {name for name in named if name not in spool}
     if not lacking and len(asked) == len(judged):
         return
     with Faults() as faults:
@@ -121,7 +224,54 @@ def _check(judged: Mapping[str, Judged], texts: Texts, asked: Mapping[str, Item]
                     faults.add(DataError(texts.where, line, f"document id {name!r}", expected))
 
 
-def _ids(one: Judged) -> Iterator[str]:
-    """All passages that are named."""
-    yield from one.positives
-    yield from one.negatives
+_NOWHERE = -1
+_SIZE = 32  # bits for the length of a record, below those of its place
+
+
+class Spool:
+    """Passages that were gathered from a corpus.
+
+    Args:
+        wanted: ids of the passages that are kept.
+        stream: takes their texts.
+    """
+
+    def __init__(self, wanted: Iterable[str], stream: IO[bytes]) -> None:
+        self._places = dict.fromkeys(wanted, _NOWHERE)
+        self._stream = stream
+
+    def gather(self, corpus: Corpus) -> None:
+        """Keep what is wanted of a corpus, which is read to its end; of an id that comes twice, the first.
+
+        Passages that do not say their language get the corpus's.
+        """
+        end = self._stream.seek(0, os.SEEK_END)
+        for item in corpus.items.read():
+            if self._places.get(item.id) == _NOWHERE:
+                row = json.dumps([item.text, item.title, item.language or corpus.language], ensure_ascii=False)
+                size = self._stream.write(row.encode("utf-8", "surrogatepass"))
+                self._places[item.id] = end << _SIZE | size
+                end += size
+        self._stream.flush()
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the corpus had a passage that is wanted."""
+        return self._places.get(name, _NOWHERE) != _NOWHERE
+
+    def find(self, name: str) -> Item | None:
+        """Read a passage, None where the corpus had none of that id that is wanted."""
+        place = self._places.get(name, _NOWHERE)
+        if place == _NOWHERE:
+            return None
+        row = os.pread(self._stream.fileno(), place & ((1 << _SIZE) - 1), place >> _SIZE)
+        text, title, language = json.loads(row.decode("utf-8", "surrogatepass"))
+        return Item(name, text, title, language)
+
+
+@contextmanager
+def spooled(wanted: Iterable[str], corpus: Corpus) -> Iterator[Spool]:
+    """Gather the wanted passages of a corpus; the temporary file is gone when the block ends."""
+    with TemporaryFile(prefix="bench-pairs-") as stream:
+        spool = Spool(wanted, stream)
+        spool.gather(corpus)
+        yield spool

@@ -1,9 +1,9 @@
 """Training questions that some test asks are left out: those that a table names, or those of a test that is at hand.
 
-Conventions: the table has rows `file, query-id, test-suite`. It lies in a folder of the folder of data
+Conventions: the table has rows `file, query-id, test-suite`. It is in a folder of the folder of data
 (`leaks/train_questions.tsv`) and names files by their place below that, e.g. `beir/scifact/qrels/train.tsv`; a row
 holds for every source that reads the file. Beside a test, questions are the same if their texts are, letter for letter
-(`bench.data.letters`).
+(`bench.data.contamination.index`).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench.data.faults import Faults, RecordError, shown
-from bench.data.pairs.found import Found, PairSource, outcomes, pair_source, reader
-from bench.data.source import Format, check_id, records
-from bench.errors import DataError, UsageError
+from bench.core.errors import DataError, UsageError
+from bench.data.formats.faults import Faults, RecordError, columns
+from bench.data.formats.source import Format, check_id, records
+from bench.data.pairs.sources import PairOutcome, PairSource, outcomes, pair_source, reader
 from bench.types import Item, Source, TrainingPair
 
 CODE = "without-leaks/1"
 UNASKED = "unasked-pairs/1"
 TABLE = "leaks/train_questions.tsv"
-"""Where the table lies below the folder of data."""
+"""Path of the table below the folder of data."""
 LEAKED = "question that a test asks"
 
 _HEADER = ("file", "query-id", "test-suite")
@@ -31,7 +31,7 @@ Row = tuple[str, str]
 
 
 def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = ()) -> PairSource:
-    """Name the pairs of a source but those whose question a table names.
+    """Return the pairs of a source but those whose question a table names.
 
     Reading raises what reading the source does, and `DataError` for a malformed table or an id of the table that the
     source does not have.
@@ -50,7 +50,7 @@ def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = (
 
 
 def unasked(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
-    """Name the pairs of a source but those whose question a test asks.
+    """Return the pairs of a source but those whose question a test asks.
 
     Reading raises what reading the two sources does.
 
@@ -58,20 +58,20 @@ def unasked(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
         source: the pairs.
         test: the questions of the test; held in memory while the pairs are read.
     """
-    from bench.data.letters import unicode_version
+    from bench.data.contamination.index import unicode_version
 
     code = reader(UNASKED, source.reader, test.reader, unicode_version())
     return pair_source(source.name, code, (*source.files, *test.files), partial(_unasked, source, test))
 
 
-def _unasked(source: Source[TrainingPair], test: Source[Item]) -> Iterator[tuple[int, Found]]:
+def _unasked(source: Source[TrainingPair], test: Source[Item]) -> Iterator[tuple[int, PairOutcome]]:
     """Stream (place, what was found), without what the test asks."""
-    from bench.data.letters import letters_of
+    from bench.data.contamination.index import letters_of
 
     asked = {letters_of(item.text) for item in test.read()}
     for at, one in outcomes(source):
         leaked = one.pair is not None and letters_of(one.pair.query.text) in asked
-        yield at, Found(one.query, None, (LEAKED,)) if leaked else one
+        yield at, PairOutcome(one.query, None, (LEAKED,)) if leaked else one
 
 
 def _below(source: Source[TrainingPair], leaked: Path) -> tuple[str, ...]:
@@ -83,33 +83,31 @@ def _below(source: Source[TrainingPair], leaked: Path) -> tuple[str, ...]:
         found = found or tuple(path.relative_to(below).as_posix() for path in paths if path.is_relative_to(below))
     if not found or any(name.endswith(_PACKED) for name in found):
         raise UsageError(
-            f"{source.name}: found no file of it that {leaked} could name, expected files below {root}, not packed; "
-            "say which file of the table is meant"
+            where=source.name,
+            found=f"no file of it that {leaked} could name",
+            expected=f"files below {root}, not packed",
+            hint="say which file of the table is meant",
         )
     return found
 
 
-def _found(source: Source[TrainingPair], leaked: Path, names: frozenset[str]) -> Iterator[tuple[int, Found]]:
+def _found(source: Source[TrainingPair], leaked: Path, names: frozenset[str]) -> Iterator[tuple[int, PairOutcome]]:
     """Stream (place, what was found), without what is leaked."""
-    lines = {query: line for line, (name, query) in records(leaked, _rows) if name in names}
+    rows = records(leaked, Format("row", _row, header=_HEADER))
+    lines = {query: line for line, (name, query) in rows if name in names}
     missing = dict(lines)
     for at, one in outcomes(source):
         missing.pop(one.query, None)
-        yield at, one if one.query not in lines or one.pair is None else Found(one.query, None, (LEAKED,))
+        yield at, one if one.query not in lines or one.pair is None else PairOutcome(one.query, None, (LEAKED,))
     with Faults() as faults:
         for query, line in missing.items():
             expected = f"the id of a query of {source.name}"
             faults.add(DataError(leaked, line, f"query id {query!r}", expected, "the table is of another release"))
 
 
-def _rows(_first: str) -> Format[Row]:
-    """Return the format of the table."""
-    return Format("row", _row, header=_HEADER)
-
-
 def _row(line: str) -> Row:
-    """Read one row. Raises `RecordError`."""
+    """Parse one row. Raises `RecordError`."""
     cells = line.split("\t")
     if len(cells) != len(_HEADER):
-        raise RecordError(f"{len(cells)} columns in {shown(line)}", f"3 separated by tabs: {', '.join(_HEADER)}")
+        raise RecordError(columns(cells, line), f"3 separated by tabs: {', '.join(_HEADER)}")
     return cells[0], check_id(cells[1], "query id")

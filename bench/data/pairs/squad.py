@@ -1,15 +1,15 @@
-"""SQuAD as training data of LAReQA: a question, and the sentence that answers it with its paragraph.
+"""SQuAD's layout as training data: a question, and the sentence that answers it with its paragraph.
 
 The file is {"data": [{"paragraphs": [{"context", "qas": [{"id", "question", "answers": [{"answer_start",
 "text"}]}]}]}]}, version 1.1 or 2.0; a paragraph may have `sentence_breaks`, [[start, end], …].
 
 Conventions, those of processors/lareqa.py of XTREME-R: of several answers the first counts, and its sentence is the
-first in which it begins; a question is left out if there is none, if its answer does not stand where the file says,
+first in which it begins; a question is left out if there is none, if its answer is not where the file says,
 or if nothing answers it. The positive is what is searched in the test, the sentence followed by its paragraph
-(`bench.data.xquad.candidate_text`), or, in two segments, the sentence as title and the paragraph as text, which is how
-the official script feeds them while training. Where breaks are not given, the sentencex library finds them, with line
-ends read as blanks; the official script has rules of its own. On XQuAD-R's English paragraphs the library
-agrees with the given breaks to an F1 of 0.959, and 1,151 of 1,190 questions get the same positive.
+(`in_context`), or, in two segments, the sentence as title and the paragraph as text,
+which is how the official script feeds them while training. Where breaks are not given, the sentencex library finds
+them, with line ends read as blanks; the official script has rules of its own. On XQuAD-R's English paragraphs the
+library agrees with the given breaks to an F1 of 0.959, and 1,151 of 1,190 questions get the same positive.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from bench.data import sentences
-from bench.data.archive import File
-from bench.data.faults import Faults, RecordError, shown
-from bench.data.jsonl import present
-from bench.data.nested import Span, an_object, members, objects, span, text, whole_number
+from bench.data.corpora import sentences
+from bench.data.formats.archive import File
+from bench.data.formats.faults import Faults, RecordError, shown
+from bench.data.formats.jsonl import Span, an_object, members, objects, present, span, text, whole_number
+from bench.data.formats.source import Format, check_id, checked
 from bench.data.pairs.arrays import elements
-from bench.data.pairs.found import Found, PairSource, pair, pair_source, reader, unique
-from bench.data.pairs.values import text_id
-from bench.data.source import Format, check_id, checked
-from bench.data.xquad import candidate_text
+from bench.data.pairs.rows import text_id
+from bench.data.pairs.sources import PairOutcome, PairSource, pair, pair_source, reader, unique
 from bench.types import Item, Json
 
 CODE = "squad-pairs/1"
@@ -37,7 +35,7 @@ NO_SENTENCE = "answer that begins in no sentence"
 
 
 def pairs(path: File, name: str = "", language: str = "en", *, segments: bool = False) -> PairSource:
-    """Name the pairs of a file.
+    """Return the pairs of a file.
 
     Reading raises `DataError` or `DataFaultsError`, with the number of the paragraph.
 
@@ -58,7 +56,7 @@ def code(*said: Json) -> str:
     return reader(CODE, sentences.splitter(), *said)
 
 
-def found(path: File, name: str, language: str, *, segments: bool = False) -> Iterator[tuple[int, Found]]:
+def found(path: File, name: str, language: str, *, segments: bool = False) -> Iterator[tuple[int, PairOutcome]]:
     """Stream (number of the paragraph, what was found); arguments as in `pairs`."""
     where = f"{path}, paragraph"
     form = Format("paragraph", partial(_paragraph, name, language, segments))
@@ -67,7 +65,7 @@ def found(path: File, name: str, language: str, *, segments: bool = False) -> It
 
 
 def _paragraphs(path: File) -> Iterator[tuple[int, Any]]:
-    """Stream (number through the whole file, paragraph as it stands there). Raises `DataError`."""
+    """Stream (number through the whole file, paragraph as the file gives it). Raises `DataError`."""
     number = 0
     for at, article in elements(path, "data"):
         try:
@@ -79,23 +77,29 @@ def _paragraphs(path: File) -> Iterator[tuple[int, Any]]:
             yield number, paragraph
 
 
-def _paragraph(name: str, language: str, segments: bool, row: Any) -> tuple[Found, ...]:
+def _paragraph(name: str, language: str, segments: bool, row: Any) -> tuple[PairOutcome, ...]:
     """Read the questions of one paragraph. Raises `RecordError`."""
     values = an_object(row, "the paragraph")
     context, asked = text(values, "context"), objects(values, "qas")
-    breaks = _breaks(values, context, language) if asked else []
+    breaks: list[Span] = []
+    if asked:
+        given = values.get("sentence_breaks") is not None
+        breaks = given_breaks(values, context) if given else inferred(context, language)
     return tuple(_question(one, context, breaks, name, language, segments) for one in asked)
 
 
-def _breaks(values: dict[str, Any], context: str, language: str) -> list[Span]:
-    """Where the sentences of a paragraph stand: as the file says, else as they are found. Raises `RecordError`."""
-    if values.get("sentence_breaks") is None:
-        return inferred(context, language)
-    given = members(values, "sentence_breaks")
+def given_breaks(paragraph: dict[str, Any], context: str) -> list[Span]:
+    """Return the sentences of a paragraph that the file gives. Raises `RecordError`."""
+    given = members(paragraph, "sentence_breaks")
     for one in given:
         if not isinstance(one, list) or len(one) != 2:
             raise RecordError(f'"sentence_breaks": {shown(one)}', "pairs of start and end")
     return [span(start, end, len(context), "sentence") for start, end in given]
+
+
+def in_context(sentence: str, context: str) -> str:
+    """Return a sentence followed by its paragraph, which holds it again, without line ends."""
+    return (sentence + context).replace("\n", "")
 
 
 def inferred(context: str, language: str) -> list[Span]:
@@ -117,19 +121,21 @@ def inferred(context: str, language: str) -> list[Span]:
     return found
 
 
-def _question(row: dict[str, Any], context: str, breaks: list[Span], name: str, language: str, segments: bool) -> Found:
-    """Read one question. Raises `RecordError`."""
+def _question(
+    row: dict[str, Any], context: str, breaks: list[Span], name: str, language: str, segments: bool
+) -> PairOutcome:
+    """Parse one question. Raises `RecordError`."""
     identity = check_id(present(row, "id", "the question id"), "question id")
     asked, answers = text(row, "question"), objects(row, "answers")
     if not answers:
-        return Found(identity, None, (NO_ANSWER,))
+        return PairOutcome(identity, None, (NO_ANSWER,))
     start = whole_number(present(answers[0], "answer_start", "where the answer begins"), "answer start")
     if not context.startswith(text(answers[0], "text"), start):
-        return Found(identity, None, (MISPLACED,))
+        return PairOutcome(identity, None, (MISPLACED,))
     at = next((place for place in breaks if place[0] <= start < place[1]), None)
     if at is None:
-        return Found(identity, None, (NO_SENTENCE,))
+        return PairOutcome(identity, None, (NO_SENTENCE,))
     sentence = context[at[0] : at[1]]
-    title, body = (sentence, context) if segments else ("", candidate_text(sentence, context))
+    title, body = (sentence, context) if segments else ("", in_context(sentence, context))
     positive = Item(text_id(body, title), body, title, language)
     return pair(Item(identity, asked, language=language), (positive,), (), name)

@@ -46,7 +46,7 @@ function ordered(rows, column, down) {
   return keyed.map(([, , row]) => row);
 }
 
-// Header buttons; `choose(key)` is told which was pressed.
+// Header buttons; `choose(key)` receives the one that was pressed.
 function sorting(table, choose) {
   for (const head of heads(table)) {
     if (head.querySelector(".scale, a")) continue;

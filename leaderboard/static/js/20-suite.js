@@ -106,7 +106,7 @@
     if (target) ui.pair.href = `${target.getAttribute("href").split("#")[0]}#a=${state.pin[0]}&b=${state.pin[1]}`;
   }
 
-  // What differs from the usual view stands in the fragment.
+  // The fragment holds what differs from the default view.
   function set(change) {
     const before = state, kept = new URLSearchParams();
     state = { ...state, ...change };
@@ -118,16 +118,16 @@
   // Unknown keys and values are left out, so that an old link still opens.
   function read() {
     if (location.hash && !location.hash.includes("=")) return;
-    const told = new URLSearchParams(location.hash.slice(1)), before = state;
-    const one = (key, good) => (told.get(key) && good(told.get(key)) ? told.get(key) : usual[key]);
+    const given = new URLSearchParams(location.hash.slice(1)), before = state;
+    const one = (key, good) => (given.get(key) && good(given.get(key)) ? given.get(key) : usual[key]);
     state = {
       sort: one("sort", (text) => all.some((head) => keyOf(head) === text.replace(/^-/, ""))),
-      pin: (told.get("pin") || "").split(",").filter((id) => byId.has(id) && byId.get(id).ranked).slice(0, 2),
+      pin: (given.get("pin") || "").split(",").filter((id) => byId.has(id) && byId.get(id).ranked).slice(0, 2),
       base: one("base", (text) => text in held.clear),
       view: one("view", (text) => text === "abs"),
       fill: one("fill", (text) => text === "all"),
       measure: one("measure", (text) => text in held.values),
-      q: (told.get("q") || "").slice(0, 99),
+      q: (given.get("q") || "").slice(0, 99),
     };
     draw(before);
   }

@@ -77,8 +77,8 @@ for (const holder of $$(".key, .points")) {
   if (!held) return;
   const out = $("#pair"), by = new Map(held.rows.map((row) => [row.slug, row]));
   const pick = (name) => make("select", { on: { change: () => show(true) } }, ...held.rows.map((row) => make("option", { value: row.slug }, row.name)));
-  const a = pick(), b = pick(), told = make("div", {});
-  out.append(make("p", { class: "bar" }, make("label", {}, "First", a), make("label", {}, "Second", b)), told);
+  const a = pick(), b = pick(), shownPair = make("div", {});
+  out.append(make("p", { class: "bar" }, make("label", {}, "First", a), make("label", {}, "Second", b)), shownPair);
   out.hidden = false;
 
   const space = new DOMParser().parseFromString("<svg>", "text/html").body.firstChild.namespaceURI;
@@ -123,7 +123,7 @@ for (const holder of $$(".key, .points")) {
   async function show(write) {
     const one = by.get(a.value), other = by.get(b.value);
     if (write) history.replaceState(null, "", `#a=${one.slug}&b=${other.slug}`);
-    if (one === other) { told.replaceChildren(make("p", {}, "Choose two different systems.")); return; }
+    if (one === other) { shownPair.replaceChildren(make("p", {}, "Choose two different systems.")); return; }
     const file = (row) => fetched(`${held.data}pairs/${row.id}.js`, `pairs-${row.id}`);
     let left, right;
     try { [left, right] = [await file(one), await file(other)]; } catch (error) { say("The pair cannot be read; the table has it"); return; }
@@ -132,18 +132,18 @@ for (const holder of $$(".key, .points")) {
     const turn = (v) => v && back ? [-v[0], -v[2], -v[1], ...v.slice(3)] : v;
     const [d, low, top, p, clear, least, won, tied, lost, n] = turn(pair.whole);
     const [better, worse] = d < 0 ? [other, one] : [one, other];
-    const verdict = clear ? `${better.name} is better than ${worse.name}${low < 0 && top > 0 ? " (though the interval holds 0)" : ""}` : `${one.name} and ${other.name} cannot be told apart`;
+    const verdict = clear ? `${better.name} is better than ${worse.name}${low < 0 && top > 0 ? " (though the interval holds 0)" : ""}` : `${one.name} and ${other.name} cannot be shownPair apart`;
     const tasks = held.tasks.map((name, i) => [name, turn(pair.tasks[i])]).filter((row) => row[1]).map(([name, v]) => [name, ...v]);
     const keys = [...new Set([...Object.keys(left.settings), ...Object.keys(right.settings)])].filter((key) => left.settings[key] !== right.settings[key]);
     const choice = make("select", {}, ...held.legs.map((leg, i) => make("option", { value: i }, leg[1])));
     const where = make("div", {}, make("p", { class: "bar" }, make("label", {}, "Task", choice), make("button", { type: "button", on: { click: () => queries(one, other, where) } }, "Show queries gained and lost")));
-    told.replaceChildren(...[
+    shownPair.replaceChildren(...[
       pair.doubts.length ? make("div", { class: "warn", role: "note" }, make("strong", {}, "Is this fair?"), make("ul", {}, ...pair.doubts.map((line) => make("li", {}, line)))) : "",
       make("p", { class: "lead" }, make("strong", {}, verdict), `: ${signed(d)} ${held.measure} points (first minus second), 95\u00a0% [${plain(low)}, ${plain(top)}], ${p} after Holm; ` + (least === null ? "" : `this pair shows differences from ${plain(least)} points; `) + `${many(back ? lost : won)} queries won, ${many(tied)} tied, ${many(back ? won : lost)} lost, of ${many(n)}.`),
       make("h2", {}, "By language or task"), make("figure", {}, forest(tasks, least)),
       sheet("First minus second, points; p corrected by Holm over all pairs of the task; filled marks: significant; grey: not to be seen overall", ["Task", "#Difference", "#95 % interval", "#p"], tasks.map(([name, v, l, t, q]) => [name, signed(v), `[${plain(l)}, ${plain(t)}]`, q])),
       make("h2", {}, "What differs in the settings"),
-      keys.length ? sheet("Settings with other values", ["Setting", one.name, other.name], keys.map((key) => [key, left.settings[key] || "\u2014", right.settings[key] || "\u2014"])) : make("p", {}, "Nothing that the results tell of."),
+      keys.length ? sheet("Settings with other values", ["Setting", one.name, other.name], keys.map((key) => [key, left.settings[key] || "\u2014", right.settings[key] || "\u2014"])) : make("p", {}, "The results name no difference."),
       make("h2", {}, "Queries gained and lost"), where,
     ]);
     say(verdict);

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.data import aligned
-from bench.errors import DataError, DataFaultsError
+from bench.core.errors import DataError, DataFaultsError
+from bench.data.formats import aligned
+from bench.testing import fields
 from bench.types import Item, Judgement
 
 
@@ -31,5 +32,5 @@ def test_blank_lines_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DataFaultsError) as caught:
             list(source.read())
         assert [fault.line for fault in caught.value.faults] == [2, 4]
-    with pytest.raises(DataError, match=r"none\.fra: found no such file"):
+    with pytest.raises(DataError, check=fields(where="none.fra", found="no such file")):
         list(aligned.sentences(tmp_path / "none.fra").read())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bench.data.dedupe import Census, Kept, fingerprint
-from bench.dense import Document
+from bench.core.contract import Document
+from bench.data.corpora.dedupe import Census, Kept, fingerprint
 
 
 def kept(documents: Sequence[Document], **rules: Any) -> Kept:
@@ -33,7 +33,7 @@ def test_first_of_equal_texts_is_kept() -> None:
     """A text stands once a language; in another language it is another document."""
     found = kept([one("a"), one("b"), one("A"), one("a", "de"), one("b"), one("a")], dedupe=True)
     assert found.mask.tolist() == [True, True, False, True, False, False]
-    assert (found.empty, found.duplicates, found.translations, found.surplus) == (0, 3, 0, 0)
+    assert (found.empty, found.duplicates, found.translations, found.over_limit) == (0, 3, 0, 0)
     assert kept([one("a"), one("a")]).mask.tolist() == [True, True]
 
 
@@ -77,4 +77,4 @@ def test_at_most_so_many_a_language() -> None:
     lowest = sorted(documents[:20], key=lambda document: fingerprint(document.sentences))[:5]
     left = {document.id for document, keep in zip(documents, found.mask, strict=True) if keep}
     assert left == {document.id for document in lowest} | {"de"}
-    assert found.surplus == 15
+    assert found.over_limit == 15

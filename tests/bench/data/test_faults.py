@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from bench.data.faults import Faults, RecordError, shown
-from bench.errors import DataError, DataFaultsError
+from bench.core.errors import DataError, DataFaultsError
+from bench.data.formats.faults import Faults, RecordError, shown
 
 
 def fault(line: int | None) -> DataError:

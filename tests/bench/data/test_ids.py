@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bench.data import beir, ids
-from bench.data.ids import IdCollector, Ids, locate
-from bench.data.source import FileSource
-from bench.errors import DataError, DataFaultsError
+from bench.core.errors import DataError, DataFaultsError
+from bench.data.formats import beir, ids
+from bench.data.formats.ids import IdCollector, Ids, locate
+from bench.data.formats.source import FileSource
 from bench.types import Item, Source
-
-Put = Callable[[str, str | bytes], Path]
+from tests.conftest import Put
 
 
 def corpus(put: Put, names: list[str]) -> FileSource[Item]:

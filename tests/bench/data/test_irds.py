@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +13,10 @@ from ir_datasets.datasets.base import Dataset
 from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, TrecQrel
 from ir_datasets.util import Download, RequestsDownload
 
-from bench.data.irds import Sources, sources
+from bench.data.formats.irds import Sources, sources
 from bench.types import Item, Judgement
+from tests.conftest import Put, Told
 
-Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
 Register = Callable[[str, Any], Sources]
 
 
@@ -192,10 +189,3 @@ def test_no_network(
     )
     assert f"put the file that it names above at {tmp_path}/home/downloads/<md5>, or a folder" in sentence
     assert "no route to host" in capsys.readouterr().err
-
-
-def test_nothing_is_imported_before_reading() -> None:
-    """Naming the sources of a data set does not load the library."""
-    code = "import sys, bench.data.irds as irds; irds.sources('beir/nq'); print('ir_datasets' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert found.stdout.strip() == "False"

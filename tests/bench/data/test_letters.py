@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.data.letters import Prints, Table, letters, letters_of, ranges
+from bench.data.contamination.index import HashTable, Prints, letters, letters_of, ranges
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_equal_runs_have_equal_hashes_and_others_do_not(text: str, size: int) ->
 def test_a_table_finds_every_pair(rows: list[int], asked: list[int]) -> None:
     """Also of repeated hashes, on both sides; places rise."""
     spread = np.uint64(0x9E3779B97F4A7C15)
-    found = Table(np.array(rows, np.uint64) * spread).find(np.array(asked, np.uint64) * spread)
+    found = HashTable(np.array(rows, np.uint64) * spread).find(np.array(asked, np.uint64) * spread)
     expected = {(at, row) for at, wanted in enumerate(asked) for row, value in enumerate(rows) if value == wanted}
     pairs = list(zip(found.places.tolist(), found.rows.tolist(), strict=True))
     assert set(pairs) == expected

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.data import nested
-from bench.data.faults import RecordError
+from bench.data.formats import jsonl as nested
+from bench.data.formats.faults import RecordError
 
 ROW: dict[str, Any] = {"object": {"a": 1}, "list": [{"b": 2}], "text": "ü𐐀", "number": 3, "half": "x\ud83d"}
 

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.data import beir, overlap
-from bench.data.documents import documents
-from bench.data.letters import Hashes, Prints, letters_of
-from bench.data.overlap import AuditConfig, Hit, How, Text, Wanted, excerpt, scan
+from bench.data.contamination import search as overlap
+from bench.data.contamination.index import Hashes, Prints, letters_of
+from bench.data.contamination.search import AuditConfig, Hit, How, SoughtText, Text, excerpt, scan
+from bench.data.corpora.documents import documents
+from bench.data.formats import beir
 
 SMALL = AuditConfig(run=16, contained=10, gram=3, alike=0.6)
 
 
-def by_hand(texts: Sequence[Text], wanted: Wanted, rules: AuditConfig) -> dict[How, str]:
+def by_hand(texts: Sequence[Text], wanted: SoughtText, rules: AuditConfig) -> dict[How, str]:
     """Apply the rules to strings: way → the first training text."""
     own = letters_of(wanted.text)
     runs = {own[at : at + rules.run] for at in range(len(own) - rules.run + 1)}
@@ -55,28 +56,28 @@ def test_all_that_the_rules_name_is_found_and_nothing_else(
 ) -> None:
     """Every way and its first training text, with texts of all lengths, empty ones and repeats."""
     training = [Text(f"d{at}", tuple(sentences)) for at, sentences in enumerate(documents)]
-    asked = [Wanted(text, data.draw(st.booleans())) for text in texts]
+    asked = [SoughtText(text, data.draw(st.booleans())) for text in texts]
     found = scan(training, asked, SMALL)
     assert [{how: hit.where for how, hit in ways.items()} for ways in found] == [
         by_hand(training, one, SMALL) for one in asked
     ]
 
 
-def _generated(seed: int) -> tuple[list[Text], list[Wanted]]:
+def _generated(seed: int) -> tuple[list[Text], list[SoughtText]]:
     """Documents of random words, and texts cut out of them, some with words changed."""
     rng = np.random.default_rng(seed)
     words = np.array(["".join(rng.choice(list("abcdefgh"), rng.integers(1, 8))) for _ in range(300)])
     training = [
         Text(f"d{at}", tuple(" ".join(rng.choice(words, rng.integers(1, 12))) for _ in range(rng.integers(1, 6))))
-        for at in range(200)
+        for at in range(120)
     ]
     asked = []
-    for _ in range(150):
+    for _ in range(80):
         spoken = " ".join(training[rng.integers(len(training))].sentences).split()
         begin = int(rng.integers(len(spoken)))
         cut = spoken[begin : begin + int(rng.integers(1, 20))]
         cut[int(rng.integers(len(cut)))] = str(rng.choice(words))
-        asked.append(Wanted(" ".join(cut), bool(rng.integers(2))))
+        asked.append(SoughtText(" ".join(cut), bool(rng.integers(2))))
     return training, asked
 
 
@@ -124,9 +125,9 @@ def test_what_a_hit_tells() -> None:
     sentence = "Rye sourdough rises slowly, because its wild yeast works best in a cool kitchen."
     training = [Text("other", ("Nothing of it.",)), Text("bread", ("First.", sentence, "Last."))]
     asked = [
-        Wanted("Because its WILD yeast works best in a cool kitchen; last of all it is baked."),
-        Wanted("wild yeast works best in a cool kitchen"),
-        Wanted(sentence.upper()),
+        SoughtText("Because its WILD yeast works best in a cool kitchen; last of all it is baked."),
+        SoughtText("wild yeast works best in a cool kitchen"),
+        SoughtText(sentence.upper()),
     ]
     run, contained, equal = scan(training, asked, AuditConfig())
     assert run == {"run": Hit("bread", sentence, letters=46)}
@@ -141,12 +142,12 @@ def test_a_run_may_begin_anywhere(shared: int, found: bool) -> None:
     for begin in range(0, 120 - shared, 7):
         run = own[begin : begin + shared]
         training = [Text("d", ("先" * (begin % 5), f"{run[:11]}.", f"{run[11:]}後"))]
-        (ways,) = scan(training, [Wanted(own)], AuditConfig())
+        (ways,) = scan(training, [SoughtText(own)], AuditConfig())
         assert ("run" in ways) is found
         if found:
             assert ways["run"].letters == shared
         apart = [Text("d", (run[:20],)), Text("e", (run[20:],))]
-        assert scan(apart, [Wanted(own)], AuditConfig()) == [{}]
+        assert scan(apart, [SoughtText(own)], AuditConfig()) == [{}]
 
 
 def test_grams_of_questions_alone() -> None:
@@ -155,9 +156,9 @@ def test_grams_of_questions_alone() -> None:
         Text("q", ("When was the Great Wall of China being rebuilt?", "It is of the Great Wall that they told us."))
     ]
     asked = [
-        Wanted("When was Great Wall of China being rebuilt?", question=True),
-        Wanted("When was Great Wall of China being rebuilt?"),
-        Wanted("Great Wall", question=True),
+        SoughtText("When was Great Wall of China being rebuilt?", question=True),
+        SoughtText("When was Great Wall of China being rebuilt?"),
+        SoughtText("Great Wall", question=True),
     ]
     found = scan(training, asked, AuditConfig())
     assert [list(ways) for ways in found] == [["alike"], [], []]
@@ -168,7 +169,10 @@ def test_grams_of_questions_alone() -> None:
 def test_a_sentence_that_holds_no_more_grams_than_needed_is_looked_at() -> None:
     """Also where it lacks all the rarest: half of the 24 grams of a question, which another text has too."""
     rules = AuditConfig(gram=3, alike=0.5)
-    asked = [Wanted("abcdefghijklmnopqrstuvwxyz", question=True), Wanted("abcdefghijklmn0123456789", question=True)]
+    asked = [
+        SoughtText("abcdefghijklmnopqrstuvwxyz", question=True),
+        SoughtText("abcdefghijklmn0123456789", question=True),
+    ]
     found, _ = scan([Text("d", ("abcdefghijklmn",))], asked, rules)
     assert found == {"alike": Hit("d", "abcdefghijklmn", share=0.5)}
     assert scan([Text("d", ("abcdefghijklm",))], asked[:1], rules) == [{}]
@@ -177,7 +181,7 @@ def test_a_sentence_that_holds_no_more_grams_than_needed_is_looked_at() -> None:
 def test_progress_counts_bytes() -> None:
     """All of them, in UTF-8."""
     heard: list[float] = []
-    scan([Text("a", ("äb", "c")), Text("b", ())], [Wanted("x")], AuditConfig(), heard.append)
+    scan([Text("a", ("äb", "c")), Text("b", ())], [SoughtText("x")], AuditConfig(), heard.append)
     assert sum(heard) == 4
 
 
@@ -222,6 +226,6 @@ def test_real_gold_passages(target: str, language: str, cut: int, every: int) ->
     for passage in map(letters_of, passages):
         own = {passage[at : at + 40] for at in range(len(passage) - 39)}
         told.append((not own.isdisjoint(pieces), not own.isdisjoint(runs)))
-    found = ["run" in ways for ways in scan(training, [Wanted(text) for text in passages], AuditConfig())]
+    found = ["run" in ways for ways in scan(training, [SoughtText(text) for text in passages], AuditConfig())]
     assert found == [run for _, run in told]
     assert (sum(piece for piece, _ in told), sum(found)) == (cut, every)

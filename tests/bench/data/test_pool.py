@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.data.pool import Pool, write_pool
-from bench.errors import UsageError
+from bench.core.errors import UsageError
+from bench.data.pairs.pool import Pool, write_pool
+from bench.testing import fields
 from bench.types import Item, TrainingPair
 
 
@@ -100,5 +101,5 @@ def test_judged_is_what_a_reader_of_all_pairs_would_say(pairs: list[TrainingPair
 
 def test_a_folder_that_holds_none(tmp_path: Path) -> None:
     """Refused in a sentence."""
-    with pytest.raises(UsageError, match="expected a pool of passages on disk"):
+    with pytest.raises(UsageError, check=fields(expected="a pool of passages on disk")):
         Pool(tmp_path)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bench.data import samples
-from bench.data.shards import Shards
-from bench.dense import Document
-from bench.sections import PrepareConfig
-from bench.stages import prepare
+from bench.config.sections import PrepareConfig
+from bench.core.contract import Document
+from bench.core.workspace import Parts, Workspace
+from bench.data.corpora import sampling
+from bench.data.corpora.shards import Shards
+from bench.pipeline.stages import prepare
 from bench.types import Item, Source
-from bench.workspace import Parts, Workspace
 
 TEXTS = {
     "en": [["The first one stands here.", "So does another: short."], ["A third sentence, alone."]],
@@ -36,7 +36,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
 
 def drawn(shards: Shards, most: int, *languages: str) -> list[Item]:
     """A sample as a list."""
-    return list(samples.source(shards, languages, most).read())
+    return list(sampling.source(shards, languages, most).read())
 
 
 def test_all_sentences_where_there_are_few(shards: Shards) -> None:
@@ -45,7 +45,7 @@ def test_all_sentences_where_there_are_few(shards: Shards) -> None:
     wanted = [sentence for texts in TEXTS.values() for one in texts for sentence in one]
     assert [item.text for item in found] == wanted
     assert [item.id for item in found[:4]] == ["en:0", "en:1", "en:2", "sw:0"]
-    assert [item.language for item in found] == [samples.language_of(item.id) for item in found]
+    assert [item.language for item in found] == [sampling.language_of(item.id) for item in found]
 
 
 def test_a_lot_is_drawn_without_repetition(shards: Shards) -> None:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
-from bench.data.sentences import clean, cleaned, split, splitter
+from bench.data.corpora.sentences import clean, cleaned, split, splitter
 
 
 @pytest.mark.parametrize(

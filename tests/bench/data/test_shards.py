@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.data.shards import DOCUMENTS, META, SENTENCES, TOKENS, Meta, Shards, Stretch, width
-from bench.errors import UsageError
+from bench.core.errors import UsageError
+from bench.data.corpora.shards import DOCUMENTS, META, SENTENCES, TOKENS, Meta, Shards, Stretch, width
+from bench.testing import fields
 
 SPECIAL = {"cls": 2, "sep": 3, "pad": 0}
 
@@ -82,11 +83,15 @@ def test_files_that_contradict_each_other(tmp_path: Path) -> None:
     """Files of two preparations are told from one, and another format from this."""
     written(tmp_path)
     (tmp_path / TOKENS).write_bytes(b"\0" * 18)
-    with pytest.raises(UsageError, match="found files of different preparations, expected one; prepare the corpus aga"):
+    with pytest.raises(
+        UsageError, check=fields(found="files of different preparations", expected="one", hint="prepare the corpus aga")
+    ):
         Shards(tmp_path)
     meta = json.loads((tmp_path / META).read_text())
     (tmp_path / META).write_text(json.dumps(meta | {"format": 2}))
-    with pytest.raises(UsageError, match=r"meta.json: found format 2, expected 1, expected the description"):
+    with pytest.raises(
+        UsageError, check=fields(where="meta.json", found="format 2, expected 1", expected="the description")
+    ):
         Shards(tmp_path)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.data.strings import Strings, write_strings
+from bench.data.formats.strings import Strings, write_strings
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"))))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import ModuleType
@@ -12,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from bench.data import tables
-from bench.data.documents import documents
-from bench.dense import Document
-from bench.errors import UsageError
+from bench.core.contract import Document
+from bench.core.errors import UsageError
+from bench.data.corpora import documents as tables
+from bench.data.corpora.documents import documents
+from bench.testing import fields
+from tests.conftest import Told
 
-Told = Callable[[Iterable[Any]], list[str]]
 ROWS = [
     {"id": "a", "lang": "de", "text": "Eins. Zwei.", "title": "T", "url": "u"},
     {"id": None, "lang": None, "text": "One.", "title": None, "url": "u"},
@@ -57,7 +57,7 @@ def test_saved_data_set(tmp_path: Path) -> None:
     assert list(source.read()) == found("one")
     assert source.files
     assert list(documents(tmp_path / "several", "en").read()) == found("several")
-    with pytest.raises(UsageError, match="found the splits test, expected train"):
+    with pytest.raises(UsageError, check=fields(found="the splits test", expected="train")):
         list(documents(tmp_path / "test", "en").read())
 
 
@@ -103,7 +103,9 @@ def test_data_set_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hub.asked == ("wikimedia/wikipedia", "20231101.en", {"split": "train", "revision": "abc"})
     assert source.reader.endswith(":datasets-5.0:hf:wikimedia/wikipedia:20231101.en@abc:en")
     assert [one.language for one in documents("hf:x/y", "fr").read()] == ["de", "fr"]
-    with pytest.raises(UsageError, match=r"corpus hf:a b: expected hf:NAME\[:CONFIG\]\[@REVISION\], e.g. hf:wikimedia"):
+    with pytest.raises(
+        UsageError, check=fields(where="corpus hf:a b", expected="hf:NAME[:CONFIG][@REVISION], e.g. hf:wikimedia")
+    ):
         documents("hf:a b")
 
 
@@ -111,15 +113,12 @@ def test_data_set_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> Non
     """Says why, and what to do where there is no network."""
     monkeypatch.setitem(sys.modules, "datasets", Hub(ConnectionError("no route\nto host")))
     monkeypatch.setattr(tables, "version", lambda _: "5.0")
-    with pytest.raises(UsageError) as caught:
+    wanted = fields(where="corpus hf:x/y", found="cannot be fetched (no route)", hint="save it with save_to_disk where")
+    with pytest.raises(UsageError, check=wanted):
         list(documents("hf:x/y", "en").read())
-    assert str(caught.value) == (
-        "corpus hf:x/y: found that it cannot be fetched (no route), expected a data set of the hub, or one in the cache"
-        " (HF_HOME); save it with save_to_disk where there is a network, and type --corpus FOLDER"
-    )
 
 
 def test_nothing_is_imported_early() -> None:
     """Naming a corpus of files imports none of the optional libraries."""
-    assert importlib.util.find_spec("bench.data.tables")
+    assert importlib.util.find_spec("bench.data.corpora.documents")
     assert not {"pyarrow", "datasets"} & set(vars(tables))

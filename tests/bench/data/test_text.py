@@ -9,18 +9,16 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from bench.data.faults import Faults
-from bench.data.text import lines
-from bench.errors import DataError, DataFaultsError
+from bench.core.errors import DataError, DataFaultsError
+from bench.data.formats.faults import Faults
+from bench.data.formats.text import lines
+from tests.conftest import Put, Told
 
-Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
 PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 AGAIN = "expected at least one line; fetch it again"
 UNPACK = "expected plain text or one of .gz, .bz2, .xz; unpack it first"
@@ -134,33 +132,17 @@ def test_lines_that_are_not_utf8_can_be_gathered(put: Put) -> None:
         ("a.txt", b"", f"found an empty file, {AGAIN}"),
         ("a.gz", b"", f"found an empty file, {AGAIN}"),
         ("a.txt.gz", gzip.compress(b""), f"found an empty file, {AGAIN}"),
-        (
-            "a.gz",
-            b"plain text",
-            f"found bytes 70 6c 61 69 6e 20 74 65 at its start, expected a gzip stream, {RENAME}",
-        ),
-        (
-            "a.xz",
-            gzip.compress(b"x"),
-            f"found a gzip stream, expected a xz stream, {RENAME}",
-        ),
+        ("a.gz", b"plain text", f"found bytes 70 6c 61 69 6e 20 74 65 at its start, expected a gzip stream, {RENAME}"),
+        ("a.xz", gzip.compress(b"x"), f"found a gzip stream, expected a xz stream, {RENAME}"),
         (
             "a.txt",
             bz2.compress(b"x"),
             "found a bzip2 stream, expected plain text, as its name says; rename it to end in .bz2",
         ),
-        (
-            "a.txt",
-            b"PK\x03\x04...",
-            f"found a zip archive, {UNPACK}",
-        ),
+        ("a.txt", b"PK\x03\x04...", f"found a zip archive, {UNPACK}"),
         ("a.zip", b"any", f"found an archive, {UNPACK}"),
         ("a.zst", b"any", f"found an archive, {UNPACK}"),
-        (
-            "a.tar.gz",
-            gzip.compress(b"x"),
-            f"found an archive, {UNPACK}",
-        ),
+        ("a.tar.gz", gzip.compress(b"x"), f"found an archive, {UNPACK}"),
         ("a.tgz", b"any", f"found an archive, {UNPACK}"),
     ],
 )
@@ -181,7 +163,7 @@ def test_missing_file_names_its_neighbours(put: Put, told: Told) -> None:
     folder = put("corpus.jsonl", "x").parent
     put("other.txt", "x")
     start = "found no such file, expected a file; "
-    assert told(lines(folder / "corpus.json")) == [f"{folder / 'corpus.json'}: {start}near it lie corpus.jsonl"]
+    assert told(lines(folder / "corpus.json")) == [f"{folder / 'corpus.json'}: {start}similar names: corpus.jsonl"]
     assert told(lines(folder / "zzz")) == [f"{folder / 'zzz'}: {start}the folder holds corpus.jsonl, other.txt"]
     nowhere = folder / "no" / "file"
     assert told(lines(nowhere)) == [f"{nowhere}: {start}there is no folder {folder / 'no'} either"]

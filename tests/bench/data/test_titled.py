@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
-from bench.data import beir
-from bench.data.titled import joined, titled
+from bench.data.formats import beir
+from bench.data.formats.titled import joined, titled
 from bench.types import Corpus, Item, Source
 
 

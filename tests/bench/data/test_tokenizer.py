@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
-from bench.data import tokenizer
-from bench.data.tokenizer import Sample
-from bench.errors import UsageError
+from bench.core.errors import UsageError
+from bench.data.corpora import tokenizer
+from bench.data.corpora.sampling import TokenizerSample
+from bench.testing import fields
 
 TEXTS = {
     "en": ["The quick brown fox jumps over the lazy dog.", "A dog, a fox, and another dog: 123 times."] * 3,
@@ -22,7 +23,7 @@ TEXTS = {
     "ja": ["これは本です。あれはペンです。", "日本語には空白がありません。日本語です。"] * 3,
     "ar": ["ذهب الولد إلى المدرسة.", "الولد في المدرسة مع الولد"] * 3,
 }
-TRAIN = f"from bench.data import tokenizer; print(tokenizer.train({TEXTS!r}, 700).to_str())"
+TRAIN = f"from bench.data.corpora import tokenizer; print(tokenizer.train({TEXTS!r}, 700).to_str())"
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +108,17 @@ def test_truncation_of_a_foreign_tokenizer_is_lifted(trained: Tokenizer, tmp_pat
 
 def test_folders_that_hold_none_are_refused(trained: Tokenizer, tmp_path: Path) -> None:
     """The message names the folder and what is wanted, or the token that lacks."""
-    with pytest.raises(UsageError, match=r"found no tokenizer that can be loaded .*tokenizer.json and tokenizer_confi"):
+    with pytest.raises(
+        UsageError,
+        check=fields(found="no tokenizer that can be loaded", expected="tokenizer.json and tokenizer_config"),
+    ):
         tokenizer.load(tmp_path / "nothing")
     tokenizer.save(trained, tmp_path / "bare", 128)
     config = tmp_path / "bare" / "tokenizer_config.json"
     values = json.loads(config.read_text())
     del values["cls_token"]
     config.write_text(json.dumps(values))
-    with pytest.raises(UsageError, match="found a tokenizer without cls token, expected an encoder's"):
+    with pytest.raises(UsageError, check=fields(found="a tokenizer without cls token", expected="an encoder's")):
         tokenizer.load(tmp_path / "bare")
 
 
@@ -122,7 +126,7 @@ def test_a_sample_is_bounded_and_does_not_depend_on_order() -> None:
     """Of each language just enough documents to reach the bound are held: those with the lowest fingerprints."""
     offers = [("en", mark, ["x" * 9, str(mark % 10)]) for mark in (5, 3, 9, 1, 7)]
     for order in (offers, offers[::-1]):
-        sample = Sample(20)
+        sample = TokenizerSample(20)
         for language, mark, sentences in order:
             sample.add(language, mark, sentences)
         assert sample.texts(1) == {"en": ["xxxxxxxxx\n1", "xxxxxxxxx\n3"]}
@@ -130,7 +134,7 @@ def test_a_sample_is_bounded_and_does_not_depend_on_order() -> None:
 
 def test_a_sample_follows_the_exponent() -> None:
     """A language with a hundredth of the text gives a tenth by ½, as much as there is by 0."""
-    sample = Sample(1000)
+    sample = TokenizerSample(1000)
     for mark in range(1000):
         sample.add("en", mark, ["e" * 10])
     for mark in range(10):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import math
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.data.trec import qrels_source, read_qrels, read_run, read_topics, topics_source, write_run
-from bench.errors import DataError, PluginError
+from bench.core.errors import DataError, PluginError
+from bench.data.formats.trec import qrels_source, read_qrels, read_run, topics_source, write_run
+from bench.testing import fields
 from bench.types import Item, Judgement, Ranking, Tie
-
-Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
+from tests.conftest import Put, Told
 
 RUN = "6 columns separated by white space: query, Q0, document, rank, score, tag"
 QRELS = (
@@ -69,7 +67,6 @@ def test_topics(put: Put) -> None:
     """The text is all behind the first tab."""
     path = put("topics.tsv", "1\twhat is\tthis\n2\tund das?\n")
     expected = [Item("1", "what is\tthis"), Item("2", "und das?")]
-    assert read_topics(path) == expected
     assert list(topics_source(path).read()) == expected
 
 
@@ -179,9 +176,9 @@ def test_a_retriever_that_breaks_its_promise(ranking: Ranking, sentence: str) ->
 def test_a_query_twice_or_a_tag_of_two_words() -> None:
     """One ranking a query, one word for the tag."""
     one = Ranking("q", ("a",), (1.0,))
-    with pytest.raises(PluginError, match="found two rankings of query 'q'"):
+    with pytest.raises(PluginError, check=fields(found="two rankings of query 'q'")):
         written(one, one)
-    with pytest.raises(PluginError, match="found tag 'my tag' in a run, expected an id without white space"):
+    with pytest.raises(PluginError, check=fields(found="tag 'my tag' in a run", expected="an id without white space")):
         written(one, tag="my tag")
 
 

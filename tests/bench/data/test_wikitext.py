@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bench.data import wikitext
-from bench.data.faults import RecordError
-from bench.data.wikitext import Article, blocks, extracted, page, plain
+from bench.data.corpora.documents import blocks
+from bench.data.corpora.wikitext import WikiArticle, extracted, page, plain
+from bench.data.formats.faults import RecordError
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ PAGE = """<page>
 
 def test_page() -> None:
     """Number of the page (not of the revision), title and text."""
-    assert page(PAGE) == Article("17", "Tom & Jerry", "Tom  ran.")
+    assert page(PAGE) == WikiArticle("17", "Tom & Jerry", "Tom  ran.")
 
 
 @pytest.mark.parametrize(
@@ -81,8 +83,8 @@ def test_broken_pages() -> None:
 def test_extracted() -> None:
     """The first line is left out where it repeats the title."""
     block = '<doc id="12" url="https://x?curid=12" title="A &quot;B&quot;">\nA "B"\n\nText.\nMore.\n</doc>'
-    assert extracted(block) == Article("12", 'A "B"', "\nText.\nMore.")
-    assert extracted('<doc id="1" title="T">\nText.\n</doc>') == Article("1", "T", "Text.")
+    assert extracted(block) == WikiArticle("12", 'A "B"', "\nText.\nMore.")
+    assert extracted('<doc id="1" title="T">\nText.\n</doc>') == WikiArticle("1", "T", "Text.")
     with pytest.raises(RecordError, match="without its </doc>"):
         extracted('<doc id="12" title="A">\nText.')
 
@@ -94,6 +96,38 @@ def test_blocks() -> None:
     assert found == [(2, "<page>\n\n  a\n</page>"), (7, "<page>\nc")]
 
 
-def test_braces_that_never_close_cost_no_time() -> None:
-    """A page full of them is read in linear time: 400,000 of them well within the test's time limit."""
-    assert wikitext.plain("{{" * 200_000 + "\n\nx" + "[[" * 200_000).strip() == "x"
+Build = Callable[[int], str]
+HOSTILE: dict[str, tuple[Callable[[str], object], Build]] = {
+    "external links": (plain, lambda size: "[http://" * size),
+    "external links of spaces": (plain, lambda size: "[//" + " " * 8 * size),
+    "headings": (plain, lambda size: "=" * 8 * size + "x"),
+    "empty brackets": (plain, lambda size: "(" + " " * 8 * size + "x"),
+    "references": (plain, lambda size: "<ref " * 2 * size),
+    "lists of references": (plain, lambda size: "<references " * size),
+    "code": (plain, lambda size: "<code " * 2 * size),
+    "nested links": (plain, lambda size: "[[" * 4 * size + "x" * 4 * size + "]]" * 4 * size),
+    "braces": (plain, lambda size: "{{" * 4 * size + "\n\nx" + "[[" * 4 * size),
+    "titles": (page, lambda size: "<page><title>t</title>" + "<text" * 2 * size + "</page>"),
+    "attributes": (extracted, lambda size: "<doc " + "a" * 8 * size + ">\n</doc>"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_markup_costs_linear_time(name: str) -> None:
+    """Eight times the markup takes about eight times the processor's time, not 64 or 512 times."""
+    parse, build = HOSTILE[name]
+
+    def seconds(size: int) -> float:
+        text, found = build(size), []
+        for _ in range(5):
+            began = time.process_time()
+            parse(text)
+            found.append(time.process_time() - began)
+        return min(found)
+
+    assert seconds(8 * 400) < 24 * max(seconds(400), 2e-5)
+
+
+def test_references_to_no_character() -> None:
+    """A number too long for `int` is a replacement character, not a crash."""
+    assert plain("a &#" + "1" * 5000 + "; b &#x" + "f" * 5000 + "; &#65;") == "a \ufffd b \ufffd A"

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.training.batches import Pairs
+from bench.core.contract import TrainingJob
+from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.data.corpora.shards import Shards
+from bench.training.batches import PairBatch
 from bench.training.config import TrainingConfig
 from bench.training.determinism import reproducible
 from bench.training.encoder import TrainableEncoder
@@ -20,7 +21,6 @@ from bench.training.loop import fit
 from bench.training.losses import info_nce
 from bench.training.probes import accuracy
 from bench.training.views import SentencePairs, two_sentences
-from bench.workspace import Advance, Parts, Workspace, silent
 
 
 def config_of(**changed: Any) -> TrainingConfig:
@@ -77,7 +77,7 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
             encoder = TrainableEncoder.load(start, job.device, config.precision)
             head, source = Head(idle_layer), SentencePairs(Shards(corpus), config, seed, two_sentences)
 
-            def loss(encode: TrainableEncoder, pairs: Pairs) -> tuple[torch.Tensor, Mapping[str, float]]:
+            def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
                 left, right = map(head.layer, encode.together(pairs))
                 value = info_nce(left, right, temperature=config.temperature, similarity="cos", symmetric=True)
                 return value * scale.get(int(head.steps) + 1, 1.0), {"accuracy": accuracy(left, right)}

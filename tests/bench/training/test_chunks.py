@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.data.shards import Shards
+from bench.data.corpora.shards import Shards
 from bench.training.chunks import Chunks, Stream
 from bench.training.config import TrainingConfig
 

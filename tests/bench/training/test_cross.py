@@ -13,17 +13,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bench.config import check_config
-from bench.data import tokenizer
-from bench.data.stored_pairs import write_pairs
-from bench.dense import Contract, TrainingJob
-from bench.encoding import cross as scoring
-from bench.errors import UsageError
-from bench.stages import init, train_cross
-from bench.training import cross
-from bench.training.cross_config import MODEL, CrossConfig
+from bench.core.contract import Contract, TrainingJob
+from bench.core.errors import UsageError
+from bench.core.workspace import Parts, Workspace, silent
+from bench.data.corpora import tokenizer
+from bench.data.pairs.stored_pairs import write_pairs
+from bench.pipeline.stages import init, train_cross
+from bench.retrieval import cross_encoder as scoring
+from bench.training import cross_encoder as cross
+from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.types import Item, TrainingPair
-from bench.workspace import Parts, Workspace, silent
 
 NAMES = ("bee", "ox", "cod", "owl")
 DOES = ("stings", "pulls", "swims", "flies")
@@ -101,11 +100,6 @@ def files_of(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
-def test_the_config_says_where_its_defaults_come_from() -> None:
-    """Every field has a source, a help line, and a default of its type."""
-    assert check_config(CrossConfig) == []
-
-
 def test_listwise_by_hand() -> None:
     """Ln 2 where nothing is known, ln 4/3 where the odds are 3 to 1; a mean over queries; higher negatives cost."""
     scores = torch.tensor([[0.0, 0.0], [math.log(3), 0.0]], dtype=torch.float64, requires_grad=True)
@@ -118,7 +112,7 @@ def test_listwise_by_hand() -> None:
 
 def test_groups_are_positive_hard_ones_and_others() -> None:
     """Titles are read, hard ones come once each, what fills up is never the answer; a place draws the same again."""
-    groups = cross.Groups(PAIRS, 5, 3)
+    groups = cross.QuestionGroups(PAIRS, 5, 3)
     for place in range(48):
         queries, passages = zip(*groups[place], strict=True)
         name = queries[0].removeprefix("what ")
@@ -130,8 +124,8 @@ def test_groups_are_positive_hard_ones_and_others() -> None:
         assert len(others) == 2
         assert own not in others
         assert all(any(f" {verb} " in other for verb in DOES) for other in others)
-        assert groups[place] == cross.Groups(PAIRS, 5, 3)[place]
-    few = cross.Groups(PAIRS, 2, 3)
+        assert groups[place] == cross.QuestionGroups(PAIRS, 5, 3)[place]
+    few = cross.QuestionGroups(PAIRS, 2, 3)
     drawn = {frozenset(few[place][1:]) for place in range(240)}
     assert len(drawn) == 3 * 12  # every two of three, of each animal in each wording
 
@@ -139,7 +133,7 @@ def test_groups_are_positive_hard_ones_and_others() -> None:
 def test_an_epoch_asks_every_question_once() -> None:
     """In another order each time."""
     numbered = [TrainingPair(Item(str(at), str(at)), (Item("p", f"p{at}"),)) for at in range(24)]
-    groups = cross.Groups(numbered, 1, 0)
+    groups = cross.QuestionGroups(numbered, 1, 0)
     epochs = [[groups[place][0][0] for place in range(start, start + 24)] for start in (0, 24)]
     assert all(sorted(epoch) == sorted(map(str, range(24))) for epoch in epochs)
     assert epochs[0] != epochs[1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.dense import TrainingJob
+from bench.core.contract import TrainingJob
 from bench.training.determinism import chance, reproducible, seed_everything, set_chance
 
 CPU = torch.device("cpu")

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from bench.errors import UsageError
+from bench.core.errors import UsageError
 from bench.training.encoder import TrainableEncoder
 
 SENTENCES = [[1, 10, 11, 12, 2], [1, 20, 2], [1, 30, 31, 2]]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.encoding.packed import budget
+from bench.retrieval.packed import budget
 from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
 

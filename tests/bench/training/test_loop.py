@@ -13,8 +13,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bench.encoding.packed import load_model
-from bench.errors import UsageError
+from bench.core.errors import UsageError
+from bench.retrieval.packed import load_model
 
 Train = Callable[..., Any]
 

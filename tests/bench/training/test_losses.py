@@ -117,12 +117,12 @@ def test_rows_without_partner_are_refused() -> None:
 
 
 def test_label_smoothing_is_torchs() -> None:
-    """Against cross-entropy over the same logits, in both directions; not beside forbidden keys."""
+    """Against cross-entropy over the same logits, in both directions; not with forbidden keys."""
     queries, keys = vectors(4, 3), vectors(4, 3, seed=1)
     logits, own = queries @ keys.T, torch.arange(4)
     expected = [torch.nn.functional.cross_entropy(one, own, label_smoothing=0.2) for one in (logits, logits.T)]
     assert float(info_nce(queries, keys, label_smoothing=0.2)) == pytest.approx(float(expected[0]), abs=1e-12)
     found = info_nce(queries, keys, label_smoothing=0.2, symmetric=True)
     assert float(found) == pytest.approx(float(sum(expected)) / 2, abs=1e-12)
-    with pytest.raises(ValueError, match=r"label smoothing 0\.2 beside forbidden keys"):
+    with pytest.raises(ValueError, match=r"label smoothing 0\.2 with forbidden keys"):
         info_nce(queries, keys, label_smoothing=0.2, forbidden=torch.zeros(4, 4, dtype=torch.bool))

@@ -10,7 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
-from bench.encoding.packed import enable, first_position, forward, pack
+from bench.retrieval.packed import enable, first_position, forward, pack
 from bench.training.encoder import TrainableEncoder
 from bench.training.meter import Meter, forward_flops
 

@@ -1,17 +1,28 @@
-"""Schedule against golden values; groups of the optimiser; clipping."""
+"""Schedule against golden values; groups of the optimiser; clipping; where ASAM climbs to, and that it comes back."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from bench.core.contract import TrainingJob
+from bench.core.workspace import Parts, Workspace
+from bench.data.corpora.shards import Shards
+from bench.training.batches import PairBatch
 from bench.training.config import TrainingConfig
-from bench.training.optimisation import adamw, clip, warm_up_and_decay
+from bench.training.determinism import reproducible
+from bench.training.encoder import TrainableEncoder
+from bench.training.loop import fit
+from bench.training.optimisation import Asam, adamw, clip, warm_up_and_decay
+from bench.training.views import SentencePairs, two_sentences
 
 CASES = [
     case
@@ -71,3 +82,90 @@ def test_clipping_keeps_the_direction() -> None:
     assert [float(weight.grad) for weight in weights if weight.grad is not None] == [3, 4]
     assert clip(weights, 1.0) == pytest.approx(5)
     assert [float(weight.grad) for weight in weights if weight.grad is not None] == pytest.approx([0.6, 0.8], abs=1e-5)
+
+
+def layer() -> nn.Linear:
+    """Weights (3, −4), bias 2, gradients (0.5, 0.25) and −2, in float64."""
+    made = nn.Linear(2, 1).double()
+    with torch.no_grad():
+        made.weight.copy_(torch.tensor([[3.0, -4.0]]))
+        made.bias.fill_(2.0)
+    made.weight.grad = torch.tensor([[0.5, 0.25]], dtype=torch.float64)
+    made.bias.grad = torch.tensor([-2.0], dtype=torch.float64)
+    return made
+
+
+def test_it_climbs_by_the_sizes_of_weights() -> None:
+    """`ρ·T²g / ‖Tg‖` with T = |w| + η for weights and 1 for biases, worked out by hand."""
+    made = layer()
+    Asam(made, rho=0.5, eta=1.0).climb()
+    # T = (4, 5) and 1; Tg = (2, 1.25) and −2; ‖Tg‖² = 4 + 1.5625 + 4 = 9.5625; T²g = (8, 6.25) and −2
+    step = 0.5 / math.sqrt(9.5625)
+    np.testing.assert_allclose(made.weight.detach().numpy(), [[3 + 8 * step, -4 + 6.25 * step]], atol=1e-12)
+    np.testing.assert_allclose(made.bias.detach().numpy(), [2 - 2 * step], atol=1e-12)
+
+
+def test_it_comes_back_bit_for_bit() -> None:
+    """Weights as they were, gradients as they were taken above."""
+    made = layer().float()
+    before = [weight.detach().clone() for weight in made.parameters()]
+    asam = Asam(made, rho=0.3)
+    asam.climb()
+    made.weight.grad = torch.tensor([[7.0, 8.0]])
+    asam.descend()
+    assert all(torch.equal(old, new) for old, new in zip(before, made.parameters(), strict=True))
+    assert made.weight.grad.tolist() == [[7.0, 8.0]]
+
+
+def test_without_gradients_nothing_moves() -> None:
+    """None at all, or zeros: no division by 0."""
+    made = layer()
+    made.weight.grad, made.bias.grad = None, torch.zeros(1, dtype=torch.float64)
+    before = [weight.detach().clone() for weight in made.parameters()]
+    Asam(made, rho=0.3).climb()
+    assert all(torch.equal(old, new) for old, new in zip(before, made.parameters(), strict=True))
+
+
+class Bend(nn.Module):
+    """A weight that is seen at every pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([2.0, -1.0]))
+        self.seen: list[list[float]] = []
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_step_climbs_once_for_all_its_batches(tmp_path: Path, corpus: Path, start: Path, accumulate: int) -> None:
+    """All batches at the weights, then the same ones at the one place above them; the log tells both losses."""
+    config = TrainingConfig(pairs=4, accumulate=accumulate, learning_rate=1e-3, log_every=1, clip=None, warm_up=0.0)
+    bend = Bend()
+    sizes: list[int] = []
+
+    def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
+        bend.seen.append(bend.weight.detach().tolist())
+        sizes.append(int(sum(map(int, pairs.documents))))
+        own = (bend.weight**2).sum() * (1 + len(sizes) % accumulate)  # other gradients for other batches
+        return own + 0 * encode(pairs.left).sum(), {"told": 1.0}
+
+    (tmp_path / "out").mkdir()
+    job = TrainingJob(tokens=0, seed=1, device="cpu", threads=1, steps=2)
+    with reproducible(job):
+        source = SentencePairs(Shards(corpus), config, 1, two_sentences)
+        encoder = TrainableEncoder.load(start, "cpu")
+        work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"))
+        facts = fit(loss, source, encoder, config, job, work, modules=bend, ascent=0.5)
+    assert facts["steps"] == 2
+    assert facts["pairs"] == 2 * 4 * accumulate
+    assert facts["passes"] == 2 * 2 * accumulate
+    first, above = bend.seen[:accumulate], bend.seen[accumulate : 2 * accumulate]
+    assert sizes[:accumulate] == sizes[accumulate : 2 * accumulate]
+    assert first == [[2.0, -1.0]] * accumulate
+    weight = np.array([2.0, -1.0])
+    gradient, size = weight, np.abs(weight) + 0.01  # the gradient's own length cancels
+    expected = weight + 0.5 * size**2 * gradient / np.linalg.norm(size * gradient)
+    np.testing.assert_allclose(above, [expected] * accumulate, rtol=1e-5)
+    np.testing.assert_allclose(bend.seen[2 * accumulate], weight, atol=2e-3)  # back, and one small step further down
+    lines = (tmp_path / "out/log.jsonl").read_text(encoding="utf-8")
+    assert '"ascent_loss"' in lines
+    assert lines.count('"told": 1.0') == 2

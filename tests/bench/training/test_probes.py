@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from bench.data.shards import Shards
+from bench.data.corpora.shards import Shards
 from bench.training import probes
 from bench.training.config import TrainingConfig
 from bench.training.encoder import TrainableEncoder

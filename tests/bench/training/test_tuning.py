@@ -15,20 +15,20 @@ import pytest
 import torch
 from torch import nn
 
-from bench.data import tokenizer
-from bench.data.stored_pairs import Pairs, write_pairs
-from bench.dense import Contract, TrainingJob
-from bench.encoding.packed import Ids
-from bench.encoding.reading import Reader
-from bench.errors import UsageError
+from bench.core.contract import Contract, TrainingJob
+from bench.core.errors import UsageError
+from bench.core.workspace import Parts, Workspace
+from bench.data.corpora import tokenizer
+from bench.data.pairs.stored_pairs import StoredPairs, write_pairs
+from bench.retrieval.encoder import Reader
+from bench.retrieval.packed import Ids
 from bench.training.distributed import average_gradients, rank, total, world
 from bench.training.encoder import TrainableEncoder
-from bench.training.losses import copies, dpr, info_nce, xtreme_r
+from bench.training.fine_tuning import FineTuningObjective, Sides, fine_tune, rivals
+from bench.training.fine_tuning_config import FineTuningConfig
+from bench.training.losses import copies, info_nce, xtreme_r
 from bench.training.pair_batches import PairBatches, PairReader, Questions
-from bench.training.tuning import Sides, Tuning, rivals, tune
-from bench.tune import TuneConfig
 from bench.types import Item, TrainingPair
-from bench.workspace import Parts, Workspace
 
 RNG = np.random.default_rng(4)
 
@@ -44,7 +44,7 @@ def test_dpr_is_a_softmax_over_all_contexts() -> None:
     scores = queries.detach().numpy() @ contexts.detach().numpy().T / 0.5
     own = scores[np.arange(3), positives.numpy()]
     expected = np.mean(np.log(np.exp(scores).sum(1)) - own)
-    assert float(dpr(queries, contexts, positives, temperature=0.5).detach()) == pytest.approx(expected, abs=1e-12)
+    assert float(info_nce(queries, contexts, positives, temperature=0.5).detach()) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["dpr", "xtreme-r"])
@@ -54,7 +54,7 @@ def test_the_order_of_contexts_is_irrelevant(loss: str) -> None:
     scale = torch.tensor(20.0, dtype=torch.float64)
 
     def computed(given: torch.Tensor, places: torch.Tensor) -> list[torch.Tensor]:
-        value = dpr(queries, given, places) if loss == "dpr" else xtreme_r(queries, given, scale, places)
+        value = info_nce(queries, given, places) if loss == "dpr" else xtreme_r(queries, given, scale, places)
         return [value, *torch.autograd.grad(value, (queries, contexts))]
 
     order = torch.from_numpy(RNG.permutation(9))
@@ -81,7 +81,7 @@ def test_half_precision_is_computed_in_float32() -> None:
     """A softmax over cosines times 100 would lose what it is about."""
     queries, passages = rows(3, 4).detach().bfloat16(), rows(3, 4).detach().bfloat16()
     scale = torch.tensor(100.0)
-    assert dpr(queries, passages, torch.arange(3)).dtype == torch.float32
+    assert info_nce(queries, passages, torch.arange(3)).dtype == torch.float32
     found = xtreme_r(queries, passages, scale)
     torch.testing.assert_close(found, xtreme_r(queries.float(), passages.float(), scale))
 
@@ -116,25 +116,25 @@ class Plain(TrainableEncoder):
         return torch.stack([self.embeddings[torch.as_tensor(sequence)].mean(0) for sequence in sequences])
 
 
-def pairs_in(folder: Path) -> Path:
-    """Write twelve pairs; those with an odd number have a hard negative, three passages have the same text."""
+def pairs_in(folder: Path, count: int = 12) -> Path:
+    """Write pairs; those with an odd number have a hard negative, a quarter of the passages have the same text."""
     records = [
         TrainingPair(
             Item(f"q{at}", f"w{10 + at} w{30 + at}"),
             (Item(f"p{at}", "w99 w98" if at % 4 == 0 else f"w{10 + at} w{50 + at}"),),
             (Item(f"n{at}", f"w{11 + at} w{50 + at}"),) if at % 2 else (),
         )
-        for at in range(12)
+        for at in range(count)
     ]
     folder.mkdir()
     write_pairs(folder, records)
     return folder
 
 
-def config_of(**changed: Any) -> TuneConfig:
+def config_of(**changed: Any) -> FineTuningConfig:
     """Settings of a tuning of a second."""
     given: dict[str, Any] = {"hard_negatives": 1, "dev_share": 0.0, "similarity": "dot", "temperature": 0.5}
-    return TuneConfig(**{**given, **changed})
+    return FineTuningConfig(**{**given, **changed})
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -157,9 +157,9 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
 
     questions = plain()
     sides = Sides(questions, questions if config.tied else plain())
-    tuning = Tuning(config, sides)
+    tuning = FineTuningObjective(config, sides)
     tuning.modules.double()
-    reader = PairReader(Pairs(Path(pairs)), Reader(tokenizer.load(folder), sides.contract), config)
+    reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(folder), sides.contract), config)
     batch = PairBatches(reader, np.arange(12), 1).batch(np.random.default_rng(0))
     value, told = tuning.loss(questions, batch)
     value.backward()
@@ -179,9 +179,7 @@ def all_computed(start: str, pairs: str, size: int) -> dict[str, dict[str, Any]]
 
 
 def test_two_processes_are_one(
-    tmp_path: Path,
-    two_processes: Callable[..., list[dict[str, Any]]],
-    start_of: Callable[[Contract], Path],
+    tmp_path: Path, two_processes: Callable[..., list[dict[str, Any]]], start_of: Callable[[Contract], Path]
 ) -> None:
     """The same batch in halves, with other numbers of passages in each: loss, gradients, duplicates to 1e-9."""
     given = str(start_of(Contract(pooling="mean"))), str(pairs_in(tmp_path / "pairs"))
@@ -199,7 +197,7 @@ def test_masked_duplicates_are_no_candidates(tmp_path: Path, start: Path) -> Non
     """The loss with and without them, worked out from the embeddings."""
     pairs = str(pairs_in(tmp_path / "pairs"))
     loaded = TrainableEncoder.load(start, "cpu")
-    reader = PairReader(Pairs(Path(pairs)), Reader(tokenizer.load(start), loaded.contract), config_of())
+    reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(start), loaded.contract), config_of())
     batch = reader.fixed(list(range(12)))  # as every question has one positive and at most one negative
     matrix = loaded.embeddings.detach().double().numpy()
     queries, passages = (np.stack([matrix[one].mean(0) for one in part]) for part in (batch.queries, batch.passages))
@@ -229,7 +227,7 @@ def tuned(optimiser: str, start: str, pairs: str, folder: str, size: int) -> dic
     changed: dict[str, Any] = {"optimiser": optimiser, "rho": 0.05, "steps": 5, "learning_rate": 1e-2, "clip": 1.0}
     config = config_of(pairs=size, accumulate=2, **changed)
     job = TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
-    facts = tune(Workspace(out, Parts(out / "parts")), Path(start), Path(pairs), config, job)
+    facts = fine_tune(Workspace(out, Parts(out / "parts")), Path(start), Path(pairs), config, job)
     told = {"steps": facts["steps"], "epochs": facts["epochs"]}
     if rank():
         return told
@@ -263,7 +261,7 @@ def test_an_encoder_for_both_is_no_start_of_one(tmp_path: Path, start: Path) -> 
     work = Workspace(tmp_path, Parts(tmp_path / "parts"))
     job = TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
     with pytest.raises(UsageError, match=r"two encoders cannot become one: type --set tune\.tied=false"):
-        tune(work, start, pairs_in(tmp_path / "pairs"), config_of(), job, passages=start)
+        fine_tune(work, start, pairs_in(tmp_path / "pairs"), config_of(), job, passages=start)
 
 
 def test_selection_needs_held_out_pairs(tmp_path: Path, start: Path) -> None:
@@ -271,7 +269,27 @@ def test_selection_needs_held_out_pairs(tmp_path: Path, start: Path) -> None:
     work = Workspace(tmp_path, Parts(tmp_path / "parts"))
     job = TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
     with pytest.raises(UsageError, match=r"tune\.selection=dev-loss needs held-out pairs, and of 12 .*dev_share is 0"):
-        tune(work, start, pairs_in(tmp_path / "pairs"), config_of(selection="dev-loss"), job)
+        fine_tune(work, start, pairs_in(tmp_path / "pairs"), config_of(selection="dev-loss"), job)
+
+
+@pytest.mark.parametrize(
+    ("dev", "changed", "expected"),
+    [
+        (7, {"dev_share": 0.5}, (12, 7, "own")),
+        (7, {"dev_most": 3}, (12, 3, "own")),
+        (None, {"dev_share": 0.25}, (9, 3, "share")),
+    ],
+)
+def test_own_dev_pairs_leave_all_pairs_to_learn_from(
+    tmp_path: Path, start: Path, dev: int | None, changed: dict[str, Any], expected: tuple[int, int, str]
+) -> None:
+    """All twelve are trained on, whatever share would be held out; the facts say by what weights were chosen."""
+    own = None if dev is None else pairs_in(tmp_path / "dev", dev)
+    config = config_of(**{"pairs": 4, "steps": 2, "selection": "dev-rank", "evaluate_every": 1, **changed})
+    work, job = Workspace(tmp_path, Parts(tmp_path / "parts")), TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
+    facts: dict[str, Any] = fine_tune(work, start, pairs_in(tmp_path / "pairs"), config, job, dev=own)
+    assert (facts["training_pairs"], facts["dev_pairs"], facts["dev"]) == expected
+    assert (facts["selection"]["rule"], facts["selection"]["evaluations"]) == ("dev-rank", 2)
 
 
 def test_held_out_measures(tmp_path: Path, start: Path) -> None:
@@ -279,8 +297,10 @@ def test_held_out_measures(tmp_path: Path, start: Path) -> None:
     config = config_of(pairs=5)
     loaded = TrainableEncoder.load(start, "cpu")
     encoder = replace(loaded, contract=config.contract(loaded.contract))
-    tuning = Tuning(config, Sides(encoder, encoder))
-    reader = PairReader(Pairs(pairs_in(tmp_path / "pairs")), Reader(tokenizer.load(start), encoder.contract), config)
+    tuning = FineTuningObjective(config, Sides(encoder, encoder))
+    reader = PairReader(
+        StoredPairs(pairs_in(tmp_path / "pairs")), Reader(tokenizer.load(start), encoder.contract), config
+    )
     held: Questions = reader.fixed(list(range(11)))
     encoder.model.eval()
     with torch.no_grad():

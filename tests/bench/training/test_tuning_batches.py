@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.data import tokenizer
-from bench.data.ids import hashed
-from bench.data.stored_pairs import Pairs, write_pairs
-from bench.dense import Contract
-from bench.encoding.reading import Reader
-from bench.errors import UsageError
+from bench.core.contract import Contract
+from bench.core.errors import UsageError
+from bench.data.corpora import tokenizer
+from bench.data.formats.ids import hashed
+from bench.data.pairs.stored_pairs import StoredPairs, write_pairs
+from bench.retrieval.encoder import Reader
 from bench.training import pair_batches
+from bench.training.fine_tuning_config import FineTuningConfig
 from bench.training.pair_batches import PairBatches, PairReader, Questions, split
-from bench.tune import TuneConfig
 from bench.types import Item, TrainingPair
 
 COUNT = 13
@@ -57,9 +57,9 @@ def make(tmp_path: Path, corpus: Path) -> Make:
         folder = tmp_path / f"pairs{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
         write_pairs(folder, planted() if records is None else records)
-        pairs = Pairs(folder)
+        pairs = StoredPairs(folder)
         reader = Reader(tokenizer.load(corpus / "tokenizer"), contract or Contract())
-        config = TuneConfig(**{"pairs": 4, "hard_negatives": 0, **changed})
+        config = FineTuningConfig(**{"pairs": 4, "hard_negatives": 0, **changed})
         return PairBatches(PairReader(pairs, reader, config), np.arange(len(pairs)), seed)
 
     return batches

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from bench.training.selecting import Selection
-from bench.workspace import Parts
+from bench.core.workspace import Parts
+from bench.training.checkpoint import WeightSelection
 
 
 class Walk:
@@ -20,7 +20,7 @@ class Walk:
         self.modules = nn.ParameterDict({"weight": nn.Parameter(torch.zeros(2))})
         self.modules.register_buffer("steps", torch.zeros(()))
         self.values, self.step, self.parts = values, 0, Parts(folder)
-        self.selection = Selection("dev", lambda: self.values[self.step - 1], every=1, patience=patience)
+        self.selection = WeightSelection("dev", lambda: self.values[self.step - 1], every=1, patience=patience)
 
     def go(self, checkpoints: bool = False) -> None:
         """Make a step and evaluate it."""
@@ -68,7 +68,7 @@ def test_it_stops_after_its_patience(tmp_path: Path) -> None:
 
 def test_what_is_due() -> None:
     """Every so many steps from a share of the training on; the last step whenever it comes."""
-    chosen = Selection("dev", lambda: 0.0, every=4, begin=0.5)
+    chosen = WeightSelection("dev", lambda: 0.0, every=4, begin=0.5)
     assert [step for step in range(1, 22) if chosen.due(step, step / 21)] == [12, 16, 20, 21]
 
 

@@ -1,20 +1,35 @@
-"""Batches are of one language, pairs of one document, and everything is drawn as it is told."""
+"""Views: batches of one language, pairs of one document, crops and units, all drawn as the settings say."""
 
 from __future__ import annotations
 
 import collections
 import itertools
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bench.data.shards import Shards
-from bench.errors import UsageError
+from bench.core.errors import UsageError
+from bench.data.corpora.shards import Shards
 from bench.training.config import TrainingConfig
-from bench.training.views import Documents, SentencePairs, framed, two_sentences
+from bench.training.views import (
+    Documents,
+    SentencePairs,
+    adjacent,
+    crop_length,
+    framed,
+    in_a_window,
+    pack_sentences,
+    read_unit,
+    serving,
+    token_crop,
+    two_sentences,
+    unit_counts,
+    units_of,
+)
 
 SPECIAL = {"cls": 1, "sep": 2}
 
@@ -181,3 +196,104 @@ def test_a_corpus_of_single_sentences_is_refused(corpus: Path) -> None:
     """The sentence says what is missing."""
     with pytest.raises(UsageError, match="no language with 2 documents of at least 99 sentences"):
         Documents(Shards(corpus), config(), least=99, seed=1)
+
+
+def test_a_window_of_two_is_the_next_sentence() -> None:
+    """Either order, nothing else; every place as often as it is in windows."""
+    rng = np.random.default_rng(0)
+    found = Counter(in_a_window(4, rng, 2) for _ in range(6000))
+    assert set(found) == {(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)}
+    assert all(abs(count - 1000) < 150 for count in found.values())
+
+
+def test_adjacent_is_an_utterance_and_its_answer() -> None:
+    """In order, all places alike."""
+    rng = np.random.default_rng(2)
+    found = Counter(adjacent(4, rng) for _ in range(3000))
+    assert set(found) == {(0, 1), (1, 2), (2, 3)}
+    assert all(abs(count - 1000) < 150 for count in found.values())
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_one_sentence_is_no_pair(count: int) -> None:
+    """Both refuse it."""
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="expected at least 2"):
+        adjacent(count, rng)
+    with pytest.raises(ValueError, match="expected at least 2"):
+        in_a_window(count, rng, 5)
+
+
+def test_the_length_is_within_the_shares() -> None:
+    """5 to 50 % of 256 tokens: 12 to 128, both of which occur; always inside."""
+    rng = np.random.default_rng(0)
+    crops = [token_crop(256, rng, 0.05, 0.5) for _ in range(20_000)]
+    lengths = np.array([crop.stop - crop.start for crop in crops])
+    assert (lengths.min(), lengths.max()) == (12, 127)  # 128 needs a share of exactly one half
+    assert min(crop.start for crop in crops) >= 0
+    assert max(crop.stop for crop in crops) == 256
+    assert lengths.mean() == pytest.approx(256 * 0.275 - 0.5, abs=1)
+
+
+def test_every_start_is_as_likely() -> None:
+    """Half of eight tokens begins at five places, each a fifth of the time (five standard deviations)."""
+    rng = np.random.default_rng(1)
+    starts = np.bincount([token_crop(8, rng, 0.5, 0.5).start for _ in range(10_000)], minlength=5)
+    assert len(starts) == 5
+    assert np.abs(starts - 2000).max() < 5 * np.sqrt(10_000 * 0.2 * 0.8)
+
+
+def test_at_least_one_token_is_left() -> None:
+    """A tenth of five tokens is none, and becomes one; the whole is the whole."""
+    rng = np.random.default_rng(2)
+    assert crop_length(5, 0.1) == 0
+    assert {(crop.stop - crop.start) for crop in (token_crop(5, rng, 0.1, 0.1) for _ in range(50))} == {1}
+    assert token_crop(5, rng, 1, 1) == slice(0, 5)
+
+
+@pytest.mark.parametrize(("count", "low", "high"), [(0, 0.1, 0.5), (5, 0.5, 0.1), (5, 0.1, 1.5), (5, -0.1, 0.5)])
+def test_nonsense_is_refused(count: int, low: float, high: float) -> None:
+    """No tokens, or shares out of order."""
+    with pytest.raises(ValueError, match="expected tokens and 0 ≤ low ≤ high ≤ 1"):
+        token_crop(count, np.random.default_rng(0), low, high)
+
+
+def test_sentences_are_packed_while_they_fit() -> None:
+    """By hand: 4 + 5 fit in 10, 2 more do not; 12 stands alone; exactly 10 fits."""
+    assert pack_sentences(np.array([4, 5, 2, 12, 7, 3, 1]), 10) == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
+    assert pack_sentences(np.array([12, 12]), 10) == [(0, 1), (1, 2)]
+    assert pack_sentences(np.array([], np.int64), 10) == []
+    with pytest.raises(ValueError, match="found room for 0 tokens"):
+        pack_sentences(np.array([1]), 0)
+
+
+@pytest.mark.parametrize("room", [1, 4, 9, 14, 100])
+def test_counts_are_those_of_packing_each_document(corpus: Path, room: int) -> None:
+    """All documents at once, against one by one; every sentence is in exactly one unit."""
+    shards = Shards(corpus)
+    for language in shards.languages:
+        each = []
+        for document in shards.documents(language):
+            units = units_of(shards, document, room + 2)
+            assert [at for unit in units for at in range(*unit)] == list(range(shards.sentence_count(document)))
+            each.append(len(units))
+        assert unit_counts(shards, language, room).tolist() == each
+        assert serving(shards, language, room + 2, 2).tolist() == [count >= 2 for count in each]
+
+
+def test_without_packing_every_sentence_is_a_unit(corpus: Path) -> None:
+    """As many units as sentences."""
+    shards = Shards(corpus)
+    assert units_of(shards, 0, 64, pack=False) == [(at, at + 1) for at in range(shards.sentence_count(0))]
+    counts = shards.sentence_counts(shards.documents("en"))
+    assert serving(shards, "en", 64, 4, pack=False).tolist() == (counts >= 4).tolist()
+
+
+def test_a_unit_is_framed_cut_and_seen(corpus: Path) -> None:
+    """First token, sentences one after the other, last token; only what is taken counts as seen."""
+    shards = Shards(corpus)
+    both = [*shards.sentence(0, 0).tolist(), *shards.sentence(0, 1).tolist()]
+    assert read_unit(shards, 0, (0, 2), 64, seen=False).tolist() == [1, *both, 2]
+    assert shards.distinct_tokens == 0
+    assert read_unit(shards, 0, (0, 2), 5).tolist() == [1, *both[:3], 2]
+    assert shards.distinct_tokens == len(both)

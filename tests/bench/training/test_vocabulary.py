@@ -12,15 +12,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
+from bench.core.contract import TrainingJob
+from bench.core.workspace import Parts, Workspace
+from bench.data.corpora.shards import Shards
 from bench.training import checkpoint
 from bench.training.config import BlocksConfig, TrainingConfig
-from bench.training.encoder import TrainableEncoder
+from bench.training.encoder import TrainableEncoder, crop
 from bench.training.loop import fit
 from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
-from bench.training.vocabulary import crop
-from bench.workspace import Parts, Workspace
 
 EMBEDDINGS = "embeddings.word_embeddings.weight"
 JOB = TrainingJob(tokens=900, seed=1, device="cpu", threads=1)

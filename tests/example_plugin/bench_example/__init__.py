@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bench
-from bench.types import Json, Tie
+from bench import Json, Tie
 
 from .nearby import NEARBY
 
@@ -37,7 +37,7 @@ class Overlap:
 
     def search(self, index: Path, queries: Sequence[bench.Item], k: int, tie: Tie) -> Iterator[bench.Ranking]:
         """Yield the best k documents that share a word with each query."""
-        from bench.search.order import best  # brings numpy, so not before it is needed
+        from bench import best  # brings numpy, so not before it is needed
 
         texts = {name: set(words) for name, words in json.loads((index / "words.json").read_text("utf-8")).items()}
         for query in queries:

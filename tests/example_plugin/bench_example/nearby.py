@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import bench
-from bench.dense import Contract, Trainer
-from bench.training.config import TrainingConfig
+from bench.training import Contract, TrainingConfig
 
 
 class NearbyConfig(TrainingConfig):
@@ -20,13 +19,6 @@ def contract(config: NearbyConfig) -> Contract:
     return Contract(pooling="mean", normalise=True, similarity="cos")
 
 
-def trainer(config: NearbyConfig) -> Trainer:
-    """Make the trainer, which brings torch."""
-    from .training import NearbyTrainer
-
-    return NearbyTrainer(config)
-
-
 NEARBY = bench.Method(
     "nearby",
     "1",
@@ -34,6 +26,6 @@ NEARBY = bench.Method(
     "An example; there is no paper.",
     NearbyConfig,
     contract=contract,
-    trainer=trainer,
+    trainer="bench_example.training:NearbyTrainer",
     libraries=("torch", "transformers"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
-from bench.config import check_config, check_preset, resolve
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.errors import ConfigError
-from bench.promises import method_faults
-from bench.training.batches import Masked, Pairs
-from bench.training.config import TrainingConfig
+from bench.core.contract import TrainingJob
+from bench.data.corpora.shards import Shards
+from bench.training.batches import Masked, PairBatch
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead, PairsAndMasks, mlm_loss
 from bench.training.probes import signs
-from methods.auto_mlm import AUTO_MLM, bench_methods
 from methods.auto_mlm.config import AutoMlmConfig
 from methods.auto_mlm.trainer import AutoMlmTrainer
 
@@ -42,7 +35,7 @@ Encoders = Callable[..., tuple[TrainableEncoder, MlmHead]]
 
 def batch(sides: str = "both") -> PairsAndMasks:
     """Three pairs; the second token of every sequence is hidden."""
-    pairs = Pairs(LEFT, RIGHT, np.arange(3), ("en",) * 3)
+    pairs = PairBatch(LEFT, RIGHT, np.arange(3), ("en",) * 3)
     every = [*LEFT, *RIGHT] if sides == "both" else LEFT
     inputs = [np.array([one[0], 3, *one[2:]]) for one in every]
     places = np.ones(len(every), np.int64)
@@ -70,35 +63,6 @@ def value(encode: TrainableEncoder, head: MlmHead | None, given: PairsAndMasks, 
     """The loss with some settings changed."""
     loss, _ = AutoMlmTrainer(AutoMlmConfig(**changed)).loss(head, encode, given)
     return float(loss.detach())
-
-
-def test_the_method_keeps_its_promises() -> None:
-    """Config, presets, card, one method."""
-    assert check_config(AutoMlmConfig) == []
-    for name, preset in AUTO_MLM.presets.items():
-        assert check_preset(AutoMlmConfig, preset.values) == [], name
-        assert all(check_preset(AutoMlmConfig, {**preset.values, **cell.values}) == [] for cell in preset.cells), name
-        assert f"`{name}`" in AUTO_MLM.card()
-    assert [*bench_methods()] == [AUTO_MLM]
-    own = set(AutoMlmConfig.model_fields) - set(TrainingConfig.model_fields)
-    assert len(own) > 12
-    assert all(f"`{key}`" in AUTO_MLM.card() for key in own)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["method.ctl=false", "method.automlm=false"], "at least one of them is learnt"),
-        (["method.mlm=true"], "set automlm=false"),
-        (["method.margin_sign=minus"], "expected one of standard, printed"),
-        (["method.window=1"], "expected a whole number ≥ 2"),
-        (["method.masking.mask=0"], "expected a number > 0"),
-    ],
-)
-def test_a_wrong_setting_is_a_sentence(given: list[str], message: str) -> None:
-    """What is allowed is told."""
-    with pytest.raises(ConfigError, match=message):
-        resolve([AUTO_MLM], sets=given)
 
 
 def test_without_a_vector_it_is_plain_masked_prediction(encoders: Encoders) -> None:
@@ -238,38 +202,6 @@ def test_the_vector_gives_hidden_tokens_away(train_method: Callable[..., Any]) -
     assert found < other - 0.3
 
 
-def test_it_learns_and_exports_the_encoder_alone(train_method: Callable[..., Any]) -> None:
-    """Held-out pairs are told apart better than at the start; no key of the head is exported."""
-    config = AutoMlmConfig(**{**SMALL, "log_every": 20, "probe_every": 1000})
-    done = train_method("run", AutoMlmTrainer(config), config.contract(), tokens=12_000)
-    assert done.log[-1]["probe"]["accuracy"] > done.log[0]["probe"]["accuracy"]
-    assert done.log[-1]["ctl"] < 0.8 * done.log[1]["ctl"]
-    assert {"ctl", "automlm", "active_hinges", "accuracy"} <= set(done.log[1])
-    with safe_open(done.out / "encoder/model.safetensors", framework="pt") as opened:
-        keys = set(opened.keys())
-    assert not [key for key in keys if not key.startswith(("embeddings.", "encoder."))]
-    assert not (done.out / "encoder/mlm_head.safetensors").exists()
-
-
-@pytest.mark.parametrize("changed", [{}, {"loss": "labse_ams", "automlm_side": "query"}, {"pairing": "dialogue"}])
-def test_a_killed_training_ends_with_the_same_bytes(train_method: Callable[..., Any], changed: dict[str, Any]) -> None:
-    """Killed after a checkpoint and begun again: every file is equal."""
-    config = AutoMlmConfig(**SMALL, checkpoint_tokens=300, **changed)
-    whole = train_method("whole", AutoMlmTrainer(config), config.contract())
-    told: list[float] = []
-
-    def kill(tokens: float) -> None:
-        told.append(tokens)
-        if sum(told) > 700:
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        train_method("killed", AutoMlmTrainer(config), config.contract(), advance=kill)
-    again = train_method("killed", AutoMlmTrainer(config), config.contract())
-    assert again.files() == whole.files()
-    assert json.dumps(again.log) == json.dumps(whole.log)
-
-
 def test_saturated_hinges_and_leaks_are_told() -> None:
     """Three signs; a healthy training has none."""
     healthy = {"active_hinges": 0.4, "cosine": 0.3, "accuracy": 0.6, "chance": 0.1, "automlm": 3.0}
@@ -283,8 +215,3 @@ def test_saturated_hinges_and_leaks_are_told() -> None:
         assert len(found) == 1, changed
         assert words in found[0]
     assert signs({**healthy, "active_hinges": 1.0}) == []  # early in a healthy training
-
-
-def test_promises() -> None:
-    """As the harness holds every plugin to."""
-    assert method_faults(AUTO_MLM) == []

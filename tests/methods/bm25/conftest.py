@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Json, Retriever, Source
-from bench.workspace import Parts, Workspace
 from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.search.order import cut
+from bench.core.order import cut
 from methods.bm25.lucene import build, contenders
 
 DOCUMENTS = st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=12).filter(any)

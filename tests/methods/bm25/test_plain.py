@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import pytrec_eval
 
-from bench.config import resolve
-from bench.data import beir
-from bench.errors import ConfigError
+from bench.core.errors import ConfigError
+from bench.data.formats import beir
+from bench.pipeline.settings import resolve
 from bench.types import Corpus, DataRequest, Leg
 from methods.bm25 import BM25
 from methods.bm25.analyzers import ANALYZERS, choose
@@ -106,7 +106,7 @@ def _legs(where: str, request: DataRequest) -> list[Leg]:
         return [Leg("", beir.queries(folder), beir.qrels(folder, "test"), Corpus(where, beir.corpus(folder), "en"))]
     one = {each.name: each for each in (mrtydi.GOLDP, mrtydi.NATIVE, xor.MLQA, xor.AFRIQA, askubuntu.THREADS)}[suite]
     names = [name] if name else [part.name for part in one.parts if part.averaged]
-    return [one.load(each, request).legs[0] for each in names]
+    return [one.benchmark().load(each, request).legs[0] for each in names]
 
 
 @pytest.mark.parametrize(("where", "measure", "figure"), _rows())

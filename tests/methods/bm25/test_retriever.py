@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from bench.errors import DataError, UsageError
-from bench.search.order import best
+from bench.core.errors import DataError, UsageError
+from bench.core.order import best
+from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Source, Tie
-from bench.workspace import Parts, Workspace
 from methods.bm25 import BM25, tokens
 from methods.bm25.analyzers import ANALYZERS
 from methods.bm25.config import BM25Config

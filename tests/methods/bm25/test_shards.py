@@ -15,15 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.data.strings import Strings
+from bench.core.workspace import Parts, Workspace
+from bench.data.formats.strings import Strings
 from bench.types import Corpus, Item, Source, Tie
-from bench.workspace import Parts, Workspace
 from methods.bm25 import lucene, tokens, vocabulary
-from methods.bm25.columns import column
 from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
 from methods.bm25.tokens import Part, Postings, Shard, Tokens
-from methods.bm25.vocabulary import number_terms
+from methods.bm25.vocabulary import column, number_terms
 
 IndexOf = Callable[..., Any]
 
@@ -188,5 +187,5 @@ def test_memory_hardly_grows_with_the_corpus(tmp_path: Path, monkeypatch: pytest
             tracemalloc.stop()
 
     peak(1000)  # compiles, imports and caches
-    few, many = 16_384, 65_536
+    few, many = 8_192, 32_768
     assert (peak(many) - peak(few)) / (many - few) < 16

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.config import resolve
+from bench.pipeline.settings import resolve
 from methods.ccp import CCP
 from methods.ccp.config import CcpConfig
 

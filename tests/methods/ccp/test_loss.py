@@ -197,12 +197,7 @@ def test_masses_of_equal_rows() -> None:
     told = masses(found.logits, 2 * n, view, languages, every)
     count = 2 * n - 1 + bank
     assert told == pytest.approx(
-        {
-            "in_batch_mass": (2 * n - 1) / count,
-            "other_view_mass": n / count,
-            "sharpest": 1 / count,
-            "candidates": count,
-        }
+        {"in_batch_mass": (2 * n - 1) / count, "other_view_mass": n / count, "sharpest": 1 / count, "candidates": count}
     )
     assert found.loss.item() == pytest.approx(torch.tensor(float(count)).log().item())
 

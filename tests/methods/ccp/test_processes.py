@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 import torch
 
-from bench.config import resolve
+from bench.pipeline.settings import resolve
 from bench.training.distributed import average_gradients, rank, world
 from methods.ccp import CCP
 from methods.ccp.config import CcpConfig
-from methods.ccp.trainer import Beside, CcpTrainer
+from methods.ccp.trainer import CcpModules, CcpTrainer
 
 Step = dict[str, Any]
 CUT = 4  # of seven pairs: processes need not have as many
@@ -23,26 +23,26 @@ def step(left: torch.Tensor, right: torch.Tensor, sets: list[str]) -> Step:
     """Project, hold against all, push; twice. Return loss, gradients and bank of this process."""
     config = cast("CcpConfig", resolve([CCP], sets=[f"method.{one}" for one in sets])["ccp"].method)
     torch.manual_seed(0)
-    beside = Beside(config, 4, 2, None).double()
-    assert beside.head is not None
-    assert beside.bank is not None
+    modules = CcpModules(config, 4, 2, None).double()
+    assert modules.head is not None
+    assert modules.bank is not None
     mine = slice(None) if world() == 1 else slice(CUT) if rank() == 0 else slice(CUT, None)
     trainer, tags, losses = CcpTrainer(config), LANGUAGES[mine], []
     for _ in range(2):
-        one, other = beside.head(left[mine], right[mine])
-        contrast, _ = trainer.contrast(beside.bank, one, other, tags)
+        one, other = modules.head(left[mine], right[mine])
+        contrast, _ = trainer.contrast(modules.bank, one, other, tags)
         loss = trainer.scaled(contrast)
         loss.backward()
         losses.append(loss.detach())
-        trainer.push(beside.bank, one, other, tags)
-    average_gradients(beside.parameters())
-    rows, marks = beside.bank.ordered()
+        trainer.push(modules.bank, one, other, tags)
+    average_gradients(modules.parameters())
+    rows, marks = modules.bank.ordered()
     return {
         "losses": torch.stack(losses),
-        "gradients": [weight.grad for weight in beside.parameters()],
+        "gradients": [weight.grad for weight in modules.parameters()],
         "rows": rows,
         "marks": marks,
-        "mean": torch.zeros(1) if beside.head.project.norm is None else beside.head.project.norm.running_mean,
+        "mean": torch.zeros(1) if modules.head.project.norm is None else modules.head.project.norm.running_mean,
     }
 
 
@@ -85,7 +85,7 @@ def test_statistics_are_each_process_s_own(two_processes: Callable[..., list[Ste
     config = cast("CcpConfig", resolve([CCP])["ccp"].method)
     for one, mine in zip(found, (slice(CUT), slice(CUT, None)), strict=True):
         torch.manual_seed(0)
-        head = Beside(config, 4, 2, None).double().head
+        head = CcpModules(config, 4, 2, None).double().head
         assert head is not None
         for _ in range(2):
             head(left[mine], right[mine])
@@ -101,9 +101,9 @@ def test_ungathered_negatives_stay_at_home(two_processes: Callable[..., list[Ste
     found = two_processes(step, left, right, sets)
     config = cast("CcpConfig", resolve([CCP], sets=[f"method.{one}" for one in sets])["ccp"].method)
     torch.manual_seed(0)
-    beside = Beside(config, 4, 2, None).double()
-    assert beside.head is not None
+    modules = CcpModules(config, 4, 2, None).double()
+    assert modules.head is not None
     for one, mine, share in zip(found, (slice(CUT), slice(CUT, None)), (8 / 7, 6 / 7), strict=True):
-        near, far = beside.head(left[mine], right[mine])
+        near, far = modules.head(left[mine], right[mine])
         contrast, _ = CcpTrainer(config).contrast(None, near, far, LANGUAGES[mine])
         torch.testing.assert_close(one["losses"][0], contrast.loss.detach() * share, rtol=0, atol=1e-9)

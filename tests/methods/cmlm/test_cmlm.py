@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
-from bench.config import check_config, resolve
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.errors import ConfigError
-from bench.promises import method_faults
-from bench.training.batches import Masked, Pairs
+from bench.core.contract import TrainingJob
+from bench.data.corpora.shards import Shards
+from bench.training.batches import Masked, PairBatch
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead, PairsAndMasks
-from methods.cmlm import CMLM, bench_methods
 from methods.cmlm.config import CmlmConfig
 from methods.cmlm.trainer import CmlmTrainer, Projections
 
-SMALL: dict[str, Any] = {
-    "pairs": 6,
-    "projections": 3,
-    "masking": {"mask": 0.3},
-    "learning_rate": 1e-2,
-    "log_every": 10,
-    "probe_every": 50,
-    "probe_pairs": 4,
-}
 LEFT, RIGHT = [[1, 10, 11, 12, 2], [1, 20, 2]], [[1, 13, 14, 2], [1, 21, 22, 2]]
 
 
@@ -40,7 +24,7 @@ def batch(left: list[list[int]]) -> PairsAndMasks:
     masked = Masked(
         [np.array([1, 3, 14, 2]), np.array([1, 3, 22, 2])], np.arange(2), np.ones(2, np.int64), np.array([13, 21])
     )
-    return PairsAndMasks(Pairs(left, RIGHT, np.arange(2), ("en", "en")), masked)
+    return PairsAndMasks(PairBatch(left, RIGHT, np.arange(2), ("en", "en")), masked)
 
 
 @pytest.fixture
@@ -51,16 +35,6 @@ def encode(start: Path, corpus: Path) -> TrainableEncoder:
     with torch.no_grad():
         made.embeddings.mul_(20)
     return made
-
-
-def test_the_method_keeps_its_promises() -> None:
-    """Config, card, one method; a temperature would change nothing."""
-    assert check_config(CmlmConfig) == []
-    assert method_faults(CMLM) == []
-    assert [*bench_methods()] == [CMLM]
-    assert "`projections`" in CMLM.card()
-    with pytest.raises(ConfigError, match="temperature changes nothing in cmlm"):
-        resolve([CMLM], sets=["method.temperature=0.2"])
 
 
 def test_the_first_projection_is_the_vector_itself() -> None:
@@ -90,9 +64,7 @@ def test_the_loss_written_out(encode: TrainableEncoder) -> None:
             words[:3] = front
             states, packed = encode.hidden([sequence], before=front[None])
             plain = encode.model(
-                inputs_embeds=words[None],
-                position_ids=torch.arange(7)[None],
-                bench_packed=packed,
+                inputs_embeds=words[None], position_ids=torch.arange(7)[None], bench_packed=packed
             ).last_hidden_state[0]
             torch.testing.assert_close(states, plain, rtol=0, atol=1e-6)
             logits = head(plain[4]) @ encode.embeddings.T + head.bias
@@ -120,23 +92,3 @@ def test_both_passes_and_the_front_count(encode: TrainableEncoder) -> None:
     """Tokens of the first sentences, and of the second ones with three positions each."""
     CmlmTrainer(CmlmConfig()).loss(MlmHead.for_(encode), Projections(16, 3), encode, batch(LEFT))
     assert (encode.meter.tokens, encode.meter.passes) == (8 + 8 + 6, 2)
-
-
-def test_it_learns_exports_the_encoder_alone_and_resumes(train_method: Callable[..., Any]) -> None:
-    """The loss falls; no key of heads or projections; killed and resumed, the same bytes."""
-    config = CmlmConfig(**SMALL, checkpoint_tokens=3000)
-    done = train_method("run", CmlmTrainer(config), config.contract(), tokens=24_000)
-    assert done.log[-1]["loss"] < done.log[1]["loss"] - 0.15
-    with safe_open(done.out / "encoder/model.safetensors", framework="pt") as opened:
-        assert all(key.startswith(("embeddings.", "encoder.")) for key in opened.keys())  # noqa: SIM118 (no mapping)
-    told: list[float] = []
-
-    def kill(tokens: float) -> None:
-        told.append(tokens)
-        if sum(told) > 5000:
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        train_method("killed", CmlmTrainer(config), config.contract(), tokens=24_000, advance=kill)
-    again = train_method("killed", CmlmTrainer(config), config.contract(), tokens=24_000)
-    assert again.files() == done.files()

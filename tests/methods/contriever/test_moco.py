@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from bench.data.shards import Shards
-from bench.dense import Contract
+from bench.core.contract import Contract
+from bench.data.corpora.shards import Shards
 from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
 from bench.training.optimisation import adamw
 from methods.contriever.config import ContrieverConfig
-from methods.contriever.loss import moco_logits, moco_loss, same_language, sharpest
+from methods.contriever.loss import moco_logits, own_first, same_language, sharpest
 from methods.contriever.moco import Moco, drift
 from methods.contriever.views import CroppedPairs
 
@@ -36,6 +36,11 @@ def config_of(**changed: Any) -> ContrieverConfig:
         "key_dropout": False,
     }
     return ContrieverConfig(**{**values, **changed})
+
+
+def moco_loss(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, temperature: float) -> torch.Tensor:
+    """The loss of vectors that are not normalised."""
+    return own_first(moco_logits(queries, keys, queue, temperature=temperature))
 
 
 @pytest.fixture

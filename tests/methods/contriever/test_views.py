@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.data.shards import Shards
-from bench.errors import UsageError
+from bench.core.errors import UsageError
+from bench.data.corpora.shards import Shards
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.views import Augmentation, CroppedPairs, complement
 
@@ -145,17 +145,3 @@ def test_masking_needs_a_mask(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has no mask token; type --set method\.augmentation=replace"):
         CroppedPairs(Shards(tmp_path), config_of(augmentation="mask"), 1)
     CroppedPairs(Shards(tmp_path), config_of(augmentation="replace"), 1)
-
-
-def test_the_state_goes_on_with_the_next_batch(corpus: Path) -> None:
-    """As `Chunks` does, whose state it is."""
-    one, other = (CroppedPairs(Shards(corpus), config_of(), 1) for _ in range(2))
-    rng = np.random.default_rng(0)
-    for _ in range(15):
-        one.batch(rng)
-    other.restore(json.loads(json.dumps(one.state())))
-    lots = rng.bit_generator.state
-    expected = one.batch(rng)
-    rng.bit_generator.state = lots
-    again = other.batch(rng)
-    assert [[text(view) for view in views] for views in again] == [[text(view) for view in views] for views in expected]

@@ -10,33 +10,23 @@ import numpy as np
 import pytest
 import torch
 
-from bench.data.shards import Shards
-from bench.dense import Contract, TrainingJob
-from bench.encoding.packed import pack
-from bench.errors import ConfigError, UsageError
-from bench.training.batches import Pairs
+from bench.core.contract import TrainingJob
+from bench.core.errors import UsageError
+from bench.data.corpora.shards import Shards
+from bench.retrieval.packed import pack
+from bench.training.batches import PairBatch
 from bench.training.distributed import average_gradients, rank
 from bench.training.encoder import TrainableEncoder
+from bench.training.heads import Shape
 from bench.training.losses import paired_info_nce
-from bench.training.masking import Masking
-from bench.training.mlm import MlmHead, masked_prediction
-from bench.training.transformer import Shape
-from methods.crop import CROP
-from methods.crop.condenser import CondenserHead
+from bench.training.mlm import Masking, MlmHead, masked_prediction
 from methods.crop.config import CropConfig
-from methods.crop.spans import SpanSource
+from methods.crop.spans import CondenserHead, SpanSource
 from methods.crop.trainer import CropModules, CropTrainer
 from methods.crop.views import CropViews
 
 SMALL: dict[str, Any] = {"pairs": 6, "probe_pairs": 4, "checkpoint_tokens": 200, "learning_rate": 5e-3, "log_every": 3}
 SPAN: dict[str, Any] = {"variant": "span", "span": {"tokens": 12}}
-VARIANTS: dict[str, dict[str, Any]] = {
-    "span": SPAN,
-    "span-mlm": {**SPAN, "mlm": {"probability": 0.5, "tokens": 20, "sequences": 4}, "similarity": "dot"},
-    "span-open": {"variant": "span", "span": {"tokens": 12, "masked": False}},
-    "token": {"variant": "token"},
-    "heads": {"heads": "separate", "mlm": {"probability": 0.5, "tokens": 20, "sequences": 4}, "document_pairs": 2},
-}
 
 
 def config_of(**changed: Any) -> CropConfig:
@@ -50,36 +40,6 @@ def encoder_of(start: Path, corpus: Path, config: CropConfig) -> TrainableEncode
     made = TrainableEncoder.begin(start, Shards(corpus), config, job)
     made.model.eval()
     return made
-
-
-class KilledError(RuntimeError):
-    """Stands for a kill."""
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_killed_training_ends_with_the_same_bytes(
-    variant: str, train_method: Callable[..., Any], contract_of: Callable[[CropConfig], Contract]
-) -> None:
-    """Heads, companion batches and all; and what is left is an encoder alone, with something learned."""
-    config = config_of(**VARIANTS[variant])
-    told: list[float] = []
-
-    def dying(tokens: float) -> None:
-        told.append(tokens)
-        if sum(told) > 700:
-            raise KilledError
-
-    whole = train_method("whole", CropTrainer(config), contract_of(config))
-    with pytest.raises(KilledError):
-        train_method("killed", CropTrainer(config), contract_of(config), advance=dying)
-    assert train_method("killed", CropTrainer(config), contract_of(config)).files() == whole.files()
-    assert all(np.isfinite(line["loss"]) for line in whole.log[1:])
-    from safetensors.torch import load_file
-
-    names = set(load_file(whole.out / "encoder/model.safetensors"))
-    assert not [name for name in names if any(part in name for part in ("heads", "condenser", "mlm", "spans"))]
-    unused = [name for name in whole.facts["without_gradient"] if "pooler" not in name]
-    assert not unused
 
 
 def test_spans_are_disjoint_and_of_one_document(corpus: Path) -> None:
@@ -185,30 +145,6 @@ def test_the_head_reads_one_late_state_and_early_ones_else() -> None:
     assert torch.equal(early.grad.abs().amax(1) > 0, ~first)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["method.variant=span", "method.heads=shared"], "variant span has no projection heads"),
-        (["method.variant=token", "method.document_pairs=2"], "variant token draws one pair of a document"),
-        (["method.document_pairs=40"], "one document a batch"),
-        (["method.token.low=0.9"], "the least share is at most the largest"),
-    ],
-)
-def test_what_contradicts_itself_is_refused(given: list[str], message: str) -> None:
-    """In a sentence."""
-    from bench.config import resolve
-
-    with pytest.raises(ConfigError, match=message):
-        resolve([CROP], sets=given)
-
-
-@pytest.fixture
-def contract_of() -> Callable[[CropConfig], Contract]:
-    """How crop's encoder reads texts."""
-    assert CROP.contract is not None
-    return CROP.contract
-
-
 def gradients(start: str, corpus: str, settings: Mapping[str, Any], halves: bool) -> tuple[float, list[torch.Tensor]]:
     """Loss and gradients of a batch of six documents, or of this process's half of it, averaged; float64."""
     config = config_of(**settings)
@@ -218,7 +154,7 @@ def gradients(start: str, corpus: str, settings: Mapping[str, Any], halves: bool
     encode.model.double()
     pairs = CropViews(Shards(Path(corpus)), config, seed=1).batch(np.random.default_rng(0))
     mine = slice(3 * rank(), 3 * rank() + 3) if halves else slice(0, 6)
-    part = Pairs(pairs.left[mine], pairs.right[mine], pairs.documents[mine], pairs.languages[mine])
+    part = PairBatch(pairs.left[mine], pairs.right[mine], pairs.documents[mine], pairs.languages[mine])
     loss, _ = CropTrainer(config).loss(encode, part, own)
     loss.backward()
     weights = [*encode.model.parameters(), *own.parameters()]

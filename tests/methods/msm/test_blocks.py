@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.data.shards import Shards
-from bench.errors import UsageError
-from bench.training.units import units_of
+from bench.core.errors import UsageError
+from bench.data.corpora.shards import Shards
+from bench.training.views import units_of
 from methods.msm.blocks import DocumentBlocks, blocks_of
 from methods.msm.config import MsmConfig
 
@@ -83,18 +83,3 @@ def test_held_blocks_are_of_held_documents_and_unseen(corpus: Path) -> None:
     assert batches
     assert {int(one) for blocks in batches for one in blocks.documents} <= held
     assert shards.distinct_tokens == 0
-
-
-def test_a_restored_source_goes_on(corpus: Path) -> None:
-    """State and generator decide the next batch."""
-    shards = Shards(corpus)
-    one, other = (DocumentBlocks(shards, config_of(), seed=1) for _ in range(2))
-    rng = np.random.default_rng(3)
-    for _ in range(9):
-        one.batch(rng)
-    other.restore(one.state())
-    again = np.random.default_rng()
-    again.bit_generator.state = rng.bit_generator.state
-    first, second = one.batch(rng), other.batch(again)
-    assert first.documents.tolist() == second.documents.tolist()
-    assert [list(unit) for unit in first.units] == [list(unit) for unit in second.units]

@@ -107,7 +107,7 @@ def test_rows_of_other_processes_are_far_or_near_by_their_document() -> None:
         ({"temperature": 0.0}, "found temperature 0.0"),
         ({"mode": "both"}, "found mode 'both', expected balanced or cross_only"),
         ({"reduction": "sum"}, "found reduction 'sum', expected mean or none"),
-        ({"valid": torch.ones(6, dtype=torch.bool), "key_documents": DOCUMENTS}, "found padding beside gathered keys"),
+        ({"valid": torch.ones(6, dtype=torch.bool), "key_documents": DOCUMENTS}, "found padding with gathered keys"),
     ],
 )
 def test_a_wrong_argument_is_a_sentence(given: dict[str, object], message: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.training.transformer import Layer, Shape
+from bench.training.heads import Layer, Shape
 from methods.msm.config import MsmConfig
 from methods.msm.model import Copies, DocumentEncoder, MsmModules
 

@@ -11,60 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
-from bench.config import check_config, check_preset, resolve
-from bench.data.shards import Shards
-from bench.dense import TrainingJob
-from bench.errors import ConfigError
-from bench.grids import grid_faults, space_faults
+from bench.core.contract import TrainingJob
+from bench.data.corpora.shards import Shards
 from bench.training.distributed import average_gradients, rank
 from bench.training.encoder import TrainableEncoder
+from bench.training.heads import Shape
 from bench.training.probes import signs
-from bench.training.transformer import Shape
-from methods.msm import MSM, bench_methods
+from methods.msm import MSM
 from methods.msm.blocks import Blocks, DocumentBlocks
 from methods.msm.config import MsmConfig
 from methods.msm.loss import msm_loss
 from methods.msm.model import MsmModules
 from methods.msm.trainer import MsmTrainer
 
-Train = Callable[..., Any]
-SMALL: dict[str, Any] = {
-    "documents": 6,
-    "pack": False,
-    "learning_rate": 5e-3,
-    "probe_every": 6,
-    "probe_pairs": 4,
-    "log_every": 3,
-    "checkpoint_tokens": 200,
-    "mlm": {"probability": 0.4, "tokens": 20, "sequences": 4},
-}
-
 
 def config_of(**changed: Any) -> MsmConfig:
-    """Small batches, a companion task, frequent checkpoints."""
-    return MsmConfig.model_validate({**SMALL, **changed})
-
-
-def trainer_of(config: MsmConfig) -> tuple[MsmTrainer, Any]:
-    """The trainer and the contract."""
-    assert MSM.contract is not None
-    return MsmTrainer(config), MSM.contract(config)
-
-
-class KilledError(RuntimeError):
-    """Stands for a kill."""
-
-
-def test_the_method_keeps_its_promises() -> None:
-    """Config, presets, grids, space, card."""
-    assert check_config(MsmConfig) == []
-    assert [*grid_faults(MSM), *space_faults(MSM)] == []
-    for name, preset in MSM.presets.items():
-        assert check_preset(MsmConfig, preset.values) == [], name
-        assert f"`{name}`" in MSM.card()
-    assert [*bench_methods()] == [MSM]
+    """Small batches."""
+    return MsmConfig.model_validate({"documents": 6, "pack": False, "probe_pairs": 4, **changed})
 
 
 def test_the_grids_are_the_printed_tables() -> None:
@@ -81,53 +45,6 @@ def test_the_grids_are_the_printed_tables() -> None:
     for preset in MSM.presets.values():
         best = max((cell.reported["Mr. TyDi MRR@100"] for cell in preset.cells), default=34.0)
         assert best == 34.0
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("method.pairs=32", "pairs has no meaning for msm"),
-        ("method.min_doc_sentences=33", "no block is that long"),
-        ("method.mu=-1", "expected a number ≥ 0"),
-        ("method.loss.mode=near", "expected one of balanced, cross_only"),
-    ],
-)
-def test_a_wrong_setting_is_a_sentence(given: str, message: str) -> None:
-    """What is allowed is told."""
-    with pytest.raises(ConfigError, match=message):
-        resolve([MSM], sets=[given])
-
-
-@pytest.mark.parametrize("changed", [{}, {"share_doc_encoder": "sep_en_head"}, {"chunk_tokens": 30, "heads": "shared"}])
-def test_a_killed_training_ends_with_the_same_bytes(changed: Mapping[str, Any], train_method: Train) -> None:
-    """Which task comes next, heads' statistics and all; what is left is an encoder alone."""
-    trainer, contract = trainer_of(config_of(**changed))
-    told: list[float] = []
-
-    def dying(tokens: float) -> None:
-        told.append(tokens)
-        if sum(told) > 800:
-            raise KilledError
-
-    whole = train_method("whole", trainer, contract)
-    assert any("mlm_loss" in line for line in whole.log)
-    assert any("msm_loss" in line for line in whole.log)
-    with pytest.raises(KilledError):
-        train_method("killed", trainer, contract, advance=dying)
-    assert train_method("killed", trainer, contract).files() == whole.files()
-    names = set(load_file(whole.out / "encoder/model.safetensors"))
-    assert not [name for name in names if any(part in name for part in ("msm", "documents", "heads", "mlm", "mask"))]
-    if not changed:
-        assert [name for name in whole.facts["without_gradient"] if "pooler" not in name] == []
-
-
-def test_it_learns_what_is_planted(train_method: Train) -> None:
-    """Sentences of a document share a topic: their neighbours predict them better than at the start."""
-    trainer, contract = trainer_of(config_of(pooling="mean", mlm={"probability": 0.0}, probe_every=50))
-    log = train_method("one", trainer, contract, tokens=24_000).log
-    assert log[-1]["probe"]["context_accuracy"] > 1.5 * log[-1]["probe"]["context_chance"]
-    losses = [line["msm_loss"] for line in log[1:]]
-    assert np.mean(losses[-5:]) < 0.9 * np.mean(losses[:5])
 
 
 def test_signs_of_short_cuts_and_of_lonely_documents() -> None:

@@ -14,14 +14,15 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
 
-from bench.config import check_config, check_preset, resolve
-from bench.dense import CONTRACT, Contract
-from bench.errors import ConfigError, UsageError
-from bench.fsio import canonical
-from bench.promises import method_faults
-from bench.stages import init
+from bench.config.layers import check_config, check_preset
+from bench.core.contract import CONTRACT, Contract
+from bench.core.errors import ConfigError, UsageError
+from bench.core.files import canonical
+from bench.core.workspace import Parts, Workspace
+from bench.pipeline.settings import resolve
+from bench.pipeline.stages import init
+from bench.plugins import method_faults
 from bench.types import Item
-from bench.workspace import Parts, Workspace
 from methods.pretrained import PRETRAINED, bench_methods
 from methods.pretrained.config import PretrainedConfig
 
@@ -250,7 +251,7 @@ def test_no_model_and_no_such_model(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def vectors(model: Path, folder: Path, items: list[Item], role: Any, **values: Any) -> Any:
     """Make the encoder's folder as a run does, and encode."""
-    from bench.encoding.encoder import load
+    from bench.retrieval.encoder import load
 
     folder.mkdir()
     init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(model), None, contract(model, **values), 0)
@@ -344,8 +345,7 @@ def test_dense_layers_that_cannot_be_read(model: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("modules", "pooling"),
-    [([TRANSFORMER, POOLING, NORMALIZE], MEAN), ([TRANSFORMER, POOLING], CLS), (LABSE, CLS)],
+    ("modules", "pooling"), [([TRANSFORMER, POOLING, NORMALIZE], MEAN), ([TRANSFORMER, POOLING], CLS), (LABSE, CLS)]
 )
 def test_vectors_are_those_of_sentence_transformers(
     model: Path, tmp_path: Path, modules: list[dict[str, Any]], pooling: dict[str, Any]

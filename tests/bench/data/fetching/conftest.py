@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bench.data import ledger
-from bench.data.fetch import fetch
-from bench.data.web import Client, Patience
-from bench.publications import Release
+from bench.core.publications import Release
+from bench.data.fetching import records
+from bench.data.fetching.client import Client, Patience
+from bench.data.fetching.fetch import fetch
 
 DATA = bytes(range(256)) * 1200
 
@@ -172,7 +172,7 @@ class Attempt:
     waits: list[float] = field(default_factory=list)
     ear: Ear = field(default_factory=Ear)
 
-    def __call__(self, *urls: str, patience: dict[str, Any] | None = None, **about: Any) -> ledger.Record:
+    def __call__(self, *urls: str, patience: dict[str, Any] | None = None, **about: Any) -> records.Record:
         """Fetch."""
         known = {"path": "suite/file.bin", "licence": "CC0", "sha256": hashlib.sha256(DATA).hexdigest(), **about}
         given = {"connect": 2.0, "read": 5.0, "attempts": 3, "sleep": self.waits.append, **(patience or {})}
@@ -184,7 +184,7 @@ class Attempt:
         """Every file but our own notes, by its path."""
         found = (path for path in self.root.rglob("*") if path.is_file())
         named = {path.relative_to(self.root).as_posix(): path for path in found}
-        return {name: path.read_bytes() for name, path in named.items() if not name.startswith(ledger.FOLDER)}
+        return {name: path.read_bytes() for name, path in named.items() if not name.startswith(records.FOLDER)}
 
     def remove(self) -> None:
         """Take the file away again."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench.data import ledger
-from bench.data.fetch import FetchError
-from bench.errors import StoreError
+from bench.core.errors import StoreError
+from bench.data.fetching import records
+from bench.data.fetching.fetch import FetchError
 
 
 def test_a_file_comes_whole(script: Any, server: str, attempt: Any, data: bytes) -> None:
@@ -20,8 +20,8 @@ def test_a_file_comes_whole(script: Any, server: str, attempt: Any, data: bytes)
     record = attempt(f"{server}/f", size=len(data), md5=md5.upper())
     assert attempt.files == {"suite/file.bin": data}
     assert (record.size, record.md5, record.source) == (len(data), md5, f"{server}/f")
-    assert ledger.recall(attempt.root, "suite/file.bin") == record
-    assert not list((attempt.root / ledger.FOLDER / "partial").rglob("*.json"))
+    assert records.recall(attempt.root, "suite/file.bin") == record
+    assert not list((attempt.root / records.FOLDER / "partial").rglob("*.json"))
     assert (attempt.ear.steps[0], attempt.ear.steps[-1]) == ((0, len(data)), (len(data), len(data)))
     assert script.asked[0].headers["accept-encoding"] == "identity"
     assert script.asked[0].headers["user-agent"].startswith("retrieval-bench/")
@@ -87,13 +87,7 @@ PASSING = [
 
 @pytest.mark.parametrize(("answers", "waits", "reason"), PASSING)
 def test_what_passes_is_waited_for(
-    script: Any,
-    server: str,
-    attempt: Any,
-    data: bytes,
-    answers: list[dict[str, Any]],
-    waits: list[float],
-    reason: str,
+    script: Any, server: str, attempt: Any, data: bytes, answers: list[dict[str, Any]], waits: list[float], reason: str
 ) -> None:
     """Each wait is twice the last, or as long as the server asks, within bounds."""
     script.answers["/f"] = [*answers]
@@ -109,7 +103,7 @@ LASTING = [
     ({"status": 299}, "answered 299", 1),
     (
         {"status": 302, "headers": {"Location": "ftp://a.org/f"}},
-        "has the scheme 'ftp'; only http and https are fetched",
+        "redirects to ftp://a.org/f; only http and https are followed",
         1,
     ),
     ({"status": 301, "headers": {"Location": "/f"}}, "redirected more than 10 times", 11),

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import shutil
 import socket
 import ssl
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.data.fetch import FetchError, fetch
-from bench.data.urls import bare
-from bench.data.web import Client, Patience, TroubleError, followed
-from bench.publications import Release
+from bench.core.publications import Release
+from bench.data.fetching.client import AddressError, Client, Patience, followed
+from bench.data.fetching.fetch import FetchError, fetch
+from bench.data.fetching.records import public_url
 
 
 def test_redirects(script: Any, server: str, attempt: Any, data: bytes) -> None:
@@ -36,15 +39,70 @@ def test_redirects(script: Any, server: str, attempt: Any, data: bytes) -> None:
     assert "geheim" not in str(caught.value) + "".join(attempt.ear.said) + notes.decode()
 
 
-def test_from_https_only_to_https() -> None:
-    """Relative addresses stay, others must be as safe; what may be secret is left out of the sentence."""
-    assert followed("https://a.org/x/y", "../z") == "https://a.org/z"
-    assert followed("http://a.org/x", "https://b.org/y?k=1") == "https://b.org/y?k=1"
-    with pytest.raises(TroubleError) as caught:
-        followed("https://a.org/x", "http://u:p@b.org/y?k=1")
-    assert caught.value.reason == "redirects from https to http://b.org/y?…, which is not followed"
-    assert not caught.value.again
-    assert bare("https://u:p@[::1]:8/a?b#c") == "https://[::1]:8/a?…"
+FOLLOWED = [
+    ("https://192.0.0.9/x/y", "../z", "https://192.0.0.9/z"),
+    ("http://8.8.8.8/x", "https://9.9.9.9/y?k=1", "https://9.9.9.9/y?k=1"),
+    ("http://127.0.0.1/x", "http://[::1]:8/y", "http://[::1]:8/y"),
+    ("http://10.0.0.1/x", "//10.0.0.1:81/y", "http://10.0.0.1:81/y"),
+]
+PUBLIC, HERE = "http://8.8.8.8/x", "http://127.0.0.1/x"
+PRIVATE = ("127.0.0.1", "localhost", "10.1.2.3", "169.254.169.254", "[::1]", "[::ffff:192.168.0.1]")
+MALFORMED = ("http://[::1", "http://a:port/", "//[x]/", "http://a:99999/")
+REFUSED = [
+    ("https://8.8.8.8/x", "http://u:p@9.9.9.9/y?k=1", "from https to http://9.9.9.9/y?…, which is not followed"),
+    (PUBLIC, "ftp://9.9.9.9/y", "to ftp://9.9.9.9/y; only http and https are followed"),
+    (PUBLIC, "file:///etc/hostname", "to file:///etc/hostname; only http and https are followed"),
+    (HERE, "https:///y", "to https:///y; only http and https are followed"),
+    *(
+        (PUBLIC, f"http://{host}/y", f"to http://{host}/y in a private network, which is not followed")
+        for host in PRIVATE
+    ),
+    *((HERE, target, "to something that is no address") for target in MALFORMED),
+]
+
+
+@pytest.mark.parametrize(("url", "target", "expected"), FOLLOWED)
+def test_redirects_that_are_followed(url: str, target: str, expected: str) -> None:
+    """Relative ones, those to a public address, and those within a private network."""
+    assert followed(url, target) == expected
+
+
+@pytest.mark.parametrize(("url", "target", "reason"), REFUSED)
+def test_redirects_that_are_refused(url: str, target: str, reason: str) -> None:
+    """No other scheme, no less safe one, no way into a private network, nothing malformed; secrets are not shown."""
+    with pytest.raises(AddressError) as caught:
+        followed(url, target)
+    assert (caught.value.reason, caught.value.again) == (f"redirects {reason}", False)
+
+
+def test_public_addresses() -> None:
+    """User, password and query of an address are not shown."""
+    assert public_url("https://u:p@[::1]:8/a?b#c") == "https://[::1]:8/a?…"
+    assert public_url("http://u:p@[::1") == "an address that cannot be read"
+
+
+ENDLESS = {"status": 302, "headers": {"Location": "/there"}}, {"status": 503}
+
+
+@pytest.mark.parametrize("answer", ENDLESS)
+def test_bodies_that_are_of_no_use_are_not_read(
+    script: Any, server: str, attempt: Any, data: bytes, answer: dict[str, Any]
+) -> None:
+    """A redirect or a failure whose body never ends costs neither time nor memory."""
+    ended = threading.Event()
+
+    def pour(handler: Any) -> None:
+        handler.head(answer["status"], {"Transfer-Encoding": "chunked", **answer.get("headers", {})})
+        with contextlib.suppress(OSError):
+            while not ended.wait(0.001):
+                handler.wfile.write(b"1000\r\n" + bytes(4096) + b"\r\n")
+
+    script.answers |= {"/f": [{"play": pour}, {}], "/there": [{}]}
+    try:
+        attempt(f"{server}/f")
+    finally:
+        ended.set()
+    assert attempt.files == {"suite/file.bin": data}
 
 
 def test_tls(
@@ -76,7 +134,7 @@ def test_tls(
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://a.org/f", "a.org/f", "http://"])
 def test_only_http_is_fetched(attempt: Any, url: str) -> None:
     """Nothing of this machine, and nothing that is no address."""
-    with pytest.raises(FetchError, match=r"only http and https are fetched|cannot be asked \(InvalidURL\)"):
+    with pytest.raises(FetchError, match=r"is not fetched: only http and https are|cannot be asked \(InvalidURL\)"):
         attempt(url)
     assert attempt.files == {}
 
@@ -89,8 +147,9 @@ def test_a_server_that_says_nothing(script: Any, server: str, attempt: Any, data
     assert attempt.files == {"suite/file.bin": data}
 
 
-def test_a_server_that_is_not_there(tmp_path: Path) -> None:
-    """It is tried with all patience once, and not again for every other file."""
+def test_a_server_that_is_not_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is tried with all patience once, not again for every other file, and no library logs its address."""
+    caplog.set_level(logging.WARNING)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
     waits: list[float] = []
@@ -100,6 +159,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
                 fetch(Release(f"suite/{name}", (f"{nobody}/{name}",), "CC0"), tmp_path, client)
             assert waits == [1.0, 2.0]
         assert client.size(f"{nobody}/three") is None
+    assert not caplog.records
 
 
 def test_the_size_that_a_server_tells(script: Any, serve: Any, data: bytes) -> None:

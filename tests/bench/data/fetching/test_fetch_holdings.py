@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from bench.data import ledger, official
-from bench.data.cache import cache_folder, data_cache
-from bench.data.holdings import Holding, asked_tasks, examine, holdings, releases, unread, untouched
-from bench.data.obtain import obtain
-from bench.errors import DataError, PluginError, UsageError
-from bench.publications import Release
+from bench.core.errors import DataError, PluginError, UsageError
+from bench.core.publications import Release
+from bench.data.fetching import official, records
+from bench.data.fetching.fetch import ensure
+from bench.data.fetching.local_files import LocalFile, asked_tasks, examine, local_files, releases, unread, untouched
+from bench.data.fetching.official import cache_folder, data_cache
+from bench.testing import fields
 from bench.types import Corpus, DataRequest, Leg, Source, Suite, Task
 
 TEXT = b"official\n"
@@ -67,7 +66,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-def states(found: tuple[Holding, ...]) -> dict[str, str]:
+def states(found: tuple[LocalFile, ...]) -> dict[str, str]:
     """State by path."""
     return {one.release.path: one.state for one in found}
 
@@ -111,7 +110,9 @@ def test_one_folder_of_data_for_one_suite(root: Path) -> None:
     for request in (DataRequest("official", root), DataRequest("official")):
         with pytest.raises(UsageError, match=r"`bench data fetch toy` fetches what may be fetched"):
             official.folder(request, "toy")
-    with pytest.raises(UsageError, match=r"nowhere: found no such folder, expected the folder of data"):
+    with pytest.raises(
+        UsageError, check=fields(where="nowhere", found="no such folder", expected="the folder of data")
+    ):
         official.folder(DataRequest("official", root / "nowhere"), "toy")
 
 
@@ -163,42 +164,42 @@ def test_files_that_tasks_need(root: Path) -> None:
     """A file of a group is needed by every task of it; one that names no task by all."""
     listed = (PLAIN, replace(PACKED, tasks=("group",)), Release("toy/all.txt", ("https://example.org/x",), "CC0"))
     suite = make_suite(*listed)
-    assert list(states(holdings(suite, [root], ("group/c",)))) == ["toy/b.zip", "toy/all.txt"]
-    assert list(states(holdings(suite, [root], ("a@dev",)))) == ["toy/a.txt", "toy/all.txt"]
-    assert len(holdings(suite, [root])) == 3
+    assert list(states(local_files(suite, [root], ("group/c",)))) == ["toy/b.zip", "toy/all.txt"]
+    assert list(states(local_files(suite, [root], ("a@dev",)))) == ["toy/a.txt", "toy/all.txt"]
+    assert len(local_files(suite, [root])) == 3
 
 
 def test_a_plain_file(root: Path) -> None:
     """Missing, begun, of the wrong size, of the right one; its compressed form laid out plain."""
     suite = make_suite(PLAIN, Release("toy/t.tsv.gz", ("https://example.org/t",), "CC0"))
-    assert states(holdings(suite, [root])) == {"toy/a.txt": "missing", "toy/t.tsv.gz": "missing"}
+    assert states(local_files(suite, [root])) == {"toy/a.txt": "missing", "toy/t.tsv.gz": "missing"}
     (root / "toy/.a.txt.part").write_bytes(b"off")
     (root / "toy/t.tsv").write_bytes(b"x")
-    found = holdings(suite, [root])
+    found = local_files(suite, [root])
     assert states(found) == {"toy/a.txt": "partial", "toy/t.tsv.gz": "present"}
     assert found[0].size == 3
     (root / "toy/a.txt").write_bytes(b"short")
-    (one, _) = holdings(suite, [root])
+    (one, _) = local_files(suite, [root])
     assert (one.state, one.reason, one.basis) == ("damaged", "5 bytes, expected 9", "size")
     (root / "toy/a.txt").write_bytes(TEXT)
-    (one, _) = holdings(suite, [root])
+    (one, _) = local_files(suite, [root])
     assert (one.state, one.complete, one.path) == ("present", True, root / "toy/a.txt")
 
 
 def test_an_archive_that_was_laid_out_by_hand(root: Path) -> None:
     """Its tasks load without it, so nobody misses it; a cache beside does not count."""
     suite = make_suite(PACKED)
-    assert states(holdings(suite, [root])) == {"toy/b.zip": "missing"}
+    assert states(local_files(suite, [root])) == {"toy/b.zip": "missing"}
     inside = root / "toy/b/inside.txt"
     inside.parent.mkdir()
     inside.write_bytes(TEXT)
-    (one,) = holdings(suite, [root])
+    (one,) = local_files(suite, [root])
     assert (one.state, one.reason) == ("present", "its files are there, unpacked")
-    assert states(holdings(suite, [root.parent / "other"])) == {"toy/b.zip": "missing"}
+    assert states(local_files(suite, [root.parent / "other"])) == {"toy/b.zip": "missing"}
     pack(root)
-    assert states(holdings(suite, [root])) == {"toy/b.zip": "present"}
+    assert states(local_files(suite, [root])) == {"toy/b.zip": "present"}
     inside.unlink()
-    (one,) = holdings(suite, [root])
+    (one,) = local_files(suite, [root])
     assert (one.state, one.local, one.by_hand) == ("packed", True, False)
 
 
@@ -212,10 +213,10 @@ def test_dev_questions_count_too(root: Path) -> None:
     def dev(name: str, request: DataRequest) -> Task:
         raise UsageError("found no dev questions")
 
-    assert states(holdings(plain, [root])) == {"toy/b.zip": "present"}
-    assert states(holdings(make_suite(PACKED, dev=dev), [root])) == {"toy/b.zip": "missing"}
+    assert states(local_files(plain, [root])) == {"toy/b.zip": "present"}
+    assert states(local_files(make_suite(PACKED, dev=dev), [root])) == {"toy/b.zip": "missing"}
     other = make_suite(PACKED, dev=dev, dev_names=lambda _: ("a",))
-    assert states(holdings(other, [root])) == {"toy/b.zip": "present"}
+    assert states(local_files(other, [root])) == {"toy/b.zip": "present"}
 
 
 def test_the_first_folder_that_has_the_suite_is_looked_into(root: Path) -> None:
@@ -224,39 +225,39 @@ def test_the_first_folder_that_has_the_suite_is_looked_into(root: Path) -> None:
     (other / "toy").mkdir(parents=True)
     (other / "toy/a.txt").write_bytes(TEXT)
     suite = make_suite(PLAIN)
-    assert [one.root for one in holdings(suite, [root, other])] == [root]
+    assert [one.root for one in local_files(suite, [root, other])] == [root]
     (root / "toy").rmdir()
-    assert [(one.root, one.state) for one in holdings(suite, [root, other])] == [(other, "present")]
-    assert [one.root for one in holdings(suite, [root, root.parent / "none"])] == [root]
+    assert [(one.root, one.state) for one in local_files(suite, [root, other])] == [(other, "present")]
+    assert [one.root for one in local_files(suite, [root, root.parent / "none"])] == [root]
 
 
 def test_examining(root: Path) -> None:
     """Published checksums decide; every byte is counted; what nobody published is not held against anything."""
-    heard: list[int] = []
+    heard: list[float] = []
     (root / "toy/a.txt").write_bytes(TEXT)
-    (one,) = holdings(make_suite(PLAIN), [root])
+    (one,) = local_files(make_suite(PLAIN), [root])
     assert unread(one) == len(TEXT)
     found = examine(one, heard.append)
     assert (found.state, found.basis, sum(heard)) == ("present", "sha256", len(TEXT))
     (root / "toy/a.txt").write_bytes(TEXT[::-1])
-    (one,) = holdings(make_suite(replace(PLAIN, md5="0" * 32)), [root])
+    (one,) = local_files(make_suite(replace(PLAIN, md5="0" * 32)), [root])
     found = examine(one)
     other = hashlib.sha256(TEXT[::-1]).hexdigest()
     assert (found.state, found.basis, found.local) == ("damaged", "sha256", False)
     assert found.reason == f"sha256 {other}, expected {SHA256}"
-    (one,) = holdings(make_suite(replace(PLAIN, sha256="", size=None)), [root])
+    (one,) = local_files(make_suite(replace(PLAIN, sha256="", size=None)), [root])
     assert (examine(one).state, examine(one).basis) == ("present", "")
 
 
 def test_unpacking_without_a_network(root: Path) -> None:
     """An archive that lies there is unpacked and remembered; what is written to since is seen and mended."""
     archive, suite = pack(root), make_suite(PACKED)
-    (one,) = holdings(suite, [root])
-    done = obtain(one, None)
+    (one,) = local_files(suite, [root])
+    done = ensure(one, None)
     assert (done.state, done.size) == ("present", len(TEXT))
     inside = root / "toy/b/inside.txt"
     assert inside.read_bytes() == TEXT
-    record = ledger.recall(root, PACKED.path)
+    record = records.recall(root, PACKED.path)
     assert record is not None
     assert (record.source, record.folder, record.sha256) == (
         "",
@@ -265,28 +266,28 @@ def test_unpacking_without_a_network(root: Path) -> None:
     )
     assert untouched(done)
     inside.write_bytes(TEXT[::-1])
-    (one,) = holdings(suite, [root])
+    (one,) = local_files(suite, [root])
     assert (one.state, untouched(one)) == ("present", False)
     found = examine(one)
     assert (found.state, found.basis, found.local) == ("damaged", "sha256 when unpacked", True)
-    assert obtain(found, None).complete
+    assert ensure(found, None).complete
     assert inside.read_bytes() == TEXT
     archive.unlink()
-    (one,) = holdings(suite, [root])
+    (one,) = local_files(suite, [root])
     assert (examine(one).state, examine(one).basis) == ("present", "sha256 when unpacked")
     inside.unlink()
-    (one,) = holdings(suite, [root])
-    assert (one.state, one.local, obtain(one, None).state) == ("damaged", False, "damaged")
+    (one,) = local_files(suite, [root])
+    assert (one.state, one.local, ensure(one, None).state) == ("damaged", False, "damaged")
 
 
 def test_an_archive_that_does_harm_is_not_unpacked(root: Path) -> None:
     """It stays as it is, and nothing is remembered of it."""
     with zipfile.ZipFile(root / PACKED.path, "w") as archive:
         archive.writestr("../outside.txt", TEXT)
-    (one,) = holdings(make_suite(PACKED), [root])
+    (one,) = local_files(make_suite(PACKED), [root])
     with pytest.raises(DataError, match="nothing of it was unpacked"):
-        obtain(one, None)
-    assert ledger.recall(root, PACKED.path) is None
+        ensure(one, None)
+    assert records.recall(root, PACKED.path) is None
     assert sorted(path.name for path in (root / "toy").iterdir()) == ["b.zip"]
 
 
@@ -297,18 +298,10 @@ DAMAGES: list[Callable[[bytes], bytes]] = [lambda raw: raw[:-5], lambda raw: raw
 def test_a_damaged_record_is_as_good_as_none(root: Path, damage: Callable[[bytes], bytes]) -> None:
     """Then the archive is unpacked again."""
     pack(root)
-    obtain(holdings(make_suite(PACKED), [root])[0], None)
+    ensure(local_files(make_suite(PACKED), [root])[0], None)
     (root / "toy/b/inside.txt").unlink()
-    note = ledger.record_file(root, PACKED.path)
+    note = records.record_file(root, PACKED.path)
     note.write_bytes(damage(note.read_bytes()))
-    (one,) = holdings(make_suite(PACKED), [root])
-    assert (ledger.recall(root, PACKED.path), one.state) == (None, "packed")
-    assert obtain(one, None).complete
-
-
-def test_looking_imports_no_network() -> None:
-    """`bench data list` has no use for it."""
-    heavy = "{'requests', 'urllib3', 'torch', 'zipfile', 'tarfile'}"
-    code = f"import sys, bench.data.holdings, bench.data.official; print({heavy} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    (one,) = local_files(make_suite(PACKED), [root])
+    assert (records.recall(root, PACKED.path), one.state) == (None, "packed")
+    assert ensure(one, None).complete

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bench.data.fetch import FetchError, partial_file
+from bench.data.fetching.fetch import FetchError, partial_file
 
 ONE = {"ETag": '"1"'}
 CUT = {"upto": 100_000, "headers": ONE}
@@ -125,9 +125,9 @@ def test_an_answer_that_stalls_trickles_or_is_torn_off(script: Any, server: str,
 KILLED = """
 import sys
 from pathlib import Path
-from bench.data.fetch import fetch
-from bench.data.web import Client
-from bench.publications import Release
+from bench.data.fetching.fetch import fetch
+from bench.data.fetching.client import Client
+from bench.core.publications import Release
 fetch(Release("suite/file.bin", (sys.argv[1],), "CC0"), Path(sys.argv[2]), Client())
 """
 

@@ -7,19 +7,17 @@ import json
 import random
 import tarfile
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.data import text
-from bench.data.archive import Member
+from bench.data.formats import text
+from bench.data.formats.archive import Member
 from bench.data.pairs import arrays
 from bench.data.pairs.arrays import elements, head
-
-Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
+from tests.conftest import Put, Told
 
 VALUES: list[Any] = [
     {"a": 'quoted "x" \\ [1, {"b": 2}', "c": [1.5, -2e3, None, True]},

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
-from pathlib import Path
 
-from bench.data.pairs import dev_of, drawn, joined, outcomes, tsv, unasked, with_dev
+from bench.data.pairs import dev_of, drawn, joined, outcomes, unasked, with_dev
 from bench.data.pairs.leaks import LEAKED
+from bench.data.pairs.rows import tsv_pairs
 from bench.types import Item, Source, TrainingPair
-
-Put = Callable[[str, str | bytes], Path]
+from tests.conftest import Put
 
 
 def test_dev_pairs_decide_nothing_about_training_pairs(put: Put) -> None:
     """Name, reader, files and records are as they were; without any, the source itself comes back."""
-    train, dev = tsv.pairs(put("train.tsv", "a\tb\n")), tsv.pairs(put("dev.tsv", "c\td\n"))
+    train, dev = tsv_pairs(put("train.tsv", "a\tb\n")), tsv_pairs(put("dev.tsv", "c\td\n"))
     both = with_dev(train, dev)
     assert (both.name, both.reader, both.files) == (train.name, train.reader, train.files)
     assert list(both.read()) == list(train.read())
@@ -29,31 +27,31 @@ def test_any_source_may_have_dev_pairs(put: Put) -> None:
     """One that cannot say what it left out gets its records counted."""
     pair = TrainingPair(Item("q", "a question"), (Item("d", "a passage"),))
     plain: Source[TrainingPair] = Source("made", "made/1", (), lambda: iter([pair]))
-    both = with_dev(plain, tsv.pairs(put("dev.tsv", "c\td\n")))
+    both = with_dev(plain, tsv_pairs(put("dev.tsv", "c\td\n")))
     assert [(at, one.query, one.pair) for at, one in outcomes(both)] == [(1, "q", pair)]
     assert list(both.read()) == [pair]
 
 
 def test_joined_sources_have_dev_pairs_where_each_has(put: Put) -> None:
     """Labelled as the training pairs are; one source without any, and a share of all is held out instead."""
-    dev = tsv.pairs(put("dev.tsv", "c\td\n"))
-    one, other = (with_dev(tsv.pairs(put(f"{name}.tsv", f"{name}\tb\n")), dev) for name in ("one", "other"))
+    dev = tsv_pairs(put("dev.tsv", "c\td\n"))
+    one, other = (with_dev(tsv_pairs(put(f"{name}.tsv", f"{name}\tb\n")), dev) for name in ("one", "other"))
     held = dev_of(joined({"en": one, "sw": other}, "both"))
     assert held is not None
     assert held.name == "both dev"
     assert [pair.query.id for pair in held.read()] == ["en:1", "sw:1"]
-    assert dev_of(joined({"en": one, "sw": tsv.pairs(other.files[0])}, "both")) is None
+    assert dev_of(joined({"en": one, "sw": tsv_pairs(other.files[0])}, "both")) is None
 
 
 def test_pairs_that_were_drawn_have_none(put: Put) -> None:
     """Who has so few pairs has no more of them to choose weights by."""
-    train = tsv.pairs(put("train.tsv", "a\tb\nc\td\n"))
+    train = tsv_pairs(put("train.tsv", "a\tb\nc\td\n"))
     assert dev_of(drawn(with_dev(train, train), 1, 0)) is None
 
 
 def test_questions_of_a_test_are_left_out(put: Put) -> None:
     """Letter for letter, whatever their case, blanks and marks; other questions about the same stay."""
-    source = tsv.pairs(put("dev.tsv", "Who was Ada?\tb\nwho was Ada Lovelace\tb\nwhere?\tb\n"))
+    source = tsv_pairs(put("dev.tsv", "Who was Ada?\tb\nwho was Ada Lovelace\tb\nwhere?\tb\n"))
     test = Source(
         "test", "test/1", (put("test.txt", ""),), lambda: iter([Item("x", "who  was ADA"), Item("y", "Where")])
     )

@@ -5,19 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
-from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench.data.pairs import describe, dpr
-from bench.data.pairs.found import ALSO_POSITIVE, NO_POSITIVE
-from bench.data.pairs.values import text_id
+from bench.data.pairs.rows import text_id
+from bench.data.pairs.sources import ALSO_POSITIVE, NO_POSITIVE
 from bench.types import Item, TrainingPair
-
-Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
+from tests.conftest import Put, Told
 
 
 def _context(name: object, text: str, title: str | None = "T", key: str = "passage_id") -> dict[str, Any]:

@@ -9,26 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from bench.data.archive import File, Member
-from bench.data.faults import RecordError
-from bench.data.pairs.found import ALSO_POSITIVE, TWICE, Found, outcomes, pair, pair_source, reader
+from bench.data.formats.archive import File, Member
+from bench.data.formats.faults import RecordError
+from bench.data.pairs.sources import ALSO_POSITIVE, TWICE, PairOutcome, outcomes, pair, pair_source, reader
 from bench.types import Item, Source, TrainingPair
 
 ASKED = Item("q", "what?")
 ONE, TWO, THREE = Item("d1", "one"), Item("d2", "two", "Title"), Item("d3", "three")
 
 
-def _stream(count: int) -> Iterator[tuple[int, Found]]:
+def _stream(count: int) -> Iterator[tuple[int, PairOutcome]]:
     """Stream pairs, of which every second query has none."""
     for number in range(1, count + 1):
         kept = TrainingPair(Item(str(number), "?"), (ONE,)) if number % 2 else None
-        yield number, Found(str(number), kept, () if kept else ("reason",))
+        yield number, PairOutcome(str(number), kept, () if kept else ("reason",))
 
 
 def test_a_pair() -> None:
     """Passages stay in their order, on their sides."""
     found = pair(ASKED, [TWO, ONE], [THREE], "made up")
-    assert found == Found("q", TrainingPair(ASKED, (TWO, ONE), (THREE,), "made up"), ())
+    assert found == PairOutcome("q", TrainingPair(ASKED, (TWO, ONE), (THREE,), "made up"), ())
 
 
 def test_passages_are_the_same_by_id_or_by_text() -> None:
@@ -77,7 +77,7 @@ def test_outcomes_of_any_source() -> None:
     """Where nothing is told beside the pairs, all are numbered and nothing is left out."""
     made = TrainingPair(ASKED, (ONE,))
     source = Source("name", "reader", (), partial(iter, [made]))
-    assert list(outcomes(source)) == [(1, Found("q", made))]
+    assert list(outcomes(source)) == [(1, PairOutcome("q", made))]
 
 
 def test_reader_says_what_it_was_told() -> None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from bench.data.pairs import joined, outcomes, tsv
-from bench.errors import UsageError
-
-Put = Callable[[str, str | bytes], Path]
+from bench.core.errors import UsageError
+from bench.data.pairs import joined, outcomes
+from bench.data.pairs.rows import tsv_pairs
+from bench.testing import fields
+from tests.conftest import Put
 
 
 def test_ids_stay_apart(put: Put) -> None:
     """Equal ids of two sources do not meet; texts and sources stay."""
-    one = tsv.pairs(put("one.tsv", "a\tb\tc\n"), language="en")
-    two = tsv.pairs(put("two.tsv", "a\tb\nd\te\n"), language="sw")
+    one = tsv_pairs(put("one.tsv", "a\tb\tc\n"), language="en")
+    two = tsv_pairs(put("two.tsv", "a\tb\nd\te\n"), language="sw")
     source = joined({"en": one, "sw": two}, "both")
     found = list(source.read())
     assert [pair.query.id for pair in found] == ["en:1", "sw:1", "sw:2"]
@@ -34,15 +33,15 @@ def test_ids_stay_apart(put: Put) -> None:
 
 def test_key_knows_labels_and_parts(put: Put) -> None:
     """Another label makes other ids."""
-    one = tsv.pairs(put("one.tsv", "a\tb\n"))
-    other = tsv.pairs(one.files[0], language="en")
+    one = tsv_pairs(put("one.tsv", "a\tb\n"))
+    other = tsv_pairs(one.files[0], language="en")
     assert len({joined(parts, "x").reader for parts in ({"a": one}, {"b": one}, {"a": other})}) == 3
 
 
 @pytest.mark.parametrize("label", ["", "a b", "a\n"])
 def test_labels_that_no_id_can_begin_with(put: Put, label: str) -> None:
     """White space would break ids."""
-    with pytest.raises(UsageError, match="expected at least one, without white space"):
-        joined({label: tsv.pairs(put("one.tsv", "a\tb\n"))}, "x")
-    with pytest.raises(UsageError, match="expected at least one"):
+    with pytest.raises(UsageError, check=fields(expected="at least one, without white space")):
+        joined({label: tsv_pairs(put("one.tsv", "a\tb\n"))}, "x")
+    with pytest.raises(UsageError, check=fields(expected="at least one")):
         joined({}, "x")

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.data.pairs import jsonl
-from bench.data.pairs.values import text_id
+from bench.data.pairs.rows import jsonl_pairs, text_id
 from bench.types import Item, TrainingPair
-
-Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
+from tests.conftest import Put, Told
 
 WORDS = [
     Item(text_id("yes"), "yes", language="sw"),
@@ -39,7 +34,7 @@ NO, MAYBE = {"title": "N", "text": "no"}, {"docid": 7, "text": "maybe", "title":
 def test_spellings(put: Put, row: dict[str, Any]) -> None:
     """One schema comes of all of them; passages have the language of the query; texts without id are hashed."""
     path = put("p.jsonl", json.dumps(row) + "\n")
-    assert list(jsonl.pairs(path, "own", "sw").read()) == [EXPECTED]
+    assert list(jsonl_pairs(path, "own", "sw").read()) == [EXPECTED]
 
 
 def test_what_a_line_says_itself(put: Put) -> None:
@@ -49,7 +44,7 @@ def test_what_a_line_says_itself(put: Put) -> None:
         {"query": "c", "positive": "d", "language": "th"},
     ]
     path = put("p.jsonl", "\n\n".join(map(json.dumps, rows)))
-    assert list(jsonl.pairs(path, language="sw").read()) == [
+    assert list(jsonl_pairs(path, language="sw").read()) == [
         TrainingPair(Item("12", "a", language="ko"), (Item("x", "b", language="en"),), (), "here"),
         TrainingPair(Item("3", "c", language="th"), (Item(text_id("d"), "d", language="th"),), (), "p.jsonl"),
     ]
@@ -73,7 +68,7 @@ def test_all_faults_are_told(put: Put, told: Told) -> None:
         '{"id": "1", "query": "q", "positive": "p"}',
     ]
     path = put("p.jsonl", "\n".join(rows))
-    assert told(jsonl.pairs(path).read()) == [
+    assert told(jsonl_pairs(path).read()) == [
         (f'{path}:2: found no "query" that says anything, expected the query\'s text under "query" or "question"'),
         f"{path}:3: found no positive, expected at least one passage that answers the query",
         f"{path}:4: found an empty negative, expected a passage with a text",
@@ -84,4 +79,4 @@ def test_all_faults_are_told(put: Put, told: Told) -> None:
         f"{path}:6: found \"query\": ['q'], expected a string",
     ]
     path = put("twice.jsonl", "\n".join((rows[0], rows[-1])))
-    assert "found query id '1' a second time" in told(jsonl.pairs(path).read())[0]
+    assert "found query id '1' a second time" in told(jsonl_pairs(path).read())[0]

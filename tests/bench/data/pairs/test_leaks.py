@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from bench.core.errors import UsageError
 from bench.data.pairs import describe, outcomes, split, without
 from bench.data.pairs.leaks import LEAKED, TABLE
-from bench.errors import UsageError
 from bench.types import Item, Source, TrainingPair
-
-Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
+from tests.conftest import Put, Told
 
 ROWS = "file\tquery-id\ttest-suite\nset/qrels/train.tsv\tq2\tset\nset/qrels/dev.tsv\tq1\tset\nother/x.tsv\tq3\tset\n"
 

@@ -7,7 +7,7 @@ import os
 import pickle
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,15 +16,14 @@ from typing import Any
 import ir_datasets
 import pytest
 
-from bench import mini
-from bench.data import beir
+from bench.core.errors import DataError, UsageError
+from bench.data import mini
+from bench.data.formats import beir
 from bench.data.pairs import describe, from_leg, of_dataset, outcomes, split
-from bench.data.pairs.found import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
-from bench.errors import DataError, UsageError
+from bench.data.pairs.sources import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
+from bench.testing import fields
 from bench.types import Answers, Corpus, Item, Judgement, Leg, Source, TrainingPair
-
-Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
+from tests.conftest import Put, Told
 
 PASSAGES = [Item(f"d{number}", f"text {number}", "T", "de" if number == 3 else "") for number in range(6)]
 QUERIES = [Item("q1", "one?"), Item("q2", "two?", language="fr"), Item("q3", "three?"), Item("q4", "not judged")]
@@ -126,14 +125,16 @@ def test_unknown_ids_are_told_with_their_lines(put: Put, told: Told) -> None:
 @pytest.mark.parametrize(("key", "count"), [("queries", 4), ("qrels", 7)])
 def test_counts_are_held(key: str, count: int) -> None:
     """Another release is refused."""
-    with pytest.raises(DataError, match=rf"expected {count}; this is not the published release"):
+    with pytest.raises(DataError, check=fields(expected=f"{count}", hint="this is not the published release")):
         list(from_leg(_leg(counts={key: count}), "x").read())
 
 
 def test_answers_alone_name_no_passage() -> None:
     """Strings are no passages to train on."""
     leg = _leg(qrels=None, answers=_source([Answers("q1", ("x",))]))
-    with pytest.raises(UsageError, match="x: found answers and no judgements of passages, expected judgements"):
+    with pytest.raises(
+        UsageError, check=fields(where="x", found="answers and no judgements of passages", expected="judgements")
+    ):
         from_leg(leg, "x")
 
 
@@ -171,7 +172,9 @@ def test_data_sets_of_the_library(put: Put, monkeypatch: pytest.MonkeyPatch) -> 
         TrainingPair(Item("q1", "what?"), (Item("d2", "second text"),), (), "bench-test/train")
     ]
     monkeypatch.setitem(ir_datasets.registry._registered, "msmarco-passage/train", made)
-    with pytest.raises(DataError, match="found 1 judged queries, expected 502,939; this is not the published release"):
+    with pytest.raises(
+        DataError, check=fields(found="1 judged queries", expected="502,939", hint="this is not the published release")
+    ):
         list(of_dataset().read())
 
 

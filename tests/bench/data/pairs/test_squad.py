@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.data import xquad
 from bench.data.pairs import outcomes, squad
 from bench.data.pairs.squad import MISPLACED, NO_ANSWER, NO_SENTENCE, inferred
 from bench.types import TrainingPair
-
-Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
+from suites.readers import xquad
+from tests.conftest import Put, Told
 
 CONTEXT = "Dr. Ada was born in 1815.  She wrote\nnotes on it. The end"
 FIRST, SECOND, THIRD = "Dr. Ada was born in 1815.", "She wrote\nnotes on it.", "The end"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
-from bench.data.pairs import describe, jsonl
-from bench.data.pairs.found import ALSO_POSITIVE
+from bench.data.pairs import describe
+from bench.data.pairs.rows import jsonl_pairs
+from bench.data.pairs.sources import ALSO_POSITIVE
 from bench.types import Source
-
-Put = Callable[[str, str | bytes], Path]
+from tests.conftest import Put
 
 
 def test_numbers(put: Put) -> None:
@@ -22,7 +20,7 @@ def test_numbers(put: Put) -> None:
         {"query": "f", "positive": "g", "lang": "en", "source": "one", "negative": "h"},
         {"query": "i", "positive": "j"},
     ]
-    found = describe(jsonl.pairs(put("p.jsonl", "\n".join(map(json.dumps, rows)))))
+    found = describe(jsonl_pairs(put("p.jsonl", "\n".join(map(json.dumps, rows)))))
     assert found.facts() == {
         "pairs": 4,
         "languages": {"en": 2, "sw": 1, "unknown": 1},

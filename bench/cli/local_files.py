@@ -1,0 +1,174 @@
+"""What the commands of `bench data` print of official files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.filesize import decimal
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from bench.cli.output import notice, table
+from bench.core.publications import Release
+from bench.data.fetching import records
+from bench.data.fetching.local_files import LocalFile, examine, unread, untouched
+from bench.data.fetching.records import public_url
+
+LISTED = 20
+"""Rows before a table that asks for no detail is cut."""
+
+
+def source(release: Release) -> str:
+    """Return where a file comes from."""
+    return public_url(release.urls[0]) if release.urls else "by hand"
+
+
+def size(count: int | None) -> str:
+    """Bytes in words."""
+    return "unknown" if count is None else decimal(count)
+
+
+def sized(count: int, unknown: int) -> str:
+    """Bytes in words, with the number of files of which nobody knows."""
+    known = [size(count)] if count or not unknown else []
+    return " and ".join([*known, *([f"{unknown} of unknown size"] if unknown else [])])
+
+
+def as_json(holding: LocalFile) -> dict[str, Any]:
+    """Return the machine's view of one file."""
+    release = holding.release
+    return {
+        "path": release.path,
+        "state": holding.state,
+        "where": str(holding.path),
+        "bytes": holding.size,
+        "published": {"bytes": release.size, "sha256": release.sha256 or None, "md5": release.md5 or None},
+        "licence": release.licence,
+        "sources": [public_url(url) for url in release.urls],
+        "by_hand": not release.urls,
+        "instructions": release.instructions or None,
+        "unpacked_into": release.unpack or None,
+        "tasks": list(release.tasks),
+        "reason": holding.reason or None,
+        "held_against": holding.basis or None,
+    }
+
+
+def files_table(title: str, found: Sequence[LocalFile], most: int | None = None) -> None:
+    """Print a row a file, at most so many."""
+    rows = [
+        (
+            one.release.path,
+            one.state,
+            size(one.release.size if one.release.size is not None else one.size or None),
+            one.release.licence,
+            source(one.release),
+            one.reason,
+        )
+        for one in found
+    ]
+    shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
+    table(title, ("file", "state", "size", "licence", "source", "remark"), shown, numbers=("size",))
+    if len(shown) < len(rows):
+        click.echo(f"… and {len(rows) - len(shown)} more; `bench data list SUITE` and --json name all")
+
+
+def counted(number: int) -> str:
+    """Return how many files."""
+    return f"{number:,} file{'s' * (number != 1)}"
+
+
+def instructions(found: Iterable[LocalFile], say: Callable[[str], None]) -> None:
+    """Say what to do about files that cannot be fetched: name, size, checksum, place."""
+    groups: dict[str, list[LocalFile]] = {}
+    for one in found:
+        groups.setdefault(one.release.instructions, []).append(one)
+    for text, members in groups.items():
+        say(f"{counted(len(members))} cannot be fetched. {text}")
+        for one in members:
+            say(f"  {one.release.path} ({_known(one.release)}): put it at {one.path}")
+        if any(one.release.unpack for one in members):
+            say("  as it is; `bench data fetch` unpacks it")
+
+
+def _known(release: Release) -> str:
+    """Return what was published of a file, in words."""
+    known = [size(release.size)] if release.size is not None else []
+    known += [f"{name} {value}" for name, value in (("sha256", release.sha256), ("md5", release.md5)) if value]
+    return ", ".join(known) or "size and checksum were not published"
+
+
+def examined(found: Sequence[LocalFile], *, again: bool) -> list[LocalFile]:
+    """Compare checksums with what was published, with a bar on stderr.
+
+    Args:
+        found: the files.
+        again: of all files; else only of those that did not come by `bench data fetch`, or were touched since.
+    """
+    wanted = [_worth_reading(one, again) for one in found]
+    total = sum(unread(one) for one, is_wanted in zip(found, wanted, strict=True) if is_wanted)
+    with Bar("checking", total) as bar:
+        pairs = zip(found, wanted, strict=True)
+        return [examine(one, bar.advance) if is_wanted else one for one, is_wanted in pairs]
+
+
+def _worth_reading(holding: LocalFile, again: bool) -> bool:
+    """Return whether reading a file would show more than its size did."""
+    if holding.state not in ("present", "packed"):
+        return False
+    release = holding.release
+    known = release.sha256 or release.md5 or records.recall(holding.root, release.path)
+    return again or (bool(known) and not untouched(holding))
+
+
+class Bar:
+    """A bar of bytes on stderr with rate and time left; silent without a terminal."""
+
+    def __init__(self, text: str, total: int | None) -> None:
+        """Draw nothing yet."""
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task: TaskID = self._progress.add_task(text, total=total)
+
+    def __enter__(self) -> Bar:
+        """Take the terminal's last line."""
+        self._progress.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Give it back."""
+        self._progress.stop()
+
+    def advance(self, count: float) -> None:
+        """So many bytes more."""
+        self._progress.advance(self._task, count)
+
+    def at(self, done: int, total: int | None) -> None:
+        """So many bytes are there, of so many."""
+        self._progress.update(self._task, completed=done, total=total)
+
+    def notice(self, sentence: str) -> None:
+        """Say something above the bar."""
+        if sys.stderr.isatty():
+            self._progress.console.print(f"bench: {sentence}", markup=False, highlight=False)
+        else:
+            notice(sentence)

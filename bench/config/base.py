@@ -1,0 +1,35 @@
+"""The base of every config, and how its fields are declared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Config(BaseModel):
+    """Base of every config: frozen, strict about types, closed to unknown keys.
+
+    Subclasses declare fields with `setting`, so that each default carries its source.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def setting(
+    default: Any, *, source: str, help: str | None = None, idle: bool = False, file: bool = False, **limits: Any
+) -> Any:
+    """Declare a field of a config.
+
+    Args:
+        default: the value where nobody says otherwise.
+        source: where the default comes from: paper and section, reference code, or `ours: reason`.
+        help: one line: what it does, with its unit; None where the annotation has it (`Annotated[…, Field(…)]`).
+        idle: it changes no result (only speed or memory), so it enters no key.
+        file: it names a file or a folder, whose content enters keys in place of its path; empty or None for none.
+        limits: pydantic's constraints: `ge`, `gt`, `le`, `lt`, `min_length`, `max_length`, `pattern`.
+    """
+    extra: dict[str, Any] = {"source": source, "idle": idle, "file": file}
+    if help is not None:
+        limits["description"] = help
+    return Field(default=default, json_schema_extra=extra, **limits)

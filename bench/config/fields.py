@@ -1,0 +1,120 @@
+"""The fields of a config as dotted keys: list them, and build a config so that all faults are reported at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from bench.core.messages import expected, shown
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class LayerValue(NamedTuple):
+    """A value and the layer that gave it."""
+
+    key: str
+    value: Any
+    origin: str
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield dotted keys and their values; lists become tuples, as a frozen config holds them."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", _frozen(value)
+
+
+def _frozen(value: Any) -> Any:
+    """Return a list as a tuple, at every depth; anything else as it is."""
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+
+
+def leaves_of(config: type[BaseModel], prefix: str = "") -> dict[str, FieldInfo]:
+    """Return the fields of a config by dotted key; a field that is itself a config is a section of keys."""
+    leaves: dict[str, FieldInfo] = {}
+    for name, field in config.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            leaves |= leaves_of(field.annotation, f"{prefix}{name}.")
+        else:
+            leaves[f"{prefix}{name}"] = field
+    return leaves
+
+
+def values_of(config: BaseModel, prefix: str = "") -> dict[str, Any]:
+    """Return the values of a config by dotted key."""
+    values: dict[str, Any] = {}
+    for name in type(config).model_fields:
+        value = getattr(config, name)
+        values |= values_of(value, f"{prefix}{name}.") if isinstance(value, BaseModel) else {f"{prefix}{name}": value}
+    return values
+
+
+def source_of(leaf: FieldInfo) -> str:
+    """Return where a field's default comes from, empty where it does not say."""
+    extra = leaf.json_schema_extra
+    return str(extra.get("source") or "") if isinstance(extra, dict) else ""
+
+
+def build(config: type[ModelT], given: Iterable[LayerValue], prefix: str = "") -> tuple[ModelT, list[str]]:
+    """Return the config with what is given over its defaults, and the faults (then the config holds its defaults)."""
+    built = config()
+    last = {one.key: one for one in given}
+    values = values_of(built, prefix) | {key: one.value for key, one in last.items()}
+    wanted = {key: "a finite number" for key, value in values.items() if not finite(value)}
+    together: list[str] = []
+    try:
+        built = config.model_validate(_nested(values, prefix))
+    except ValidationError as error:
+        leaves = leaves_of(config, prefix)
+        for fault in error.errors():
+            key = _leaf_of(fault["loc"], leaves, prefix)
+            by_author = str(fault["ctx"]["error"]) if "error" in fault.get("ctx", {}) else ""
+            if key is None:  # a rule between several fields, written by the config's author
+                section = prefix + ".".join(map(str, fault["loc"]))
+                together.append(f"{section.rstrip('.') or config.__name__}: {by_author or fault['msg']}")
+            else:
+                wanted.setdefault(key, by_author or expected(leaves[key].annotation, leaves[key].metadata))
+    return built, [_misfit(key, values[key], last.get(key), wanted[key]) for key in wanted] + together
+
+
+def _misfit(key: str, value: Any, given: LayerValue | None, wanted: str) -> str:
+    """Return the sentence about a value that a key does not take."""
+    sentence = f"{key} is {shown(value)}{f' ({given.origin})' if given else ''}, expected {wanted}"
+    if wanted.startswith("text") and isinstance(value, bool | int | float):
+        quoted = f'"{shown(value)}"'
+        return f"{sentence}; type " + (f"--set '{key}={quoted}'" if given and given.origin == "--set" else quoted)
+    return sentence
+
+
+def _leaf_of(loc: tuple[int | str, ...], leaves: Mapping[str, FieldInfo], prefix: str) -> str | None:
+    """Return the key that pydantic's location of a fault lies in, or None where it lies in no single one."""
+    paths = (prefix + ".".join(map(str, loc[:depth])) for depth in range(len(loc), 0, -1))
+    return next((path for path in paths if path in leaves), None)
+
+
+def _nested(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return dotted keys as nested mappings, without the prefix."""
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        *sections, name = key.removeprefix(prefix).split(".")
+        branch = tree
+        for section in sections:
+            branch = branch.setdefault(section, {})
+        branch[name] = value
+    return tree
+
+
+def finite(value: Any) -> bool:
+    """Return whether a value holds neither NaN nor infinity."""
+    if isinstance(value, tuple | list):
+        return all(map(finite, value))
+    return not isinstance(value, float) or math.isfinite(value)

@@ -1,0 +1,393 @@
+"""Frozen typed configs in which every default names its source, and the layers that fill them.
+
+Layers, each over the one before: defaults ← profile ← preset ← TOML file ← `--set`. Of a method, a profile sets what
+the preset that it names says, unless the user names another, which replaces it (a grid does not).
+A key is dotted: a section and a name, `search.k` or `method.k1`. `method` is the config of the method that runs; the
+other sections are the harness's own, whose class is an argument here: this package does not know them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from bench.config.base import Config
+from bench.config.fields import LayerValue, build, finite, flat, leaves_of, source_of, values_of
+from bench.core.errors import ConfigError, DataError, UsageError
+from bench.core.files import explain, sha256_file
+from bench.core.messages import canonical, close, expected, unknown_name
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from bench.config.profiles import Profile
+    from bench.types import Method
+
+
+RunT = TypeVar("RunT", bound=Config)
+"""The class of the harness's own sections."""
+
+_CELL = "="  # in the name of a grid's cell, `table5=no-bn`
+
+
+class SettingRow(NamedTuple):
+    """One setting as `bench show` prints it and artefacts keep it.
+
+    Attributes:
+        key: dotted, e.g. `method.k1`.
+        value: what holds.
+        default: what would hold if nobody had said otherwise.
+        source: where the default comes from.
+        help: what it does, with its unit.
+        allowed: what it takes, in plain words.
+        origin: the layer that set it: `default`, `profile NAME`, `preset NAME`, a file's path or `--set`.
+    """
+
+    key: str
+    value: Any
+    default: Any
+    source: str
+    help: str
+    allowed: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Resolved(Generic[RunT]):
+    """The settings of one method in one run, all layers applied.
+
+    Args:
+        method: the method's config.
+        run: the harness's own sections.
+        origins: dotted key → the layer that set it, for the keys that some layer set.
+    """
+
+    method: Config
+    run: RunT
+    origins: Mapping[str, str]
+
+    def rows(self) -> list[SettingRow]:
+        """Return every setting, the method's first."""
+        return describe(self.method, self.origins, "method.") + describe(self.run, self.origins)
+
+    def dump(self) -> dict[str, Any]:
+        """Return all values as nested JSON: `{"method": {…}, "search": {…}, …}`."""
+        return {"method": dump(self.method), **dump(self.run)}
+
+
+def resolve(
+    methods: Sequence[Method],
+    harness: type[RunT],
+    *,
+    profile: Profile | None = None,
+    preset: str | None = None,
+    file: Path | None = None,
+    sets: Sequence[str] = (),
+) -> dict[str, Resolved[RunT]]:
+    """Apply the layers for every method of a run; all faulty keys are reported at once.
+
+    A `method.KEY` holds for those methods that have it, and so does a preset; each must be known to one of them at
+    least. Where one layer gives a key twice, the last one holds. Only the value that holds is checked.
+
+    Args:
+        methods: the methods of the run, names unique; empty where a command has none (then see `resolve_run`).
+        harness: the class of the harness's own sections.
+        profile: the lowest layer above the defaults.
+        preset: name of a preset of one of the methods at least.
+        file: a TOML file.
+        sets: `KEY=VALUE`, as given to `--set`.
+
+    Returns:
+        method name → its settings.
+
+    Raises:
+        ConfigError: an unknown key, a value of the wrong type or out of range, a `--set` that cannot be read.
+        UsageError: a preset that none of the methods has.
+        DataError: a file that cannot be read as TOML.
+    """
+    low, high = _profile_layer(profile), _file_layer(file) + _set_layer(sets)
+    if preset is not None and not any(_preset(method, preset) for method in methods):
+        raise unknown_name("preset", preset, sorted({name for method in methods for name in method.presets}))
+    layers = {
+        method.name: [*low, *_size_layer(method, profile, preset), *_preset_layer(method, preset), *high]
+        for method in methods
+    }
+    run, faults = build(harness, _own(low + high, harness))
+    configs: dict[str, Config] = {}
+    for method in methods:
+        own = _own(layers[method.name], method.config, "method.")
+        configs[method.name], misfits = build(method.config, own, "method.")
+        faults += [f"{misfit} (method {method.name})" if len(methods) > 1 else misfit for misfit in misfits]
+    _refuse(low + high, harness, methods, faults)
+    origins = _origins(low + high, harness)
+    return {
+        method.name: Resolved(
+            configs[method.name], run, origins | _origins(layers[method.name], method.config, "method.")
+        )
+        for method in methods
+    }
+
+
+def resolve_run(
+    harness: type[RunT], *, profile: Profile | None = None, file: Path | None = None, sets: Sequence[str] = ()
+) -> tuple[RunT, list[SettingRow]]:
+    """Apply the layers where no method runs (e.g. `bench score`); keys of `method` are unknown here.
+
+    Returns:
+        the settings, and their rows for `bench show`.
+
+    Raises:
+        ConfigError, DataError: as `resolve` does.
+    """
+    given = _profile_layer(profile) + _file_layer(file) + _set_layer(sets)
+    run, faults = build(harness, _own(given, harness))
+    _refuse(given, harness, (), faults)
+    return run, describe(run, _origins(given, harness))
+
+
+def parse_set(text: str) -> tuple[tuple[str, ...], Any]:
+    """Read one `--set KEY=VALUE`.
+
+    The value is read as TOML; what is not TOML is plain text (`method.variant=rank_bm25` needs no quotes, and a date
+    stays text), and no value at all is nothing (`search.k=`).
+
+    Returns:
+        the parts of the key, and the value.
+
+    Raises:
+        ConfigError: without `=`, or with an empty part in the key.
+    """
+    key, equals, value = text.partition("=")
+    path = tuple(part.strip() for part in key.split("."))
+    if not equals or not all(path):
+        raise ConfigError(
+            where="--set",
+            found=text or "nothing",
+            expected="KEY=VALUE with a dotted key",
+            hint="e.g. --set search.k=50",
+        )
+    return path, _toml_value(value.strip())
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file into nested mappings. Raises `DataError` naming file and line where it is not one."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        what, _, where = str(error).partition(" (at ")
+        line = re.match(r"line (\d+)", where)  # only Python 3.14 has it as a number
+        raise DataError(path, int(line[1]) if line else None, f"a fault: {what}", "TOML", "see toml.io") from None
+    except UnicodeDecodeError as error:
+        line_number = error.object[: error.start].count(b"\n") + 1
+        raise DataError(path, line_number, f"byte {error.object[error.start]:#04x}", "UTF-8 text") from None
+    except OSError as error:
+        raise DataError(path, None, error.strerror or str(error), "a TOML file that can be read") from None
+
+
+def describe(config: Config, origins: Mapping[str, str] | None = None, prefix: str = "") -> list[SettingRow]:
+    """Return one row per setting, in the order of declaration.
+
+    Args:
+        config: a config whose every field has a default.
+        origins: dotted key → the layer that set it; a key that is not there has its default.
+        prefix: of each key, e.g. `method.`.
+    """
+    values, defaults = values_of(config, prefix), values_of(type(config)(), prefix)
+    return [
+        SettingRow(
+            key=key,
+            value=values[key],
+            default=defaults[key],
+            source=source_of(leaf),
+            help=leaf.description or "",
+            allowed=expected(leaf.annotation, leaf.metadata),
+            origin=(origins or {}).get(key, "default"),
+        )
+        for key, leaf in leaves_of(type(config), prefix).items()
+    ]
+
+
+def dump(config: Config) -> dict[str, Any]:
+    """Return a config as nested JSON, fit for hashing. Raises `ConfigError` on NaN or infinity, which JSON lacks."""
+    for key, value in values_of(config).items():
+        if not finite(value):
+            raise ConfigError(where=key, found=str(value), expected="a finite number")
+    return config.model_dump(mode="json")
+
+
+def identity(config: Config) -> dict[str, Any]:
+    """Return the part of `dump` that can change a result: no idle fields, and the content of files for their paths.
+
+    Raises:
+        UsageError: a file that a setting names cannot be read.
+    """
+    fields = type(config).model_fields
+    kept = {key: value for key, value in dump(config).items() if not _declared(fields[key], "idle")}
+    return {
+        key: _content(key, Path(value).expanduser()) if value and _declared(fields[key], "file") else value
+        for key, value in kept.items()
+    }
+
+
+def _declared(field: FieldInfo, mark: str) -> bool:
+    """Return whether a field was declared with a mark of `setting`."""
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get(mark))
+
+
+def _content(key: str, path: Path) -> Any:
+    """Return the sha256 of a file, or of every file below a folder by its place there."""
+    if path.is_dir():
+        files = sorted(one for one in path.rglob("*") if one.is_file())
+        return {"files": {one.relative_to(path).as_posix(): _content(key, one) for one in files}}
+    try:
+        status = path.stat()
+        return {"sha256": _sha256(path.resolve(), status.st_size, status.st_mtime_ns)}
+    except OSError as error:
+        raise UsageError(
+            where=f"setting {key}", found=f"{path} ({explain(error)})", expected="a readable file"
+        ) from None
+
+
+@lru_cache(maxsize=1024)
+def _sha256(path: Path, _size: int, _modified: int) -> str:
+    """Return the sha256 of a file; size and time distinguish it from what was there before."""
+    return sha256_file(path)
+
+
+def check_config(config: object) -> list[str]:
+    """Return what is wrong with a config class, as phrases; empty where it keeps every promise.
+
+    Promised are: frozen, strict and closed as `Config` is; every field declared with `setting`, with a source, a help
+    line and a default that its own limits allow; no type that can be changed in place.
+    """
+    if not (isinstance(config, type) and issubclass(config, Config)):
+        return [f"config is {config!r}, expected a subclass of bench.config.layers.Config"]
+    loosened = [name for name, value in Config.model_config.items() if config.model_config.get(name) != value]
+    faults = [f"{config.__name__} changes {name}, which every config keeps" for name in loosened]
+    leaves = leaves_of(config)
+    required = [key for key, leaf in leaves.items() if leaf.is_required()]
+    faults += [f"{key} has no default" for key in required]
+    faults += [f"{key} names no source of its default" for key, leaf in leaves.items() if not source_of(leaf)]
+    faults += [f"{key} has no help line" for key, leaf in leaves.items() if not leaf.description]
+    faults += [
+        f"{key} is of a type that can change in place; use a tuple"
+        for key, leaf in leaves.items()
+        if re.search(r"\b(list|dict|set|List|Dict|Set)\b", str(leaf.annotation))
+    ]
+    return faults if required else faults + build(config, [])[1]
+
+
+def check_preset(config: type[Config], values: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with a preset's values for a config that passes `check_config`, as phrases."""
+    given = [LayerValue(key, value, "preset") for key, value in flat(values)]
+    leaves = leaves_of(config)
+    unknown_keys = [f"{one.key} is no setting of {config.__name__}" for one in given if one.key not in leaves]
+    return unknown_keys + build(config, _own(given, config))[1]
+
+
+def _profile_layer(profile: Profile | None) -> list[LayerValue]:
+    """Return what a profile sets."""
+    return [LayerValue(*pair, f"profile {profile.name}") for pair in flat(profile.values)] if profile else []
+
+
+def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> list[LayerValue]:
+    """Return what a profile sets of a method: the preset that it names.
+
+    A preset that the user names replaces it, for it says how the method is run; the cells of a grid
+    (`PRESET=CELL`) say only what differs between them, and lie above it.
+    """
+    named = _preset(method, preset) if preset else None
+    own = _preset(method, profile.preset) if profile else None
+    if profile is None or own is None or (named is not None and _CELL not in named):
+        return []
+    return [LayerValue(*pair, f"profile {profile.name}") for pair in flat(method.presets[own].values, "method.")]
+
+
+def _preset(method: Method, name: str) -> str | None:
+    """Return the method's own spelling of a preset's name, or None where it has none of that name."""
+    return next((own for own in method.presets if canonical(own) == canonical(name)), None)
+
+
+def _preset_layer(method: Method, name: str | None) -> list[LayerValue]:
+    """Return what a method's preset of that name sets; nothing where the method has none."""
+    own = _preset(method, name) if name else None
+    if own is None:
+        return []
+    return [LayerValue(*pair, f"preset {own}") for pair in flat(method.presets[own].values, "method.")]
+
+
+def _file_layer(file: Path | None) -> list[LayerValue]:
+    """Return what a TOML file sets."""
+    return [LayerValue(*pair, str(file)) for pair in flat(read_toml(file))] if file else []
+
+
+def _set_layer(sets: Iterable[str]) -> list[LayerValue]:
+    """Return what `--set` sets; a table (`method={k1=1}`) sets each of its keys."""
+    parsed = [(".".join(path), value) for path, value in map(parse_set, sets)]
+    return [LayerValue(*pair, "--set") for key, value in parsed for pair in flat({key: value})]
+
+
+def _own(given: Iterable[LayerValue], config: type[Config], prefix: str = "") -> list[LayerValue]:
+    """Return what is given to keys that the config has."""
+    leaves = leaves_of(config, prefix)
+    return [one for one in given if one.key in leaves]
+
+
+def _origins(given: Iterable[LayerValue], config: type[Config], prefix: str = "") -> dict[str, str]:
+    """Return dotted key → the last layer that set it, for the keys that the config has."""
+    return {one.key: one.origin for one in _own(given, config, prefix)}
+
+
+def _refuse(
+    given: Iterable[LayerValue], harness: type[Config], methods: Sequence[Method], misfits: Sequence[str]
+) -> None:
+    """Raise `ConfigError` for keys that neither the harness nor any method has (with the nearest) and for misfits."""
+    known = leaves_of(harness)
+    for method in methods:
+        known |= leaves_of(method.config, "method.")
+    unknown_keys = {one.key: one for one in given if one.key not in known}
+    near = {key: _near(key, known) for key in unknown_keys}
+    faults = [_unknown_key(one, known, near[one.key]) for one in unknown_keys.values()] + [*misfits]
+    if unknown_keys:
+        faults.append(f"`bench show {methods[0].name if methods else 'METHOD'}` lists every setting.")
+    if faults:
+        hint = ", ".join(dict.fromkeys(key for keys in near.values() for key in keys))
+        raise ConfigError("\n".join(faults), found=", ".join(unknown_keys), hint=hint)
+
+
+def _near(key: str, known: Iterable[str]) -> list[str]:
+    """Return the keys nearest to an unknown one, of all sections, those of the same name first."""
+    keys = list(known)
+    name = key.rpartition(".")[2]
+    names = {one.rpartition(".")[2]: one for one in keys}
+    namesakes = [one for one in keys if one.rpartition(".")[2] == name]
+    return namesakes or close(key, keys)[:1] or [names[other] for other in close(name, names)[:1]]
+
+
+def _unknown_key(given: LayerValue, known: Mapping[str, FieldInfo], near: Sequence[str]) -> str:
+    """Return the sentence about an unknown key, with the keys that may be meant and the values that they take."""
+    members = [key for key in known if key.startswith(f"{given.key}.")]
+    if members:
+        return f"{given.key} ({given.origin}) is a section, expected one of its keys: {', '.join(members)}"
+    meant = " or ".join(f"{key} ({expected(known[key].annotation, known[key].metadata)})" for key in near)
+    return f"{given.key} ({given.origin}) is no setting" + (f"; did you mean {meant}?" if near else "")
+
+
+def _toml_value(text: str) -> Any:
+    """Return the value that `text` is in TOML, the text itself where it is none, None where it is empty."""
+    if not text:
+        return None
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    # Dates are TOML but no setting's type, and a line break would smuggle in a second key: both are text.
+    value = document["value"]
+    return text if len(document) > 1 or isinstance(value, dt.date | dt.time) else value

@@ -1,0 +1,133 @@
+"""Coherent sizes of a run: which data, which backbone, on what, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from bench.core.errors import UsageError
+from bench.core.messages import canonical, unknown_name
+
+_REAL = {"epochs": 2.0, "queries": 4, "negatives": 7, "learning_rate": 1e-5, "together": 1}
+_RERANKER = MappingProxyType({f"rerank.train.{key}": value for key, value in _REAL.items()})
+"""Training a cross-encoder from weights that were trained before. Source: Gao et al. 2021 (see `CrossConfig`)."""
+
+DATA = ("mini", "official")
+"""The values of `--data`."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A named size, each part of which an option of the command line may override.
+
+    Args:
+        name: canonical.
+        data: what suites read: `official` or `mini`.
+        backbone: where a dense method starts: a Hugging Face id or folder, or `scratch:LxH`.
+        device: where it is trained and encodes: `cpu` or `cuda`.
+        budget: tokens that pretraining may see; None leaves it to the method's own number of steps.
+        hours: how long a whole run takes, in words.
+        summary: one sentence.
+        preset: of each method that has one of this name, the values that it runs with (see `bench.config.layers`).
+        values: settings of the harness that it changes, dotted key → value; the lowest layer above the defaults.
+    """
+
+    name: str
+    data: str
+    backbone: str
+    device: str
+    budget: int | None
+    hours: str
+    summary: str
+    preset: str
+    values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            Profile(
+                name="mini",
+                data="mini",
+                backbone="scratch:2x128",
+                device="cpu",
+                budget=1_000_000,
+                hours="about a minute",
+                summary="The embedded world on a laptop's processor: shows that everything works.",
+                preset="mini",
+            ),
+            Profile(
+                name="small",
+                data="official",
+                backbone="FacebookAI/xlm-roberta-base",
+                device="cuda",
+                budget=None,
+                hours="hours on one GPU",
+                summary="Official test data and a real backbone, trained for as long as one GPU allows.",
+                preset="paper",
+                values=_RERANKER,
+            ),
+            Profile(
+                name="paper",
+                data="official",
+                backbone="FacebookAI/xlm-roberta-base",
+                device="cuda",
+                budget=None,
+                hours="days on 8 to 16 GPUs, as the papers report",
+                summary="The authors' own numbers: batch sizes, steps and data of the papers.",
+                preset="paper",
+                values=_RERANKER,
+            ),
+        )
+    }
+)
+"""All profiles by name; the first is the default."""
+
+DEFAULT = next(iter(PROFILES))
+"""Name of the profile that holds where nobody says otherwise."""
+
+
+def profile(name: str = DEFAULT) -> Profile:
+    """Return the profile called `name`. Raises `UsageError` for a name that does not exist."""
+    found = PROFILES.get(canonical(name))
+    if found is None:
+        raise unknown_name("profile", name, PROFILES)
+    return found
+
+
+def choose_data(profile: Profile, data: str | None) -> str:
+    """Return the data that suites shall read.
+
+    The default profile gives way to `--data official` (BM25 has nothing to train, so it needs no larger profile); the
+    larger ones never read mini data, on which their hours of training would show nothing.
+
+    Args:
+        profile: the profile of the run.
+        data: the value of `--data`, or None where it was not given.
+
+    Raises:
+        UsageError: for a value that does not exist, or one that does not go with the profile.
+    """
+    if data is None:
+        return profile.data
+    chosen = canonical(data)
+    if chosen.startswith("mini-"):
+        world = chosen.removeprefix("mini-")
+        raise UsageError(
+            found=f"--data {data}",
+            expected=f"one of {', '.join(DATA)}",
+            hint=f"type --data mini --set mini.world={world}",
+        )
+    if chosen not in DATA:
+        raise unknown_name("data", data, DATA)
+    if chosen == "mini" and profile.data != "mini":
+        raise UsageError(
+            where=f"profile {profile.name} ({profile.hours})",
+            found="--data mini",
+            expected=f"{profile.data} data",
+            hint="type --profile mini, or leave out --data",
+        )
+    return chosen

@@ -1,0 +1,326 @@
+"""The harness's own sections of settings."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
+
+from bench.config.base import Config, setting
+
+
+class MiniConfig(Config):
+    """The embedded world."""
+
+    world: Literal["default", "few-names", "many-names", "no-order", "noisy-synonyms"] = setting(
+        "default",
+        source="ours: lexical matching strong within a language, near chance across; see `bench/data/mini/README.md`",
+        help="settings of the embedded world, for pretraining and tests",
+    )
+
+
+class SearchConfig(Config):
+    """How a corpus is searched."""
+
+    k: int | None = setting(
+        None,
+        ge=1,
+        source="ours: a protocol says how deep it looks",
+        help="documents retrieved per query; nothing: the task's depth",
+    )
+
+
+class DataConfig(Config):
+    """How input files are read."""
+
+    unknown_ids: Literal["refuse", "keep"] = setting(
+        "refuse",
+        source="ours: judgements of documents that are not there mostly mean that two files do not belong together",
+        help="judged documents missing from the corpus: refuse the data, or keep them as never found",
+    )
+    language: str | None = setting(
+        None,
+        pattern="^[a-z]{2,3}$",
+        source="ours: the records say it best, and a suite knows what it is mostly about",
+        help="ISO 639 code of the texts of a folder of your own; nothing: what its records say, else the suite's",
+    )
+
+
+SMALLEST_VOCABULARY = 512
+"""Special tokens, 256 bytes, and room for letters and merges."""
+
+
+class PrepareConfig(Config):
+    """How a corpus becomes shards."""
+
+    max_tokens: int = setting(
+        64,
+        ge=1,
+        source="MSM (ICLR'23): sentences of at most 64 tokens; CCP gives none and takes the same",
+        help="tokens kept of a sentence, special ones not counted",
+    )
+    min_tokens: int = setting(
+        2,
+        ge=1,
+        source="ours: a single token (a bullet, a page number) says nothing to match",
+        help="sentences with fewer tokens are left out",
+    )
+    dedupe: bool = setting(
+        True,
+        source="ours: a document twice is its own false negative",
+        help="leave out documents whose text occurs earlier in the same language",
+    )
+    drop_translations: bool = setting(
+        False,
+        source="ours: an unsupervised method may or may not see translations; say which",
+        help="keep one document, drawn at random, of those that are translations of each other",
+    )
+    max_documents: int | None = setting(
+        None,
+        ge=1,
+        source="ours: the whole corpus where nobody says otherwise",
+        help="documents per language, drawn at random; nothing: all",
+    )
+    vocabulary: int = setting(
+        8000,
+        ge=SMALLEST_VOCABULARY,
+        source="ours: about 500 ids a language in the mini world",
+        help="size of a tokenizer trained on the corpus",
+    )
+    tokenizer_exponent: float = setting(
+        0.3,
+        ge=0,
+        le=1,
+        source="XLM-R (ACL'20): languages sampled by 0.3",
+        help="share of a language in the texts that a tokenizer is trained on: its characters to this power",
+    )
+    tokenizer_characters: int = setting(
+        200_000,
+        ge=1000,
+        source="ours: more makes little difference to the length of texts, and takes longer to learn from",
+        help="characters of the largest language that a tokenizer is trained on",
+    )
+
+
+class BudgetConfig(Config):
+    """What a pretraining may spend; the same for every method of a comparison."""
+
+    tokens: int | None = setting(
+        None,
+        ge=1,
+        source="ours: a profile says how much suits it",
+        help="non-padding tokens that encoders may see, every forward pass counted; nothing: the profile's budget",
+    )
+    flops: float | None = setting(
+        None,
+        gt=0,
+        source="ours: tokens are what the papers' steps and batches come to",
+        help="floating-point operations that a training may make, forward and backward; in place of tokens",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        """Refuse two budgets."""
+        if self.tokens is not None and self.flops is not None:
+            raise ValueError(f"found tokens {self.tokens} and flops {self.flops}; a training has one budget")
+        return self
+
+
+NO_TITLES = "none"
+"""The value of `encode.title` that leaves titles out; nothing leaves it to the contract."""
+
+
+class EncodeConfig(Config):
+    """How an encoder reads texts, over what its contract says."""
+
+    readout: Literal["contract", "protocol", "both"] = setting(
+        "contract",
+        source="ours: an encoder knows best how it was trained; a protocol's readout is a row of its own",
+        help="whose readout makes the rows: the encoder's contract, the suite's protocol (LABEL+protocol), or both",
+        idle=True,  # it chooses rows; which readout a row has is the system's
+    )
+    pooling: Literal["cls", "mean", "pooler"] | None = setting(
+        None,
+        source="ours: the encoder's contract",
+        help="how token states become one vector; nothing: as the contract has it",
+    )
+    layer: int | None = setting(
+        None,
+        ge=-1,
+        source="ours: the encoder's contract",
+        help="hidden layer that is read, −1 the last, 0 the embeddings; nothing: the contract's",
+    )
+    normalise: bool | None = setting(
+        None, source="ours: the encoder's contract", help="scale vectors to length 1; nothing: as the contract has it"
+    )
+    similarity: Literal["dot", "cos"] | None = setting(
+        None,
+        source="ours: the encoder's contract",
+        help="how vectors are compared where the task leaves it open; nothing: as the contract has it",
+    )
+    title: str | None = setting(
+        None,
+        source="ours: the encoder's contract",
+        help="what joins title and text of a passage, {sep} for the tokens between the texts of a pair; none: titles "
+        "are left out; nothing: as the contract has it",
+    )
+    lowercase: bool | None = setting(
+        None,
+        source="ours: the encoder's contract",
+        help="texts and titles are lower-cased first, prompts are not; nothing: as the contract has it",
+    )
+    question_mark: bool | None = setting(
+        None,
+        source="ours: the encoder's contract, whose question marks a fine-tuning may drop",
+        help="queries keep a question mark at their end; nothing: as the contract has it",
+    )
+    query_prompt: str | None = setting(
+        None, source="ours: the encoder's contract", help="text put before every query; nothing: the contract's"
+    )
+    passage_prompt: str | None = setting(
+        None, source="ours: the encoder's contract", help="text put before every passage; nothing: the contract's"
+    )
+    query_length: int | None = setting(
+        None, ge=3, source="ours: the encoder's contract", help="tokens kept of a query; nothing: the contract's"
+    )
+    passage_length: int | None = setting(
+        None, ge=3, source="ours: the encoder's contract", help="tokens kept of a passage; nothing: the contract's"
+    )
+    batch_tokens: int | None = setting(
+        None,
+        ge=512,
+        idle=True,
+        source="ours: larger batches are no quicker on a processor, and its memory frays with the size of the corpus",
+        help="tokens encoded at once; nothing: what suits the device; changes nothing but speed and memory",
+    )
+
+
+class TuningConfig(Config):
+    """How a method's settings were chosen; written by `bench sweep`, kept in results, changes nothing."""
+
+    method: str | None = setting(None, idle=True, source="bench sweep", help="the method that was tuned")
+    config: str | None = setting(None, idle=True, source="bench sweep", help="sha256 of the settings that were chosen")
+    trials: int | None = setting(None, ge=1, idle=True, source="bench sweep", help="settings that were tried")
+    seed: int | None = setting(None, ge=0, idle=True, source="bench sweep", help="that drew the trials")
+    suite: str | None = setting(None, idle=True, source="bench sweep", help="whose questions settings were chosen by")
+    data: str | None = setting(None, idle=True, source="bench sweep", help="official or mini")
+    split: str | None = setting(None, idle=True, source="bench sweep", help="part of the suite, never the test")
+    rule: str | None = setting(None, idle=True, source="bench sweep", help="by which one of the trials was chosen")
+    record: str | None = setting(None, idle=True, source="bench sweep", help="sha256 of the record of all trials")
+
+
+class RotationConfig(Config):
+    """How the vectors of one language are turned onto those of another, without translations."""
+
+    init: Literal["identity", "adversarial"] = setting(
+        "identity",
+        source="ours: CCP's own start is MUSE's adversarial one, which may fail; CCP leaves languages an offset apart",
+        help="where the rotation starts: nowhere, or from a training against a discriminator",
+    )
+    refinements: int = setting(5, ge=0, source="MUSE's code: 5", help="Procrustes refinements after the start")
+    neighbours: int = setting(10, ge=1, source="MUSE: k = 10", help="neighbours that CSLS looks at")
+    dictionary: Literal["forward", "mutual"] = setting(
+        "forward",
+        source="MUSE's code: source to target",
+        help="pairs to refine on: every sentence with its nearest, or only those nearest to each other",
+    )
+    pairs: int = setting(
+        15_000,
+        ge=1,
+        source="MUSE's code: the 15,000 most frequent words; sentences have no rank, so the most confident pairs",
+        help="pairs to refine on, at most",
+    )
+    epochs: int = setting(5, ge=1, source="MUSE's code: 5", help="epochs of an adversarial start")
+    epoch_size: int = setting(
+        1_000_000, ge=32, source="MUSE's code: 1,000,000", help="vectors that an epoch maps, 32 at a time"
+    )
+    hidden: int = setting(2048, ge=1, source="MUSE's code: 2048", help="width of the discriminator")
+    beta: float = setting(
+        0.001, ge=0, source="MUSE's code: 0.001; its paper prints 0.01", help="pull towards an orthogonal matrix"
+    )
+
+
+_ADVERSARIAL = ("epochs", "epoch_size", "hidden", "beta")
+
+
+class PostConfig(Config):
+    """What is done to vectors between encoder and search: a row of its own, next to the plain one."""
+
+    kind: Literal["none", "centre", "whiten", "shift", "shift-scale", "calibrate"] = setting(
+        "none",
+        source="ours: the plain vectors; the others are rows of their own",
+        help="over all languages: centre or whiten; by language: shift, shift-scale, or calibrate (and rotate)",
+    )
+    sentences: int = setting(
+        20_000,
+        ge=2,
+        source="ours: CCP names no number; MUSE trains on 75,000 words",
+        help="sentences of the pretraining corpus, drawn at random, per language; all where there are fewer",
+    )
+    scale_by: Literal["std", "var"] = setting(
+        "std",
+        source="CCP (Wu et al. 2022): the formula has σ, the text says variance",
+        help="what each dimension is divided by: standard deviation or variance",
+    )
+    pivot: str | None = setting(
+        None,
+        pattern="^[a-z]{2,3}$",
+        source="CCP: a language is turned into the other one of its pair; that of the target is left alone",
+        help="ISO 639 code that calibrate turns vectors into; nothing: the corpus's language",
+    )
+    similarity: Literal["cos", "contract"] = setting(
+        "cos",
+        source="CCP: cosine after calibration",
+        help="how the vectors are compared where the protocol leaves it open: cosine, or as the encoder's contract",
+    )
+    rotation: RotationConfig = RotationConfig()
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The settings that the chosen kind listens to, as JSON: no other one decides what it makes."""
+        given = self.model_dump(mode="json")
+        if self.rotation.init == "identity":
+            given["rotation"] = {key: value for key, value in given["rotation"].items() if key not in _ADVERSARIAL}
+        used = {"kind", "sentences", "similarity"}
+        used |= {"shift-scale": {"scale_by"}, "calibrate": {"scale_by", "pivot", "rotation"}}.get(self.kind, set())
+        return {key: value for key, value in given.items() if key in used}
+
+
+class FuseConfig(Config):
+    """How the runs of two systems become one (`--method bm25+msm`)."""
+
+    how: Literal["interpolate", "rrf"] = setting(
+        "interpolate",
+        source="Mr. TyDi's hybrid: scores interpolated, the weight tuned on dev questions",
+        help="interpolate scores, or rrf: reciprocal ranks, which have no weight",
+    )
+    weight: float | None = setting(
+        None,
+        ge=0,
+        le=1,
+        source="Mr. TyDi: tuned on dev questions",
+        help="of the second system's scores; nothing: the best one on the suite's dev questions, 0 and 1 among them",
+    )
+    scale: Literal["min-max", "none"] = setting(
+        "min-max",
+        source="ours: BM25's scores and cosines are of different size",
+        help="scores of a query are scaled to 0 to 1 before they are mixed, or taken as they are",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        """Refuse a weight that nothing listens to."""
+        if self.how == "rrf" and self.weight is not None:
+            raise ValueError(f"how is rrf and weight {self.weight}; reciprocal ranks have no weight")
+        return self
+
+
+class ComputeConfig(Config):
+    """The processor."""
+
+    threads: int | None = setting(
+        None,
+        ge=1,
+        source="ours: sums on several threads may differ in the last digit, so the number is part of the key",
+        help="threads of the processor for training and encoding; nothing: all cores, at most 8",
+    )

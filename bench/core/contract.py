@@ -1,0 +1,144 @@
+"""What dense methods agree on, without torch: documents, shards on disk, the contract of an encoder, a training job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from bench.core.errors import UsageError
+from bench.core.records import Item, Json
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from bench.core.workspace import Workspace
+
+Role = Literal["query", "passage"]
+Pooling = Literal["cls", "mean", "pooler"]
+CONTRACT = "contract.json"
+"""Name of the contract's file in an encoder's folder, next to the Hugging Face files."""
+SEPARATOR = "{sep}"
+"""In what joins title and text: the tokens that the encoder's own tokenizer puts between the two texts of a pair."""
+_LATER: Mapping[str, Any] = {"question_mark": True, "lowercase": False}
+
+
+@dataclass(frozen=True)
+class Document:
+    """A pretraining document.
+
+    Args:
+        id: unique in its corpus.
+        language: ISO 639 code.
+        sentences: in order, none empty.
+        title: empty where the source has none.
+        group: documents of one group are translations of each other; empty where nothing is known.
+    """
+
+    id: str
+    language: str
+    sentences: tuple[str, ...]
+    title: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """How texts become vectors; saved with the encoder, hashed wherever vectors are made.
+
+    Args:
+        pooling: `cls` (first token), `mean` (over all tokens, special ones included) or `pooler` (the first token
+            through BERT's pooler, a dense layer and tanh, whose weights are then part of the encoder).
+        layer: hidden layer that is read, −1 for the last; 0 is the embedding output.
+        normalise: vectors are scaled to unit length.
+        similarity: `dot` or `cos`.
+        query_prompt: put before a query's text.
+        passage_prompt: put before a passage's text.
+        query_length: tokens kept of a query, special ones included.
+        passage_length: tokens kept of a passage, special ones included.
+        title: what joins title and text of a passage, `{sep}` in it as `SEPARATOR` says; None leaves titles out.
+        dtype: of the forward pass: `float32` or `bfloat16`. Vectors are float32 always.
+        question_mark: a query keeps the question mark at its end; false drops one (`?`), as DPR's code does.
+        lowercase: texts and titles are lower-cased first, prompts are not.
+    """
+
+    pooling: Pooling = "mean"
+    layer: int = -1
+    normalise: bool = False
+    similarity: Literal["dot", "cos"] = "dot"
+    query_prompt: str = ""
+    passage_prompt: str = ""
+    query_length: int = 64
+    passage_length: int = 256
+    title: str | None = " "
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    question_mark: bool = True
+    lowercase: bool = False
+
+    def dump(self) -> dict[str, Any]:
+        """Return the contract as JSON; later fields are left out at their defaults, so existing keys stay valid."""
+        return {key: value for key, value in asdict(self).items() if key not in _LATER or value != _LATER[key]}
+
+    @staticmethod
+    def load(folder: Path) -> Contract:
+        """Read the contract of an encoder's folder.
+
+        Raises:
+            UsageError: it is missing or is no contract.
+        """
+        path = folder / CONTRACT
+        try:
+            return Contract(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise UsageError(where=path, found=str(error), expected="the contract of an encoder") from error
+
+
+class Encoder(Protocol):
+    """One door of a dense method: items → vectors."""
+
+    def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
+        """Return vectors `[n, d]`, float32, one row an item, in the order of the items."""
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """What decides the bytes of a training, apart from the method's own config.
+
+    Args:
+        tokens: budget: non-padding tokens seen by an encoder forward pass, momentum and no-gradient passes included.
+        flops: budget in floating-point operations (`bench.training.meter.Meter`), in place of tokens; None: tokens.
+        steps: budget in changes of the weights, in place of both; None: one of them.
+        seed: of weights that are new, data order, views and dropout.
+        device: `cpu`, `cuda`, `cuda:N` or `mps`.
+        threads: of the processor, for operations whose sums depend on them.
+    """
+
+    tokens: int
+    seed: int
+    device: str
+    threads: int
+    flops: float | None = None
+    steps: int | None = None
+
+
+class Trainer(Protocol):
+    """The other door of a dense method: how it pretrains an encoder."""
+
+    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
+        """Train and write, under `work.out`: `encoder/` (plain Hugging Face folder and contract) and `log.jsonl`.
+
+        Checkpoints are parts (`work.parts`); a training that was killed and begun again writes the same bytes as one
+        that was not (CPU, same threads). `work.advance` counts tokens.
+
+        Args:
+            start: the encoder before training: a Hugging Face folder with tokenizer and contract.
+            shards: the prepared corpus (`bench.data.corpora.shards.Shards`).
+            job: budget, seed, device, threads.
+            work: where to.
+
+        Returns:
+            Facts worth showing: tokens, steps, pairs, seconds, last loss.
+        """

@@ -1,0 +1,111 @@
+"""Every error that the harness raises on purpose: fields for programs, a sentence for a person, an exit code.
+
+A sentence says what was found, what was expected, and what to type next. Exit code 2 is a mistake that the user can
+mend by typing something else or repairing an input; 1 is a failure of the harness, of a plugin or of the machine.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+class BenchError(Exception):
+    """Root of the tree; anything else that reaches the command line is a bug of ours.
+
+    Args:
+        message: the whole sentence, where it does not follow the pattern `where: found …, expected …; hint`.
+        where: the option, key, file or name at fault.
+        found: the offending value, short and printable.
+        expected: what is accepted in its place.
+        hint: what to type or do next.
+    """
+
+    exit_code = 1
+
+    def __init__(
+        self, message: str = "", *, where: Path | str = "", found: str = "", expected: str = "", hint: str = ""
+    ) -> None:
+        """Keep the fields, and compose the sentence from them where none is given."""
+        self.where, self.found, self.expected, self.hint = str(where), found, expected, hint
+        super().__init__(message or sentence(self.where, found, expected, hint))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survive the way through worker processes, fields included."""
+        return _restored, (type(self), str(self), self.where, self.found, self.expected, self.hint)
+
+
+def sentence(where: str, found: str, expected: str, hint: str = "") -> str:
+    """Return `where: found …, expected …; hint` without the parts that are empty."""
+    parts = [f"found {found}" if found else "", f"expected {expected}" if expected else ""]
+    fault = ", ".join(filter(None, parts))
+    return "; ".join(filter(None, (": ".join(filter(None, (where, fault))), hint)))
+
+
+def _restored(kind: type[BenchError], message: str, where: str, found: str, expected: str, hint: str) -> BenchError:
+    """Return an error of a kind with its fields, as it was before it crossed a process boundary."""
+    return kind(message, where=where, found=found, expected=expected, hint=hint)
+
+
+class UsageError(BenchError):
+    """A name, option or value on the command line (or in an API call) that cannot be meant."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration key or value that is unknown, of the wrong type or out of range."""
+
+
+class DataError(BenchError):
+    """An input file that breaks its format; says where.
+
+    Args:
+        where: the file.
+        line: 1-based line number, or None where the fault belongs to the whole file.
+        found: what the file holds, short and printable.
+        expected: what it should hold.
+        hint: what to do next; empty where `expected` says it already.
+    """
+
+    exit_code = 2
+
+    def __init__(self, where: Path | str, line: int | None, found: str, expected: str, hint: str = "") -> None:
+        """Compose the sentence `where:line: found …, expected …; hint`."""
+        self.line = line
+        place = f"{where}:{line}" if line is not None else f"{where}"
+        message = sentence(place, found, expected, hint)
+        super().__init__(message, where=where, found=found, expected=expected, hint=hint)
+
+    def __reduce__(self) -> tuple[type[DataError], tuple[str, int | None, str, str, str]]:
+        """Survive the way through worker processes."""
+        return type(self), (self.where, self.line, self.found, self.expected, self.hint)
+
+
+class DataFaultsError(BenchError):
+    """Several faults of one input, reported together so that a file can be repaired in one go.
+
+    Args:
+        faults: the faults in file order, cut at a limit by the caller.
+        more: how many further faults were counted but are not listed.
+    """
+
+    exit_code = 2
+
+    def __init__(self, faults: list[DataError], more: int = 0) -> None:
+        """Join the sentences, one a line."""
+        self.faults, self.more = faults, more
+        lines = [str(fault) for fault in faults]
+        super().__init__("\n".join(lines + ([f"… and {more} more faults like these"] if more else [])))
+
+    def __reduce__(self) -> tuple[type[DataFaultsError], tuple[list[DataError], int]]:
+        """Survive the way through worker processes."""
+        return type(self), (self.faults, self.more)
+
+
+class PluginError(BenchError):
+    """A plugin that does not load, breaks its contract, or conflicts with another."""
+
+
+class StoreError(BenchError):
+    """The store or the results folder cannot be read or written (full disk, read-only folder, corrupt file)."""

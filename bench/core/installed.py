@@ -1,0 +1,54 @@
+"""Which distributions are installed: a few metadata look-ups by name, never a scan of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+DISTRIBUTION = "retrieval-bench"
+"""Our own name among the distributions."""
+
+FAISS = ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12", "faiss-gpu-cuvs", "faiss-cuda", "faiss")
+"""Distributions that own the import name `faiss`, ours first."""
+
+OUR_FAISS: Mapping[str, str] = {"faiss-cpu": "cpu", "faiss-gpu": "gpu"}
+"""Those that our extras bring, with the extra."""
+
+Finder = Callable[[str], str | None]
+"""Name of a distribution → its version, or None where it is not installed."""
+
+
+def version_of(distribution: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def faiss_distributions(find: Finder = version_of) -> dict[str, str]:
+    """Return the installed distributions that own the import name `faiss`, with their versions."""
+    return {name: version for name in FAISS if (version := find(name)) is not None}
+
+
+def faiss_conflict(find: Finder = version_of) -> str | None:
+    """Return what to do about two installed faiss distributions, or None where there is at most one.
+
+    They write into one folder: the later hides classes of the earlier without a word, and removing either breaks
+    `import faiss`. So both must go before one comes back.
+    """
+    found = faiss_distributions(find)
+    if len(found) < 2:
+        return None
+    listed = " and ".join(f"{name} {version}" for name, version in found.items())
+    return (
+        f"found {listed}, expected one distribution of faiss: they overwrite each other's files, so a search may fail "
+        f"or lose the GPU; type: pip uninstall -y {' '.join(found)} && {reinstall('cpu')} "
+        f"(on a machine with CUDA 'gpu' instead of 'cpu')"
+    )
+
+
+def reinstall(extra: str) -> str:
+    """Return the command that installs one of our extras."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"

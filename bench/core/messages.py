@@ -1,0 +1,156 @@
+"""How messages speak: near names, values as a person would type them, types in plain words."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import types
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from bench.core.errors import UsageError
+
+_MOST = 3
+_MADE_UP = re.compile(r"mini(-[a-z-]+)?/")
+
+
+def canonical(name: str) -> str:
+    """Spell a name as the house does: lower case, hyphens where Python has underscores (`Auto_MLM` → `auto-mlm`)."""
+    return name.strip().lower().replace("_", "-")
+
+
+def bare(task: str) -> str:
+    """Leave out what marks a task of the embedded world: `mini-few-names/mrtydi/sw` → `mrtydi/sw`."""
+    found = _MADE_UP.match(task)
+    return task[found.end() :] if found else task
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, its class where it has none."""
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
+def close(word: str, names: Iterable[str]) -> list[str]:
+    """Return at most three of `names` that `word` may have been meant for, the likeliest first."""
+    spelt = {canonical(name): name for name in names}
+    wanted = canonical(word)
+    if not wanted:
+        return []
+    near = difflib.get_close_matches(wanted, spelt, n=_MOST, cutoff=0.6)
+    within = sorted(name for name in spelt if min(len(wanted), len(name)) > 2 and (wanted in name or name in wanted))
+    return [spelt[name] for name in dict.fromkeys(near + within)][:_MOST]
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """End a sentence: `; did you mean A or B?` with the near names, or a full stop where none is near."""
+    near = close(word, names)
+    return f"; did you mean {' or '.join(near)}?" if near else "."
+
+
+def unknown(kind: str, word: str, names: Iterable[str]) -> str:
+    """Return the sentences about a name that does not exist: the name, near ones, then all there are.
+
+    Args:
+        kind: what it should have named, e.g. `method`.
+        word: the name as it was typed.
+        names: what exists, in the order to show.
+    """
+    existing = list(names)
+    there = f"There are: {', '.join(existing)}." if existing else "There are none."
+    return f"no {kind} {word!r}{did_you_mean(word, existing)} {there}"
+
+
+def unknown_name(kind: str, word: str, names: Iterable[str], where: str = "") -> UsageError:
+    """Return the error for a name that does not exist; arguments as for `unknown`, and where it was typed."""
+    existing = list(names)
+    text = unknown(kind, word, existing)
+    return UsageError(
+        f"{where}: {text}" if where else text,
+        where=where,
+        found=f"{kind} {word!r}",
+        expected=", ".join(existing),
+        hint=did_you_mean(word, existing).strip("; ."),
+    )
+
+
+def shown(value: Any) -> str:
+    """Return a setting's value as a person would type it: text quoted, `true`, `nothing` for None."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(shown, value))}]"
+    return str(value)
+
+
+def expected(annotation: Any, limits: Sequence[Any] = ()) -> str:
+    """Return in plain words what a typed field takes, e.g. `a whole number ≥ 1, or nothing`.
+
+    Args:
+        annotation: the type of the field.
+        limits: its constraints as pydantic keeps them (`FieldInfo.metadata`).
+    """
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return expected(parts[0], [*limits, *_unpacked(parts[1:])])
+    if origin is Literal:
+        return ("one of " if len(parts) > 1 else "") + ", ".join(map(str, parts))
+    if origin in (Union, types.UnionType):
+        kinds = [expected(part, limits) for part in parts if part is not type(None)]
+        return " or ".join(kinds) + (", or nothing" if type(None) in parts else "")
+    if origin is tuple and parts[-1] is Ellipsis:
+        return f"a list{_length(limits, 'items')}, each {expected(parts[0])}"
+    if origin is tuple:
+        return f"a list of {len(parts)}: " + ", ".join(map(expected, parts))
+    return _plain(annotation, limits)
+
+
+def _plain(kind: Any, limits: Sequence[Any]) -> str:
+    """Return the words for a type without parts."""
+    if kind is bool:
+        return "true or false"
+    if kind is int or kind is float:
+        return ("a whole number" if kind is int else "a number") + _range(limits)
+    if kind is str:
+        pattern = _limit(limits, "pattern")
+        return "text" + _length(limits, "characters") + (f" matching {pattern}" if pattern else "")
+    return str(getattr(kind, "__name__", kind))
+
+
+def _unpacked(limits: Iterable[Any]) -> list[Any]:
+    """Return constraints with those that `pydantic.Field` bundles laid out singly."""
+    from pydantic.fields import FieldInfo  # here, since suites that only word their errors need none of it
+
+    return [one for limit in limits for one in (limit.metadata if isinstance(limit, FieldInfo) else [limit])]
+
+
+def _limit(limits: Iterable[Any], name: str) -> Any:
+    """Return the constraint called `name`, or None."""
+    return next((value for limit in limits if (value := getattr(limit, name, None)) is not None), None)
+
+
+def _range(limits: Sequence[Any]) -> str:
+    """Return the bounds of a number: ` from 0 to 1`, ` ≥ 1`, ` > 0 and < 1`, and the step where there is one."""
+    lowest, highest = _limit(limits, "ge"), _limit(limits, "le")
+    if lowest is not None and highest is not None:
+        bounds = f" from {lowest} to {highest}"
+    else:
+        signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+        given = [f"{sign} {_limit(limits, name)}" for name, sign in signs.items() if _limit(limits, name) is not None]
+        bounds = f" {' and '.join(given)}" if given else ""
+    step = _limit(limits, "multiple_of")
+    return bounds + (f", a multiple of {step}" if step is not None else "")
+
+
+def _length(limits: Sequence[Any], unit: str) -> str:
+    """Return the bounds of a length: ` of at least 1 characters`."""
+    shortest, longest = _limit(limits, "min_length"), _limit(limits, "max_length")
+    if shortest is not None and longest is not None:
+        return f" of {shortest} to {longest} {unit}"
+    if shortest is not None:
+        return f" of at least {shortest} {unit}"
+    return f" of at most {longest} {unit}" if longest is not None else ""

@@ -1,0 +1,120 @@
+"""The one module that decides order: which document comes before which, and which survive a cut.
+
+Conventions: a higher score is better. Positions index the candidates as they were given, which is corpus order or, for
+a run file, the order of its ranks. Two tie rules (`bench.types.Tie`):
+
+- `trec`: what trec_eval does. Scores are cast to 32-bit floats and sorted descending; ties are broken by document id,
+  descending in byte order of UTF-8 (`d2` before `d10`). Ranks and positions count for nothing.
+- `list`: what list-type scorers trust. Scores keep their precision and are sorted descending; ties are broken by
+  position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.errors import UsageError
+from bench.core.messages import unknown_name
+from bench.core.records import Ranking, Tie
+
+Scores = Sequence[float] | npt.NDArray[np.floating]
+"""One number per candidate."""
+
+Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+
+
+def comparable(scores: Scores, tie: Tie) -> Floats:
+    """Return the scores `[n]` in the precision in which the tie rule compares them.
+
+    Raises:
+        UsageError: if a score is not finite in that precision, or the tie rule is unknown.
+    """
+    if tie not in ("trec", "list"):
+        raise unknown_name("tie rule", tie, ("trec", "list"))
+    with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused below in words
+        values: Floats = np.asarray(scores, np.float32) if tie == "trec" else np.asarray(scores, np.float64)
+    faults = np.flatnonzero(~np.isfinite(values))
+    if faults.size:
+        at = int(faults[0])
+        digits = "32-bit " if tie == "trec" else ""
+        raise UsageError(
+            where=f"candidate {at + 1} of {len(values)}",
+            found=f"the score {float(scores[at])!r}",
+            expected=f"a finite {digits}number",
+            hint="leave out documents that have no score",
+        )
+    return values
+
+
+def order(documents: Sequence[str], scores: Scores, tie: Tie) -> list[int]:
+    """Return the permutation that puts the candidates into the task's order, best first.
+
+    Args:
+        documents: unique ids, `[n]`.
+        scores: as many scores.
+        tie: the order of equal scores.
+
+    Raises:
+        UsageError: if there are not as many scores as documents, or a score is not finite.
+    """
+    _same_length(documents, scores)
+    return _ordered(documents, comparable(scores, tie), np.arange(len(documents)), tie)
+
+
+def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie) -> Ranking:
+    """Rank the candidates of one query and keep the best k; ties at the cut follow the same rule.
+
+    Ids are looked up only for candidates that score as high as the k-th, so `documents` may be a lazy sequence.
+
+    Args:
+        query: query id.
+        documents: unique ids, `[n]`.
+        scores: as many scores.
+        k: how many to keep, at least 1.
+        tie: the order of equal scores.
+
+    Returns:
+        The ranking. Under `trec` its scores are those that were compared: 32-bit values.
+
+    Raises:
+        UsageError: if there are not as many scores as documents, a score is not finite, or k is below 1.
+    """
+    _same_length(documents, scores)
+    values = comparable(scores, tie)
+    kept = _ordered(documents, values, cut(values, k), tie)[:k]
+    return Ranking(query, tuple(documents[at] for at in kept), tuple(values[kept].tolist()))
+
+
+def cut(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
+    """Return the positions, ascending, of all scores that are at least the k-th best: k, or more where ties cross it.
+
+    The scores must already have the precision in which they are compared (`comparable`).
+
+    Raises:
+        UsageError: if k is below 1.
+    """
+    if k < 1:
+        raise UsageError(where="k", found=f"{k}", expected="a number of at least 1")
+    if k >= len(scores):
+        return np.arange(len(scores))
+    last = len(scores) - k
+    return np.flatnonzero(scores >= np.partition(scores, last)[last])
+
+
+def _ordered(documents: Sequence[str], values: Floats, positions: npt.NDArray[np.intp], tie: Tie) -> list[int]:
+    """Sort positions (ascending on entry) by score, then by the tie rule."""
+    if tie == "trec":
+        # Python compares strings by code point, which is the byte order of UTF-8.
+        by_id = sorted(positions.tolist(), key=lambda at: documents[at], reverse=True)
+        positions = np.asarray(by_id, dtype=np.intp)
+    ranked: list[int] = positions[np.argsort(-values[positions], kind="stable")].tolist()
+    return ranked
+
+
+def _same_length(documents: Sequence[str], scores: Scores) -> None:
+    """Refuse candidates of which some have no score."""
+    if len(documents) != len(scores):
+        raise UsageError(found=f"{len(scores)} scores for {len(documents)} documents", expected="one score a document")

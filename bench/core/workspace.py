@@ -1,0 +1,65 @@
+"""What a stage is given to work with: a folder to fill, parts that outlive a kill, and a progress line."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.core.files import atomic, sha256_file, write_bytes
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Finished pieces of a long stage, each a file with a checksum next to it; they survive a kill but not the stage.
+
+    A stage cuts its work into pieces whose bounds depend on the input alone (never on where it was interrupted), so
+    that the final bytes are the same however often it was killed.
+
+    Args:
+        folder: where the pieces lie.
+    """
+
+    folder: Path
+
+    def done(self, name: str) -> Path | None:
+        """Return the path of a finished piece, or None if it was not finished or its bytes no longer match."""
+        path, seal = self.folder / name, self.folder / f"{name}.sha256"
+        if not (path.is_file() and seal.is_file()):
+            return None
+        return path if seal.read_bytes().strip() == sha256_file(path).encode() else None
+
+    def write(self, name: str, data: bytes) -> Path:
+        """Write a piece, then its checksum, both atomically; return its path."""
+        with atomic(self.folder / name) as stream:
+            stream.write(data)
+        write_bytes(self.folder / f"{name}.sha256", hashlib.sha256(data).hexdigest().encode())
+        return self.folder / name
+
+    def get(self, name: str, make: Callable[[], bytes]) -> Path:
+        """Return the finished piece, made first if need be."""
+        return self.done(name) or self.write(name, make())
+
+
+Advance = Callable[[float], None]
+"""Called with the number of units done since the last call."""
+
+
+def silent(units: float) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The hands of one stage.
+
+    Args:
+        out: an empty folder; its content when the stage returns becomes the artefact.
+        parts: finished pieces of an earlier, interrupted attempt at the same work, and of this one.
+        advance: progress, in the units of the stage (documents, queries, tokens).
+    """
+
+    out: Path
+    parts: Parts
+    advance: Advance = field(default=silent)

@@ -1,0 +1,1 @@
+"""Which texts of a test occur in training texts."""

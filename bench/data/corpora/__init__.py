@@ -1,0 +1,1 @@
+"""Pretraining corpora: documents, sentences, tokenizers, tokenised shards, sampling."""

@@ -1,0 +1,476 @@
+"""Pretraining documents as users have them: JSON lines, text, parquet, Wikipedia dumps, web crawls, Hugging Face data.
+
+What a file is, its first line says: `{` JSON lines, `<doc ` wikiextractor, `<mediawiki` or `<?xml` a MediaWiki dump,
+`WARC/1.` a crawl's WET file, anything else plain text, where blank lines separate documents (CC-100, for one). All may
+be compressed (.gz, .bz2, .xz). Parquet files and Hugging Face data sets need a library of their own.
+
+Conventions: a record has `text` or `sentences`, and may have `id`, `lang` (or `language`), `title` and
+`parallel_group`; other keys are not read. Text is split into sentences (`bench.data.corpora.sentences`), sentences are
+taken as they are; both are cleaned. The language is the record's, else that of the file's name (`sw.jsonl`,
+`sw-001.txt.gz`,
+`swwiki-….xml.bz2`) or of a folder with a name of two letters, else the argument. A document without a sentence is
+yielded, and left to whoever reads it. Files are read in the order of their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from bench.core.contract import Document
+from bench.core.errors import DataError, UsageError
+from bench.core.files import digest
+from bench.data.corpora import sentences, wikitext
+from bench.data.formats.faults import Faults, RecordError, shown
+from bench.data.formats.jsonl import json_object, present, whole
+from bench.data.formats.source import Format, checked
+from bench.data.formats.text import COMPRESSED, lines, uncompressed
+from bench.types import Source
+
+_KEYS = ("id", "lang", "title", "text")
+_JSON = (".jsonl", ".ndjson", ".json")
+_ENDINGS = (".jsonl", ".ndjson", ".txt", ".text", ".wet", ".xml", ".parquet")
+_EXTRACTED = re.compile(r"wiki_\d+")
+_NOTES = re.compile(r"(readme|licen[sc]e|copying|notice|changelog)\b.*", re.IGNORECASE)
+# Names that files have, although languages have them too.
+_WORDS = frozenset(("all", "dev", "doc", "new", "old", "out", "raw", "set", "tmp", "txt", "web", "wet", "xml"))
+_NAMED = re.compile(r"([a-z]{2,3}?)(?:wiki(?:[-_].*)?|[-_](?:[0-9A-Z]|part|train).*)?")
+_WANTED = (
+    "JSON lines, plain text, parquet, a Wikipedia dump, WET or wikiextractor's files, plain or ending in "
+    f"{', '.join(COMPRESSED)}"
+)
+
+
+def documents(where: str | Path | Sequence[Path], language: str | None = None) -> Source[Document]:
+    """Return the documents of files, folders or a data set; nothing is read before the source is.
+
+    Args:
+        where: a file, a folder (searched with its sub-folders), several of them, or `hf:NAME[:CONFIG][@REVISION]`.
+        language: ISO 639 code of what does not say its own.
+
+    Raises:
+        UsageError: there is no such place, it holds no file of a known kind, or a library is not installed. A language
+            that is not known is reported when the documents are read, as are malformed records (`DataError`).
+    """
+    if isinstance(where, str) and where.startswith(HUB):
+        return hub(where.removeprefix(HUB), language or "")
+    given = [Path(where).expanduser()] if isinstance(where, str | Path) else list(where)
+    if len(given) == 1 and is_saved(given[0]):
+        return saved(given[0], language or "")
+    found = [(path, root) for root in given for path in _files(root)]
+    places = [
+        Place(str(path), path.relative_to(root).as_posix() if path != root else path.name, _named(path, root, language))
+        for path, root in found
+    ]
+    if any(path.suffix == ".parquet" for path, _ in found):
+        needed("pyarrow", "parquet files")
+    files = tuple(path for path, _ in found)
+    said = digest([place.language for place in places])[:12]
+    name = ", ".join(path.name for path in given)
+    return Source(name, f"{reader()}:{said}", files, partial(_read, files, tuple(places)))
+
+
+def _files(root: Path) -> list[Path]:
+    """Return the files of a known kind under a folder, or the one file itself. Raises `UsageError` for none."""
+    if root.is_file():
+        return [root]
+    if not root.exists():
+        raise UsageError(
+            where=f"corpus {root}", found="no such file or folder", expected=f"one with {_WANTED}, mini, or hf:NAME"
+        )
+    inside = sorted(path for path in root.rglob("*") if path.is_file())
+    seen = [path for path in inside if not any(part.startswith(".") for part in path.relative_to(root).parts)]
+    found = [path for path in seen if _known(path)]
+    if not found:
+        names = ", ".join(path.name for path in seen[:5]) or "nothing"
+        raise UsageError(where=f"corpus {root}", found=names, expected=f"files of {_WANTED}")
+    return found
+
+
+def _known(path: Path) -> bool:
+    """Return whether a file of a folder is one of documents, by its name."""
+    name = uncompressed(path)
+    if _NOTES.fullmatch(name):
+        return False
+    return name.endswith(_ENDINGS) or bool(_EXTRACTED.fullmatch(name)) or ".xml-p" in name
+
+
+def _named(path: Path, root: Path, language: str | None) -> str:
+    """Return the language that a file's name or its folder gives, else the argument, else nothing."""
+    match = _NAMED.fullmatch(path.name.partition(".")[0])
+    if match and match[1] not in _WORDS:
+        return match[1]
+    folders = path.relative_to(root).parts[:-1] if path != root else ()
+    return next((part for part in reversed(folders) if re.fullmatch("[a-z]{2}", part)), language or "")
+
+
+def _read(files: Sequence[Path], places: Sequence[Place]) -> Iterator[Document]:
+    """Stream the documents of all files."""
+    for path, place in zip(files, places, strict=True):
+        yield from parquet(path, place) if path.suffix == ".parquet" else _read_text(path, place)
+
+
+def _read_text(path: Path, place: Place) -> Iterator[Document]:
+    """Stream the documents of a file of lines."""
+    with Faults() as faults:
+        rows = lines(path, faults)
+        head = next(((number, line) for number, line in rows if line and not line.isspace()), None)
+        if head is None:
+            raise DataError(path, None, "no document", "at least one")
+        kind = _kind(path, head[1])
+        cut = kind.cut(chain((head,), rows), where=path)
+        named = ((number, (text, place, f"{place.name}:{number}")) for number, text in cut)
+        for _, document in checked(path, named, Format("document", lambda row: kind.parse(*row)), faults):
+            if document is not None:
+                yield document
+
+
+@dataclass(frozen=True)
+class _FileKind:
+    """A kind of file.
+
+    Args:
+        cut: (number, line), the file for messages as `where` → (number, what one record looks like).
+        parse: (that, place, id where it has none) → the document, None for what is none. Raises `RecordError`.
+    """
+
+    cut: Callable[..., Lines]
+    parse: Callable[[str, Place, str], Document | None]
+
+
+def _kind(path: Path, first: str) -> _FileKind:
+    """Return the kind of a file by its first line, of JSON lines also by its name."""
+    head = first.lstrip()
+    if head.startswith("{") or any(ending in _JSON for ending in path.suffixes[-2:]):
+        return _FileKind(_full, lambda text, place, name: from_row(json_object(text, _KEYS), place, name))
+    if head.startswith("<doc "):
+        cut = partial(blocks, first="<doc ", last="</doc>")
+        return _FileKind(cut, lambda text, place, name: _from_article(wikitext.extracted(text), place, name))
+    if head.startswith(("<mediawiki", "<?xml")):
+        return _FileKind(partial(blocks, first="<page>", last="</page>"), _from_page)
+    if head.startswith("WARC/1."):
+        return _FileKind(_records, _from_record)
+    return _FileKind(_paragraphs, _from_text)
+
+
+def _full(rows: Lines, where: Path) -> Lines:  # noqa: ARG001 (a line is never too long, whatever the file)
+    """Stream every line that is not blank."""
+    return (row for row in rows if row[1] and not row[1].isspace())
+
+
+def _paragraphs(rows: Lines, where: Path) -> Lines:
+    """Yield what is between blank lines."""
+    block = _LineBlock(where)
+    for number, line in rows:
+        if line and not line.isspace():
+            block.add(number, line)
+        else:
+            yield from block.take()
+    yield from block.take()
+
+
+def _records(rows: Lines, where: Path) -> Lines:
+    """WARC records: each begins with its version on a line of its own, after a blank line."""
+    block, previous = _LineBlock(where), ""
+    for number, line in rows:
+        if line in ("WARC/1.0", "WARC/1.1") and not previous:
+            yield from block.take()
+        block.add(number, line)
+        previous = line
+    yield from block.take()
+
+
+def blocks(rows: Lines, where: Path, first: str, last: str) -> Lines:
+    """Cut lines into blocks that begin with a line beginning with `first` and end with one that has `last`.
+
+    Lines between blocks are skipped. Blank lines stay inside a block.
+
+    Raises:
+        DataError: a block is too long for memory.
+    """
+    block = _LineBlock(where)
+    for number, line in rows:
+        if block or line.lstrip().startswith(first):
+            block.add(number, line.lstrip() if not block else line)
+            if last in line:
+                yield from block.take()
+    yield from block.take()
+
+
+def _from_text(text: str, place: Place, name: str) -> Document:
+    """Parse one document of plain text."""
+    language = place.spoken()
+    return Document(name, language, sentences.split(text, language))
+
+
+def _from_page(text: str, place: Place, name: str) -> Document | None:
+    """Parse one page of a MediaWiki dump, None where it is no article. Raises `RecordError`."""
+    article = wikitext.page(text)
+    return None if article is None else _from_article(article, place, name)
+
+
+def _from_article(article: wikitext.WikiArticle, place: Place, name: str) -> Document:
+    """Split an article."""
+    found = _from_text(article.text, place, article.id or name)
+    return replace(found, title=sentences.clean(article.title))
+
+
+def _from_record(text: str, place: Place, name: str) -> Document | None:
+    """Parse one WARC record of a WET file, None where it is no text (the file's own description)."""
+    head, _, body = text.partition("\n\n")
+    headers = dict(line.lower().split(": ", 1) for line in head.split("\n") if ": " in line)
+    if headers.get("warc-type") != "conversion":
+        return None
+    # The file or the user knows better than the crawl's own guess.
+    language = place.spoken(place.language or headers.get("warc-identified-content-language", "").partition(",")[0])
+    return Document(name, language, sentences.split(body, language))
+
+
+_READER = "documents/1"
+_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
+_LONGEST = 1 << 26  # characters of one document
+
+Lines = Iterator[tuple[int, str]]
+"""(number from 1, text) of lines, or of blocks of lines, numbered by their first."""
+
+
+def reader() -> str:
+    """Name and version of the code that reads documents; part of every key that depends on them."""
+    return f"{_READER}:{sentences.splitter()}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a record, and what holds where it does not say.
+
+    Args:
+        file: what messages call the file.
+        name: what ids begin with where records have none.
+        language: ISO 639 code, empty where it is not known.
+    """
+
+    file: str
+    name: str
+    language: str
+
+    def spoken(self, own: str = "") -> str:
+        """Return the record's own language, or the one that holds here.
+
+        Raises:
+            UsageError: neither is known.
+        """
+        if language := own or self.language:
+            return language
+        raise UsageError(
+            where=self.file,
+            found="a document without a language",
+            expected="an ISO 639 code",
+            hint='name the file by it (e.g. sw.jsonl), put it into each record ("lang": "sw"), or type --set '
+            "data.language=sw",
+        )
+
+
+class _LineBlock:
+    """Lines of a file that will be one record; memory is bounded."""
+
+    def __init__(self, where: Path) -> None:
+        self._where, self._begun, self._size = where, 0, 0
+        self._lines: list[str] = []
+
+    def __bool__(self) -> bool:
+        """Whether a line is there."""
+        return bool(self._lines)
+
+    def add(self, number: int, line: str) -> None:
+        """Take a line.
+
+        Raises:
+            DataError: the record has no end within 64 million characters.
+        """
+        self._begun = self._begun if self._lines else number
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size > _LONGEST:
+            found = f"a document of more than {_LONGEST:,} characters"
+            hint = "separate documents of plain text by blank lines, or give them as JSON lines"
+            raise DataError(self._where, self._begun, found, "its end", hint)
+
+    def take(self) -> Lines:
+        """Yield what was gathered, if anything, and begin anew."""
+        if self._lines:
+            yield self._begun, "\n".join(self._lines)
+        self._lines, self._size = [], 0
+
+
+def from_row(row: Mapping[str, Any], place: Place, name: str) -> Document:
+    """Read a record of named values, from JSON or a table.
+
+    Args:
+        row: `text` or `sentences`; perhaps `id`, `lang` or `language`, `title`, `parallel_group`.
+        place: its place.
+        name: its id where it has none.
+
+    Raises:
+        RecordError: a value of the wrong type, or neither text nor sentences.
+        UsageError: its language is not known.
+    """
+    values = {key: value for key, value in row.items() if value is not None}
+    own = _string(values, "lang" if "lang" in values else "language")
+    if own and not _LANGUAGE.fullmatch(own):
+        raise RecordError(f"language {shown(own)}", "an ISO 639 code in lower case, e.g. sw")
+    language = place.spoken(own)
+    given = values.get("sentences")
+    if given is None:
+        present(values, "text", 'a string under that key, or a list of strings under "sentences"')
+        found = sentences.split(_string(values, "text"), language)
+    elif isinstance(given, list | tuple) and all(isinstance(sentence, str) for sentence in given):
+        found = sentences.cleaned(whole(sentence, "sentences") for sentence in given)
+    else:
+        raise RecordError(f'"sentences": {shown(given)}', "a list of strings")
+    return Document(
+        id=_name(values, "id") or name,
+        language=language,
+        sentences=found,
+        title=sentences.clean(_string(values, "title")),
+        group=_name(values, "parallel_group"),
+    )
+
+
+def _name(values: Mapping[str, Any], key: str) -> str:
+    """Take a name, which may be written as a whole number; empty where there is none. Raises `RecordError`."""
+    value = values.get(key)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else _string(values, key)
+
+
+def _string(values: Mapping[str, Any], key: str) -> str:
+    """Take a string, empty where there is none. Raises `RecordError`."""
+    value = values.get(key, "")
+    if not isinstance(value, str):
+        raise RecordError(f'"{key}": {shown(value)}', "a string")
+    return whole(value, key)
+
+
+HUB = "hf:"
+"""Before the name of a data set of the Hugging Face hub: `hf:NAME[:CONFIG][@REVISION]`."""
+
+_COLUMNS = ("id", "lang", "language", "title", "text", "sentences", "parallel_group")
+_ROWS = 1024  # rows read at once
+_MARKS = ("dataset_info.json", "dataset_dict.json")
+_HUB = re.compile(r"(?P<name>[\w.-]+(/[\w.-]+)?)(:(?P<config>[\w.-]+))?(@(?P<revision>[\w./-]+))?")
+_SPLIT = "train"
+
+
+def needed(library: str, what: str) -> str:
+    """Return the version of an optional library.
+
+    Raises:
+        UsageError: it is not installed; says how to install it.
+    """
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        raise UsageError(f"{what} are read by {library}, which is not installed; type pip install {library}") from None
+
+
+def parquet(path: Path, place: Place) -> Iterator[Document]:
+    """Stream the documents of a parquet file.
+
+    Raises:
+        DataError: it is no parquet file, or a malformed row (with its number from 1).
+        DataFaultsError: several malformed rows.
+    """
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as table:
+            there = [column for column in _COLUMNS if column in table.schema_arrow.names]
+            batches = table.iter_batches(_ROWS, columns=there)
+            yield from _rows(place, (row for batch in batches for row in batch.to_pylist()))
+    except (ArrowException, OSError) as error:
+        raise DataError(path, None, f"a file that cannot be read ({error})", "a sound parquet file") from None
+
+
+def is_saved(folder: Path) -> bool:
+    """Return whether a folder is a data set that the datasets library saved."""
+    return any((folder / mark).is_file() for mark in _MARKS)
+
+
+def saved(folder: Path, language: str) -> Source[Document]:
+    """Return the documents of a data set saved to disk (of several splits, `train`). Raises `UsageError` (`needed`)."""
+    library = needed("datasets", "data sets saved to disk")
+    files = tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
+    read = partial(_read_saved, folder, language)
+    return Source(folder.name, f"{reader()}:datasets-{library}:{language}", files, read)
+
+
+def hub(name: str, language: str) -> Source[Document]:
+    """Return the documents of a data set of the hub, split `train`; fetched when it is read.
+
+    Args:
+        name: `NAME[:CONFIG][@REVISION]`; a config that ends in a language (`20231101.sw`) names it.
+        language: ISO 639 code, empty where rows or the config say it.
+
+    Raises:
+        UsageError: a name of another form, or the library is not installed.
+    """
+    match = _HUB.fullmatch(name)
+    if not match:
+        raise UsageError(
+            where=f"corpus hf:{name}", expected="hf:NAME[:CONFIG][@REVISION], e.g. hf:wikimedia/wikipedia:20231101.sw"
+        )
+    library = needed("datasets", "data sets of the Hugging Face hub")
+    ending = re.search(r"(?:^|[._-])([a-z]{2,3})$", match["config"] or "")
+    spoken = ending[1] if ending else language
+    read = partial(_read_hub, match["name"], match["config"], match["revision"], spoken)
+    return Source(f"hf:{name}", f"{reader()}:datasets-{library}:hf:{name}:{spoken}", (), read)
+
+
+def _read_saved(folder: Path, language: str) -> Iterator[Document]:
+    """Stream a data set from disk."""
+    from datasets import DatasetDict, load_from_disk
+
+    try:
+        found = load_from_disk(str(folder))
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(folder, None, f"a data set that cannot be read ({error})", "what save_to_disk wrote") from None
+    if isinstance(found, DatasetDict):
+        if _SPLIT not in found:
+            raise UsageError(
+                where=folder, found=f"the splits {', '.join(found)}", expected=_SPLIT, hint="type the folder of one"
+            )
+        found = found[_SPLIT]
+    yield from _rows(Place(str(folder), folder.name, language), found)
+
+
+def _read_hub(name: str, config: str | None, revision: str | None, language: str) -> Iterator[Document]:
+    """Fetch a data set, or find it in the cache, and stream it."""
+    from datasets import load_dataset
+
+    called = HUB + name + (f":{config}" if config else "")
+    try:
+        found = load_dataset(name, config, split=_SPLIT, revision=revision)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = (str(error).strip() or type(error).__name__).split("\n")[0]
+        raise UsageError(
+            where=f"corpus {called}",
+            found=f"that it cannot be fetched ({reason})",
+            expected="a data set of the hub, or one in the cache (HF_HOME)",
+            hint="save it with save_to_disk where there is a network, and type --corpus FOLDER",
+        ) from error
+    yield from _rows(Place(called, name, language), found)
+
+
+def _rows(place: Place, rows: Any) -> Iterator[Document]:
+    """Stream rows as documents, and raise all faults at the end."""
+    with Faults() as faults:
+        numbered = ((number, (number, row)) for number, row in enumerate(rows, 1))
+        form = Format("document", lambda row: from_row(row[1], place, f"{place.name}:{row[0]}"))
+        for _, document in checked(place.file, numbered, form, faults):
+            yield document

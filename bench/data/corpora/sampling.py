@@ -1,0 +1,125 @@
+"""Draws from a corpus, the same for the same input: texts for a tokenizer, sentences for a fit. Imports no torch."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from bench.data.corpora import tokenizer
+from bench.data.corpora.shards import Shards
+from bench.types import Item, Source
+
+
+def probabilities(sizes: Mapping[str, int], exponent: float) -> dict[str, float]:
+    """Return p_l ∝ n_l^α, languages sorted by code, those of size 0 left out.
+
+    Args:
+        sizes: n_l, how much there is of each language.
+        exponent: α; 1 draws in proportion, 0 every language alike.
+    """
+    there = {language: float(sizes[language]) ** exponent for language in sorted(sizes) if sizes[language] > 0}
+    total = sum(there.values())
+    return {language: weight / total for language, weight in there.items()}
+
+
+class TokenizerSample:
+    """Texts of every language for training a tokenizer, held within a fixed number of characters a language.
+
+    Texts are drawn by their fingerprint: every document has the same chance wherever it is, and the same corpus
+    gives the same sample.
+
+    Args:
+        most: characters kept of a language.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._heaps: dict[str, list[tuple[int, str]]] = {}  # the worst fingerprint first
+        self._held: Counter[str] = Counter()
+        self._sizes: Counter[str] = Counter()
+
+    def add(self, language: str, mark: int, sentences: Sequence[str]) -> None:
+        """Offer a document by its fingerprint."""
+        text = "\n".join(sentences)
+        heap = self._heaps.setdefault(language, [])
+        self._sizes[language] += len(text)
+        if self._held[language] >= self._most and mark > -heap[0][0]:
+            return
+        heapq.heappush(heap, (-mark, text))
+        self._held[language] += len(text)
+        while self._held[language] - len(heap[0][1]) >= self._most:
+            self._held[language] -= len(heapq.heappop(heap)[1])
+
+    def texts(self, exponent: float) -> dict[str, list[str]]:
+        """Return the texts by language, as many characters of each as its size to the power of `exponent` asks.
+
+        The language with the largest share gives all that is held of it; the shares of the others follow.
+        """
+        shares = probabilities(self._sizes, exponent)
+        largest = max(shares.values(), default=1.0)
+        return {
+            language: list(_first(heap, self._most * shares[language] / largest))
+            for language, heap in sorted(self._heaps.items())
+        }
+
+
+def _first(heap: Iterable[tuple[int, str]], characters: float) -> Iterator[str]:
+    """Yield texts in the order of their fingerprints until there are enough characters; equal texts once."""
+    there = 0
+    for _, text in sorted(set(heap), reverse=True):
+        if there >= characters:
+            return
+        there += len(text)
+        yield text
+
+
+VERSION = 1
+_SEPARATOR = ":"
+
+
+def sampled(shards: Shards, languages: Sequence[str], most: int) -> Iterator[Item]:
+    """Yield sentences of each language in turn, in the order of the corpus, with ids like `sw:1207`.
+
+    A sentence is the text that its tokens spell: as training reads it, which is cut at `prepare.max_tokens`. The same
+    corpus and number give the same draw.
+
+    Args:
+        shards: the corpus.
+        languages: of those that it has.
+        most: sentences a language; all where there are fewer.
+
+    Raises:
+        KeyError: a language that is not there.
+    """
+    words = tokenizer.load(shards.tokenizer_folder)
+    for language in languages:
+        documents = shards.documents(language)
+        ends = np.cumsum(shards.sentence_counts(documents))
+        for number in _lot(int(ends[-1]), most):
+            at = int(np.searchsorted(ends, number, side="right"))
+            place = number - (int(ends[at - 1]) if at else 0)
+            ids = shards.sentence(documents[at], place).tolist()
+            text = words.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            yield Item(f"{language}{_SEPARATOR}{number}", str(text), language=language)
+
+
+def source(shards: Shards, languages: Sequence[str], most: int) -> Source[Item]:
+    """Return the sentences that `sampled` draws."""
+    return Source("sample of the corpus", f"sample/{VERSION}", (), partial(sampled, shards, languages, most))
+
+
+def language_of(name: str) -> str:
+    """Return the language of a sample's sentence, from its id."""
+    return name.partition(_SEPARATOR)[0]
+
+
+def _lot(there: int, most: int) -> list[int]:
+    """Draw at most so many of the first numbers, ascending."""
+    if there <= most:
+        return list(range(there))
+    drawn = np.random.default_rng(there).choice(there, most, replace=False, shuffle=False)
+    return sorted(drawn.tolist())

@@ -1,0 +1,59 @@
+"""Text → sentences, by the sentencex library, and what a clean sentence is.
+
+Conventions: a line end ends a sentence; within a line sentencex decides by the language's abbreviations and stops.
+Thai and Lao write no full stops but a blank between sentences and clauses: there, blanks split, and pieces are gathered
+until they hold `_SHORTEST` characters, so that a name or a number is no sentence by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from importlib.metadata import version
+
+_SPACED = frozenset({"th", "tha", "lo", "lao"})
+_SHORTEST = 40
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NOTHING = re.compile(r"[\u00ad\ufeff]")  # the soft hyphen, and a byte order mark inside a text
+
+
+def splitter() -> str:
+    """Name and version of what decides where sentences end; part of a key."""
+    return f"sentencex-{version('sentencex')}"
+
+
+def clean(text: str) -> str:
+    """Return text on one line: controls and runs of white space become one blank, soft hyphens go."""
+    return " ".join(_NOTHING.sub("", _CONTROL.sub(" ", text)).split())
+
+
+def cleaned(sentences: Iterable[str]) -> tuple[str, ...]:
+    """Return the clean sentences, without those that are empty."""
+    return tuple(sentence for text in sentences if (sentence := clean(text)))
+
+
+def split(text: str, language: str) -> tuple[str, ...]:
+    """Return the clean sentences of a text in order, none empty.
+
+    Args:
+        text: any length, lines ending in a line feed.
+        language: ISO 639 code; one that sentencex does not know is split by the rules of a near language or of English.
+    """
+    import sentencex
+
+    base = language.partition("-")[0].lower()
+    cut = _by_blanks if base in _SPACED else partial(sentencex.segment, base)
+    return cleaned(sentence for line in text.split("\n") if line.strip() for sentence in cut(line))
+
+
+def _by_blanks(line: str) -> Iterator[str]:
+    """Split at blanks, gathering pieces until they are long enough."""
+    begun = ""
+    for piece in line.split():
+        begun = f"{begun} {piece}".lstrip()
+        if len(begun) >= _SHORTEST:
+            yield begun
+            begun = ""
+    if begun:
+        yield begun

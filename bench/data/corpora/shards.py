@@ -1,0 +1,238 @@
+"""A prepared corpus on disk: token ids end to end, memory-mapped, with the bounds of sentences and documents.
+
+Layout of the folder (format 1)::
+
+    tokens.bin      ids of all sentences without special tokens; uint16, or uint32 from 65,536 ids on, little endian
+    sentences.npy   int64 [S + 1]: sentence i is tokens[sentences[i] : sentences[i + 1]]
+    documents.npy   int64 [D + 1]: document i holds the sentences documents[i] … documents[i + 1] − 1
+    meta.json       languages in order, each with its documents [first, end); vocabulary, special ids, counts
+    tokenizer/      a Hugging Face fast tokenizer
+
+Conventions: documents are grouped by language, languages sorted by code; a document has at least one sentence, a
+sentence at least one token. Nothing is read into memory but what is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.errors import UsageError
+
+FORMAT = 1
+TOKENS, SENTENCES, DOCUMENTS, META, TOKENIZER = "tokens.bin", "sentences.npy", "documents.npy", "meta.json", "tokenizer"
+SPECIAL = ("cls", "sep", "pad", "mask", "unk")
+"""Names of the special tokens."""
+
+_PIECE = 1 << 24  # tokens looked at at once
+_SMALL = 1 << 16  # vocabularies below it fit in two bytes an id
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Where one language lies, and how much of it there is.
+
+    Args:
+        language: ISO 639 code.
+        first: number of its first document.
+        end: number after its last document.
+        sentences: how many it has.
+        tokens: how many it has.
+    """
+
+    language: str
+    first: int
+    end: int
+    sentences: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What `meta.json` says.
+
+    Args:
+        stretches: the languages in order.
+        vocabulary: number of ids, special ones included.
+        special: ids of the special tokens that the tokenizer has, keys among `SPECIAL`.
+    """
+
+    stretches: tuple[Stretch, ...]
+    vocabulary: int
+    special: Mapping[str, int]
+
+    def dump(self) -> bytes:
+        """As the bytes of `meta.json`."""
+        value = {
+            "format": FORMAT,
+            "languages": [asdict(stretch) for stretch in self.stretches],
+            "vocabulary": self.vocabulary,
+            "special": dict(self.special),
+            "documents": sum(stretch.end - stretch.first for stretch in self.stretches),
+            "sentences": sum(stretch.sentences for stretch in self.stretches),
+            "tokens": sum(stretch.tokens for stretch in self.stretches),
+        }
+        return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+
+    @staticmethod
+    def load(folder: Path) -> Meta:
+        """Read `meta.json` of a folder.
+
+        Raises:
+            UsageError: it is missing, or of another format.
+        """
+        path = folder / META
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            if value["format"] != FORMAT:
+                raise ValueError(f"format {value['format']}, expected {FORMAT}")
+            stretches = tuple(Stretch(**row) for row in value["languages"])
+            return Meta(stretches, value["vocabulary"], value["special"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise UsageError(where=path, found=str(error), expected="the description of a prepared corpus") from error
+
+
+def width(vocabulary: int) -> np.dtype[np.unsignedinteger]:
+    """Return the type of one id in `tokens.bin`: two bytes where the vocabulary fits, else four."""
+    return np.dtype("<u2") if vocabulary < _SMALL else np.dtype("<u4")
+
+
+class Shards:
+    """Reads a prepared corpus. Opening it maps the files; pages are read when they are touched.
+
+    Args:
+        folder: what stage `prepare` wrote.
+
+    Raises:
+        UsageError: the folder is no prepared corpus, or its files contradict each other.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Map the three arrays and hold their sizes against each other."""
+        meta = Meta.load(folder)
+        self.folder = folder
+        self.vocabulary = meta.vocabulary
+        self.special: Mapping[str, int] = dict(meta.special)
+        self._stretches = {stretch.language: stretch for stretch in meta.stretches}
+        try:
+            self._sentences: npt.NDArray[np.int64] = np.load(folder / SENTENCES, mmap_mode="r", allow_pickle=False)
+            self._documents: npt.NDArray[np.int64] = np.load(folder / DOCUMENTS, mmap_mode="r", allow_pickle=False)
+            self._tokens = np.memmap(folder / TOKENS, dtype=width(meta.vocabulary), mode="r")
+        except (OSError, ValueError) as error:
+            raise UsageError(where=folder, found=str(error), expected="a prepared corpus") from error
+        self._seen: npt.NDArray[np.bool_] = np.zeros(len(self._sentences) - 1, bool)
+        end = meta.stretches[-1].end if meta.stretches else 0
+        sizes = (len(self._documents) - 1, int(self._documents[-1]), int(self._sentences[-1]))
+        if sizes != (end, len(self._sentences) - 1, len(self._tokens)):
+            raise UsageError(
+                where=folder, found="files of different preparations", expected="one", hint="prepare the corpus again"
+            )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages, in order."""
+        return tuple(self._stretches)
+
+    @property
+    def tokenizer_folder(self) -> Path:
+        """The folder of the tokenizer that made the ids."""
+        return self.folder / TOKENIZER
+
+    def language_of(self, document: int) -> str:
+        """Return the language of a document. Raises `IndexError` for a document that is not there."""
+        for stretch in self._stretches.values():
+            if stretch.first <= document < stretch.end:
+                return stretch.language
+        raise IndexError(f"the corpus has no document {document}")
+
+    def documents(self, language: str) -> range:
+        """Return the numbers of a language's documents. Raises `KeyError` for a language that is not there."""
+        stretch = self._stretches[language]
+        return range(stretch.first, stretch.end)
+
+    def tokens_of(self, language: str) -> int:
+        """Return how many tokens a language has. Raises `KeyError` for a language that is not there."""
+        return self._stretches[language].tokens
+
+    def sentence_count(self, document: int) -> int:
+        """Return how many sentences a document has, at least one."""
+        return int(self._documents[document + 1] - self._documents[document])
+
+    def sentence_counts(self, documents: range) -> npt.NDArray[np.int64]:
+        """Return how many sentences each of consecutive documents has, `[len(documents)]`."""
+        counts: npt.NDArray[np.int64] = np.diff(self._documents[documents.start : documents.stop + 1])
+        return counts
+
+    def sentence_lengths(self, documents: range) -> npt.NDArray[np.int64]:
+        """Return how many tokens each sentence of consecutive documents has, `[Σ sentence_counts]`."""
+        first, end = int(self._documents[documents.start]), int(self._documents[documents.stop])
+        lengths: npt.NDArray[np.int64] = np.diff(self._sentences[first : end + 1])
+        return lengths
+
+    def sentence(self, document: int, i: int) -> npt.NDArray[np.unsignedinteger]:
+        """Return the ids of sentence `i` (from 0) of a document, a view of the mapped file.
+
+        Raises:
+            IndexError: the document has no such sentence.
+        """
+        if not 0 <= i < self.sentence_count(document):
+            raise IndexError(f"document {document} has {self.sentence_count(document)} sentences, there is no {i}")
+        at = int(self._documents[document]) + i
+        return self._tokens[int(self._sentences[at]) : int(self._sentences[at + 1])]
+
+    def take(self, document: int, i: int) -> npt.NDArray[np.unsignedinteger]:
+        """Return the same as `sentence`, remembered as seen by a training."""
+        ids = self.sentence(document, i)
+        self._seen[int(self._documents[document]) + i] = True
+        return ids
+
+    def place(self, document: int) -> tuple[int, int]:
+        """Return where a document's tokens are among those of its language: the first, and the one after the last."""
+        language = self._stretches[self.language_of(document)]
+        cuts = [int(self._sentences[self._documents[at]]) for at in (language.first, document, document + 1)]
+        return cuts[1] - cuts[0], cuts[2] - cuts[0]
+
+    def stretch(self, language: str, start: int, length: int) -> npt.NDArray[np.unsignedinteger]:
+        """Return the ids of a language from one place on, across sentences and documents, a view of the mapped file.
+
+        The sentences that it touches are remembered as seen by a training.
+
+        Raises:
+            IndexError: the language has no such tokens.
+            KeyError: there is no such language.
+        """
+        here = self._stretches[language]
+        if start < 0 or length < 1 or start + length > here.tokens:
+            raise IndexError(f"{language} has {here.tokens} tokens, there are no {length} from {start} on")
+        first = int(self._sentences[self._documents[here.first]]) + start
+        low = int(np.searchsorted(self._sentences, first, side="right")) - 1
+        high = int(np.searchsorted(self._sentences, first + length, side="left"))
+        self._seen[low:high] = True
+        return self._tokens[first : first + length]
+
+    @property
+    def distinct_tokens(self) -> int:
+        """Tokens of all sentences that were taken at least once."""
+        return int(np.diff(self._sentences)[self._seen].sum())
+
+    def seen(self) -> npt.NDArray[np.uint8]:
+        """Which sentences were taken, a bit each; `see` takes it back."""
+        return np.packbits(self._seen)
+
+    def see(self, bits: npt.NDArray[np.uint8]) -> None:
+        """Set which sentences count as taken. Raises `ValueError` for bits of another corpus."""
+        if len(bits) != (len(self._seen) + 7) // 8:
+            raise ValueError(f"found {len(bits)} bytes of seen sentences, expected {(len(self._seen) + 7) // 8}")
+        self._seen = np.unpackbits(bits, count=len(self._seen)).astype(bool)
+
+    def used_ids(self) -> npt.NDArray[np.int64]:
+        """Return the ids that occur in the corpus, ascending; read once through, in pieces."""
+        there = np.zeros(self.vocabulary, bool)
+        for start in range(0, len(self._tokens), _PIECE):
+            there[self._tokens[start : start + _PIECE]] = True
+        return np.flatnonzero(there)

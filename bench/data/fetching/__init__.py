@@ -1,0 +1,1 @@
+"""Official files: download, unpack, verify, and find them on disk."""

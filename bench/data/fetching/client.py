@@ -1,0 +1,351 @@
+"""HTTP requests for files: which addresses are followed, how long is waited, and a reason for every failure.
+
+requests follows redirects and knows proxies, certificates and passwords; urllib3 counts attempts. Never shown: user,
+password and query of an address. Never followed: a redirect to anything but http and https, from https to http, or
+from a public address into a private network.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    InvalidHeader,
+    MaxRetryError,
+    NewConnectionError,
+    ProxyError,
+    ReadTimeoutError,
+    SSLError,
+)
+from urllib3.util import Retry
+
+from bench.core.installed import DISTRIBUTION, version_of
+from bench.data.fetching.records import public_url
+
+_BLOCK = 1 << 18
+_RETRIED = frozenset({408, 425, 429, *range(500, 600)})
+_ACCEPTED = (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
+_HEADERS = {
+    "User-Agent": f"{DISTRIBUTION}/{version_of(DISTRIBUTION) or 'unknown'}",
+    "Accept-Encoding": "identity",  # a checksum holds for the file as it is, not for what a server makes of it
+}
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long is waited, and how often a request is repeated.
+
+    Args:
+        connect: seconds for a connection.
+        read: seconds without a byte after which an answer has stalled.
+        slowest: bytes a second; an answer that stays below it for `read` seconds has stalled too.
+        attempts: at one address without getting any further, at least one.
+        first: seconds before the second attempt; every further wait is twice as long.
+        longest: seconds; no wait is longer, whatever the server asks for.
+        redirects: how many are followed.
+        sleep: waits so many seconds.
+    """
+
+    connect: float = 15.0
+    read: float = 60.0
+    slowest: float = 1024.0
+    attempts: int = 5
+    first: float = 1.0
+    longest: float = 60.0
+    redirects: int = 10
+    sleep: Callable[[float], None] = time.sleep
+
+
+class AddressError(Exception):
+    """An address that did not give the file.
+
+    Args:
+        reason: what happened, continuing a sentence that begins with the address, e.g. `answered 404 Not Found`.
+        again: whether another attempt may go better.
+    """
+
+    def __init__(self, reason: str, *, again: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.again = reason, again
+
+
+class _Session(requests.Session):
+    """A session that refuses redirects that are not to be followed, and hosts that were given up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unreachable: set[str] = set()
+
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        """Send one request, and those that redirects ask for.
+
+        Raises:
+            AddressError: its host was given up before.
+        """
+        if _host(request) in self.unreachable:
+            raise AddressError("could not be reached before")
+        return super().send(request, **kwargs)
+
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """Return where a redirect leads, None for any other answer.
+
+        Raises:
+            AddressError: it is not followed.
+        """
+        if not resp.is_redirect:
+            return None
+        resp.close()  # its body is of no use, and may have no end
+        try:
+            target = super().get_redirect_target(resp) or ""
+        except ValueError:
+            raise AddressError("redirects to something that is no address") from None
+        return followed(resp.url, target)
+
+
+class Client:
+    """Sends requests. A host that could not be reached in all attempts is not asked again."""
+
+    def __init__(self, patience: Patience | None = None) -> None:
+        self.patience = patience or Patience()
+        self._session, self._adapter = _Session(), HTTPAdapter()
+        self._session.max_redirects = self.patience.redirects
+        self._session.headers.update(_HEADERS)
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, self._adapter)
+        logging.getLogger("urllib3.connectionpool").addFilter(_without_retries)
+
+    def __enter__(self) -> Client:
+        """Return the client."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close all connections."""
+        self._session.close()
+
+    def begin(self, url: str, notice: Callable[[str], None]) -> None:
+        """Count attempts from one again, for the requests to come.
+
+        Args:
+            url: the address that notices name.
+            notice: called with a sentence before every wait.
+        """
+        self._adapter.max_retries = _attempts(self.patience, public_url(url), notice)
+
+    def wait(self, error: AddressError) -> None:
+        """Wait before a further attempt, after a body that did not come whole.
+
+        Raises:
+            AddressError: there were enough attempts.
+        """
+        try:
+            self._adapter.max_retries = self._adapter.max_retries.increment("GET", error=error)
+        except MaxRetryError:
+            raise AddressError(f"{error.reason}{_number(self.patience)}") from error
+        self._adapter.max_retries.sleep()
+
+    def size(self, url: str) -> int | None:
+        """Ask for the number of bytes at an address; None where the server does not say. One attempt."""
+        self._adapter.max_retries = Retry(0)
+        try:
+            with self._answer("HEAD", url, {}) as answer:
+                return length(answer) if answer.status_code == HTTPStatus.OK else None
+        except AddressError:
+            return None
+
+    @contextmanager
+    def get(self, url: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
+        """Ask for what is at an address; the body is not read yet. Retries what may pass (see `begin`).
+
+        Raises:
+            AddressError: no answer, one that is neither 200, 206 nor 416, or a redirect that is not followed.
+        """
+        with self._answer("GET", url, headers) as answer:
+            self._adapter.max_retries = answer.raw.retries or self._adapter.max_retries
+            status = answer.status_code
+            if status not in _ACCEPTED:
+                number = _number(self.patience) if status in _RETRIED else ""
+                raise AddressError(f"answered {_status(status)}{number}")
+            yield answer
+
+    def blocks(self, answer: requests.Response) -> Iterator[bytes]:
+        """Stream a body as it comes over the wire, without undoing any content encoding.
+
+        Raises:
+            AddressError: it breaks off, stalls or trickles.
+        """
+        began, count = time.monotonic(), 0
+        patience = self.patience
+        while True:
+            try:
+                # read1 returns what has come, so that a stall loses nothing
+                block: bytes = answer.raw.read1(_BLOCK, decode_content=False)
+            except ReadTimeoutError as error:
+                raise AddressError(f"stalled: nothing came for {patience.read:g} s", again=True) from error
+            except (HTTPError, OSError) as error:
+                raise AddressError("broke off", again=True) from error
+            if not block:
+                return
+            yield block
+            count += len(block)
+            passed = time.monotonic() - began
+            if passed > patience.read:
+                if count < patience.slowest * passed:
+                    raise AddressError(f"stalled: {count:,} bytes came in {passed:.0f} s", again=True)
+                began, count = time.monotonic(), 0
+
+    @contextmanager
+    def _answer(self, verb: str, url: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
+        """Yield the answer at the end of all redirects; close it at the end of the block."""
+        timeout = (self.patience.connect, self.patience.read)
+        try:
+            answer = self._session.request(
+                verb, url, headers=dict(headers), stream=True, allow_redirects=True, timeout=timeout
+            )
+        except requests.RequestException as error:
+            raise self._failure(error) from error
+        with answer:
+            yield answer
+
+    def _failure(self, error: requests.RequestException) -> AddressError:
+        """Return a failure in our own words, since those of the libraries hold the whole address."""
+        if isinstance(error, requests.TooManyRedirects):
+            return AddressError(f"redirected more than {self.patience.redirects} times")
+        if isinstance(error, requests.exceptions.InvalidSchema | requests.exceptions.MissingSchema):
+            return AddressError("is not fetched: only http and https are")
+        cause = error.args[0] if error.args else None
+        exhausted = isinstance(cause, MaxRetryError)
+        cause = cause.reason if isinstance(cause, MaxRetryError) else cause
+        if not isinstance(cause, HTTPError | OSError):
+            return AddressError(f"cannot be asked ({type(error).__name__})")
+        if isinstance(cause, SSLError):
+            return AddressError(_reason(cause, self.patience))
+        if isinstance(error.request, requests.PreparedRequest):
+            self._session.unreachable.add(_host(error.request))
+        return AddressError(_reason(cause, self.patience) + (_number(self.patience) if exhausted else ""))
+
+
+def length(answer: requests.Response) -> int | None:
+    """Return the length of a body as its header says, None where it says none."""
+    text = answer.headers.get("Content-Length", "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def followed(url: str, target: str) -> str:
+    """Return where a redirect leads.
+
+    Args:
+        url: the address that answered.
+        target: its `Location`, absolute or relative.
+
+    Raises:
+        AddressError: it is no address, leads from https to http, to another scheme than these, or from a public
+            address into a private network.
+    """
+    try:
+        found = urljoin(url, target)
+        old, new = urlsplit(url), urlsplit(found)
+        host = new.hostname if new.port is None or new.port else None
+    except ValueError:
+        raise AddressError("redirects to something that is no address") from None
+    if new.scheme not in ("http", "https") or not host:
+        raise AddressError(f"redirects to {public_url(found)}; only http and https are followed")
+    if old.scheme == "https" and new.scheme != "https":
+        raise AddressError(f"redirects from https to {public_url(found)}, which is not followed")
+    if host != old.hostname and _is_private(host) and not _is_private(old.hostname or ""):
+        raise AddressError(f"redirects to {public_url(found)} in a private network, which is not followed")
+    return found
+
+
+def _is_private(host: str) -> bool:
+    """Return whether a host has an address that is not public; a host of unknown address has none."""
+    try:
+        found = [ipaddress.ip_address(info[4][0]) for info in socket.getaddrinfo(host, None)]
+    except (OSError, ValueError):
+        return False
+    plain = (one.ipv4_mapped or one if isinstance(one, ipaddress.IPv6Address) else one for one in found)
+    return any(not one.is_global for one in plain)
+
+
+def _attempts(patience: Patience, address: str, notice: Callable[[str], None]) -> Retry:
+    """Return urllib3's count of attempts with our waits, each of which is announced."""
+
+    class Attempts(Retry):
+        def increment(
+            self,
+            method: str | None = None,
+            url: str | None = None,
+            response: Any = None,
+            error: Exception | None = None,
+            _pool: Any = None,
+            _stacktrace: TracebackType | None = None,
+        ) -> Any:
+            if response is not None:
+                response.close()  # its body is of no use, and may have no end
+            if isinstance(error, SSLError):
+                raise MaxRetryError(_pool, address, error)
+            return super().increment(method, url, response, error, _pool, _stacktrace)
+
+        def sleep(self, response: Any = None) -> None:
+            last = self.history[-1]
+            reason = f"answered {_status(last.status)}" if last.status else _reason(last.error, patience)
+            try:
+                asked = self.get_retry_after(response) if response is not None else None
+            except InvalidHeader:
+                asked = None
+            wait = patience.first * 2.0 ** (len(self.history) - 1)
+            seconds = min(patience.longest, max(asked or 0.0, wait))
+            notice(f"{address} {reason}; trying again in {seconds:g} s")
+            patience.sleep(seconds)
+
+    return Attempts(patience.attempts - 1, allowed_methods=None, status_forcelist=_RETRIED, raise_on_status=False)
+
+
+def _reason(error: Exception | None, patience: Patience) -> str:
+    """Return what a failed attempt is called."""
+    if isinstance(error, AddressError):
+        return error.reason
+    kinds: tuple[tuple[type[Exception], str], ...] = (
+        (SSLError, "has no certificate that is trusted here"),
+        (ProxyError, "could not be reached through the proxy"),
+        (NewConnectionError, "could not be reached"),
+        (ConnectTimeoutError, f"could not be reached in {patience.connect:g} s"),
+        (ReadTimeoutError, f"did not answer in {patience.read:g} s"),
+    )
+    return next((words for kind, words in kinds if isinstance(error, kind)), "broke the connection off")
+
+
+def _status(status: int) -> str:
+    """Return a status with its phrase, where it has one."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _number(patience: Patience) -> str:
+    """Return how often a request was tried, in brackets."""
+    return f" ({patience.attempts} attempts)" if patience.attempts > 1 else ""
+
+
+def _host(request: requests.PreparedRequest) -> str:
+    """Return host and port of a request."""
+    return urlsplit(request.url or "").netloc.rpartition("@")[2]
+
+
+def _without_retries(record: logging.LogRecord) -> bool:
+    """Drop urllib3's warnings of retries: they hold whole addresses, and notices say the same."""
+    return not str(record.msg).startswith("Retrying")

@@ -1,0 +1,364 @@
+"""Make sure that an official file is where its suite reads it: fetch what is missing or damaged, unpack what is packed.
+
+A file comes from the first of its addresses that gives it, in as many pieces as it takes, and gets its name only when
+it is whole and its checksums hold. A partial file `.NAME.part` next to it survives a kill. It is continued only from a
+version that is provably the same (ETag or Last-Modified), or where a published checksum decides at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Protocol
+
+import requests
+from rich.filesize import decimal
+
+from bench.core.errors import BenchError, StoreError
+from bench.core.files import explain, fsync_folder, read_sealed, write_sealed
+from bench.core.publications import Release
+from bench.data.fetching import records
+from bench.data.fetching.client import AddressError, Client, length
+from bench.data.fetching.local_files import LocalFile, look
+from bench.data.fetching.records import Digests, Record, public_url
+from bench.data.fetching.unpack import unpack
+
+_PACKED = (".gz", ".tgz")
+_RANGE = re.compile(r"bytes (?P<first>\d+)-\d+/(?P<total>\d+)")
+_KEPT = "what was fetched is kept: mend that, then type the same command again"
+
+
+class FetchError(BenchError):
+    """A file that none of its addresses gave."""
+
+
+class Watcher(Protocol):
+    """Follows how a file comes."""
+
+    def at(self, done: int, total: int | None) -> None:
+        """Take the number of bytes done so far, and their total where that is known."""
+
+    def notice(self, sentence: str) -> None:
+        """Take something that a person should know."""
+
+
+class NullWatcher:
+    """Ignores all."""
+
+    def at(self, done: int, total: int | None) -> None:
+        """Ignore it."""
+
+    def notice(self, sentence: str) -> None:
+        """Ignore it."""
+
+
+def ensure(file: LocalFile, client: Client | None, watch: Watcher | None = None) -> LocalFile:
+    """Fetch and unpack one file as far as needed; a complete one is left alone.
+
+    Args:
+        file: what was found.
+        client: sends the requests; None never touches the network, so that what is missing stays missing.
+        watch: follows the bytes, first of the file, then of what is unpacked.
+
+    Returns:
+        What is there now.
+
+    Raises:
+        FetchError, StoreError: see `fetch`.
+        DataError: the archive is damaged or holds what is refused.
+    """
+    watch, release, root = watch or NullWatcher(), file.release, file.root
+    if file.complete:
+        return file
+    usable = _usable(release, root)
+    if not usable and (client is None or not release.urls):
+        return file
+    with writing(release.path):
+        _distrust(file, usable)
+    if client is not None and not usable:
+        fetch(release, root, client, watch)
+    if release.unpack:
+        with writing(release.path), records.locked(root, release.path, watch.notice):
+            if not _again(release, root).complete:
+                _unpack(release, root, watch)
+    return _again(release, root)
+
+
+def _again(release: Release, root: Path) -> LocalFile:
+    """Look again. A file laid out by hand was complete at the first look, so that is not asked here."""
+    return look(release, root, lambda: False)
+
+
+def _distrust(file: LocalFile, usable: bool) -> None:
+    """Remove what is recorded of a file and no longer true."""
+    known = records.recall(file.root, file.release.path)
+    if known and not usable:
+        records.forget(file.root, file.release.path)
+    elif known and file.state == "damaged":
+        records.remember(file.root, replace(known, folder="", files=None))
+
+
+def _usable(release: Release, root: Path) -> bool:
+    """Return whether a file is there as published or, where no checksum was published, as it was fetched."""
+    path, record = root / release.path, records.recall(root, release.path)
+    if not path.is_file():
+        return False
+    with writing(release.path):
+        found = records.digests(path)
+    published = release.sha256 or release.md5
+    return not disagreement(release, found) and bool(published or not record or record.sha256 == found.sha256)
+
+
+def _unpack(release: Release, root: Path, watch: Watcher) -> None:
+    """Unpack an archive and record its files."""
+    path, done = root / release.path, 0
+
+    def advance(count: float) -> None:
+        nonlocal done
+        done += int(count)
+        watch.at(done, None)
+
+    files = unpack(path, root / release.unpack, advance=advance)
+    known = records.recall(root, release.path)
+    if known is None or known.stamp != records.stamp(path):
+        found = records.digests(path)
+        known = Record(release.path, found.size, found.sha256, found.md5, "", now(), records.stamp(path))
+    times = {name: records.stamp(root / release.unpack / name)[1] for name in files}
+    stamped = {name: (*about, times[name]) for name, about in files.items()}
+    records.remember(root, replace(known, folder=release.unpack, files=stamped))
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """The bytes of a file under a folder of data that have come so far, and their version."""
+
+    root: Path
+    path: str
+
+    @property
+    def file(self) -> Path:
+        """Where the bytes are."""
+        return partial_file(self.root, self.path)
+
+    @property
+    def _note(self) -> Path:
+        """Where it is noted which version they are of."""
+        return self.root / records.FOLDER / "partial" / f"{self.path}.json"
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.file.stat().st_size if self.file.is_file() else 0
+
+    def facts(self) -> dict[str, Any]:
+        """Return address, validator and total of the version that they are of; empty where that is not known."""
+        try:
+            return read_sealed(self._note)
+        except (OSError, ValueError):
+            return {}
+
+    def begin(self, facts: dict[str, Any]) -> None:
+        """Drop all bytes; those to come are of this version."""
+        self.drop()
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        write_sealed(self._note, facts)
+
+    def drop(self) -> None:
+        """Drop all."""
+        self.file.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
+
+
+def partial_file(root: Path, path: str) -> Path:
+    """Return where the bytes of an unfinished file lie."""
+    target = root / path
+    return target.with_name(f".{target.name}.part")
+
+
+def fetch(release: Release, root: Path, client: Client, watch: Watcher | None = None) -> Record:
+    """Fetch a file to its place under the folder of data, from the first of its addresses that gives it.
+
+    Waits while another command fetches the same file, and then does not fetch it again.
+
+    Args:
+        release: the file; it has addresses.
+        root: the folder of data.
+        client: sends the requests.
+        watch: follows how it comes.
+
+    Returns:
+        The record, which is written too.
+
+    Raises:
+        FetchError: none of the addresses gave the file; the message says why not.
+        StoreError: the folder cannot be written, or the disk is too full.
+    """
+    watch = watch or NullWatcher()
+    with writing(release.path), records.locked(root, release.path, watch.notice):
+        known = records.recall(root, release.path)
+        target = root / release.path
+        if known and target.is_file() and records.stamp(target) == known.stamp:
+            return known
+        reasons = []
+        for url in release.urls:
+            try:
+                return _fetch(release, root, url, client, watch)
+            except AddressError as error:
+                reasons.append(f"{public_url(url)} {error.reason}")
+                if url != release.urls[-1]:
+                    watch.notice(f"{reasons[-1]}; trying the next address")
+    raise FetchError(
+        f"{release.path} was not fetched: {'; '.join(reasons) or 'it has no address'}; type the "
+        f"same command to try again, or put the file at {target} by hand"
+    )
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Raise `StoreError` for a failure of the file system."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"stopped while fetching {path}: {explain(error)}; {_KEPT}") from error
+
+
+def _fetch(release: Release, root: Path, url: str, client: Client, watch: Watcher) -> Record:
+    """Fetch from one address, as often as that gets further or attempts are left. Raises `AddressError`."""
+    part = _Partial(root, release.path)
+    most = part.size
+    client.begin(url, watch.notice)
+    while True:
+        try:
+            pieces = _continue(release, part, url, client, watch)
+            return _keep(release, part, url, pieces)
+        except AddressError as error:
+            if not error.again:
+                raise
+            if part.size > most:
+                most = part.size
+                client.begin(url, watch.notice)
+            client.wait(error)
+
+
+def _continue(release: Release, part: _Partial, url: str, client: Client, watch: Watcher) -> bool:
+    """Fetch the rest of a partial file; return whether its bytes came in several pieces. Raises `AddressError`."""
+    have, facts = part.size, part.facts()
+    validator = str(facts.get("validator", "")) if facts.get("url") == _name(url) else ""
+    if have and not (validator or release.sha256 or release.md5):
+        have = 0
+    if have and have == (release.size or facts.get("total")):
+        return True
+    asked = {"Range": f"bytes={have}-"} if have else {}
+    if have and validator:
+        asked["If-Range"] = validator
+    with client.get(url, asked) as answer:
+        if answer.status_code == HTTPStatus.OK:
+            have, total = 0, length(answer)
+        else:
+            rest = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
+            total = int(rest["total"]) if rest and int(rest["first"]) == have else None
+            if total is None or (validator and _validator(answer) not in ("", validator)):
+                part.drop()
+                raise AddressError("has another version than the one begun", again=True)
+        _plausible(release, answer, total)
+        if not have:
+            part.begin({"url": _name(url), "validator": _validator(answer), "total": total})
+        total = release.size or total
+        _room(part, (total or 0) - have)
+        _write(part, have, total, client.blocks(answer), watch)
+        ends = total is not None or "chunked" in answer.headers.get("Transfer-Encoding", "")
+    if not (ends or release.sha256 or release.md5):
+        watch.notice(f"{part.path}: the server does not give its length, so it may have been cut")
+    return have > 0
+
+
+def _validator(answer: requests.Response) -> str:
+    """Return what identifies a version: a strong ETag, else the time of the last change; empty without either."""
+    tag = answer.headers.get("ETag", "")
+    return tag if tag and not tag.startswith("W/") else answer.headers.get("Last-Modified", "")
+
+
+def _plausible(release: Release, answer: requests.Response, total: int | None) -> None:
+    """Raise `AddressError` for an answer of another size, an encoded one, or a web page, before its bytes come."""
+    if release.size is not None and total not in (None, release.size):
+        raise AddressError(f"offers {total:,} bytes, expected {release.size:,}")
+    encoding = answer.headers.get("Content-Encoding", "identity")
+    if encoding != "identity" and not release.path.endswith(_PACKED):
+        raise AddressError(f"sends the file encoded ({encoding}), though asked not to")
+    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind == "text/html" and not (release.sha256 or release.md5 or release.path.endswith((".html", ".htm"))):
+        raise AddressError("answers with a web page instead of the file")
+
+
+def _room(part: _Partial, needed: int) -> None:
+    """Raise `StoreError` where the disk has less room than is needed."""
+    free = shutil.disk_usage(part.file.parent).free
+    if needed > free:
+        raise StoreError(
+            f"{part.path} needs {decimal(needed)} more, and the disk of {part.root} has {decimal(free)} left; free "
+            "some, or choose another folder by --data-dir"
+        )
+
+
+def _write(part: _Partial, have: int, total: int | None, blocks: Iterator[bytes], watch: Watcher) -> None:
+    """Append what comes, and count it. Raises `AddressError`."""
+    watch.at(have, total)
+    with part.file.open("ab") as stream:
+        for block in blocks:
+            stream.write(block)
+            have += len(block)
+            watch.at(have, total)
+            if total is not None and have > total:
+                break
+        stream.flush()
+        os.fsync(stream.fileno())
+    if total is not None and have > total:
+        part.drop()
+        raise AddressError(f"sends more than {total:,} bytes")
+    if total is not None and have < total:
+        raise AddressError(f"broke off after {have:,} of {total:,} bytes", again=True)
+
+
+def _keep(release: Release, part: _Partial, url: str, pieces: bool) -> Record:
+    """Check a whole file, give it its name, and record it. Raises `AddressError`."""
+    found, target = records.digests(part.file), part.root / release.path
+    wrong = disagreement(release, found)
+    if wrong:
+        part.drop()
+        # Pieces may be of two versions, or of two servers; what came in one go is what this address gives.
+        raise AddressError(f"gave another file: {wrong}", again=pieces)
+    part.file.replace(target)
+    fsync_folder(target.parent)
+    part.drop()
+    stamp = records.stamp(target)
+    record = Record(release.path, found.size, found.sha256, found.md5, public_url(url), now(), stamp)
+    records.remember(part.root, record)
+    return record
+
+
+def disagreement(release: Release, found: Digests) -> str:
+    """Return how a file differs from what was published of it, empty where it does not."""
+    if release.size is not None and found.size != release.size:
+        return f"{found.size:,} bytes, expected {release.size:,}"
+    for name, expected, value in (("sha256", release.sha256, found.sha256), ("md5", release.md5, found.md5)):
+        if expected and expected.lower() != value:
+            return f"{name} {value}, expected {expected.lower()}"
+    return ""
+
+
+def now() -> str:
+    """Return the time in UTC, to the second, as ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _name(url: str) -> str:
+    """Return the hash of an address, which may hold secrets."""
+    return hashlib.sha256(url.encode()).hexdigest()

@@ -1,0 +1,286 @@
+"""Local copies of a suite's official files: found by name and size, or examined byte by byte. No network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from bench.core.errors import BenchError, PluginError, UsageError
+from bench.core.messages import bare, unknown
+from bench.core.publications import Release
+from bench.core.workspace import Advance, silent
+from bench.data.fetching import official, records
+from bench.data.fetching.records import Record
+from bench.types import DataRequest, Suite
+
+State = Literal["present", "packed", "partial", "damaged", "missing"]
+"""`packed`: the archive is there and was not unpacked. `damaged`: there, but not as it was published or fetched."""
+
+DEV = "@dev"
+_ARCHIVE = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+_COMPRESSED = (".gz", ".bz2", ".xz")
+_DIGITS = {"sha256": 64, "md5": 32}
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """One official file and what is there of it.
+
+    Args:
+        release: the file as the suite describes it.
+        root: the folder of data in which it is looked for, or into which it would be fetched.
+        state: what was found.
+        size: bytes that are there, of an unpacked archive those of its files.
+        reason: what is wrong, or why nothing is; empty where there is nothing to say.
+        basis: what it was compared with: `sha256`, `md5`, `sha256 when fetched`, `size`; empty where nothing is known.
+        local: it is not complete, and unpacking what is here is all that is left to do.
+    """
+
+    release: Release
+    root: Path
+    state: State
+    size: int = 0
+    reason: str = ""
+    basis: str = ""
+    local: bool = False
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies, or would lie."""
+        return self.root / self.release.path
+
+    @property
+    def complete(self) -> bool:
+        """Nothing is to be done."""
+        return self.state == "present"
+
+    @property
+    def by_hand(self) -> bool:
+        """Only a person can get it."""
+        return not (self.complete or self.local or self.release.urls)
+
+
+def releases(suite: Suite) -> tuple[Release, ...]:
+    """Return a suite's official files, none where it lists none.
+
+    Raises:
+        PluginError: one of them cannot be meant: a path that leads elsewhere, a checksum that is none, two files of one
+            path.
+    """
+    found = tuple(suite.releases()) if suite.releases else ()
+    for one in found:
+        fault = _fault(one)
+        if fault:
+            raise PluginError(f"suite {suite.name} lists {one.path!r} with {fault}; mend its releases()")
+    paths = [one.path for one in found]
+    twice = next((path for path in paths if paths.count(path) > 1), None) if len(set(paths)) < len(paths) else None
+    if twice:
+        raise PluginError(f"suite {suite.name} lists {twice!r} twice; mend its releases()")
+    return found
+
+
+def asked_tasks(suite: Suite, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the tasks that were asked for, all of them if none was named; dev questions end with `@dev`.
+
+    Args:
+        suite: the suite.
+        names: as typed: with or without the suite's prefix; one may name all below it.
+
+    Raises:
+        UsageError: the suite has no official data, or no task of such a name.
+    """
+    if "official" not in suite.data:
+        raise UsageError(f"suite {suite.name} has no official data in this release; it has: {', '.join(suite.data)}")
+    every, dev = suite.task_names("official"), _dev_names(suite)
+    found: dict[str, None] = {}
+    for name in names:
+        own = bare(name).removeprefix(f"{suite.name}/")
+        mine = [task for task in every if task == own or task.startswith(f"{own}/")]
+        mine += [own] if own.removesuffix(DEV) in dev and own.endswith(DEV) else []
+        if not mine:
+            raise UsageError(unknown(f"task of {suite.name}", name, every))
+        found |= dict.fromkeys(mine)
+    return tuple(found) if names else every
+
+
+def local_files(suite: Suite, places: Sequence[Path], tasks: Sequence[str] = ()) -> tuple[LocalFile, ...]:
+    """Look for a suite's official files, by name and size.
+
+    Args:
+        suite: the suite.
+        places: folders of official layouts; of the files of one folder under them all are looked for in the first that
+            has it (`bench.data.fetching.official`).
+        tasks: as `asked_tasks` returns them; files that none of them needs are left out. Empty for all files.
+    """
+    found = []
+    for release in releases(suite):
+        if tasks and not _needed(release, tasks):
+            continue
+        own = PurePosixPath(release.unpack or release.path).parts[0]
+        root = official.root_of(own, places)
+        loads = _loads(suite, root, own)
+
+        def laid_out(release: Release = release, loads: Callable[[str], bool] = loads) -> bool:
+            needing = [task for task in suite.task_names("official") if _needed(release, [task])]
+            return bool(needing) and all(map(loads, needing))
+
+        found.append(look(release, root, laid_out))
+    return tuple(found)
+
+
+def look(release: Release, root: Path, laid_out: Callable[[], bool]) -> LocalFile:
+    """Look for one file, by name and size.
+
+    Args:
+        release: the file.
+        root: the folder of data.
+        laid_out: returns whether all that an archive holds is there, as far as its suite can see. Then the archive is
+            not missing, for people unpack archives by hand and remove them.
+    """
+    target, record = root / release.path, records.recall(root, release.path)
+    if release.unpack and record and record.files is not None and record.folder == release.unpack:
+        fault = _unpacked_fault(root, record)
+        whole = sum(size for size, *_ in record.files.values())
+        archive = target.is_file() and release.size in (None, target.stat().st_size)
+        return LocalFile(release, root, "damaged" if fault else "present", whole, fault, local=bool(fault) and archive)
+    if target.is_file():
+        size = target.stat().st_size
+        expected = release.size if release.size is not None else record.size if record else None
+        if expected is not None and size != expected:
+            return LocalFile(release, root, "damaged", size, f"{size:,} bytes, expected {expected:,}", "size")
+        basis = "" if expected is None else "size"
+        if release.unpack and not laid_out():
+            return LocalFile(release, root, "packed", size, "not unpacked yet", basis, local=True)
+        return LocalFile(release, root, "present", size, "", basis)
+    part = target.with_name(f".{target.name}.part")
+    if part.is_file():
+        return LocalFile(release, root, "partial", part.stat().st_size, "its fetching was interrupted")
+    plain = target.with_suffix("") if release.path.endswith(_COMPRESSED) else target
+    if plain.is_file() or (release.path.endswith(_ARCHIVE) and laid_out()):
+        return LocalFile(release, root, "present", 0, "its files are there, unpacked")
+    return LocalFile(release, root, "missing", 0, "no such file")
+
+
+def examine(file: LocalFile, advance: Advance = silent) -> LocalFile:
+    """Compare the checksums of what is there with those published, or else with those of the day it came.
+
+    Args:
+        file: what `look` found.
+        advance: called with bytes read.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    if file.state not in ("present", "packed"):
+        return file
+    root, release = file.root, file.release
+    record, basis = records.recall(root, release.path), file.basis
+    if file.path.is_file():
+        found = records.digests(file.path, advance)
+        published = {name: getattr(release, name).lower() for name in _DIGITS if getattr(release, name)}
+        known = published or ({"sha256": record.sha256} if record else {})
+        for name, expected in known.items():
+            value = getattr(found, name)
+            if value != expected:
+                reason = f"{name} {value}, expected {expected}"
+                return replace(file, state="damaged", reason=reason, basis=name, local=False)
+        basis = next(iter(published), "sha256 when fetched" if record else basis)
+    if release.unpack and record and record.files is not None:
+        for name, (_, expected, _) in record.files.items():
+            path = root / record.folder / name
+            value = records.digests(path, advance).sha256
+            if value != expected:
+                reason = f"{path}: sha256 {value}, expected {expected}"
+                basis, local = "sha256 when unpacked", file.path.is_file()
+                return replace(file, state="damaged", reason=reason, basis=basis, local=local)
+        basis = basis or "sha256 when unpacked"
+    return replace(file, basis=basis)
+
+
+def untouched(file: LocalFile) -> bool:
+    """Return whether a file came by us, and neither it nor what was unpacked of it was written to since."""
+    record = records.recall(file.root, file.release.path)
+    if record is None or (file.path.is_file() and records.stamp(file.path) != record.stamp):
+        return False
+    folder = file.root / record.folder
+    return all(records.stamp(folder / name) == (size, time) for name, (size, _, time) in (record.files or {}).items())
+
+
+def unread(file: LocalFile) -> int:
+    """Bytes that `examine` would read."""
+    return (file.path.stat().st_size if file.path.is_file() else 0) + (
+        file.size if file.release.unpack and file.state == "present" else 0
+    )
+
+
+def _loads(suite: Suite, root: Path, own: str) -> Callable[[str], bool]:
+    """Return a check of whether a task's files, dev questions included, are in a folder of data."""
+    request = DataRequest("official", root, offline=True)
+    dev = _dev_names(suite)
+
+    @cache
+    def loads(task: str) -> bool:
+        if not (root / own).is_dir():
+            return False
+        try:
+            suite.load(task, request)
+            if suite.dev and task in dev:
+                suite.dev(task, request)
+        except BenchError:
+            return False
+        return True
+
+    return loads
+
+
+def _dev_names(suite: Suite) -> tuple[str, ...]:
+    """Return the tasks that have dev questions."""
+    if suite.dev is None:
+        return ()
+    return (suite.dev_names or suite.task_names)("official")
+
+
+def _needed(release: Release, tasks: Sequence[str]) -> bool:
+    """Return whether one of the tasks needs a file; a file may name a group of them."""
+    asked = {task.removesuffix(DEV) for task in tasks}
+    return not release.tasks or any(
+        task == one or task.startswith(f"{one}/") for task in asked for one in release.tasks
+    )
+
+
+def _unpacked_fault(root: Path, record: Record) -> str:
+    """Return what is wrong with the files that came out of an archive, empty where all have their sizes."""
+    for name, (expected, *_) in (record.files or {}).items():
+        path = root / record.folder / name
+        if not path.is_file():
+            return f"{path}: no such file"
+        size = path.stat().st_size
+        if size != expected:
+            return f"{path}: {size:,} bytes, expected {expected:,}"
+    return ""
+
+
+def _fault(release: Release) -> str:
+    """Return what cannot be meant in a release, empty where all can."""
+    if not _inside(release.path) or len(PurePosixPath(release.path).parts) < 2:
+        return "a path that is not FOLDER/FILE"
+    if release.unpack and not _inside(release.unpack):
+        return f"the folder {release.unpack!r} to unpack into"
+    for name, digits in _DIGITS.items():
+        value = getattr(release, name)
+        if value and not re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value):
+            return f"the {name} {value!r}"
+    if release.size is not None and release.size < 0:
+        return f"a size of {release.size}"
+    return "" if release.urls or release.instructions else "neither addresses nor instructions"
+
+
+def _inside(path: str) -> bool:
+    """Return whether a path stays in the folder of data, and out of our own there."""
+    parts = PurePosixPath(path).parts
+    outside = path.startswith("/") or "\\" in path or ".." in parts or records.FOLDER in parts
+    return not outside and path == PurePosixPath(path).as_posix() and path != "."

@@ -1,0 +1,143 @@
+"""Records of what was fetched into a folder of data: one sealed JSON file each, under `ROOT/.bench-data/`.
+
+Layout (format 1)::
+
+    .bench-data/records/PATH.json   sealed: size, checksums, source, time, and the files that came out of an archive
+    .bench-data/partial/PATH.json   which version a partial file holds, so that no other is appended to it
+    .bench-data/locks/…             one lock a file, so that two commands at once fetch it once
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from filelock import FileLock, Timeout
+
+from bench.core.files import read_sealed, write_sealed
+from bench.core.workspace import Advance, silent
+
+FOLDER = ".bench-data"
+"""Folder of our own notes in a folder of data."""
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Digests:
+    """Size in bytes and checksums in hexadecimal of a file."""
+
+    size: int
+    sha256: str
+    md5: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a file that was fetched, or of an archive that was unpacked.
+
+    Args:
+        path: under the folder of data, with forward slashes.
+        size: bytes.
+        sha256: of the file.
+        md5: of the file.
+        source: address that it came from, without secrets; empty for a file that was found in its place.
+        time: UTC, ISO 8601.
+        stamp: of the file when this was written: size and modification time (nanoseconds).
+        folder: where it was unpacked, under the folder of data; empty for a file that is read as it is.
+        files: what came out of it: name under `folder` → size, sha256 and modification time (nanoseconds).
+    """
+
+    path: str
+    size: int
+    sha256: str
+    md5: str
+    source: str
+    time: str
+    stamp: tuple[int, int]
+    folder: str = ""
+    files: Mapping[str, tuple[int, str, int]] | None = None
+
+
+def record_file(root: Path, path: str) -> Path:
+    """Return the path of a file's record, whether it exists or not."""
+    return root / FOLDER / "records" / f"{path}.json"
+
+
+def recall(root: Path, path: str) -> Record | None:
+    """Return what is known of a file, None where nothing is or the record itself was damaged."""
+    try:
+        content = read_sealed(record_file(root, path))
+    except (OSError, ValueError):
+        return None
+    content["stamp"] = tuple(content["stamp"])
+    if content["files"] is not None:
+        content["files"] = {name: tuple(known) for name, known in content["files"].items()}
+    content.pop("format")
+    return Record(**content)
+
+
+def remember(root: Path, record: Record) -> None:
+    """Write a record; raises `OSError`."""
+    write_sealed(record_file(root, record.path), {"format": 1, **asdict(record)})
+
+
+def forget(root: Path, path: str) -> None:
+    """Remove a record; raises `OSError`."""
+    record_file(root, path).unlink(missing_ok=True)
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Return size and modification time (nanoseconds), which change when a file is written to."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def digests(path: Path, advance: Advance = silent) -> Digests:
+    """Read a file once for its size and both checksums; raises `OSError`."""
+    with path.open("rb") as stream:
+        return copy(stream, None, advance)
+
+
+def copy(source: IO[bytes], target: IO[bytes] | None, advance: Advance = silent) -> Digests:
+    """Read a stream to its end, write it to another where there is one, and return its size and checksums."""
+    sha256, md5, size = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0
+    while block := source.read(_BLOCK):
+        if target is not None:
+            target.write(block)
+        sha256.update(block)
+        md5.update(block)
+        size += len(block)
+        advance(len(block))
+    return Digests(size, sha256.hexdigest(), md5.hexdigest())
+
+
+@contextmanager
+def locked(root: Path, path: str, notice: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of a file, which ends with its process; give notice while another command holds it."""
+    place = root / FOLDER / "locks" / f"{hashlib.sha256(path.encode()).hexdigest()[:32]}.lock"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(place)
+    try:
+        lock.acquire(timeout=0.1)
+    except Timeout:
+        notice(f"another command is at work on {path}; waiting for it")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def public_url(url: str) -> str:
+    """Return an address without what may be secret: user, password, query and fragment."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that cannot be read"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" + ("?…" if parts.query else "")

@@ -1,0 +1,231 @@
+"""Unpack archives that others made: nothing outside the folder, nothing but files and folders, no bombs.
+
+Members pass tarfile's `data` filter and stricter rules of our own: no links, no names that collide on some file system.
+Everything is unpacked aside and checked first; only a whole archive is moved to its place, where it replaces files of
+the same names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tarfile
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from lzma import LZMAError
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from bench.core.errors import DataError
+from bench.core.files import fsync_folder
+from bench.core.workspace import Advance, silent
+from bench.data.fetching.records import FOLDER, copy
+
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, EOFError, NotImplementedError, UnicodeError)
+_SENSITIVE = re.compile(r"[\x00-\x1f\x7f\\]|^[A-Za-z]:")
+"""Control characters, and what another system takes for a path of its own."""
+_ENCRYPTED = 0x1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that no honest archive exceeds.
+
+    Args:
+        ratio: unpacked bytes for one of the archive.
+        least: bytes that are always allowed.
+        files: members.
+    """
+
+    ratio: int = 200
+    least: int = 1 << 30
+    files: int = 1_000_000
+
+
+def unpack(
+    archive: Path, folder: Path, limits: Limits | None = None, advance: Advance = silent
+) -> dict[str, tuple[int, str]]:
+    """Unpack a zip or tar (plain, gz, bz2, xz) whole into a folder.
+
+    Args:
+        archive: the file.
+        folder: where to; made if need be.
+        limits: against bombs.
+        advance: called with bytes unpacked.
+
+    Returns:
+        Every file by its name under the folder: size and sha256.
+
+    Raises:
+        DataError: it is damaged, no such archive, or holds what is refused; then nothing of it was put into the folder.
+        OSError: as writing does.
+    """
+    aside = folder / f".{archive.name}.unpacking"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    try:
+        files = _write_all(archive, aside, limits or Limits(), advance)
+        if not files:
+            raise _refused(archive, "no file at all")
+        _install(aside, folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    fsync_folder(folder)
+    return files
+
+
+def _write_all(archive: Path, aside: Path, limits: Limits, advance: Advance) -> dict[str, tuple[int, str]]:
+    """Check and write every member."""
+    files: dict[str, tuple[int, str]] = {}
+    names = _Names(archive)
+    room = max(limits.least, limits.ratio * archive.stat().st_size)
+    with _reading(archive) as members:
+        for number, (info, content) in enumerate(members, 1):
+            if number > limits.files:
+                raise _refused(archive, f"more than {limits.files:,} members")
+            name = names.take(info, aside)
+            target = aside / name
+            if info.isdir() or name == ".":
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+
+            def count(size: float) -> None:
+                nonlocal room
+                room -= int(size)
+                advance(size)
+                if room < 0:
+                    raise _refused(archive, f"more than {limits.ratio} times its own size when unpacked")
+
+            with content() as source, target.open("xb") as stream:
+                found = copy(source, stream, count)
+                stream.flush()
+                os.fsync(stream.fileno())
+            files[name] = (found.size, found.sha256)
+    return files
+
+
+class _Names:
+    """The names of an archive: none leads elsewhere, no two are one on any file system."""
+
+    def __init__(self, archive: Path) -> None:
+        self._archive = archive
+        self._seen: dict[str, bool] = {}
+
+    def take(self, info: tarfile.TarInfo, aside: Path) -> str:
+        """Return a member's path under the folder `aside`, `.` for the folder itself.
+
+        Raises:
+            DataError: it is no plain file or folder, or its name is refused.
+        """
+        if not (info.isfile() or info.isdir()):
+            kind = "a link" if info.issym() or info.islnk() else "a device"
+            raise _refused(self._archive, f"{kind} called {info.name!r}")
+        path = PurePosixPath(info.name)
+        if path.is_absolute() or ".." in path.parts or _SENSITIVE.search(info.name):
+            raise _refused(self._archive, f"the name {info.name!r}", "names that stay in the folder")
+        if FOLDER in path.parts:
+            raise _refused(self._archive, f"the name {info.name!r}", f"no {FOLDER}, which is ours")
+        try:
+            tarfile.data_filter(info, str(aside))
+        except tarfile.FilterError:
+            raise _refused(self._archive, f"the name {info.name!r}", "names that stay in the folder") from None
+        for depth in range(1, len(path.parts)):
+            self._claim("/".join(path.parts[:depth]), True)
+        if path.parts:
+            self._claim(path.as_posix(), info.isdir())
+        return path.as_posix()
+
+    def _claim(self, name: str, folder: bool) -> None:
+        key = unicodedata.normalize("NFC", name).casefold()
+        if key not in self._seen:
+            self._seen[key] = folder
+        elif not (folder and self._seen[key]):
+            raise _refused(self._archive, f"two members of the name {name!r}", "one, on any file system")
+
+
+_Members = Iterator[tuple[tarfile.TarInfo, Callable[[], IO[bytes]]]]
+"""(member, opens its content): those of a zip as a tar would describe them, so that one rule judges both."""
+
+
+@contextmanager
+def _reading(archive: Path) -> Iterator[_Members]:
+    """Open an archive by what it is, whatever it is called. Raises `DataError` for a damaged one."""
+    with archive.open("rb") as stream:
+        is_zip = stream.read(4) in _ZIP
+    try:
+        if is_zip:
+            with zipfile.ZipFile(archive) as found:
+                yield _zip(archive, found)
+        else:
+            with tarfile.open(archive, "r:*") as found:
+                yield _tar(found)
+    except _BROKEN as error:
+        raise _damaged(archive, error) from error
+    except OSError as error:
+        if error.errno is None:  # how bz2 and gzip report broken data
+            raise _damaged(archive, error) from error
+        raise
+
+
+def _zip(archive: Path, found: zipfile.ZipFile) -> _Members:
+    """Yield the members of a zip."""
+    for entry in found.infolist():
+        info, kind = tarfile.TarInfo(entry.filename), stat.S_IFMT(entry.external_attr >> 16)
+        if kind == stat.S_IFLNK:
+            info.type = tarfile.SYMTYPE
+        elif kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            info.type = tarfile.FIFOTYPE
+        elif entry.is_dir():
+            info.type = tarfile.DIRTYPE
+        if entry.flag_bits & _ENCRYPTED:
+            raise _refused(archive, f"an encrypted file called {info.name!r}")
+        yield info, partial(found.open, entry)
+
+
+def _tar(found: tarfile.TarFile) -> _Members:
+    """Yield the members of a tar."""
+    for info in found:
+        yield info, partial(_content, found, info)
+    while found.fileobj is not None and found.fileobj.read(1 << 20):
+        pass  # to the very end, where a compressed stream has its checksum
+
+
+def _content(found: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
+    """Open a file of a tar."""
+    stream = found.extractfile(info)
+    if stream is None:
+        raise tarfile.ReadError(f"{info.name} has no content")
+    return stream
+
+
+def _install(aside: Path, folder: Path) -> None:
+    """Move what was unpacked to its place: whole folders where there is none yet, else file by file."""
+    for path in sorted(aside.iterdir()):
+        target = folder / path.name
+        if path.is_dir() and target.is_dir():
+            _install(path, target)
+            fsync_folder(target)
+        elif path.is_dir() and target.exists():
+            raise FileExistsError(20, "there is a file where a folder is needed", str(target))
+        else:
+            path.replace(target)
+
+
+def _refused(archive: Path, found: str, expected: str = "files and folders alone") -> DataError:
+    """Return the error for what is refused."""
+    return DataError(archive, None, found, expected, "nothing of it was unpacked")
+
+
+def _damaged(archive: Path, error: Exception) -> DataError:
+    """Return the error for an archive that cannot be read."""
+    found = f"a damaged archive ({str(error) or type(error).__name__})"
+    return DataError(archive, None, found, "a whole zip or tar", "nothing of it was unpacked; fetch it again")

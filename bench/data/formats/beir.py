@@ -1,0 +1,140 @@
+"""Folders in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/{split}.tsv, each plain or compressed.
+
+Conventions: corpus rows are {"_id", "title", "text", "metadata"}, query rows {"_id", "text", "metadata"}, qrels rows
+`query-id corpus-id score` separated by tabs under a header line of these words. `metadata.lang`, where there is one, is
+the item's language; other keys are not read. A missing or null title is empty; a text may be empty, not missing.
+A grade is a whole number; `1.0` is taken for 1, since tables that pass through floating point write it so.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from bench.core.errors import UsageError
+from bench.data.formats.faults import RecordError, columns, shown
+from bench.data.formats.jsonl import json_object, present, string
+from bench.data.formats.source import FileSource, Format, check_id, file_source, once_asked, once_judged
+from bench.data.formats.text import COMPRESSED
+from bench.types import Item, Judgement
+
+LAYOUT = "corpus.jsonl, queries.jsonl and qrels/{split}.tsv, each plain or ending in .gz, .bz2 or .xz"
+"""What a folder must hold, for messages."""
+
+HEADER = ("query-id", "corpus-id", "score")
+"""The first line of a qrels file."""
+
+_GRADE = re.compile(r"[+-]?[0-9]+(\.0*)?", re.ASCII)
+_LARGEST_GRADE = 2**31 - 1
+
+
+def corpus(folder: Path, name: str = "") -> FileSource[Item]:
+    """Return the passages of a folder.
+
+    Duplicate ids are not looked for here, since the stream holds no ids (see `bench.data.formats.ids.IdCollector`).
+
+    Args:
+        folder: a folder in BEIR's layout.
+        name: what messages call the data set; the folder's name where empty.
+
+    Raises:
+        UsageError: if the file is not there, or there twice (plain and compressed). What is wrong inside is raised when
+            it is read (see `bench.data.formats.source.records`).
+    """
+    path, form = find(folder, "corpus.jsonl"), Format("document", _passage)
+    return file_source(f"{name or folder.name} corpus", "beir-corpus/1", path, form)
+
+
+def queries(folder: Path, name: str = "") -> FileSource[Item]:
+    """Return the queries of a folder; arguments and errors as in `corpus`."""
+    path, form = find(folder, "queries.jsonl"), Format("query", _query, once_asked)
+    return file_source(f"{name or folder.name} queries", "beir-queries/1", path, form)
+
+
+def qrels(folder: Path, split: str, name: str = "") -> FileSource[Judgement]:
+    """Return the judgements of one split; arguments and errors as in `corpus`."""
+    path = find(folder, f"qrels/{split}.tsv")
+    return file_source(f"{name or folder.name} qrels ({split})", "beir-qrels/1", path, JUDGEMENTS)
+
+
+def splits(folder: Path) -> tuple[str, ...]:
+    """List the splits that the folder has judgements for, sorted."""
+    pattern = re.compile(rf"(.+)\.tsv({'|'.join(re.escape(ending) for ending in COMPRESSED)})?")
+    names = (pattern.fullmatch(path.name) for path in (folder / "qrels").glob("*.tsv*"))
+    return tuple(sorted({match[1] for match in names if match}))
+
+
+def find(folder: Path, name: str) -> Path:
+    """Find a file, plain or compressed.
+
+    Raises:
+        UsageError: if it is not there, or in two variants, of which only one can be meant.
+    """
+    there = [path for ending in ("", *COMPRESSED) if (path := folder / f"{name}{ending}").is_file()]
+    if len(there) == 1:
+        return there[0]
+    if there:
+        names = " and ".join(path.name for path in there)
+        raise UsageError(where=folder, found=names, expected="one of them", hint="remove or rename the others")
+    if not folder.is_dir():
+        raise UsageError(where=folder, found="no such folder", expected=f"one that holds {LAYOUT}")
+    raise UsageError(where=folder, found=f"no {name}", expected=f"a folder that holds {LAYOUT}")
+
+
+def grade(text: str) -> int:
+    """Read a grade: a whole number, also where it is written `1.0`. Raises `RecordError`."""
+    if not _GRADE.fullmatch(text):
+        raise RecordError(f"grade {shown(text)}", "a whole number")
+    value = int(text.partition(".")[0])
+    if abs(value) > _LARGEST_GRADE:
+        raise RecordError(f"grade {shown(text)}", "a whole number of at most 31 bits")
+    return value
+
+
+def _passage(text: str) -> Item:
+    """Parse one row of corpus.jsonl. Raises `RecordError`."""
+    row = json_object(text, ("_id", "title", "text"))
+    title = row.get("title")
+    if title is not None and not isinstance(title, str):
+        raise RecordError(f'"title": {shown(title)}', "a string or null")
+    return Item(_id(row, "document id"), string(row, "text"), title or "", _language(row))
+
+
+def _query(text: str) -> Item:
+    """Parse one row of queries.jsonl. Raises `RecordError`."""
+    row = json_object(text, ("_id", "text"))
+    return Item(_id(row, "query id"), string(row, "text"), language=_language(row))
+
+
+def _judgement(text: str) -> Judgement:
+    """Parse one row of qrels. Raises `RecordError`."""
+    cells = text.split("\t")
+    if len(cells) != 3:
+        raise RecordError(columns(cells, text), f"3 columns separated by tabs: {', '.join(HEADER)}")
+    query, document, value = cells
+    return Judgement(check_id(query, "query id"), check_id(document, "document id"), grade(value.strip()))
+
+
+JUDGEMENTS = Format("judgement", _judgement, once_judged, HEADER)
+"""The format of BEIR's qrels."""
+
+
+def _id(row: dict[str, Any], what: str) -> str:
+    """Take the id. Raises `RecordError`."""
+    return check_id(present(row, "_id", f"the {what}"), what)
+
+
+def _language(row: dict[str, Any]) -> str:
+    """Take the language from the metadata, empty where it says none. Raises `RecordError`."""
+    metadata = row.get("metadata")
+    if metadata is None:
+        return ""
+    if not isinstance(metadata, dict):
+        raise RecordError(f'"metadata": {shown(metadata)}', "an object or null")
+    language = metadata.get("lang")
+    if language is None:
+        return ""
+    if not isinstance(language, str):
+        raise RecordError(f'"metadata": {{"lang": {shown(language)}}}', "a language code")
+    return language

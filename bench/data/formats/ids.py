@@ -1,0 +1,176 @@
+"""Checks of ids: whether each is unique, and exists, for corpora too large to hold their ids.
+
+Conventions: an id is kept as the first 64 bits of its blake2b hash (little endian), 8 bytes a document. Where two
+hashes agree, the source is read a second time and the ids themselves are compared, so that a collision (about one
+chance in a million for 5 million ids) raises no false alarm. `Ids.contains` could miss an unknown id only by such a
+collision. A place is a line where the source is a file, else the record's number from 1.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.errors import DataError
+from bench.core.files import atomic
+from bench.data.formats.faults import Faults
+from bench.data.formats.source import again, numbered, place
+from bench.types import Item, Judgement, Leg, Source
+
+_BYTES = 8
+_HASH = np.dtype("<u8")
+_LOCATED = 1000  # repeated ids that are looked up in the second pass; enough to list, whatever the damage
+
+
+def _hash(id: str) -> bytes:
+    """Hash one id to 64 bits."""
+    return hashlib.blake2b(id.encode(), digest_size=_BYTES).digest()
+
+
+def hashed(ids: Iterable[str]) -> npt.NDArray[np.uint64]:
+    """Hash ids, `[n]`."""
+    return np.frombuffer(b"".join(map(_hash, ids)), _HASH)
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The ids of a corpus, as sorted hashes.
+
+    Args:
+        hashes: `[n]` unsigned 64-bit, ascending.
+    """
+
+    hashes: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """How many ids there are."""
+        return len(self.hashes)
+
+    def contains(self, ids: Collection[str]) -> list[bool]:
+        """Return for each id whether the corpus has it."""
+        wanted = hashed(ids)
+        if not len(self.hashes):
+            return [False] * len(wanted)
+        at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
+        there: list[bool] = (self.hashes[at] == wanted).tolist()
+        return there
+
+    def save(self, path: Path) -> None:
+        """Write the hashes as .npy, atomically. Raises `OSError`."""
+        with atomic(path) as stream:
+            np.save(stream, self.hashes, allow_pickle=False)
+
+    @staticmethod
+    def load(path: Path) -> Ids:
+        """Map the hashes that `save` wrote; nothing is read before it is asked for."""
+        return Ids(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+class IdCollector:
+    """Collects the ids of a stream, 8 bytes each, and finds those that come twice.
+
+    Call `add` for every record of a source, then `close` with that source.
+    """
+
+    def __init__(self) -> None:
+        self._hashes = bytearray()
+
+    def add(self, id: str) -> None:
+        """Take one id."""
+        self._hashes += _hash(id)
+
+    def close(self, source: Source[Item]) -> Ids:
+        """Return the ids, and forget them here.
+
+        Args:
+            source: where they came from; read again only if a hash comes twice.
+
+        Raises:
+            DataError: for one id that comes twice, with the places of both.
+            DataFaultsError: for several.
+        """
+        hashes = np.frombuffer(self._hashes, _HASH)  # a view: sorting it needs no second copy
+        self._hashes = bytearray()
+        hashes.sort()
+        repeated = hashes[1:][hashes[1:] == hashes[:-1]]
+        if len(repeated):
+            _raise_repeated(source, repeated)
+        return Ids(hashes)
+
+
+def _raise_repeated(source: Source[Item], repeated: npt.NDArray[np.uint64]) -> None:
+    """Raise for ids that come more than once; return if their hashes agree by chance.
+
+    There is a hash in `repeated` for each record beyond the first with that hash, ascending.
+    """
+    located = np.unique(repeated)[:_LOCATED]
+    raw = located.tobytes()
+    places = _places(source, {raw[at : at + _BYTES] for at in range(0, len(raw), _BYTES)})
+    with Faults() as faults:
+        for name, lines in places.items():
+            for line in lines[1:]:
+                faults.add(again(f"document id {name!r}", lines[0]).at(place(source), line))
+        if faults:
+            faults.more += int(np.count_nonzero(repeated > located[-1]))
+
+
+def locate(source: Source[Item], ids: Collection[str]) -> dict[str, list[int]]:
+    """Find the places of some ids by reading the source once; an id that is not there has no entry."""
+    places = _places(source, set(map(_hash, ids)))
+    return {name: places[name] for name in ids if name in places}
+
+
+def _places(source: Source[Item], hashes: Collection[bytes]) -> dict[str, list[int]]:
+    """Find the places of the ids that have one of the hashes, in the order of the source."""
+    places: dict[str, list[int]] = {}
+    for at, item in numbered(source):
+        if _hash(item.id) in hashes:
+            places.setdefault(item.id, []).append(at)
+    return places
+
+
+_SEARCHED = 5_000  # ids among which the nearest one is looked for
+
+
+def unknown_ids(
+    leg: Leg, judgements: Sequence[Judgement], queries: Sequence[Item], documents: Ids, *, check_documents: bool
+) -> int:
+    """Refuse judgements of queries, and if so wished of documents, that do not exist.
+
+    Args:
+        leg: where all of it comes from; its qrels are read again only to name the lines of faults.
+        judgements: what its qrels gave.
+        queries: what its queries gave.
+        documents: the ids of its corpus.
+        check_documents: whether an unknown document is a fault; if not, it is only counted.
+
+    Returns:
+        How many judged documents the corpus lacks, each counted once.
+
+    Raises:
+        DataError: for one fault, at the line of the qrels (or the number of the judgement, where no file is known).
+        DataFaultsError: for several.
+    """
+    asked = {item.id for item in queries}
+    judged = sorted({row.document for row in judgements})
+    lacking = {name for name, there in zip(judged, documents.contains(judged), strict=True) if not there}
+    strays = lacking if check_documents else set()
+    if leg.qrels and (strays or any(row.query not in asked for row in judgements)):
+        with Faults() as faults:
+            for line, row in numbered(leg.qrels):
+                if row.query not in asked:
+                    expected = f"one of the {len(asked):,} ids in {place(leg.queries)}"
+                    quick = not faults.more and len(asked) <= _SEARCHED
+                    near = difflib.get_close_matches(row.query, sorted(asked), n=1) if quick else []
+                    hint = f"the nearest is {near[0]!r}" if near else ""
+                    faults.add(DataError(place(leg.qrels), line, f"query id {row.query!r}", expected, hint))
+                if row.document in strays:
+                    expected = f"one of the {len(documents):,} ids in {place(leg.corpus.items)}"
+                    faults.add(DataError(place(leg.qrels), line, f"document id {row.document!r}", expected))
+    return len(lacking)

@@ -1,0 +1,159 @@
+"""Data sets of the ir_datasets library as sources.
+
+Conventions: a passage's title is the record's `title`; its text is the record's `text`, or all its other fields of
+words joined by line breaks where it has none (`url`, `id`s and markup copies left out). Nothing is imported,
+downloaded or opened before a source is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from bench.core.errors import BenchError, DataError
+from bench.data.formats.faults import Faults, RecordError, shown
+from bench.data.formats.source import Format, check_id, checked, once_asked, once_judged
+from bench.types import Item, Judgement, Source
+
+T = TypeVar("T")
+Part = Literal["docs", "queries", "qrels"]
+
+_NO_TEXT = ("doc_id", "query_id", "title", "url", "marked_up_doc")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The three streams of one data set.
+
+    Args:
+        corpus: its passages.
+        queries: its queries.
+        qrels: its judgements.
+    """
+
+    corpus: Source[Item]
+    queries: Source[Item]
+    qrels: Source[Judgement]
+
+
+def sources(dataset: str) -> Sources:
+    """Return the three streams of a data set.
+
+    Reading them raises `DataError` if the library does not know the id, the data set lacks such a part, its files
+    cannot be fetched or read, or a record is malformed.
+
+    Args:
+        dataset: the id in ir_datasets, e.g. `beir/scifact/test`.
+    """
+    return Sources(
+        _source(dataset, "docs", Format("document", _passage)),
+        _source(dataset, "queries", Format("query", _query, once_asked)),
+        _source(dataset, "qrels", Format("judgement", _judgement, once_judged)),
+    )
+
+
+def home() -> Path:
+    """Return the folder in which ir_datasets keeps what it has fetched."""
+    return Path(os.environ.get("IR_DATASETS_HOME") or Path.home() / ".ir_datasets")
+
+
+def _source(dataset: str, part: Part, form: Format[T]) -> Source[T]:
+    """Make one source, keyed by the library's version and the id since it has no files of its own."""
+    name = f"{dataset} {part} (ir_datasets)"
+    reader = f"ir_datasets/{version('ir-datasets')}:{dataset}:{part}/1"
+    return Source(name, reader, (), partial(_read, dataset, part, name, form))
+
+
+def _read(dataset: str, part: Part, name: str, form: Format[T]) -> Iterator[T]:
+    """Stream one part, and raise all its faults at the end; the place in a message is the record's number."""
+    with Faults() as faults:
+        for _, record in checked(name, enumerate(_rows(dataset, part, name), start=1), form, faults):
+            yield record
+
+
+def _rows(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
+    """Stream the library's records, each with the part's language; whatever it raises becomes a sentence."""
+    rows = _outside(dataset, name, lambda: _open(dataset, part, name))
+    while True:
+        row = _outside(dataset, name, lambda: next(rows, None))
+        if row is None:
+            return
+        yield row
+
+
+def _open(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
+    """Open one part. Raises `DataError` for an unknown id or a missing part."""
+    import ir_datasets
+
+    try:
+        loaded = ir_datasets.load(dataset)
+    except KeyError:
+        found = f"no data set {dataset!r} in ir_datasets {version('ir-datasets')}"
+        raise DataError(name, None, found, "an id of its catalogue") from None
+    if not getattr(loaded, f"has_{part}")():
+        raise DataError(name, None, f"no {part} in the data set {dataset!r}", "an id that has them")
+    language = (getattr(loaded, f"{part}_lang")() or "") if part != "qrels" else ""
+    return ((row, language) for row in getattr(loaded, f"{part}_iter")())
+
+
+def _outside(dataset: str, name: str, call: Callable[[], T]) -> T:
+    """Call the library; it fetches from the net and parses archives, so that it may raise anything."""
+    try:
+        return call()
+    except BenchError:
+        raise
+    except Exception as error:
+        raise DataError(
+            name,
+            None,
+            f"that ir_datasets cannot give it ({type(error).__name__}: {error})",
+            f"the data set {dataset!r}, downloaded or at hand",
+            f"without a network, put the file that it names above at {home() / 'downloads'}/<md5>, "
+            "or a folder in the official layout under --data-dir",
+        ) from error
+
+
+def _passage(given: tuple[Any, str]) -> Item:
+    """Turn a document into an item. Raises `RecordError`."""
+    row, language = given
+    title = getattr(row, "title", None) or ""
+    return Item(check_id(row.doc_id, "document id"), _words(row), _string(title, "title"), language)
+
+
+def _query(given: tuple[Any, str]) -> Item:
+    """Turn a query into an item: its `text`, or what the library takes for it. Raises `RecordError`."""
+    row, language = given
+    text = row.text if hasattr(row, "text") else row.default_text()
+    return Item(check_id(row.query_id, "query id"), _string(text, "text"), language=language)
+
+
+def _judgement(given: tuple[Any, str]) -> Judgement:
+    """Turn a qrel into a judgement. Raises `RecordError`."""
+    row, _ = given
+    if not isinstance(row.relevance, int):
+        raise RecordError(f"grade {shown(row.relevance)}", "a whole number")
+    return Judgement(check_id(row.query_id, "query id"), check_id(row.doc_id, "document id"), row.relevance)
+
+
+def _words(row: Any) -> str:
+    """Take a document's text. Raises `RecordError`."""
+    text = getattr(row, "text", None)
+    if text is not None:
+        return _string(text, "text")
+    fields = (getattr(row, field) for field in row._fields if field not in _NO_TEXT)
+    parts = [value for value in fields if isinstance(value, str) and value]
+    if not parts:
+        raise RecordError(f"no text (only {', '.join(row._fields)})", "a field of words")
+    return "\n".join(parts)
+
+
+def _string(value: Any, what: str) -> str:
+    """Take a string. Raises `RecordError`."""
+    if not isinstance(value, str):
+        raise RecordError(f"{what} {shown(value)}", "a string")
+    return value

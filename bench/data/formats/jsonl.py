@@ -1,0 +1,126 @@
+"""Values of JSON records: the rules that every reader of JSON shares.
+
+Conventions: spans are [start, end) in characters (code points) of a text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from bench.data.formats.faults import RecordError, shown
+
+
+def json_object(text: str, keys: Sequence[str]) -> dict[str, Any]:
+    """Parse a line as a JSON object whose strings can be written as UTF-8.
+
+    Args:
+        text: the line.
+        keys: those that are read; only they are looked at.
+
+    Raises:
+        RecordError: for anything else.
+    """
+    *first, last = (f'"{key}"' for key in keys) if keys else ("",)
+    expected = f"a JSON object with the keys {' and '.join([', '.join(first), last] if first else [last])}"
+    try:
+        row = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise RecordError(f"no JSON ({error.msg} at place {error.pos + 1} of the line)", expected) from None
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"JSON that cannot be read ({error})", expected) from None
+    if not isinstance(row, dict):
+        raise RecordError(f"JSON that is no object: {shown(row)}", expected)
+    if "\\u" in text:
+        for key in keys:
+            if isinstance(value := row.get(key), str):
+                whole(value, key)
+    return row
+
+
+def present(row: dict[str, Any], key: str, expected: str) -> Any:
+    """Take the value of a key that must be there. Raises `RecordError`."""
+    if key not in row:
+        names = ", ".join(shown(name) for name in list(row)[:5]) or "nothing"
+        raise RecordError(f'no "{key}" (only {names})', expected)
+    return row[key]
+
+
+def string(row: dict[str, Any], key: str) -> str:
+    """Take the string under a key that must be there. Raises `RecordError`."""
+    value = present(row, key, "a string under that key")
+    if not isinstance(value, str):
+        raise RecordError(f'"{key}": {shown(value)}', "a string")
+    return value
+
+
+def whole(value: str, key: str) -> str:
+    """Return a string that UTF-8 can hold. Raises `RecordError` for half of a surrogate pair, which JSON can spell."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(value[error.start]):04x}"
+        raise RecordError(f'half of a surrogate pair ({half}) in "{key}"', "whole characters") from None
+    return value
+
+
+Span = tuple[int, int]
+"""[start, end) in characters."""
+
+
+def inner(row: dict[str, Any], key: str) -> dict[str, Any]:
+    """Take the object under a key that must be there. Raises `RecordError`."""
+    return an_object(present(row, key, "an object under that key"), f'"{key}"')
+
+
+def members(row: dict[str, Any], key: str) -> list[Any]:
+    """Take the list under a key that must be there. Raises `RecordError`."""
+    value = present(row, key, "a list under that key")
+    if not isinstance(value, list):
+        raise RecordError(f'"{key}": {shown(value)}', "a list")
+    return value
+
+
+def objects(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Take the list of objects under a key that must be there. Raises `RecordError`."""
+    return [an_object(value, f'a member of "{key}"') for value in members(row, key)]
+
+
+def an_object(value: object, what: str) -> dict[str, Any]:
+    """Return an object, called `what` in messages. Raises `RecordError` for anything else."""
+    if not isinstance(value, dict):
+        raise RecordError(f"{what}: {shown(value)}", "an object")
+    return value
+
+
+def text(row: dict[str, Any], key: str) -> str:
+    """Take the string under a key that must be there, of characters that UTF-8 can hold. Raises `RecordError`."""
+    return whole(string(row, key), key)
+
+
+def whole_number(value: object, what: str) -> int:
+    """Return a whole number of at least 0, called `what` in messages. Raises `RecordError` for anything else."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise RecordError(f"{what} {shown(value)}", "a whole number of at least 0")
+    return value
+
+
+def span(start: object, end: object, length: int, what: str) -> Span:
+    """Return a span that cuts at least one character out of a text.
+
+    Args:
+        start: first character.
+        end: one behind the last.
+        length: of the text, in characters.
+        what: what it cuts out, for messages, e.g. `sentence`.
+
+    Raises:
+        RecordError: if either end is no whole number, or the span is empty or reaches beyond the text.
+    """
+    first, behind = whole_number(start, f"{what} start"), whole_number(end, f"{what} end")
+    if not first < behind <= length:
+        raise RecordError(
+            f"{what} from {first} to {behind}", f"0 ≤ start < end ≤ {length}, which is the text's number of characters"
+        )
+    return first, behind

@@ -1,0 +1,32 @@
+"""Passages as re-rankers read them: title, a blank, text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from bench.types import Corpus, Item, Source
+
+
+def joined(passage: Item) -> str:
+    """Return title and text with a blank between them; the text alone where there is no title.
+
+    Source: how BEIR and Pyserini hand passages to cross-encoders.
+    """
+    return f"{passage.title} {passage.text}" if passage.title else passage.text
+
+
+def titled(corpus: Corpus) -> Corpus:
+    """Return the corpus with `joined` for its `texts`, which is what `bench.pipeline.stages.texts` keeps.
+
+    They are those of the passages that are searched, not of the originals in which answers are looked for.
+    """
+    items = corpus.items
+    texts = Source(items.name, f"{items.reader}+titled/1", items.files, partial(_joined, items))
+    return replace(corpus, texts=texts)
+
+
+def _joined(items: Source[Item]) -> Iterator[Item]:
+    """Stream the passages with their titles in their texts."""
+    return (Item(item.id, joined(item), language=item.language) for item in items.read())

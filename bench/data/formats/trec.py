@@ -1,0 +1,237 @@
+"""TREC files: qrels, topics and runs.
+
+Conventions: qrels hold `query iteration document grade`, runs `query Q0 document rank score tag`, both separated by
+white space, the lines of a query in any place; topics hold `query<tab>text`. Any of them may be compressed
+(`bench.data.formats.text`). Whatever is wrong is raised as in `bench.data.formats.source.records`: every fault with
+file and line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from bench.core.errors import DataError, PluginError
+from bench.data.formats import beir
+from bench.data.formats.archive import File
+from bench.data.formats.faults import Faults, RecordError, columns, shown
+from bench.data.formats.source import FileSource, Format, again, check_id, file_source, once_asked, once_judged, records
+from bench.data.formats.text import lines
+from bench.types import Item, Judgement, Ranking, Run, Tie
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+RUN_COLUMNS = "6 columns separated by white space: query, Q0, document, rank, score, tag"
+QRELS_COLUMNS = "4 columns separated by white space: query, iteration, document, grade"
+
+_LARGEST = 3.4028235e38  # of the 32-bit floats, in which trec-type scorers compare
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+
+
+def qrels_source(path: File, name: str = "") -> FileSource[Judgement]:
+    """Return the judgements of a file in TREC's form, or in BEIR's, recognised by its header line."""
+    return file_source(name or path.name, "trec-qrels/1", path, _choose_qrels)
+
+
+def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Read judgements (see `qrels_source`) as grades by document id by query id, in the order of the file.
+
+    Raises:
+        DataError: for one fault.
+        DataFaultsError: for several.
+    """
+    grades: dict[str, dict[str, int]] = {}
+    for _, row in records(path, _choose_qrels):
+        grades.setdefault(row.query, {})[row.document] = row.grade
+    return grades
+
+
+def topics_source(path: File, name: str = "") -> FileSource[Item]:
+    """Return the queries of a topics file, one `query<tab>text` a line."""
+    return file_source(name or path.name, "topics/1", path, Format("query", _topic, once_asked))
+
+
+def _choose_qrels(first: str) -> Format[Judgement]:
+    """Return BEIR's format or TREC's, by the header."""
+    if first.split(maxsplit=1)[0].lower() == beir.HEADER[0]:
+        return beir.JUDGEMENTS
+    return Format("judgement", _judgement, once_judged)
+
+
+def _judgement(text: str) -> Judgement:
+    """Parse one row of TREC qrels. Raises `RecordError`."""
+    cells = text.split()
+    if len(cells) != 4:
+        beirs = f"(or BEIR's 3 columns under the header line {', '.join(beir.HEADER)})"
+        raise RecordError(columns(cells, text), f"{QRELS_COLUMNS} {beirs}")
+    query, _, document, grade = cells
+    return Judgement(check_id(query, "query id"), check_id(document, "document id"), beir.grade(grade))
+
+
+def _topic(text: str) -> Item:
+    """Parse one row of a topics file. Raises `RecordError`."""
+    query, tab, words = text.partition("\t")
+    if not (tab and words.strip()):
+        raise RecordError(shown(text), "a query id, a tab and the query's text")
+    return Item(check_id(query, "query id"), words)
+
+
+@dataclass
+class _RunLines:
+    """What a run file says of one query, in the order of the file."""
+
+    documents: dict[str, int] = field(default_factory=dict)  # id → line
+    scores: list[float] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+
+
+def read_run(path: Path, tie: Tie, *, may_be_empty: bool = False) -> Run:
+    """Read a run, each ranking put into the order that the tie rule reads from it.
+
+    Under `trec` the score decides and the rank is not read (scores become 32-bit values, as the scorers see them);
+    under `list` the rank decides, and the scores may not contradict it.
+
+    Args:
+        path: the run file.
+        tie: the task's tie rule.
+        may_be_empty: take a file of no bytes for a run without hits (one of ours, where nothing was found) instead of a
+            mistake.
+
+    Raises:
+        DataError: for one fault.
+        DataFaultsError: for several.
+    """
+    if may_be_empty and path.is_file() and not path.stat().st_size:
+        return {}
+    with Faults() as faults:
+        table = _rows(path, faults)
+        if not table and not faults:
+            raise DataError(path, None, "no line of a run", f"at least one line of {RUN_COLUMNS}")
+    if tie == "list":
+        with Faults() as faults:
+            return {query: _by_rank(path, query, rows, faults) for query, rows in table.items()}
+    from bench.core.order import best
+
+    return {
+        query: best(query, list(rows.documents), rows.scores, len(rows.scores), tie) for query, rows in table.items()
+    }
+
+
+def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
+    """Gather the lines of a run by query; a million lines pass here, so a line is looked at closely only if need be."""
+    table: dict[str, _RunLines] = {}
+    for line, text in lines(path, faults):
+        try:
+            query, _, document, rank, score, _ = text.split()
+            position, value = int(rank), float(score)
+            rows = table.get(query) or table.setdefault(query, _RunLines())
+            if document in rows.documents or not -_LARGEST <= value <= _LARGEST or "_" in rank or "_" in score:
+                raise ValueError
+        except ValueError:
+            if text and not text.isspace():
+                faults.add(_run_fault(text, table).at(path, line))
+            continue
+        rows.documents[document] = line
+        rows.scores.append(value)
+        rows.ranks.append(position)
+    return table
+
+
+def _run_fault(text: str, table: dict[str, _RunLines]) -> RecordError:
+    """Return what is wrong with a line of a run that was refused."""
+    cells = text.split()
+    if len(cells) != 6:
+        return RecordError(columns(cells, text), RUN_COLUMNS)
+    query, _, document, rank, score, _ = cells
+    if not _WHOLE.fullmatch(rank):
+        return RecordError(f"rank {shown(rank)}", "a whole number")
+    if not _NUMBER.fullmatch(score) or not -_LARGEST <= float(score) <= _LARGEST:
+        return RecordError(f"score {shown(score)}", "a finite number that 32 bits can hold")
+    return again(f"document {document!r} of query {query!r}", table[query].documents[document])
+
+
+def _by_rank(path: Path, query: str, rows: _RunLines, faults: Faults) -> Ranking:
+    """Order a query's rows by rank, and add a fault where a rank comes twice or a score rises."""
+    documents, positions = list(rows.documents.items()), sorted(range(len(rows.ranks)), key=rows.ranks.__getitem__)
+    for before, after in pairwise(positions):
+        rank, line = rows.ranks[after], documents[after][1]
+        if rank == rows.ranks[before]:
+            faults.add(again(f"rank {rank} of query {query!r}", documents[before][1]).at(path, line))
+        elif rows.scores[after] > rows.scores[before]:
+            found = f"score {rows.scores[after]} at rank {rank} of query {query!r}"
+            expected = f"at most the {rows.scores[before]} of the rank before (line {documents[before][1]})"
+            faults.add(DataError(path, line, found, expected, "write scores that fall as the rank grows"))
+    return Ranking(query, tuple(documents[at][0] for at in positions), tuple(rows.scores[at] for at in positions))
+
+
+def write_run(stream: IO[bytes], rankings: Iterable[Ranking], tag: str) -> None:
+    """Write rankings as a run file: ranks 1…n, scores in the fewest digits that read back as the same 32-bit value.
+
+    (That is how numpy spells a 32-bit float.)
+
+    Args:
+        stream: takes the bytes (see `bench.core.files.atomic`).
+        rankings: one per query; a ranking without documents leaves no line.
+        tag: the last column.
+
+    Raises:
+        PluginError: if a ranking breaks a promise of `bench.types.Ranking` (a document twice, a score that is not
+            finite or rises, as many scores as documents), a query comes twice, or an id or the tag holds white space.
+    """
+    import numpy as np
+
+    _check_word(tag, "tag", "in a run")
+    written: set[str] = set()
+    for ranking in rankings:
+        query = ranking.query
+        _check_word(query, "query id", "in a run")
+        if query in written:
+            raise PluginError(found=f"two rankings of query {query!r}", expected="one a query from the retriever")
+        written.add(query)
+        with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused in words
+            scores = np.asarray(ranking.scores, np.float32)
+        _check_ranking(ranking, scores)
+        rows = (
+            f"{query} Q0 {document} {rank} {score} {tag}\n"
+            for rank, (document, score) in enumerate(zip(ranking.documents, map(str, scores), strict=True), 1)
+        )
+        stream.write("".join(rows).encode())
+
+
+def _check_ranking(ranking: Ranking, scores: npt.NDArray[np.float32]) -> None:
+    """Raise `PluginError` where a ranking breaks a promise."""
+    import numpy as np
+
+    documents = ranking.documents
+    whose = f"in the ranking of query {ranking.query!r}"
+    if len(documents) != len(scores):
+        raise PluginError(found=f"{len(scores)} scores for {len(documents)} documents {whose}", expected="one each")
+    if len(set(documents)) != len(documents):
+        twice = next(document for at, document in enumerate(documents) if document in documents[:at])
+        raise PluginError(found=f"document {twice!r} twice {whose}", expected="each once")
+    for document in documents:
+        _check_word(document, "document id", whose)
+    if not np.isfinite(scores).all():
+        at = int(np.argmin(np.isfinite(scores)))
+        found = f"score {ranking.scores[at]} at rank {at + 1} {whose}"
+        raise PluginError(found=found, expected="a finite number that 32 bits can hold")
+    rises = np.flatnonzero(scores[1:] > scores[:-1])
+    if rises.size:
+        at = int(rises[0]) + 1
+        found = f"score {ranking.scores[at]} at rank {at + 1} after {ranking.scores[at - 1]} {whose}"
+        raise PluginError(found=found, expected="scores that never increase")
+
+
+def _check_word(word: str, what: str, whose: str) -> None:
+    """Raise `PluginError` for what would not come back from between blanks."""
+    try:
+        check_id(word, what)
+    except RecordError as error:
+        raise PluginError(found=f"{error.found} {whose}", expected=error.expected) from None

@@ -1,0 +1,248 @@
+"""Texts that match: translated sentences, duplicate questions, mentions of entities (Tatoeba, AskUbuntu, Mewsli-X)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bench.data.mini.draws import Draws
+from bench.data.mini.languages import LANGUAGES
+from bench.data.mini.latent import Thought, story, thought
+from bench.data.mini.questions import asked
+from bench.data.mini.records import Mention, Retrieval, source
+from bench.data.mini.settings import DEFAULT, WorldSettings, check
+from bench.data.mini.writer import Writer, shared, writer
+from bench.types import Candidates, Item, Judgement, Source
+
+_NAMED_SENTENCES = 0.2
+
+
+def bitext(language: str, settings: WorldSettings = DEFAULT) -> tuple[list[str], list[str]]:
+    """Return sentences of a language and, in the same order, English ones that say the same; none comes twice.
+
+    As in Tatoeba, the English side differs from language to language. Few sentences hold a name or numeral (a fifth of
+    those that would elsewhere), since these could be matched without understanding anything.
+
+    Args:
+        language: ISO 639 code, not `en`.
+        settings: the world's.
+    """
+    foreign, english = writer(settings, language), writer(settings, "en")
+    pairs: dict[str, str] = {}
+    number = 0
+    while len(pairs) < settings.pairs:
+        draws = Draws(settings.seed, "bitext", language, number)
+        said = story(settings, draws, 1).thoughts[0]
+        if not draws.chance(_NAMED_SENTENCES):
+            said = Thought(said.concepts)
+        left, right = foreign.sentence(said, draws), english.sentence(said, draws)
+        if left not in pairs and right not in pairs.values():
+            pairs[left] = right
+        number += 1
+    return list(pairs), list(pairs.values())
+
+
+SPLITS = ("dev", "test")
+"""Of duplicate questions and of mentions."""
+CANDIDATES = 20
+"""Of every query."""
+
+_MOST = 7
+_LONELY = 15
+_OTHERS = 4
+
+
+@dataclass(frozen=True)
+class _Board:
+    """All questions of a split, and the numbers of those that ask the same; the first clusters have a query."""
+
+    clusters: tuple[tuple[int, ...], ...]
+    texts: tuple[str, ...]
+    queries: int
+
+
+def duplicates(split: str, settings: WorldSettings = DEFAULT) -> Retrieval:
+    """Return queries, questions, judgements and the 20 candidates of each query.
+
+    Candidates come in the order of their BM25 scores, which are given. All duplicates of a query are among them. One
+    query in fifteen has none and so no judgement, as in the release, whose scorer leaves such queries out.
+
+    Raises:
+        UsageError: there is no such split.
+    """
+    check("split", split, SPLITS)
+    return Retrieval(
+        source(settings, f"askubuntu/{split} questions", _questions, split),
+        source(settings, f"askubuntu/{split} queries", _queries, split),
+        source(settings, f"askubuntu/{split} judgements", _judgements, split),
+        source(settings, f"askubuntu/{split} candidates", _candidates, split),
+    )
+
+
+@lru_cache(maxsize=8)
+def _board(settings: WorldSettings, split: str) -> _Board:
+    """Write the questions."""
+    write = writer(settings, "en")
+    texts: list[str] = []
+    clusters: list[tuple[int, ...]] = []
+    for number in range(settings.questions * _OTHERS):
+        draws = Draws(settings.seed, "duplicates", split, number)
+        said = story(settings, draws, 1).thoughts[0]
+        size = 1 if number % _LONELY == _LONELY - 1 else draws.between(2, _MOST)
+        clusters.append(tuple(range(len(texts), len(texts) + size)))
+        texts += [write.question(asked(said, draws), draws) for _ in range(size)]
+    return _Board(tuple(clusters), tuple(texts), settings.questions)
+
+
+def _item(split: str, number: int, text: str) -> Item:
+    return Item(f"{split}-{number}", text, language="en")
+
+
+def _questions(settings: WorldSettings, split: str) -> Iterator[Item]:
+    for number, text in enumerate(_board(settings, split).texts):
+        yield _item(split, number, text)
+
+
+def _queries(settings: WorldSettings, split: str) -> Iterator[Item]:
+    board = _board(settings, split)
+    for cluster in board.clusters[: board.queries]:
+        yield _item(split, cluster[0], board.texts[cluster[0]])
+
+
+def _judgements(settings: WorldSettings, split: str) -> Iterator[Judgement]:
+    board = _board(settings, split)
+    for query, *others in board.clusters[: board.queries]:
+        for other in others:
+            yield Judgement(f"{split}-{query}", f"{split}-{other}", 1)
+
+
+def _candidates(settings: WorldSettings, split: str) -> Iterator[Candidates]:
+    """Yield all duplicates of each query and the best of the other questions, by score."""
+    board = _board(settings, split)
+    texts = [re.findall(r"\w+", text.lower()) for text in board.texts]
+    index = _BM25(texts)
+    for query, *others in board.clusters[: board.queries]:
+        scores = index.scores(texts[query])
+        best = sorted((number for number in range(len(texts)) if number != query), key=lambda at: (-scores[at], at))
+        kept = set(others)
+        kept.update([at for at in best if at not in kept][: CANDIDATES - len(others)])
+        listed = [at for at in best if at in kept]
+        names = tuple(f"{split}-{at}" for at in listed)
+        yield Candidates(f"{split}-{query}", names, tuple(scores[at] for at in listed))
+
+
+class _BM25:
+    """BM25 (k1 1.2, b 0.75, idf after Lucene) over the words of short texts."""
+
+    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
+        self._postings: dict[str, list[tuple[int, float]]] = {}
+        mean = sum(map(len, texts)) / len(texts)
+        for number, words in enumerate(texts):
+            for word, count in Counter(words).items():
+                weight = count / (count + 1.2 * (0.25 + 0.75 * len(words) / mean))
+                self._postings.setdefault(word, []).append((number, weight))
+        self._size = len(texts)
+
+    def scores(self, words: Sequence[str]) -> list[float]:
+        """Return the score of every text, rounded so that no platform's logarithm can change the order."""
+        scores = [0.0] * self._size
+        for word in words:
+            postings = self._postings.get(word, [])
+            idf = math.log(1 + (self._size - len(postings) + 0.5) / (len(postings) + 0.5))
+            for number, weight in postings:
+                scores[number] += idf * weight
+        return [round(score, 6) for score in scores]
+
+
+_SENSES = 2
+"""Entities of one name; they are at home on opposite sides of their topic's ring."""
+
+_NAMED_MENTIONS = 0.5
+_DESCRIBED = (2, 3)
+_CONTEXT = 3
+
+
+def entities(settings: WorldSettings = DEFAULT) -> Source[Item]:
+    """Return the pool: entities with ids like `Q12`, a name as the title, and a description in one language each."""
+    return source(settings, "mewsli-x entities", _entities)
+
+
+def mentions(language: str, split: str, settings: WorldSettings = DEFAULT) -> Source[Mention]:
+    """Return mentions in texts of a language: half of them spell the entity's name, half use a word for what it is.
+
+    Raises:
+        UsageError: there is no such language or split.
+    """
+    check("language of the mini world", language, LANGUAGES)
+    check("split", split, SPLITS)
+    return source(settings, f"mewsli-x/{language} mentions {split}", _mentions, language, split)
+
+
+def _names(settings: WorldSettings) -> list[int]:
+    """Return the numbers of the names among the shared tokens."""
+    per_topic = settings.names + settings.numerals
+    return [number for number in range(settings.topics * per_topic) if number % per_topic < settings.names]
+
+
+def _home(settings: WorldSettings, entity: int) -> tuple[int, int, int]:
+    """Return an entity's name, topic, and the scene where it is at home."""
+    name = _names(settings)[entity // _SENSES]
+    topic = name // (settings.names + settings.numerals)
+    scene = Draws(settings.seed, "entity", entity // _SENSES).below(settings.concepts)
+    return name, topic, scene + (entity % _SENSES) * settings.concepts // _SENSES
+
+
+def _said_of(settings: WorldSettings, draws: Draws, entity: int) -> Thought:
+    """Draw a thought of an entity's scene, without names."""
+    _, topic, scene = _home(settings, entity)
+    side = (topic + draws.between(1, settings.topics - 1)) % settings.topics
+    return Thought(thought(settings, draws, (topic, side), scene, (0,)).concepts)
+
+
+def _entities(settings: WorldSettings) -> Iterator[Item]:
+    codes = tuple(LANGUAGES)
+    for entity in range(len(_names(settings)) * _SENSES):
+        draws = Draws(settings.seed, "description", entity)
+        language = draws.pick(codes)
+        write = writer(settings, language)
+        sentences = [
+            write.sentence(_said_of(settings, draws, entity), draws) for _ in range(draws.between(*_DESCRIBED))
+        ]
+        yield Item(f"Q{entity}", write.text(sentences), shared(settings)[_home(settings, entity)[0]], language)
+
+
+def _mentions(settings: WorldSettings, language: str, split: str) -> Iterator[Mention]:
+    """Write three sentences each time, and mention an entity in the middle one."""
+    write = writer(settings, language)
+    for number in range(settings.questions):
+        draws = Draws(settings.seed, "mention", language, split, number)
+        entity = draws.below(len(_names(settings)) * _SENSES)
+        before, middle, behind = (_said_of(settings, draws, entity) for _ in range(_CONTEXT))
+        sentence, surface = _mentioning(settings, draws, write, entity, middle)
+        sentences = [write.sentence(before, draws), sentence, write.sentence(behind, draws)]
+        text = write.text(sentences)
+        spans = _spans(text, sentences)
+        start, name = text.rindex(surface, *spans[1]), f"{language}-{split}-{number}"
+        yield Mention(name, text, language, spans, start, start + len(surface), f"Q{entity}")
+
+
+def _mentioning(settings: WorldSettings, draws: Draws, write: Writer, entity: int, said: Thought) -> tuple[str, str]:
+    """Write a sentence with a mention, and return the mention too: the name, or as the last word what it is."""
+    name, topic, scene = _home(settings, entity)
+    if draws.chance(_NAMED_MENTIONS):
+        return write.sentence(Thought(said.concepts, name), draws), shared(settings)[name]
+    surface = write.word(topic * settings.concepts + scene % settings.concepts, draws)
+    return write.finish([*write.phrases(said, draws), surface]), surface
+
+
+def _spans(text: str, sentences: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Return [start, end) of sentences that follow one another in a text."""
+    spans: list[tuple[int, int]] = []
+    for sentence in sentences:
+        start = text.index(sentence, spans[-1][1] if spans else 0)
+        spans.append((start, start + len(sentence)))
+    return tuple(spans)

@@ -1,0 +1,72 @@
+"""What methods are pretrained on: documents and dialogues. No text of it is said twice, in no other language either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from bench.core.contract import Document
+from bench.data.mini.draws import Draws
+from bench.data.mini.languages import LANGUAGES
+from bench.data.mini.latent import story
+from bench.data.mini.records import source
+from bench.data.mini.settings import DEFAULT, DIALOGUES, WorldSettings, of_corpus
+from bench.data.mini.writer import writer
+from bench.types import Source
+
+_LENGTH = (6, 12)
+_TURNS = (4, 10)
+
+
+def documents(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Document]:
+    """Yield the pretraining documents of a language, `settings.documents` of them, with ids like `en-12`."""
+    write = writer(settings, language)
+    for number in range(settings.documents):
+        draws = Draws(settings.seed, "document", language, number)
+        found = story(settings, draws, draws.between(*_LENGTH))
+        sentences = tuple(write.sentence(thought, draws) for thought in found.thoughts)
+        yield Document(f"{language}-{number}", language, sentences, write.title(found, draws))
+
+
+def dialogues(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Document]:
+    """Yield sessions of two speakers in turn, one sentence an utterance, with ids like `dialogue-en-12`.
+
+    An utterance may be a question, which the next one follows along the scenes; there are a third as many sessions as
+    documents.
+    """
+    write = writer(settings, language)
+    for number in range(max(1, settings.documents // 3)):
+        draws = Draws(settings.seed, "dialogue", language, number)
+        found = story(settings, draws, draws.between(*_TURNS))
+        turns = (
+            write.question(thought, draws) if draws.chance(1 / 3) else write.sentence(thought, draws)
+            for thought in found.thoughts
+        )
+        yield Document(f"dialogue-{language}-{number}", language, tuple(turns))
+
+
+def corpus(settings: WorldSettings = DEFAULT, languages: tuple[str, ...] = tuple(LANGUAGES)) -> Source[Document]:
+    """Return the pretraining documents of several languages, one language after the other."""
+    return source(settings, f"pretraining {'+'.join(languages)}", _of_all, documents, languages)
+
+
+def dialogue_corpus(
+    settings: WorldSettings = DEFAULT, languages: tuple[str, ...] = tuple(LANGUAGES)
+) -> Source[Document]:
+    """Return the dialogues of several languages, one language after the other."""
+    return source(settings, f"dialogues {'+'.join(languages)}", _of_all, dialogues, languages)
+
+
+def named_corpus(name: str) -> Source[Document]:
+    """Return a pretraining corpus by its name: `mini`, `mini-few-names` and the like, or one of these and `-dialogues`.
+
+    Raises:
+        UsageError: there is no such corpus.
+    """
+    return (dialogue_corpus if name.endswith(DIALOGUES) else corpus)(of_corpus(name))
+
+
+def _of_all(
+    settings: WorldSettings, write: Callable[[str, WorldSettings], Iterator[Document]], languages: tuple[str, ...]
+) -> Iterator[Document]:
+    for language in languages:
+        yield from write(language, settings)

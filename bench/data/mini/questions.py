@@ -1,0 +1,384 @@
+"""Questions over articles cut into passages: Mr. TyDi, BEIR, XOR-Retrieve, MKQA and LAReQA in miniature, and pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from bench.data.mini.draws import Draws
+from bench.data.mini.languages import LANGUAGES
+from bench.data.mini.latent import Story, Thought, story
+from bench.data.mini.records import Answering, Question, Retrieval, source
+from bench.data.mini.settings import DEFAULT, WorldSettings, check
+from bench.data.mini.writer import writer
+from bench.types import Item, Judgement, Source, TrainingPair
+
+_LENGTH = (6, 10)
+_ASKED = (3, 4)
+_NAMED = 0.4
+
+
+@dataclass(frozen=True)
+class Article:
+    """A written story.
+
+    Args:
+        id: e.g. `en-12`.
+        language: ISO 639 code.
+        story: what it says.
+        title: of the article and of every passage.
+        phrases: of each sentence (see `Writer.phrases`).
+        sentences: as they are written.
+        window: sentences of a passage; the last one of a passage is the first one of the next.
+    """
+
+    id: str
+    language: str
+    story: Story
+    title: str
+    phrases: tuple[tuple[str, ...], ...]
+    sentences: tuple[str, ...]
+    window: int
+
+    def starts(self) -> range:
+        """Return the first sentence of every passage."""
+        return range(0, len(self.sentences) - 1, self.window - 1)
+
+    def holding(self, sentence: int) -> list[int]:
+        """Return the numbers of the passages that hold a sentence: one, or two where it is shared."""
+        return [number for number, start in enumerate(self.starts()) if start <= sentence < start + self.window]
+
+    def passage_id(self, number: int) -> str:
+        """Return the id of a passage, e.g. `en-12#0`."""
+        return f"{self.id}#{number}"
+
+    def passages(self, settings: WorldSettings) -> list[Item]:
+        """Return the passages."""
+        write = writer(settings, self.language)
+        texts = (write.text(self.sentences[start : start + self.window]) for start in self.starts())
+        return [Item(self.passage_id(at), text, self.title, self.language) for at, text in enumerate(texts)]
+
+
+def article(
+    settings: WorldSettings, kind: str, language: str, number: int, *, window: int = 4, topic: int | None = None
+) -> Article:
+    """Write one article.
+
+    Args:
+        settings: the world's.
+        kind: articles of different kinds have nothing to do with each other.
+        language: ISO 639 code.
+        number: from 0.
+        window: sentences of a passage.
+        topic: the main topic; drawn where it is None.
+    """
+    write, draws = writer(settings, language), Draws(settings.seed, "article", kind, language, number)
+    written = story(settings, draws, draws.between(*_LENGTH), topic)
+    phrases = tuple(tuple(write.phrases(thought, draws)) for thought in written.thoughts)
+    title = write.title(written, draws)
+    sentences = tuple(write.finish(parts) for parts in phrases)
+    return Article(f"{language}-{number}", language, written, title, phrases, sentences, window)
+
+
+def places(settings: WorldSettings, kind: str, language: str, written: Sequence[Article]) -> list[tuple[int, int]]:
+    """Return every (article, sentence) once, in random order: where questions come from."""
+    everywhere = [(at, sentence) for at, one in enumerate(written) for sentence in range(len(one.sentences))]
+    return Draws(settings.seed, "places", kind, language).shuffled(everywhere)
+
+
+def asked(thought: Thought, draws: Draws) -> Thought:
+    """Return what a question takes up of a thought: some of its concepts, seldom its name."""
+    concepts = draws.shuffled(thought.concepts)[: draws.between(*_ASKED)]
+    return Thought(tuple(concepts), thought.shared if draws.chance(_NAMED) else None)
+
+
+SPLITS = ("train", "dev", "test")
+"""Of the questions of a language; no sentence is asked for twice."""
+
+_POOL = "mrtydi"
+_ENGLISH = "english-pairs"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """An English domain of the BEIR miniature.
+
+    Args:
+        third: which third of the topics its articles are about.
+        window: sentences of a passage.
+        claims: queries are sentences to be verified, not questions.
+        graded: a passage that holds what is asked has grade 2, the rest of its article grade 1.
+    """
+
+    third: int
+    window: int
+    claims: bool
+    graded: bool
+
+
+BEIR_DOMAINS: Mapping[str, Domain] = {
+    "claims": Domain(0, 4, claims=True, graded=False),
+    "snippets": Domain(1, 2, claims=False, graded=False),
+    "articles": Domain(2, 5, claims=False, graded=True),
+}
+"""Domain → what it looks like."""
+
+
+def passages(language: str, settings: WorldSettings = DEFAULT) -> Source[Item]:
+    """Return the passages of a language, with ids like `en-12#0` (article, passage)."""
+    return source(settings, f"mrtydi/{language} passages", _passages, _articles, _POOL, language)
+
+
+def questions(language: str, split: str, settings: WorldSettings = DEFAULT) -> Source[Item]:
+    """Return the questions of a split.
+
+    Raises:
+        UsageError: there is no such split.
+    """
+    check("split", split, SPLITS)
+    return source(settings, f"mrtydi/{language} questions {split}", _questions, language, split)
+
+
+def judgements(language: str, split: str, settings: WorldSettings = DEFAULT) -> Source[Judgement]:
+    """Return the judgements of a split: the passage that holds the sentence asked for, or the two that share it.
+
+    Raises:
+        UsageError: there is no such split.
+    """
+    check("split", split, SPLITS)
+    return source(settings, f"mrtydi/{language} judgements {split}", _judgements, language, split)
+
+
+def language_pairs(language: str, settings: WorldSettings = DEFAULT) -> Source[TrainingPair]:
+    """Return the training pairs of a language: the questions of `train` with the passages that are judged relevant."""
+    return source(settings, f"pairs {language}", _language_pairs, language)
+
+
+def english_pairs(settings: WorldSettings = DEFAULT) -> Source[TrainingPair]:
+    """Return English training pairs over articles that no test has: four for every article, as many as in a pool.
+
+    Their ids begin with `pairs-`, so that no id of a test is among them.
+    """
+    return source(settings, "pairs english", _english_pairs)
+
+
+def beir(domain: str, settings: WorldSettings = DEFAULT) -> Retrieval:
+    """Return the three parts of an English domain.
+
+    Raises:
+        UsageError: there is no such domain.
+    """
+    check("domain of mini/beir", domain, BEIR_DOMAINS)
+    return Retrieval(
+        source(settings, f"beir/{domain} corpus", _passages, _domain_articles, domain),
+        source(settings, f"beir/{domain} queries", _beir_queries, domain),
+        source(settings, f"beir/{domain} qrels", _beir_qrels, domain),
+    )
+
+
+@lru_cache(maxsize=32)
+def _articles(settings: WorldSettings, kind: str, language: str) -> tuple[Article, ...]:
+    return tuple(article(settings, kind, language, number) for number in range(settings.articles))
+
+
+@lru_cache(maxsize=8)
+def _domain_articles(settings: WorldSettings, domain: str) -> tuple[Article, ...]:
+    """Write the articles of a domain, whose topics take turns."""
+    form, size = BEIR_DOMAINS[domain], max(1, settings.topics // 3)
+    first = form.third * size % settings.topics
+    return tuple(
+        article(settings, f"beir-{domain}", "en", number, window=form.window, topic=first + number % size)
+        for number in range(settings.articles)
+    )
+
+
+def _passages(settings: WorldSettings, written: Callable[..., Sequence[Article]], *which: str) -> Iterator[Item]:
+    """Stream the passages of the articles that `written` gives for `which`."""
+    for one in written(settings, *which):
+        yield from one.passages(settings)
+
+
+def _asked_of(settings: WorldSettings, language: str, split: str) -> list[tuple[int, int, int]]:
+    """Return (question number, article, sentence) of a split: test has the first, dev half as many, train the next."""
+    everywhere = places(settings, _POOL, language, _articles(settings, _POOL, language))
+    numbered = [(number, *place) for number, place in enumerate(everywhere)]
+    test, dev, train = settings.questions, settings.questions // 2, settings.questions * 5
+    first = {"test": 0, "dev": test, "train": test + dev}[split]
+    return numbered[first : first + {"test": test, "dev": dev, "train": train}[split]]
+
+
+def _ask(settings: WorldSettings, kind: str, one: Article, sentence: int, number: int) -> Item:
+    """Ask for a sentence of an article; ids are like `en-q12`."""
+    draws = Draws(settings.seed, "question", kind, one.language, number)
+    text = writer(settings, one.language).question(asked(one.story.thoughts[sentence], draws), draws)
+    return Item(f"{one.language}-q{number}", text, language=one.language)
+
+
+def _questions(settings: WorldSettings, language: str, split: str) -> Iterator[Item]:
+    written = _articles(settings, _POOL, language)
+    for number, at, sentence in _asked_of(settings, language, split):
+        yield _ask(settings, _POOL, written[at], sentence, number)
+
+
+def _judgements(settings: WorldSettings, language: str, split: str) -> Iterator[Judgement]:
+    written = _articles(settings, _POOL, language)
+    for number, at, sentence in _asked_of(settings, language, split):
+        for passage in written[at].holding(sentence):
+            yield Judgement(f"{language}-q{number}", written[at].passage_id(passage), 1)
+
+
+def _language_pairs(settings: WorldSettings, language: str) -> Iterator[TrainingPair]:
+    written = _articles(settings, _POOL, language)
+    for number, at, sentence in _asked_of(settings, language, "train"):
+        name = f"{settings.corpus}/mrtydi/{language} train"
+        yield _pair(settings, _ask(settings, _POOL, written[at], sentence, number), written[at], sentence, name)
+
+
+def _english_pairs(settings: WorldSettings) -> Iterator[TrainingPair]:
+    written = _articles(settings, _ENGLISH, "en")
+    for number, (at, sentence) in enumerate(places(settings, _ENGLISH, "en", written)[: 4 * len(written)]):
+        asking = _ask(settings, _ENGLISH, written[at], sentence, number)
+        found = _pair(settings, asking, written[at], sentence, f"{settings.corpus}/pairs en")
+        yield replace(found, query=_own(found.query), positives=tuple(map(_own, found.positives)))
+
+
+def _own(item: Item) -> Item:
+    """Prefix an id, so that it differs from those of the tests."""
+    return replace(item, id=f"pairs-{item.id}")
+
+
+def _pair(settings: WorldSettings, question: Item, one: Article, sentence: int, name: str) -> TrainingPair:
+    """Put a question together with the passages that hold its sentence."""
+    written = one.passages(settings)
+    return TrainingPair(question, tuple(written[passage] for passage in one.holding(sentence)), source=name)
+
+
+def _beir_places(settings: WorldSettings, domain: str) -> list[tuple[int, int]]:
+    written = _domain_articles(settings, domain)
+    return places(settings, f"beir-{domain}", "en", written)[: settings.questions]
+
+
+def _beir_queries(settings: WorldSettings, domain: str) -> Iterator[Item]:
+    written, write = _domain_articles(settings, domain), writer(settings, "en")
+    for number, (at, sentence) in enumerate(_beir_places(settings, domain)):
+        draws = Draws(settings.seed, "query", domain, number)
+        thought = asked(written[at].story.thoughts[sentence], draws)
+        text = write.sentence(thought, draws) if BEIR_DOMAINS[domain].claims else write.question(thought, draws)
+        yield Item(f"{domain}-{number}", text, language="en")
+
+
+def _beir_qrels(settings: WorldSettings, domain: str) -> Iterator[Judgement]:
+    written, graded = _domain_articles(settings, domain), BEIR_DOMAINS[domain].graded
+    for number, (at, sentence) in enumerate(_beir_places(settings, domain)):
+        one = written[at]
+        holding = one.holding(sentence)
+        for passage in range(len(one.starts())):
+            if passage in holding or graded:
+                grade = 2 if graded and passage in holding else 1
+                yield Judgement(f"{domain}-{number}", one.passage_id(passage), grade)
+
+
+SENTENCE_LANGUAGES = ("ar", "de", "en", "es", "ru", "th")
+"""Languages of the sentence answers: those of XQuAD-R that the world speaks."""
+
+_XOR, _MKQA, _LAREQA = "xor-retrieve", "mkqa", "lareqa"
+_PARAGRAPHS = 4
+"""Of the LAReQA miniature, one for so many articles of a pool."""
+
+
+def cross_lingual(language: str, settings: WorldSettings = DEFAULT) -> Answering:
+    """Return questions of a language that are answered in English passages; each language has its own questions.
+
+    An answer is a name or numeral with the word before it. The question holds neither.
+    """
+    return _answering(_XOR, language, language, settings)
+
+
+def mkqa(language: str, settings: WorldSettings = DEFAULT) -> Answering:
+    """Return the questions of a language over another pool of English passages; all languages ask the same."""
+    return _answering(_MKQA, language, "", settings)
+
+
+def sentence_answers(language: str, settings: WorldSettings = DEFAULT) -> Retrieval:
+    """Return questions of a language and the sentences of all languages that answer them, in one pool.
+
+    A question has one answer in every language of `SENTENCE_LANGUAGES`, its own included. A candidate is the sentence
+    (`title`) with its paragraph (`text`); ids are like `en_12_3` (paragraph from 1, sentence from 0), question ids like
+    `7_en`.
+
+    Raises:
+        UsageError: there are no questions in that language.
+    """
+    check("language of mini/lareqa", language, SENTENCE_LANGUAGES)
+    return Retrieval(
+        source(settings, f"{_LAREQA} candidates", _candidates),
+        source(settings, f"{_LAREQA}/{language} questions", _sentence_questions, language),
+        source(settings, f"{_LAREQA}/{language} judgements", _sentence_judgements, language),
+    )
+
+
+def _answering(kind: str, language: str, choice: str, settings: WorldSettings) -> Answering:
+    check("language of the mini world", language, LANGUAGES)
+    return Answering(
+        source(settings, f"{kind} passages", _passages, _articles, kind, "en"),
+        source(settings, f"{kind}/{language} questions", _answered, kind, language, choice),
+    )
+
+
+def _answered(settings: WorldSettings, kind: str, language: str, choice: str) -> Iterator[Question]:
+    """Ask for what is next to a name in an English sentence of a pool; `choice` decides which are asked for."""
+    written, write = _articles(settings, kind, "en"), writer(settings, language)
+    answered = [
+        (at, sentence)
+        for at, sentence in places(settings, f"{kind}{choice}", "en", written)
+        if written[at].story.thoughts[sentence].shared is not None
+    ]
+    for number, (at, sentence) in enumerate(answered[: settings.questions]):
+        thought = written[at].story.thoughts[sentence]
+        draws = Draws(settings.seed, "answer", kind, language, number)
+        said = Thought(tuple(draws.shuffled(thought.concepts[1:])))
+        # The phrase that holds the name is the only one of two words. No sentence begins with it.
+        answer = next(phrase for phrase in written[at].phrases[sentence] if " " in phrase)
+        yield Question(f"{language}-{number}", write.question(said, draws), language, (answer,))
+
+
+@lru_cache(maxsize=512)
+def _thoughts(settings: WorldSettings, number: int) -> tuple[Thought, ...]:
+    """Return what a paragraph says, in any language: that depends on its number alone."""
+    draws = Draws(settings.seed, "paragraph", number)
+    return story(settings, draws, draws.between(4, 7)).thoughts
+
+
+def _paragraphs(settings: WorldSettings) -> range:
+    return range(max(1, settings.articles // _PARAGRAPHS))
+
+
+def _candidates(settings: WorldSettings) -> Iterator[Item]:
+    for language in SENTENCE_LANGUAGES:
+        for number in _paragraphs(settings):
+            draws, write = Draws(settings.seed, "paragraph", language, number), writer(settings, language)
+            sentences = [write.sentence(thought, draws) for thought in _thoughts(settings, number)]
+            context = write.text(sentences)
+            for place, sentence in enumerate(sentences):
+                yield Item(f"{language}_{number + 1}_{place}", context, sentence, language)
+
+
+def _sentence_places(settings: WorldSettings) -> list[tuple[int, int]]:
+    everywhere = [
+        (number, place) for number in _paragraphs(settings) for place in range(len(_thoughts(settings, number)))
+    ]
+    return Draws(settings.seed, "places", _LAREQA).shuffled(everywhere)[: settings.questions]
+
+
+def _sentence_questions(settings: WorldSettings, language: str) -> Iterator[Item]:
+    for question, (number, place) in enumerate(_sentence_places(settings)):
+        draws = Draws(settings.seed, "sentence-question", language, question)
+        text = writer(settings, language).question(asked(_thoughts(settings, number)[place], draws), draws)
+        yield Item(f"{question}_{language}", text, language=language)
+
+
+def _sentence_judgements(settings: WorldSettings, language: str) -> Iterator[Judgement]:
+    for question, (number, place) in enumerate(_sentence_places(settings)):
+        for answer in SENTENCE_LANGUAGES:
+            yield Judgement(f"{question}_{language}", f"{answer}_{number + 1}_{place}", 1)

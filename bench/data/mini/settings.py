@@ -1,0 +1,126 @@
+"""What decides a world: sizes and rates, and the named settings under which methods are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+
+from bench.core.errors import UsageError
+from bench.core.files import digest
+from bench.core.messages import unknown
+
+VERSION = "1"
+"""Changes whenever the same settings would yield other texts."""
+
+
+@dataclass(frozen=True)
+class WorldSettings:
+    """All that decides the texts of a world, with `VERSION`.
+
+    Args:
+        name: how corpora made with these settings are called; it changes no text.
+        seed: of everything.
+        topics: number of topics.
+        concepts: per topic; they form a ring, along which scenes move.
+        names: per topic, spelled alike in all languages.
+        numerals: per topic, spelled alike in all languages.
+        name_rate: share of sentences that hold a name or numeral.
+        synonyms: words per concept and language.
+        zipf: exponent of the frequencies of synonyms and function words; 0 makes all equally frequent.
+        function_words: per language.
+        inflection: share of content words that bear an affix.
+        ordered: scenes follow one another along the ring; otherwise the sentences of every text are shuffled.
+        documents: pretraining documents per language.
+        articles: per language, from which the passages of a retrieval pool are cut.
+        questions: test questions per language.
+        pairs: sentence pairs per language.
+    """
+
+    name: str = "default"
+    seed: int = 17
+    topics: int = 30
+    concepts: int = 10
+    names: int = 2
+    numerals: int = 1
+    name_rate: float = 0.8
+    synonyms: int = 2
+    zipf: float = 1.0
+    function_words: int = 24
+    inflection: float = 0.15
+    ordered: bool = True
+    documents: int = 1500
+    articles: int = 160
+    questions: int = 60
+    pairs: int = 150
+
+    def __post_init__(self) -> None:
+        """Refuse what no world can be made of.
+
+        Raises:
+            UsageError: a size below its least, or a rate outside 0 to 1.
+        """
+        least = {"topics": 2, "concepts": 6, "names": 1, "synonyms": 1, "function_words": 1, "documents": 1}
+        least |= {"articles": 1, "questions": 1, "pairs": 1, "numerals": 0, "seed": 0}
+        wrong = {field: f"at least {smallest}" for field, smallest in least.items() if getattr(self, field) < smallest}
+        rates = [field for field in ("name_rate", "inflection") if not 0 <= getattr(self, field) <= 1]
+        for field, expected in (wrong | dict.fromkeys(rates, "a share from 0 to 1")).items():
+            raise UsageError(where="world settings", found=f"{field} {getattr(self, field)}", expected=expected)
+
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits of everything but the name."""
+        values = asdict(self)
+        del values["name"]
+        return digest(values)[:16]
+
+    @property
+    def corpus(self) -> str:
+        """The name of the pretraining corpus: `mini`, or `mini-few-names` and the like."""
+        return "mini" if self.name == DEFAULT.name else f"mini-{self.name}"
+
+
+DIALOGUES = "-dialogues"
+"""What the name of a corpus of dialogues ends in."""
+
+DEFAULT = WorldSettings()
+"""The settings of everything that is called mini without more words."""
+
+PRESETS: Mapping[str, WorldSettings] = {
+    settings.name: settings
+    for settings in (
+        DEFAULT,
+        replace(DEFAULT, name="few-names", name_rate=0.4),
+        replace(DEFAULT, name="many-names", name_rate=1.0),
+        replace(DEFAULT, name="no-order", ordered=False),
+        replace(DEFAULT, name="noisy-synonyms", synonyms=4),
+    )
+}
+"""The five settings under which a ranking of methods is reported, so that anyone can see what the world favours."""
+
+
+def check(what: str, name: str, names: Collection[str]) -> None:
+    """Raise `UsageError` for a name that is none of those that there are."""
+    if name not in names:
+        raise UsageError(unknown(what, name, tuple(names)))
+
+
+def named(name: str) -> WorldSettings:
+    """Return the settings called `name`.
+
+    Raises:
+        UsageError: there are none of that name.
+    """
+    check("settings of the mini world", name, PRESETS)
+    return PRESETS[name]
+
+
+def of_corpus(corpus: str) -> WorldSettings:
+    """Return the settings of a pretraining corpus by its name.
+
+    It is `mini` or `mini-` and the settings' name; the dialogues of these settings have `-dialogues` after it.
+
+    Raises:
+        UsageError: there is no such corpus.
+    """
+    found = {settings.corpus + kind: settings for kind in ("", DIALOGUES) for settings in PRESETS.values()}
+    check("corpus of the mini world", corpus, found)
+    return found[corpus]

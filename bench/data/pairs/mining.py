@@ -1,0 +1,143 @@
+"""Which passages of a ranking become hard negatives of a query: pure rules, that know no file and no search.
+
+A passage may be a hard negative of a query if no judgement says, and no text suggests, that it answers the query.
+Passages are numbers of a pool (`bench.data.pairs.pool`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bench.core.errors import UsageError
+
+POSITIVE, SAME_TEXT, SCORE, ENOUGH = "positive", "text of a positive", "score above the margin", "more than are kept"
+"""Why a candidate is left out: it is judged to answer the query, or has the id of a passage that is; it says what such
+a passage says; it scores too high to be trusted; the query has enough negatives."""
+REASONS = (POSITIVE, SAME_TEXT, SCORE, ENOUGH)
+
+
+class Fingerprints(Protocol):
+    """Fingerprints of what the passages of a pool say."""
+
+    def __getitem__(self, row: int, /) -> int:
+        """Return that of one."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is judged to answer a query.
+
+    Args:
+        rows: numbers of its positives.
+        named: numbers of all passages that have the id of one of them.
+        texts: fingerprints of what they say.
+    """
+
+    rows: frozenset[int]
+    named: frozenset[int]
+    texts: frozenset[int]
+
+
+@dataclass(frozen=True)
+class MiningRules:
+    """How negatives are chosen.
+
+    Args:
+        first: rank from which candidates are looked at, from 1; judged positives have ranks too.
+        last: rank up to which they are.
+        keep: negatives of a query, at most.
+        margin: candidates that score above this multiple of the best positive's score are left out; None: none are.
+
+    Raises:
+        UsageError: ranks below 1 or the wrong way round, nothing to keep, or a margin that is not above 0.
+    """
+
+    first: int
+    last: int
+    keep: int
+    margin: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        if not 1 <= self.first <= self.last or self.keep < 1 or (self.margin is not None and self.margin <= 0):
+            raise UsageError(
+                found=str(self), expected="ranks from 1 upwards, at least one negative to keep and a margin above 0"
+            )
+
+
+@dataclass(frozen=True)
+class Mined:
+    """What became of the candidates of a query.
+
+    Args:
+        rows: its negatives, best first.
+        left_out: how many candidates were left out for each of `REASONS`.
+    """
+
+    rows: tuple[int, ...]
+    left_out: Mapping[str, int]
+
+
+def choose(
+    rows: Sequence[int],
+    scores: Sequence[float],
+    judged: Judged,
+    texts: Fingerprints,
+    rules: MiningRules,
+    best: Callable[[], float],
+) -> Mined:
+    """Choose the hard negatives of a query from its ranking.
+
+    Args:
+        rows: the ranking, of `rules.last` passages unless fewer match.
+        scores: as many, never increasing.
+        judged: what is judged to answer the query.
+        texts: of the pool.
+        rules: how.
+        best: → the best score of a judged positive; called only where the ranking does not show it.
+
+    Returns:
+        The negatives in rank order.
+    """
+    left_out: Counter[str] = Counter()
+    kept: list[int] = []
+    too_high = _bar(rows, scores, judged, rules.margin, best)
+    for row, score in zip(rows[rules.first - 1 : rules.last], scores[rules.first - 1 : rules.last], strict=True):
+        if row in judged.rows or row in judged.named:
+            left_out[POSITIVE] += 1
+        elif int(texts[row]) in judged.texts:
+            left_out[SAME_TEXT] += 1
+        elif too_high(score):
+            left_out[SCORE] += 1
+        elif len(kept) == rules.keep:
+            left_out[ENOUGH] += 1
+        else:
+            kept.append(row)
+    return Mined(tuple(kept), left_out)
+
+
+def _bar(
+    rows: Sequence[int], scores: Sequence[float], judged: Judged, margin: float | None, best: Callable[[], float]
+) -> Callable[[float], bool]:
+    """Return a function that decides whether a score is above the margin.
+
+    A positive that is not in the ranking scores at most as high as its last passage; most often that says enough.
+    """
+    if margin is None:
+        return lambda _: False
+    found = next((score for row, score in zip(rows, scores, strict=True) if row in judged.rows), None)
+    if found is not None:
+        return lambda score: score > margin * found
+    known: list[float] = []
+
+    def above(score: float) -> bool:
+        if score > margin * scores[-1]:
+            return True
+        if not known:
+            known.append(best())
+        return score > margin * known[0]
+
+    return above

@@ -1,0 +1,199 @@
+"""The pool that hard negatives are mined from: the distinct passages of training pairs, and which pair judges which.
+
+A passage is known by its title and text: the same ones under two ids are one passage of the pool, and two passages
+under one id are two. Passages and pairs are numbered in their order, and searched by their numbers, since ids of pairs
+promise nothing across sources.
+
+Files, n passages and m pairs: `passages.*` (see `bench.data.formats.strings`), canonical JSON each; `texts.npy`,
+uint64 `[n]`, fingerprints of what passages say; `names.npy`, uint64 `[a]`, and `named.npy`, int32 `[a]`: hashes of all
+ids, ascending, and the passages that have them; `own.npy`, int32 `[p]`, and `ids.npy`, uint64 `[p]`: the positives of
+pair after pair and the hashes of their ids; `first.npy`, int64 `[m + 1]`, where those of each pair begin; `asked.npy`,
+uint64 `[m, 2]`: the hash of a query's id and the fingerprint of its text; `about.json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.errors import UsageError
+from bench.core.files import canonical, write_bytes
+from bench.data.corpora.dedupe import fingerprint
+from bench.data.formats.ids import hashed
+from bench.data.formats.strings import Strings, write_strings
+from bench.data.pairs.mining import Judged
+from bench.types import Item, Json, TrainingPair
+
+_PASSAGES, _ABOUT = "passages", "about.json"
+_ARRAYS = ("texts", "names", "named", "own", "ids", "first", "asked")
+_KEPT = 1024  # groups of equal questions whose judgements stay in memory
+
+Marks = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int64]
+
+
+def said(item: Item) -> int:
+    """Return the fingerprint of what a passage says, its title aside; of its title where it says nothing else."""
+    return fingerprint([item.text if item.text.strip() else item.title])
+
+
+def write_pool(folder: Path, pairs: Iterable[TrainingPair]) -> dict[str, Json]:
+    """Write the pool of some pairs, passing through them once.
+
+    About 150 bytes a passage and 30 bytes for every time that one is given are held in memory.
+
+    Args:
+        folder: where to.
+        pairs: in their order.
+
+    Returns:
+        passages, given (how often pairs give a passage), language (of all passages; empty where they have several).
+
+    Raises:
+        OSError: as `open` does. And whatever the pairs raise.
+    """
+    gathered = _Gathered()
+    write_strings(folder, _PASSAGES, gathered.records(pairs))
+    for name, values in gathered.arrays().items():
+        np.save(folder / f"{name}.npy", values, allow_pickle=False)
+    about: dict[str, Json] = {
+        "passages": len(gathered.texts),
+        "given": len(gathered.named),
+        "language": next(iter(gathered.languages)) if len(gathered.languages) == 1 else "",
+    }
+    write_bytes(folder / _ABOUT, canonical(about))
+    return about
+
+
+class _Gathered:
+    """What is learnt of pairs while they pass."""
+
+    def __init__(self) -> None:
+        self.texts, self.languages = array("Q"), set[str]()
+        self.named, self._names = array("i"), array("Q")
+        self._own, self._ids, self._first, self._asked = array("i"), array("Q"), array("q", [0]), array("Q")
+        self._rows: dict[bytes, int] = {}
+
+    def records(self, pairs: Iterable[TrainingPair]) -> Iterator[str]:
+        """Yield each new passage as it is written."""
+        for pair in pairs:
+            given = (*pair.positives, *pair.negatives)
+            for item in given:
+                mark = hashlib.blake2b(canonical([item.title, item.text]), digest_size=16).digest()
+                row = self._rows.setdefault(mark, len(self.texts))
+                self.named.append(row)
+                if row == len(self.texts):
+                    self.texts.append(said(item))
+                    self.languages.add(item.language)
+                    yield canonical(asdict(item)).decode()
+            names = hashed([item.id for item in given])
+            own = len(pair.positives)
+            self._names.frombytes(names.tobytes())
+            self._own.extend(self.named[-len(given) :][:own])
+            self._ids.frombytes(names[:own].tobytes())
+            self._first.append(len(self._own))
+            self._asked.frombytes(hashed([pair.query.id]).tobytes())
+            self._asked.append(fingerprint([pair.query.text]))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays by name."""
+        names, named = np.frombuffer(self._names, np.uint64), np.frombuffer(self.named, np.int32)
+        order = np.lexsort((named, names))
+        names, named = names[order], named[order]
+        once = np.ones(len(names), np.bool_)
+        once[1:] = (names[1:] != names[:-1]) | (named[1:] != named[:-1])
+        asked = np.frombuffer(self._asked, np.uint64).reshape(-1, 2)
+        found = (self.texts, names[once], named[once], self._own, self._ids, self._first, asked)
+        return {name: np.asarray(values) for name, values in zip(_ARRAYS, found, strict=True)}
+
+
+class Pool(Sequence[Item]):
+    """The pool that `write_pool` wrote, memory-mapped: its passages as they are searched, the number for an id.
+
+    `texts` are the fingerprints of what its n passages say, `[n]`; `language` is theirs, empty where they have several.
+
+    Args:
+        folder: the artefact.
+
+    Raises:
+        UsageError: it holds no pool.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._strings = Strings(folder, _PASSAGES)
+            found = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS]
+            self.language = str(json.loads((folder / _ABOUT).read_bytes())["language"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(where=folder, found=str(error), expected="a pool of passages on disk") from error
+        self.texts, self._names, self._named, self._own, self._ids, self._first, self._asked = found
+        self._of = lru_cache(_KEPT)(self._judged)
+
+    def __len__(self) -> int:
+        """Number of passages."""
+        return len(self._strings)
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Item]: ...
+    def __getitem__(self, at: int | slice) -> Item | list[Item]:
+        """Read one passage, or a slice of them, its number for an id. Raises `IndexError` as a list does."""
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        at = at + len(self) if at < 0 else at
+        given = self.passage(at)
+        return Item(str(at), given.text, given.title, given.language)
+
+    def passage(self, at: int) -> Item:
+        """Return a passage as the pairs gave it first, its own id included."""
+        return Item(**json.loads(self._strings[at]))
+
+    @cached_property
+    def _groups(self) -> tuple[_EqualValues, ...]:
+        """Pairs whose queries have one id, and those whose queries have one text."""
+        return tuple(map(_EqualValues, self._asked.T))
+
+    def judged(self, pair: int) -> Judged:
+        """Return what is judged to answer a pair's query: by the pair, and by all others that ask the very same.
+
+        The same is a query of the same id, or of the same text but for case, white space and Unicode's forms.
+        """
+        return self._of(*(int(group.number[pair]) for group in self._groups))
+
+    def _judged(self, *numbers: int) -> Judged:
+        """Return the same by the numbers of the groups of equal queries."""
+        groups = zip(self._groups, numbers, strict=True)
+        pairs = np.unique(np.concatenate([group.members(number) for group, number in groups]))
+        places = np.concatenate([np.arange(self._first[pair], self._first[pair + 1]) for pair in pairs.tolist()])
+        rows, names = self._own[places], np.unique(self._ids[places])
+        low, high = (np.searchsorted(self._names, names, side) for side in ("left", "right"))
+        named = [self._named[start:end].tolist() for start, end in zip(low.tolist(), high.tolist(), strict=True)]
+        return Judged(
+            frozenset(rows.tolist()),
+            frozenset(row for some in named for row in some),
+            frozenset(self.texts[rows].tolist()),
+        )
+
+
+class _EqualValues:
+    """Which places of a column hold the same value."""
+
+    def __init__(self, column: Marks) -> None:
+        _, self.number = np.unique(column, return_inverse=True)
+        self._order = np.argsort(self.number, kind="stable")
+        self._first = np.concatenate([[0], np.cumsum(np.bincount(self.number))])
+
+    def members(self, number: int) -> Places:
+        """Return the places of a group, ascending."""
+        found: Places = self._order[self._first[number] : self._first[number + 1]].astype(np.int64)
+        return found

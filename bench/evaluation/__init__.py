@@ -1,0 +1,1 @@
+"""Measures, significance, comparison, results, drawings."""

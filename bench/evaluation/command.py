@@ -1,0 +1,136 @@
+"""The command that makes a result again, from what its file says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bench.config.layers import parse_set
+from bench.config.request import Request
+from bench.config.sections import NO_TITLES
+from bench.core.messages import bare
+
+ANYWHERE = "path/to/"
+"""In place of a folder on the user's machine; results do not say where a folder was."""
+_SAID = {"--set", "file"}
+"""Layers of settings that no other option repeats."""
+_PROTOCOL, _RERANKED = "protocol", "rerank"
+
+
+def asked(results: Sequence[Mapping[str, Any]], *, whole: bool) -> Request:
+    """Say what has to be asked for to get a system's results again.
+
+    Args:
+        results: contents of result files of one system on one suite, setting and kind of data, one a seed; they differ
+            in their seed only.
+        whole: every task of the suite was run, so none needs to be named.
+
+    Returns:
+        The request; what lay on the user's machine begins with `ANYWHERE`.
+    """
+    first = results[0]
+    system, suite = first["system"], first["suite"]["name"]
+    kind, _, world = first["data"].partition("-")
+    names = [bare(name).removeprefix(f"{suite}/") for name in first["tasks"]]
+    tasks = () if whole else tuple(f"{ANYWHERE}{name}" if kind == "local" else name for name in names)
+    presets = [str(row["origin"]).removeprefix("preset ") for row in _rows(first) if _layer(row) == "preset"]
+    if system.get("grid"):  # a cell may change nothing of the method's, and is to bear its name all the same
+        presets = [f"{system['grid']['preset'].partition('/')[2]}={system['grid']['cell']}"]
+    return Request(
+        methods=(system["method"],),
+        suites=(suite,),
+        tasks=tasks,
+        settings=(first["setting"],),
+        seeds=tuple(one["seed"] for one in results),
+        data=None if kind == "local" else kind,
+        profile=first["profile"],
+        preset=f"{system['method']}/{presets[0]}" if presets else None,
+        backbone=_of_system(system, "backbone"),
+        corpus=_corpus(system),
+        rerank=(system.get("rerank") or {}).get("model"),
+        sets=tuple(f"{key}={_toml(value)}" for key, value in _chosen(first, world).items()),
+        label=_label(system),
+    )
+
+
+def words(results: Sequence[Mapping[str, Any]], *, whole: bool) -> list[str]:
+    """Return the words of `bench run …`, not yet quoted for a shell; arguments as for `asked`."""
+    request = asked(results, whole=whole)
+    given = {
+        "--method": ",".join(request.methods),
+        "--suite": ",".join(request.suites),
+        "--task": ",".join(request.tasks),
+        "--setting": ",".join(request.settings),
+        "--data": request.data,
+        "--profile": request.profile,
+        "--seed": ",".join(map(str, request.seeds)),
+        "--backbone": request.backbone,
+        "--corpus": request.corpus,
+        "--rerank": request.rerank,
+        "--preset": request.preset,
+    }
+    said = [word for option, value in given.items() if value for word in (option, value)]
+    sets = [word for value in request.sets for word in ("--set", value)]
+    return ["bench", "run", *said, *sets, *(["--label", request.label] if request.label else [])]
+
+
+def _chosen(first: Mapping[str, Any], world: str) -> dict[str, Any]:
+    """The settings that `--set` repeats, by key."""
+    system = first["system"]
+    chosen = {row["key"]: row["value"] for row in _rows(first) if _layer(row) in _SAID}
+    if chosen.get("tune.data"):
+        chosen["tune.data"] = f"{ANYWHERE}{chosen['tune.data']}"
+    chosen |= {"mini.world": world} if world else {}
+    readout = (system.get("readout") or {}).items()
+    chosen |= {f"encode.{key}": NO_TITLES if value is None else value for key, value in readout}
+    budgets = {f"budget.{unit}": _of_system(system, key) for unit, key in _BUDGETS.items()}
+    return chosen | {key: value for key, value in budgets.items() if value}
+
+
+_BUDGETS = {"tokens": "budget", "flops": "budget_flops"}
+
+
+def _rows(first: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Settings of the system, then those of the harness that its first leg was made with."""
+    yield from first["system"].get("settings", ())
+    for legs in first["tasks"].values():
+        for leg in legs.values():
+            yield from leg.get("settings", ())
+            return
+
+
+def _of_system(system: Mapping[str, Any], key: str) -> Any:
+    """What a system says, or the first of its parts that says it."""
+    return next((one[key] for one in (system, *system.get("parts", ())) if one.get(key)), None)
+
+
+def _corpus(system: Mapping[str, Any]) -> str | None:
+    """The corpus of pretraining, post-processing or a re-ranker; where a folder was is not known."""
+    also = (system.get(part) or {} for part in ("post", "rerank"))
+    corpus = _of_system(system, "corpus") or next((part["corpus"] for part in also if part.get("corpus")), None)
+    if not corpus:
+        return None
+    return str(corpus["name"]) if bare(f"{corpus['name']}/") == "" else f"{ANYWHERE}{corpus['name']}"
+
+
+def _label(system: Mapping[str, Any]) -> str | None:
+    """The label that the user gave; endings that a run adds, and labels that it makes up itself, are left out."""
+    label = str(system["label"])
+    for ending in (_RERANKED, (system.get("post") or {}).get("kind"), _PROTOCOL):
+        label = label.removesuffix(f"+{ending}")
+    return None if label.partition("@")[0] == system["method"] else label
+
+
+def _layer(row: Mapping[str, Any]) -> str:
+    """The layer that set a value: `default`, `profile`, `preset`, `--set` or `file`."""
+    return str(row["origin"]).partition(" ")[0]
+
+
+def _toml(value: Any) -> str:
+    """A value as `--set` reads it: plain text bare, quoted only where it would read as something else."""
+    if value is None:
+        return ""
+    if isinstance(value, str) and parse_set(f"a.b={value}")[1] == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Compare the results of several systems."""

@@ -1,0 +1,376 @@
+"""Compare results of a folder: found by name, tested in pairs, ranked, with costs, differences and doubts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from bench.core.errors import UsageError
+from bench.core.messages import canonical, unknown
+from bench.evaluation.compare.fairness import Difference, Side, differences, warnings
+from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paired_tests, shared_seeds, stratum
+from bench.evaluation.compare.query_differences import QueryDifference, TextSources, query_differences
+from bench.evaluation.results import RESULT, Result, headline, result_files, shares
+from bench.evaluation.results.read import result
+from bench.evaluation.significance.ranks import LEVEL, ordered
+from bench.evaluation.significance.tests import ENOUGH
+from bench.types import SETTINGS, Suite
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What to look at, of the results that are found.
+
+    Args:
+        data: only `official`, `mini` or `local` results; None for all.
+        setting: only this setting, for names that say none; None for all.
+        measure: None for the suite's headline measure.
+        by_task: test every task by itself, too.
+        queries: so many of the largest gains and losses of each pair.
+        data_dir: the folder of official layouts, where the texts of these queries may be.
+    """
+
+    data: str | None = None
+    setting: str | None = None
+    measure: str | None = None
+    by_task: bool = False
+    queries: int = 0
+    data_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Systems on a suite and on data of one kind, in one setting or each in its own.
+
+    Args:
+        about: `suite`, `setting` (several joined by `, `), `data`, and `stands_for` (empty for a benchmark itself).
+        measure: canonical name.
+        where: what `values` are: the suite's average or the mean of the tasks.
+        tasks: that all systems have.
+        values: of each system by label, a fraction, the mean over its seeds.
+        sides: the systems, in the order asked for.
+        settings: of each system by label.
+        tests: of every pair, corrected for their number (Holm).
+        ranks: first and last place that the corrected tests leave open, by label; empty where a pair was not tested.
+        groups: letters by label; systems that share one are not significantly different. Empty as `ranks`.
+        differing: what was set differently.
+        doubts: sentences on what makes the comparison unfair or unsure.
+        extremes: of every pair, the queries with the largest gains and losses, if any were asked for.
+        notes: sentences on texts that are not here.
+    """
+
+    about: Mapping[str, str]
+    measure: str
+    where: str
+    tasks: tuple[str, ...]
+    values: Mapping[str, float]
+    sides: tuple[Side, ...]
+    settings: Mapping[str, str]
+    tests: tuple[PairedTest, ...]
+    ranks: Mapping[str, tuple[int, int]]
+    groups: Mapping[str, str]
+    differing: tuple[Difference, ...]
+    doubts: tuple[str, ...]
+    extremes: tuple[QueryDifference, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """As `bench compare --json` prints it."""
+        return {
+            **self.about,
+            "measure": self.measure,
+            "where": self.where,
+            "tasks": list(self.tasks),
+            "systems": [self._system(side) for side in self.sides],
+            "tests": [self._test(test) for test in self.tests],
+            "differences": [asdict(one) for one in self.differing],
+            "warnings": list(self.doubts),
+            "queries": [{**asdict(one), "difference": one.difference} for one in self.extremes],
+            "notes": list(self.notes),
+        }
+
+    def _system(self, side: Side) -> dict[str, Any]:
+        """A system."""
+        ranks = self.ranks.get(side.label)
+        return {
+            "system": side.label,
+            "setting": self.settings[side.label],
+            "hash": side.system["hash"],
+            "seeds": side.seeds,
+            "value": self.values[side.label],
+            "ranks": list(ranks) if ranks else None,
+            "group": self.groups.get(side.label),
+            "costs": side.costs(),
+        }
+
+    @staticmethod
+    def _test(test: PairedTest) -> dict[str, Any]:
+        """A pair, and each task of it."""
+        by_task = [{"task": task, **one.comparison.as_json(one.corrected)} for task, one in test.by_task.items()]
+        runs = dict(zip(("system", "other"), test.comparison.seeds, strict=True))
+        drawn = {"runs": runs, "same_trainings": test.same_trainings}
+        return {**test.row(), "seeds": list(test.about["seeds"]), **drawn, "by_task": by_task}
+
+
+def compare(names: Sequence[str], root: Path, suite: Suite, asked: CompareOptions) -> list[Compared]:
+    """Compare systems wherever all of them have results.
+
+    Args:
+        names: labels, names of result folders (label and hash), result files or their folders; at least two. With
+            `:SETTING` behind them settings are compared (`grounds`).
+        root: the results folder.
+        suite: of the results.
+        asked: what to look at.
+
+    Raises:
+        UsageError: as `grounds`, or a measure that the results do not have.
+        StoreError: a result file that is damaged.
+    """
+    found = grounds(names, root, suite.name, data=asked.data, setting=asked.setting)
+    return [_compared(ground, suite, asked) for ground in found]
+
+
+def _compared(ground: CommonGround, suite: Suite, asked: CompareOptions) -> Compared:
+    """Test and doubt the systems that meet."""
+    measure = asked.measure or suite.primary
+    labels, settings = _labels(ground)
+    own = _on_common_seeds(ground.own)
+    rows = [
+        SeedResults(labels[name], {one.content.seed: one for one in results}, results[0].deterministic)
+        for name, results in own.items()
+    ]
+    sides = tuple(Side(labels[name], [one.whole for one in results]) for name, results in own.items())
+    tasks = tuple(sorted(set.intersection(*(_tasks(content, measure) for side in sides for content in side.contents))))
+    if not tasks:
+        raise UsageError(
+            f"found no task with {measure} that all systems have; run them on the same tasks of {suite.name}"
+        )
+    where, values = "", {}
+    for side in sides:
+        found = [headline({task: one["tasks"][task] for task in tasks}, suite.macros, measure) for one in side.contents]
+        where, values[side.label] = found[0][0], sum(number for _, number in found) / len(found)
+    legs = {task: tuple(sides[0].contents[0]["tasks"][task]) for task in tasks}
+    average = next((one for one in suite.macros if one.name == where), None)
+    weights = {stratum(task, leg): share for (task, leg), share in shares(legs, average).items()}
+    tests = tuple(paired_tests(rows, measure, tasks, shares=weights, by_task=asked.by_task))
+    whole = [Side(labels[name], [one.whole for one in results]) for name, results in ground.own.items()]
+    extreme, notes = query_differences(rows, tests, tasks, asked.queries, TextSources(suite, asked.data_dir))
+    whole_matrix = len(tests) == len(list(combinations(values, 2)))
+    order = ordered(
+        sorted(values, key=lambda label: -values[label]) if whole_matrix else [],
+        {(one.first, one.second): (one.comparison.difference, _corrected(one)) for one in tests if whole_matrix},
+    )
+    named = ", ".join(dict.fromkeys(settings.values()))
+    return Compared(
+        about={"suite": suite.name, "stands_for": suite.stands_for, "setting": named, "data": ground.data},
+        measure=measure,
+        where=where,
+        tasks=tasks,
+        values=values,
+        sides=sides,
+        settings=settings,
+        tests=tests,
+        ranks=order.ranks,
+        groups=order.letters,
+        differing=tuple(differences(sides)),
+        doubts=(*_unlike(settings, sides, tasks, measure), *_unpaired(rows), *warnings(whole), *_unsure(rows, tests)),
+        extremes=tuple(extreme),
+        notes=tuple(notes),
+    )
+
+
+def _corrected(test: PairedTest) -> float:
+    """Holm's p of a pair."""
+    return test.comparison.p_randomisation if test.corrected is None else test.corrected
+
+
+def _on_common_seeds(own: Mapping[str, Sequence[Result]]) -> Mapping[str, Sequence[Result]]:
+    """Keep the seeds that all systems have, if there are any; a deterministic system is compared on all."""
+    seeds = [{one.content.seed for one in results} for results in own.values() if not results[0].deterministic]
+    common = set.intersection(*seeds) if seeds else set()
+    if not common:
+        return own
+    return {
+        name: [one for one in results if one.deterministic or one.content.seed in common]
+        for name, results in own.items()
+    }
+
+
+def _labels(ground: CommonGround) -> tuple[dict[str, str], dict[str, str]]:
+    """Call systems by their labels (and hash where two have the same), with their settings where these may differ.
+
+    Returns:
+        Labels by name as typed, and settings by label.
+    """
+    systems = {name: results[0].content for name, results in ground.own.items()}
+    plain = {
+        name: content.system.label + ("" if ground.setting else f":{content.setting}")
+        for name, content in systems.items()
+    }
+    counted = list(plain.values())
+    labels = {
+        name: label if counted.count(label) == 1 else f"{label}-{systems[name].system.hash[:8]}"
+        for name, label in plain.items()
+    }
+    return labels, {labels[name]: content.setting for name, content in systems.items()}
+
+
+def _unlike(settings: Mapping[str, str], sides: Sequence[Side], tasks: Sequence[str], measure: str) -> Iterator[str]:
+    """Warn that settings are compared, which no table of a suite does, and of tasks that some systems lack."""
+    if len(set(settings.values())) > 1:
+        listed = ", ".join(f"{label} is {setting}" for label, setting in settings.items())
+        yield f"settings are compared with each other: {listed}"
+    every = {task for side in sides for content in side.contents for task in _tasks(content, measure)}
+    if rest := sorted(every - set(tasks)):
+        yield f"compared on {len(tasks)} tasks; not all systems have {', '.join(rest)}"
+
+
+def _unpaired(rows: Sequence[SeedResults]) -> Iterator[str]:
+    """Warn of pairs that share no seed, which cannot be tested."""
+    for one, other in combinations(rows, 2):
+        if not shared_seeds(one, other):
+            yield f"{one.label} and {other.label} share no seed, so they are not tested"
+
+
+def _unsure(rows: Sequence[SeedResults], tests: Sequence[PairedTest]) -> Iterator[str]:
+    """Warn of few training runs, and of differences that hold over queries and not over training runs."""
+    runs = {row.label: len(row.results) for row in rows if not row.deterministic}
+    if single := [label for label, count in runs.items() if count == 1]:
+        yield f"one training run of {', '.join(single)}: training variation not included"
+    if few := [f"{label} ({count})" for label, count in runs.items() if 1 < count < ENOUGH]:
+        yield f"fewer than {ENOUGH} training runs: {', '.join(few)}; intervals may be too short"
+    for one in tests:
+        if max(one.comparison.seeds) > 1 and _corrected(one) <= LEVEL and one.comparison.low <= 0:
+            yield (
+                f"{one.first} and {one.second} differ over queries (Holm), but with other training runs the order may "
+                "turn: the interval holds 0"
+            )
+
+
+def _tasks(content: Mapping[str, Any], measure: str) -> set[str]:
+    return {task for task, legs in content["tasks"].items() if all(measure in leg["measures"] for leg in legs.values())}
+
+
+@dataclass(frozen=True)
+class CommonGround:
+    """Where systems meet: results that may be compared.
+
+    Args:
+        data: kind of all results.
+        setting: of all results; empty where the names say settings, and each system has its own.
+        own: results by name as the user typed it, one a seed.
+    """
+
+    data: str
+    setting: str
+    own: Mapping[str, Sequence[Result]]
+
+
+def grounds(
+    names: Sequence[str], root: Path, suite: str, *, data: str | None = None, setting: str | None = None
+) -> list[CommonGround]:
+    """Find where all systems have results.
+
+    Where no name says a setting, systems meet in each setting that all of them have. Where one does
+    (`crop:english crop:unsupervised`), each has its own: a name without one then takes `setting`, or the only setting
+    that it has results in.
+
+    Args:
+        names: labels, names of result folders (label and hash), result files or their folders, each but the paths with
+            `:SETTING` where wanted; at least two.
+        root: the results folder.
+        suite: name of the suite of the results.
+        data: only `official`, `mini` or `local` results; None for all.
+        setting: only this setting, for names that say none; None for all.
+
+    Raises:
+        UsageError: fewer than two systems, a name without results, a label of several systems, no common ground, a
+            system in several settings next to one whose setting is named.
+        StoreError: a result file that is damaged.
+    """
+    asked = {name: _split(name) for name in dict.fromkeys(names)}
+    if len(asked) < 2:
+        raise UsageError(found=f"{len(asked)} system", expected=f"two or more: bench compare A B --suite {suite}")
+    paths = [*(_file(name) for name in names if _is_path(name)), *result_files(root)]
+    every = [result(path) for path in dict.fromkeys(path.resolve() for path in paths)]
+    known = [one for one in every if one.content.suite.name == suite and data in (None, one.content.data)]
+    mixed = any(own for _, own in asked.values())
+    picked = {}
+    for name, (plain, own) in asked.items():
+        picked[name] = _pick(plain, own or setting or "", known, f"results on {suite} in {root}")
+        if mixed and len(has := _settings_of(picked[name])) > 1:
+            raise UsageError(
+                f"{name} has results in {len(has)} settings; say which: {' or '.join(f'{name}:{one}' for one in has)}"
+            )
+    cells: dict[tuple[str, str], dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for name, results in picked.items():
+        for one in results:
+            cells[one.content.data, "" if mixed else one.content.setting][name].append(one)
+    whole = [CommonGround(*cell, own) for cell, own in cells.items() if len(own) == len(picked)]
+    if not whole:
+        had = "; ".join(f"{name}: {_cells_of(results)}" for name, results in picked.items())
+        raise UsageError(
+            f"no data and setting in which all {len(picked)} have results on {suite} ({had}); to compare settings, "
+            f"name them: {next(iter(asked))}:{SETTINGS[0]}"
+        )
+    for ground in whole:
+        for name, met in ground.own.items():
+            if (count := len({one.content.system.hash for one in met})) > 1:
+                folders = ", ".join(sorted({one.path.parent.parent.name for one in met}))
+                raise UsageError(f"{name} is the label of {count} systems; name one of them: {folders}")
+    return whole
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Part `LABEL:SETTING`; a path and a plain label have no setting. Raises `UsageError` for one that is none."""
+    head, colon, setting = name.rpartition(":")
+    if not colon or _is_path(name):
+        return name, ""
+    if canonical(setting) not in SETTINGS:
+        raise UsageError(f"{name}: {unknown('setting', setting, SETTINGS)}")
+    return head, canonical(setting)
+
+
+def _cells_of(results: Iterable[Result]) -> str:
+    """Data and settings of some results."""
+    return ", ".join(sorted({f"{one.content.data} {one.content.setting}" for one in results}))
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name is a path; a label may be the name of some folder here."""
+    return name.endswith(".json") or (Path(name) / RESULT).is_file()
+
+
+def _file(name: str) -> Path:
+    """The result file of a path. Raises `UsageError` where there is none."""
+    path = Path(name) if name.endswith(".json") else Path(name) / RESULT
+    if not path.is_file():
+        raise UsageError(where=path, found="no such file", expected=f"a {RESULT}")
+    return path
+
+
+def _pick(name: str, setting: str, known: Sequence[Result], where: str) -> list[Result]:
+    """The results of one name, in a setting if one is given. Raises `UsageError` where there are none."""
+    held = [one for one in known if setting in ("", one.content.setting)]
+    if _is_path(name):
+        target = _file(name).resolve()
+        found = [one for one in held if one.path == target]
+    else:
+        found = [one for one in held if name in (one.content.system.label, one.path.parent.parent.name)]
+    if not found and setting and setting not in SETTINGS:
+        raise UsageError(unknown("setting", setting, SETTINGS))
+    if not found and setting and (others := _settings_of(_pick(name, "", known, where))):
+        raise UsageError(f"{name} has no {where} in setting {setting}; it has some in {' and '.join(others)}")
+    if not found:
+        labels = sorted({one.content.system.label for one in held})
+        raise UsageError(f"{unknown('system', name, labels)} ({where})")
+    return found
+
+
+def _settings_of(results: Iterable[Result]) -> list[str]:
+    """Settings of some results."""
+    return sorted({one.content.setting for one in results})

@@ -1,0 +1,77 @@
+"""Curves of a training: its log, thinned until it is small enough to lie next to a result."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+MOST = 300
+"""Points of a line, at most."""
+_LINES = 16
+_ACROSS = ("tokens", "questions", "step")
+"""What a curve is drawn against: the first of them that the log counts."""
+_LEFT_OUT = {*_ACROSS, "learning_rate", "best_step", "gradient_norm", "first_loss"}
+_LEFT_OUT_OF_PROBES = {"chance", "full_rank", "deviation"}
+
+
+def curves(log: Path) -> dict[str, Any]:
+    """Read the curves of a training from its log.
+
+    Args:
+        log: one JSON object a line; values that are no finite numbers, and lines that are no objects, are passed over.
+
+    Returns:
+        `across` (what x counts) and `lines`: by name (`loss`, `probe accuracy`, …) the lists `x` and `y`, at most
+        `MOST` points each; without lines where the log has none. The same log always gives the same curves.
+    """
+    with log.open(encoding="utf-8") as stream:
+        said = [line for text in stream if isinstance(line := json.loads(text), dict)]
+    across = next((name for name in _ACROSS if any(_number(line.get(name)) for line in said)), _ACROSS[-1])
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in said:
+        if not _number(line.get(across)):
+            continue
+        for name, value in _values(line):
+            found.setdefault(name, []).append((line[across], value))
+    kept = sorted(found, key=lambda name: (name != "loss", name))[:_LINES]
+    lines = {name: thinned(sorted(found[name], key=lambda point: point[0])) for name in kept}
+    return {
+        "across": across,
+        "lines": {name: {"x": [x for x, _ in line], "y": [y for _, y in line]} for name, line in lines.items()},
+    }
+
+
+def thinned(points: Sequence[tuple[float, float]], most: int = MOST) -> list[tuple[float, float]]:
+    """Thin a line to its ends and the lowest and highest point of equal stretches, so that no peak is lost.
+
+    Args:
+        points: (x, y), x ascending.
+        most: how many may be left, 4 at least.
+    """
+    if len(points) <= most:
+        return list(points)
+    inner, stretches = points[1:-1], (most - 2) // 2
+    kept = []
+    for at in range(stretches):
+        part = inner[at * len(inner) // stretches : (at + 1) * len(inner) // stretches]
+        places = range(len(part))
+        ends = {min(places, key=lambda place: part[place][1]), max(places, key=lambda place: part[place][1])}
+        kept += [part[place] for place in sorted(ends)]
+    return [points[0], *kept, points[-1]]
+
+
+def _values(line: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield what a line of the log measured, by name."""
+    yield from ((name, value) for name, value in line.items() if name not in _LEFT_OUT and _number(value))
+    probe = line.get("probe")
+    if isinstance(probe, dict):
+        measured = ((name, value) for name, value in probe.items() if name not in _LEFT_OUT_OF_PROBES)
+        yield from ((f"probe {name}", value) for name, value in measured if _number(value))
+
+
+def _number(value: object) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

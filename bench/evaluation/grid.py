@@ -1,0 +1,190 @@
+"""Grids of runs: systems in cells with several seeds, and whether cells come in the same order as in a paper's table.
+
+The structure behind sweeps, ablations and few-shot curves, and the board's pages of ablations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+
+from bench.evaluation.tables import Column, Table, percent
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A cell of a grid.
+
+    Args:
+        cell: its name.
+        system: its label.
+        ours: the measure, a fraction, the mean over seeds; None where the training failed.
+        failed: why it did, in a sentence; empty where it did not.
+        paper: what the paper prints; None where it prints nothing or that it fails.
+        paper_fails: the paper prints that it fails.
+        seeds: that `ours` is the mean of.
+    """
+
+    cell: str
+    system: str
+    ours: float | None
+    failed: str
+    paper: float | None
+    paper_fails: bool
+    seeds: int
+
+
+@dataclass(frozen=True)
+class GridRun:
+    """One system in one cell with one seed.
+
+    Args:
+        system: its label.
+        cell: its cell: settings, a number of training pairs, a trial.
+        seed: of the run.
+        value: the measure, a fraction; None where the training failed.
+        failed: why it did, in a sentence; empty where it did not.
+        where: what the value is of: a task, an average, or the mean of some tasks.
+    """
+
+    system: str
+    cell: str
+    seed: int
+    value: float | None
+    failed: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All runs of a grid, in the order in which they were planned."""
+
+    runs: tuple[GridRun, ...]
+
+    @property
+    def systems(self) -> list[str]:
+        """Labels, in the order of the runs."""
+        return list(dict.fromkeys(run.system for run in self.runs))
+
+    @property
+    def cells(self) -> list[str]:
+        """Names of cells, in the order of the runs."""
+        return list(dict.fromkeys(run.cell for run in self.runs))
+
+    @property
+    def seeds(self) -> int:
+        """How many different seeds there are."""
+        return len({run.seed for run in self.runs})
+
+    @property
+    def where(self) -> str:
+        """What the values are of; empty where every training failed."""
+        return next((run.where for run in reversed(self.runs) if run.where), "")
+
+    def of(self, cell: str, system: str | None = None) -> list[GridRun]:
+        """Return the runs of a cell, one a seed and system."""
+        return [run for run in self.runs if run.cell == cell and system in (None, run.system)]
+
+    def failed(self, cell: str) -> str:
+        """Return why the first failed run of a cell failed; empty where none did."""
+        return next((run.failed for run in self.of(cell) if run.failed), "")
+
+    def mean(self, cell: str, system: str | None = None) -> float | None:
+        """Return the mean of a cell over seeds; None where there is no run, or one of them failed."""
+        values = [run.value for run in self.of(cell, system)]
+        known = [value for value in values if value is not None]
+        return fmean(known) if known and len(known) == len(values) else None
+
+    def by_cell(self, caption: str, *columns: Column) -> Table:
+        """Lay it out with one row a cell; columns take their values from the name of the cell."""
+        return Table.of(caption, columns, self.cells)
+
+    def by_system(self, caption: str, head: Callable[[str], str] = str) -> Table:
+        """Lay it out with one row a system and one column a cell, in percent.
+
+        Args:
+            caption: of the table.
+            head: what people read over a cell.
+        """
+        columns = [Column(cell, head(cell), number=True, show=percent) for cell in self.cells]
+        rows = tuple((system, *(self.mean(cell, system) for cell in self.cells)) for system in self.systems)
+        return Table(caption, (Column("system"), *columns), rows)
+
+    def against(self, paper: Mapping[str, float | None], systems: Mapping[str, str]) -> tuple[CellResult, ...]:
+        """Return cells next to a paper's numbers.
+
+        Args:
+            paper: its number by cell; None for a cell that it says fails.
+            systems: label by cell, of the cells wanted.
+        """
+        return tuple(
+            CellResult(
+                cell,
+                system,
+                self.mean(cell),
+                self.failed(cell),
+                paper.get(cell),
+                cell in paper and paper[cell] is None,
+                len(self.of(cell)),
+            )
+            for cell, system in systems.items()
+        )
+
+
+@dataclass(frozen=True)
+class Direction:
+    """How far two orders of the same cells agree.
+
+    Args:
+        pairs: of cells that the paper distinguishes and that were run.
+        alike: of these, ordered here as in the paper.
+        tau: Kendall's tau-b, 1 the same order, −1 the reverse; None where one side does not distinguish any pair.
+        sure: of the pairs, those that the queries distinguish here (p < 0.05, Holm); None where nothing was tested.
+        sure_alike: of these, ordered as in the paper.
+    """
+
+    pairs: int
+    alike: int
+    tau: float | None
+    sure: int | None = None
+    sure_alike: int | None = None
+
+
+def direction(cells: Sequence[CellResult], sure: Mapping[frozenset[str], bool] | None = None) -> Direction:
+    """Compare two orders of cells; a cell that fails is below every number.
+
+    Args:
+        cells: those without a number on either side, and without a failure there, are left out.
+        sure: by pair of labels, whether the queries distinguish the two.
+    """
+    from scipy.stats import kendalltau
+
+    known = [cell for cell in cells if cell.paper is not None or cell.paper_fails]
+    ours = [-math.inf if cell.ours is None else cell.ours for cell in known]
+    theirs = [-math.inf if cell.paper is None else cell.paper for cell in known]
+    pairs = [(a, b) for a, b in combinations(range(len(known)), 2) if theirs[a] != theirs[b]]
+    alike = [(a, b) for a, b in pairs if ours[a] != ours[b] and (ours[a] > ours[b]) == (theirs[a] > theirs[b])]
+    ranks = [[sorted(set(side)).index(number) for number in side] for side in (ours, theirs)]
+    both_vary = all(len(set(side)) > 1 for side in ranks)
+    tau = float(kendalltau(*ranks, variant="b").statistic) if both_vary else None
+    if sure is None:
+        return Direction(len(pairs), len(alike), tau)
+    certain = [pair for pair in pairs if sure.get(frozenset(known[place].system for place in pair))]
+    return Direction(len(pairs), len(alike), tau, len(certain), len(set(certain) & set(alike)))
+
+
+def describe(found: Direction) -> str:
+    """Return a direction as a sentence."""
+    if not found.pairs:
+        return "direction: no two cells that the paper distinguishes"
+    tau = "not defined (all alike)" if found.tau is None else f"{found.tau:+.2f}".replace("-", "−")
+    sentence = (
+        f"direction: {found.alike} of {found.pairs} pairs of cells ordered as in the paper "
+        f"({found.alike / found.pairs:.0%}), Kendall's tau-b {tau}"
+    )
+    if found.sure is None:
+        return sentence
+    return f"{sentence}; of the {found.sure} pairs that the queries distinguish here, {found.sure_alike}"

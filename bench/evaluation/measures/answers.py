@@ -1,0 +1,95 @@
+"""Answer-based measures: is an accepted answer in the texts of the best passages? One place for both families.
+
+`answer-R@k` (DPR, Contriever on MKQA): 1 if an answer is among the first k passages, compared token by token
+(`bench.evaluation.measures.has_answer`). `R@Nkt` (XOR-Retrieve): 1 if an answer is a substring of the first N thousand
+tokens of the ranked passages (`bench.evaluation.measures.kilotokens`). Both trust the order of the ranking. A query
+that the run misses counts 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bench.core.errors import UsageError
+from bench.evaluation.measures.has_answer import first_hit
+from bench.evaluation.measures.kilotokens import needed, tokeniser
+from bench.evaluation.measures.specs import TOKENS_A_KT, MeasureSpec
+from bench.types import Ranking, Run
+
+_KEPT = 4096  # tokenised passages that are kept, since the passages of many queries are the same
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What judges by strings.
+
+    Args:
+        strings: accepted answers by query.
+        text: document id → the passage's text. Raises `KeyError` for one that the corpus lacks.
+    """
+
+    strings: Mapping[str, Sequence[str]]
+    text: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where answers were found.
+
+    Args:
+        values: by canonical measure name, one value per query, in the order of the answers: 0 or 1.
+        evidence: what the values follow from, one per query: `rank` of the first passage with an answer, `tokens`
+            after which one has been read; None where none was found within the deepest cut.
+    """
+
+    values: Mapping[str, tuple[float, ...]]
+    evidence: Mapping[str, tuple[int | None, ...]]
+
+
+def look(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> Found:
+    """Look for the answers of every query in its ranking.
+
+    Args:
+        answered: the answers, and where texts are.
+        run: the rankings; queries may be missing.
+        measures: answer-based ones, at least one.
+
+    Raises:
+        UsageError: a ranked document that the corpus lacks.
+    """
+    evidence: dict[str, tuple[int | None, ...]] = {}
+    if ranks := [spec.cut or 0 for spec in measures if spec.name == "answer-R"]:
+        evidence["rank"] = tuple(
+            first_hit(strings, _texts(answered, run[query], max(ranks))) if query in run else None
+            for query, strings in answered.strings.items()
+        )
+    if budgets := [_tokens(spec) for spec in measures if spec.name == "Rkt"]:
+        tokenise = lru_cache(_KEPT)(tokeniser().tokenise)
+        evidence["tokens"] = tuple(
+            needed(strings, _texts(answered, run[query], None), max(budgets), tokenise) if query in run else None
+            for query, strings in answered.strings.items()
+        )
+    values = {}
+    for spec in measures:
+        kind, cut = ("tokens", _tokens(spec)) if spec.name == "Rkt" else ("rank", spec.cut or 0)
+        values[str(spec)] = tuple(float(place is not None and place <= cut) for place in evidence[kind])
+    return Found(values, evidence)
+
+
+def _tokens(spec: MeasureSpec) -> int:
+    """The cut of `R@Nkt` in tokens."""
+    return (spec.cut or 0) * TOKENS_A_KT
+
+
+def _texts(answered: Answered, ranking: Ranking, deepest: int | None) -> Iterator[str]:
+    """Stream the texts of a ranking, best first."""
+    for document in ranking.documents[:deepest]:
+        try:
+            yield answered.text(document)
+        except KeyError:
+            raise UsageError(
+                f"the ranking of query {ranking.query!r} names document {document!r}, which the "
+                "corpus lacks; expected ids of the task's passages"
+            ) from None

@@ -1,0 +1,90 @@
+"""What is refused before scoring: qrels and rankings on which a scorer would crash or be silently wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bench.core.errors import UsageError
+from bench.core.order import comparable
+from bench.types import Ranking, Run, Tie
+
+LARGEST_GRADE = 1_000_000
+"""trec_eval keeps a table as long as the highest grade; 10⁹ would take it gigabytes and half a minute a query."""
+
+
+def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[str, Ranking]:
+    """Return the rankings of judged queries, in the order of the qrels, after checking them and the judgements.
+
+    Rankings of queries without judgements are left out unread.
+
+    Raises:
+        UsageError: if there are no judgements; if a grade is not a whole number of at most `LARGEST_GRADE` in size; if
+            a ranking holds a document twice, has not one finite score a document, or bears another query's name;
+            if an id is empty or holds white space, a NUL or a lone surrogate.
+    """
+    if not qrels:
+        raise UsageError("there are no judgements (qrels), so nothing can be scored; name a file that holds some")
+    _check_ids("the qrels", list(qrels))
+    for query, grades in qrels.items():
+        _check_grades(query, grades)
+    found = {query: run[query] for query in qrels if query in run}
+    for query, ranking in found.items():
+        _check_ranking(query, ranking, tie)
+    return found
+
+
+def _check_grades(query: str, grades: Mapping[str, int]) -> None:
+    """Check the judgements of one query."""
+    _check_ids(f"the judgements of query {query!r}", list(grades))
+    for document, grade in grades.items():
+        if not isinstance(grade, int) or abs(grade) > LARGEST_GRADE:
+            raise UsageError(
+                where=f"query {query!r}, document {document!r}",
+                found=f"the grade {grade!r}",
+                expected=f"a whole number between -{LARGEST_GRADE} and {LARGEST_GRADE}",
+            )
+
+
+def _check_ranking(query: str, ranking: Ranking, tie: Tie) -> None:
+    """Check the ranking of one query."""
+    if ranking.query != query:
+        raise UsageError(f"the ranking filed under query {query!r} says that it is of query {ranking.query!r}")
+    documents = ranking.documents
+    if len(documents) != len(ranking.scores):
+        raise UsageError(
+            where=f"query {query!r}",
+            found=f"{len(ranking.scores)} scores for {len(documents)} documents",
+            expected="one score a document",
+        )
+    if len(set(documents)) != len(documents):
+        twice = next(document for at, document in enumerate(documents) if document in documents[:at])
+        raise UsageError(f"query {query!r}: document {twice!r} is ranked twice, expected each document once")
+    _check_ids(f"the ranking of query {query!r}", documents)
+    try:
+        comparable(ranking.scores, tie)
+    except UsageError as error:
+        raise UsageError(f"query {query!r}: {error}") from error
+
+
+def _check_ids(place: str, ids: Sequence[str]) -> None:
+    """Refuse ids that TREC files cannot hold or that C code cuts short; quick for the many that are in order."""
+    text = " ".join(ids)
+    if text.split() == list(ids) and "\0" not in text and _is_utf8(text):
+        return
+    fault = next(name for name in ids if name.split() != [name] or "\0" in name or not _is_utf8(name))
+    raise UsageError(
+        where=place,
+        found=f"the id {fault!r}",
+        expected="one that is not empty and holds no white space, NUL or lone surrogate",
+    )
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether UTF-8 can write the text (it cannot write lone surrogates)."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,152 @@
+"""A run against its judgements: one value per judged query and measure, and their means.
+
+House rule: the mean is over all judged queries; a query that the run misses, or for which it found nothing, counts 0.
+It is decided here and nowhere else. Official scorers that do otherwise are brought by suites, under names of their own
+(`bench.types.OfficialScorer`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.core.errors import PluginError, UsageError
+from bench.core.order import order
+from bench.evaluation.measures.checks import judged
+from bench.evaluation.measures.list_type import LIST_TYPE, Value
+from bench.evaluation.measures.specs import BUILTIN, MeasureSpec, check_cut
+from bench.evaluation.measures.trec_type import judge
+from bench.types import Measure, Ranking, Run, Tie
+
+Qrels = Mapping[str, Mapping[str, int]]
+"""Grades by query and document (≥ 1 relevant; ≤ 0 judged, not relevant)."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The values of one run.
+
+    Args:
+        queries: every judged query, in the order of the qrels.
+        values: by canonical measure name, one value per query, in the order of `queries`, in [0, 1].
+    """
+
+    queries: tuple[str, ...]
+    values: Mapping[str, tuple[float, ...]]
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean over all judged queries, by measure; the same number whatever the order of the queries."""
+        return {name: math.fsum(values) / len(values) for name, values in self.values.items()}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How the queries of a run and of its judgements differ.
+
+    Args:
+        missing: judged queries that the run does not name; each counts 0.
+        unexpected: queries of the run that nobody judged; they are ignored.
+    """
+
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+
+
+def evaluate(
+    qrels: Qrels, run: Run, measures: Sequence[MeasureSpec], tie: Tie, extra: Mapping[str, Measure] = {}
+) -> Scores:
+    """Score a run.
+
+    Under `trec` the measures are trec_eval's, which sorts by score; under `list` they are those of
+    `bench.evaluation.measures.list_type`, which trust the order of the ranking. A plugin's measure gets the ranking in
+    the order of the tie rule.
+
+    Args:
+        qrels: the judgements.
+        run: the rankings; queries may be missing.
+        measures: what to compute, at least one.
+        tie: the task's tie rule.
+        extra: plugins' measures by name.
+
+    Raises:
+        UsageError: as `bench.evaluation.measures.checks.judged` does; on a measure that does not exist, lacks its cut
+            or takes none.
+        PluginError: if a plugin's measure fails or gives something else than a number in [0, 1].
+    """
+    _check_measures(measures, extra)
+    rankings = judged(qrels, run, tie)
+    ours = [measure for measure in measures if measure.name in BUILTIN]
+    theirs = [measure for measure in measures if measure.name not in BUILTIN]
+    found: dict[str, dict[str, float]] = {}
+    documents: dict[str, Sequence[str]] = {query: ranking.documents for query, ranking in rankings.items()}
+    if tie == "list":
+        found |= {str(measure): _each(LIST_TYPE[measure.name], measure, documents, qrels) for measure in ours}
+    elif ours:
+        found |= judge(qrels, rankings, ours)
+    if theirs:
+        if tie != "list":  # such a ranking is in the order of its rule already
+            for query, one in rankings.items():
+                documents[query] = [one.documents[at] for at in order(one.documents, one.scores, tie)]
+        found |= {str(measure): _each(_guarded(extra[measure.name]), measure, documents, qrels) for measure in theirs}
+    return Scores(
+        tuple(qrels),
+        {str(measure): tuple(found[str(measure)].get(query, 0.0) for query in qrels) for measure in measures},
+    )
+
+
+def coverage(qrels: Mapping[str, object], run: Mapping[str, object]) -> Coverage:
+    """Return the queries that the run misses and those of its own that nobody judged."""
+    return Coverage(
+        missing=tuple(query for query in qrels if query not in run),
+        unexpected=tuple(query for query in run if query not in qrels),
+    )
+
+
+def without_identical(run: Run) -> dict[str, Ranking]:
+    """Remove every document whose id is that of the query. The judgements stay as they are."""
+    return {query: _without(ranking, query) for query, ranking in run.items()}
+
+
+def _check_measures(measures: Sequence[MeasureSpec], extra: Mapping[str, Measure]) -> None:
+    """Refuse measures that were not made by `parse` and do not exist."""
+    if not measures:
+        raise UsageError("no measure to compute; name one, e.g. nDCG@10")
+    for measure in measures:
+        if measure.name not in BUILTIN and measure.name not in extra:
+            raise UsageError(f"unknown measure {measure}; there are {', '.join([*BUILTIN, *extra])}")
+        check_cut(measure, str(measure))
+
+
+def _each(value: Value, measure: MeasureSpec, documents: Mapping[str, Sequence[str]], qrels: Qrels) -> dict[str, float]:
+    """Compute a measure for every query that has documents."""
+    return {query: value(ranked, qrels[query], measure.cut) for query, ranked in documents.items() if len(ranked)}
+
+
+def _guarded(plugin: Measure) -> Value:
+    """Wrap a plugin's measure so that its faults become sentences."""
+
+    def value(documents: Sequence[str], grades: Mapping[str, int], cut: int | None) -> float:
+        try:
+            number = float(plugin.value(documents, grades, cut))
+        except Exception as error:  # whatever a plugin raises
+            raise PluginError(
+                f"the plugin measure {MeasureSpec(plugin.name, cut)} failed "
+                f"on a ranking of {len(documents)} documents: {type(error).__name__}: {error}"
+            ) from error
+        if not 0 <= number <= 1:
+            raise PluginError(
+                f"the plugin measure {MeasureSpec(plugin.name, cut)} gave {number!r}, expected a number from 0 to 1"
+            )
+        return number
+
+    return value
+
+
+def _without(ranking: Ranking, document: str) -> Ranking:
+    """Remove one document from a ranking."""
+    if document not in ranking.documents:
+        return ranking
+    kept = [pair for pair in zip(ranking.documents, ranking.scores, strict=True) if pair[0] != document]
+    return Ranking(ranking.query, tuple(name for name, _ in kept), tuple(score for _, score in kept))

@@ -1,0 +1,92 @@
+r"""Is an accepted answer in a passage? As DPR asks it (`qa_validation.py`, string mode), and Contriever on MKQA.
+
+Answer and passage are decomposed (NFD) and cut into tokens: runs of letters, digits and marks, and every other visible
+character by itself; each token is lower-cased (`str.lower`, no case folding). The answer is there if its tokens are
+in the passage one after the other. So only whole words are found ("東京" not in "東京都"), accents count, and an answer
+without tokens is in every passage.
+
+Most passages do not hold an answer, so the tokens of a passage are made only where the longest token of an answer is
+part of its letters. That changes no result: lower-casing letter by letter or token by token gives the same, but for the
+two small sigmas, which are taken for one here.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import regex
+
+_TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]", flags=regex.IGNORECASE | regex.UNICODE | regex.MULTILINE)
+_BORDER = "\0"  # a control character, so never in a token
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """An answer, made ready.
+
+    Args:
+        tokens: joined, with a border at either end and between two; empty for an answer without tokens.
+        part: what the letters of a passage must hold before its tokens are looked at.
+    """
+
+    tokens: str
+    part: str
+
+
+def tokens(text: str) -> list[str]:
+    """Cut a text into tokens: decomposed (NFD), in lower case."""
+    return [token.lower() for token in _TOKEN.findall(unicodedata.normalize("NFD", text))]
+
+
+def has_answer(answers: Sequence[str], text: str | None) -> bool:
+    """Return whether a passage holds any of the answers.
+
+    Args:
+        answers: accepted strings; none of them, no hit.
+        text: the passage, without its title; None, where there is no such passage, is a miss whatever is asked.
+    """
+    return _holds(_made_ready(answers), text)
+
+
+def first_hit(answers: Sequence[str], passages: Iterable[str | None]) -> int | None:
+    """Return the rank, from 1, of the first passage that holds any of the answers; None where none does.
+
+    Args:
+        answers: accepted strings.
+        passages: texts, best first (see `has_answer`); read no further than to the first hit.
+    """
+    sought = _made_ready(answers)
+    return next((rank for rank, text in enumerate(passages, start=1) if _holds(sought, text)), None)
+
+
+def _made_ready(answers: Sequence[str]) -> list[_Sought]:
+    """Tokenise the answers."""
+    ready = []
+    for answer in answers:
+        found = tokens(answer)
+        ready.append(_Sought(_joined(found) if found else "", _one_sigma(max(found, key=len, default=""))))
+    return ready
+
+
+def _holds(sought: Sequence[_Sought], text: str | None) -> bool:
+    """Return whether a passage holds any of the answers."""
+    if text is None:
+        return False
+    letters = _one_sigma(unicodedata.normalize("NFD", text).lower())
+    likely = [one for one in sought if one.part in letters]
+    if not likely:
+        return False
+    passage = _joined(tokens(text))
+    return any(one.tokens in passage for one in likely)
+
+
+def _joined(found: Sequence[str]) -> str:
+    """Join tokens so that a run of whole tokens is a part of the string, and nothing else is."""
+    return f"{_BORDER}{_BORDER.join(found)}{_BORDER}"
+
+
+def _one_sigma(text: str) -> str:
+    """Write the final small sigma, which depends on its neighbours, as the other one."""
+    return text.replace("ς", "σ")

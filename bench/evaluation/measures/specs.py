@@ -1,0 +1,207 @@
+"""A measure is a value: `nDCG@10` parses to a `MeasureSpec`, which prints as itself.
+
+Conventions: canonical names are those of ir-measures, where it has one; papers' spellings are accepted as input. A cut
+is a number of documents, of `R@2kt` thousands of tokens. What a measure computes is in its `summary`; where the
+two tie rules differ in more than order, it says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.core.errors import PluginError, UsageError
+from bench.core.messages import close
+from bench.types import Measure
+
+LARGEST_CUT = 10**9
+"""No ranking is that deep; larger numbers overflow in trec_eval."""
+
+
+TOKENS_A_KT = 1000
+_KT = "Rkt"
+_IN_KT = re.compile(r"(?:R|Recall)@([1-9][0-9]{0,3})kt?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSpec:
+    """A measure with its cut.
+
+    Args:
+        name: canonical, e.g. `nDCG`, or that of a plugin's measure.
+        cut: how many of the best documents it looks at (of `Rkt`: thousands of tokens); None for all.
+    """
+
+    name: str
+    cut: int | None = None
+
+    def __str__(self) -> str:
+        """Return the canonical spelling, e.g. `nDCG@10`, `R@2kt`."""
+        if self.name == _KT:
+            return f"R@{self.cut}kt"
+        return self.name if self.cut is None else f"{self.name}@{self.cut}"
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A measure that the harness brings.
+
+    Args:
+        name: canonical, without the cut.
+        aliases: other spellings that are understood, compared without case.
+        needs_cut: it is not defined over the whole ranking.
+        summary: the formula in one line; `rel` is the number of documents with a grade of at least 1.
+        takes_cut: it may be asked with a cut; a measure that looks at the first document only has none to choose.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    needs_cut: bool
+    summary: str
+    takes_cut: bool = True
+
+
+BUILTIN: Mapping[str, Builtin] = {
+    measure.name: measure
+    for measure in (
+        Builtin(
+            "nDCG",
+            ("nDCG_cut",),
+            needs_cut=False,
+            summary="sum of grade/log2(rank+1) over that of the ideal order; negative grades gain nothing",
+        ),
+        Builtin("R", ("Recall",), needs_cut=True, summary="relevant among the first k / rel"),
+        Builtin(
+            "RR", ("MRR", "recip_rank"), needs_cut=False, summary="1 / rank of the first relevant document, else 0"
+        ),
+        Builtin(
+            "AP",
+            ("mAP",),
+            needs_cut=False,
+            summary="mean of P at each relevant rank; divided by rel (trec), at cut k by min(rel, k) (list)",
+        ),
+        Builtin("P", ("Precision",), needs_cut=True, summary="relevant among the first k / k"),
+        Builtin("Success", ("Hit",), needs_cut=True, summary="1 if a relevant document is among the first k, else 0"),
+        Builtin("Rcap", ("R_cap", "Recall_cap"), needs_cut=True, summary="relevant among the first k / min(rel, k)"),
+        Builtin(
+            "accuracy",
+            ("acc",),
+            needs_cut=False,
+            takes_cut=False,
+            summary="1 if the first document is relevant, else 0 (Success@1, as bitext retrieval calls it)",
+        ),
+    )
+}
+"""The harness's measures of judged documents by canonical name."""
+
+ANSWERS: Mapping[str, Builtin] = {
+    measure.name: measure
+    for measure in (
+        Builtin(
+            "answer-R",
+            ("has-answer", "answer-recall"),
+            needs_cut=True,
+            summary="1 if a passage among the first k holds an accepted answer, token by token, else 0",
+        ),
+        Builtin(
+            _KT,
+            (),
+            needs_cut=True,
+            summary="1 if the first N thousand tokens of the ranked passages hold an accepted answer as it is, else 0",
+        ),
+    )
+}
+"""Measures that look for accepted answers in the passages' texts; `R@2kt` and `R@5kt` are `Rkt` with cuts 2 and 5."""
+
+_EVERY = {**BUILTIN, **ANSWERS}
+_SPELLINGS = {spelling.casefold(): m.name for m in _EVERY.values() for spelling in (m.name, *m.aliases)}
+
+
+def looks_for_answers(measure: MeasureSpec) -> bool:
+    """Return whether a measure is judged by answers instead of documents."""
+    return measure.name in ANSWERS
+
+
+def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
+    """Read one measure.
+
+    Args:
+        text: e.g. `nDCG@10`, `MRR@100`, `AP`, `R@2kt` (MSM: `R@2k`); case does not matter.
+        extra: plugins' measures by name; they may be asked with or without a cut.
+
+    Raises:
+        UsageError: on an unknown name, on a cut that is not a number from 1 to `LARGEST_CUT`, and on a missing cut or
+            one that is too much.
+        PluginError: if a plugin's measure claims a name of ours.
+    """
+    if in_kt := _IN_KT.fullmatch(text.strip()):
+        return MeasureSpec(_KT, int(in_kt[1]))
+    spelling, at, cut_text = text.strip().partition("@")
+    name = _name(spelling, text, extra)
+    if not at:
+        return check_cut(MeasureSpec(name), repr(text))
+    check_cut(MeasureSpec(name, LARGEST_CUT), repr(text))
+    if not re.fullmatch(r"[0-9]{1,10}", cut_text) or not 1 <= int(cut_text) <= LARGEST_CUT:
+        raise UsageError(
+            f"measure {text!r}: found the cut {cut_text!r}, "
+            f"expected a whole number from 1 to {LARGEST_CUT}, e.g. {name}@10"
+        )
+    return MeasureSpec(name, int(cut_text))
+
+
+def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
+    """Return the measure if it has a cut where it needs one, and none where it takes none; plugins' may have either.
+
+    Args:
+        measure: the measure.
+        shown: how the message calls it.
+
+    Raises:
+        UsageError: otherwise.
+    """
+    builtin = _EVERY.get(measure.name)
+    if builtin and builtin.needs_cut and measure.cut is None:
+        raise UsageError(f"measure {shown} has no cut; write how many documents it looks at, e.g. {measure.name}@100")
+    if builtin and not builtin.takes_cut and measure.cut is not None:
+        raise UsageError(f"measure {shown} has a cut, expected none ({builtin.summary}); write {measure.name}")
+    return measure
+
+
+def parse_many(text: str, extra: Mapping[str, Measure] = {}) -> tuple[MeasureSpec, ...]:
+    """Read measures separated by blanks or commas, in the order given, each once.
+
+    Raises:
+        UsageError: as `parse` does, and if there is no measure at all.
+        PluginError: as `parse` does.
+    """
+    words = [word for word in re.split(r"[\s,]+", text) if word]
+    if not words:
+        raise UsageError(f"no measure named; {_what_exists(extra)}")
+    return tuple(dict.fromkeys(parse(word, extra) for word in words))
+
+
+def _name(spelling: str, text: str, extra: Mapping[str, Measure]) -> str:
+    """Find the canonical name."""
+    theirs = {name.casefold(): name for name in extra}
+    for taken in _SPELLINGS.keys() & theirs.keys():
+        raise PluginError(
+            f"a plugin brings a measure called {theirs[taken]!r}, which the harness already reads as "
+            f"{_SPELLINGS[taken]}; the plugin must choose another name"
+        )
+    if spelling in extra:
+        return spelling
+    names = _SPELLINGS | theirs
+    if spelling.casefold() in names:
+        return names[spelling.casefold()]
+    near = dict.fromkeys(names[match] for match in close(spelling.casefold(), names))
+    guess = f"did you mean {' or '.join(near)}? " if near else ""
+    raise UsageError(f"unknown measure {text!r}; {guess}{_what_exists(extra)}")
+
+
+def _what_exists(extra: Mapping[str, Measure]) -> str:
+    """Say which measures can be asked for."""
+    forms = [(m.name,) * (not m.needs_cut) + (f"{m.name}@k",) * m.takes_cut for m in BUILTIN.values()]
+    forms.append(("answer-R@k", "R@Nkt"))
+    ours = ", ".join(form for both in forms for form in both)
+    return f"there are {ours}" + (f"; from plugins {', '.join(extra)}" if extra else "")

@@ -1,0 +1,91 @@
+"""Trec-type measures: one call into trec_eval's C code (pytrec_eval), which sorts by score itself.
+
+Conventions: trec_eval reads scores as 32-bit floats, sorts them descending and equal ones by document id descending,
+whatever the order of the ranking. A grade of at least 1 is relevant; gains are linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from bench.evaluation.measures.list_type import relevant
+from bench.evaluation.measures.specs import MeasureSpec
+from bench.types import Ranking
+
+_QUERIES_A_CALL = 1000
+"""Bounds the memory that the copies for the C code take."""
+
+_UNCUT = {"nDCG": "ndcg", "AP": "map", "RR": "recip_rank", "accuracy": "success.1"}
+_CUT = {"nDCG": "ndcg_cut", "AP": "map_cut", "R": "recall", "P": "P", "Success": "success", "Rcap": "P"}
+
+
+def judge(
+    qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Ranking], measures: Sequence[MeasureSpec]
+) -> dict[str, dict[str, float]]:
+    """Return the values by canonical measure name and query, for exactly the queries that pytrec_eval answers for.
+
+    Those are the queries with a ranking (also an empty one) and at least one judgement.
+
+    Args:
+        qrels: grades by query and document.
+        run: rankings by query.
+        measures: measures of ours. `qrels` and `run` must have passed `bench.evaluation.measures.checks.judged`: the C
+            code crashes on ids that UTF-8 cannot write, and is silently wrong on others.
+    """
+    # Imported here because it is needed by nobody who only parses measures.
+    import pytrec_eval
+
+    raw: dict[str, dict[str, float]] = {}
+    evaluator = pytrec_eval.RelevanceEvaluator(_not_negative(qrels), {_question(measure) for measure in measures})
+    for batch in _batches(run):
+        raw |= evaluator.evaluate(batch)
+    return {
+        str(measure): {query: _value(measure, answers, qrels[query]) for query, answers in raw.items()}
+        for measure in measures
+    }
+
+
+def _not_negative(qrels: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """Raise negative grades to 0, which is the same to every measure here.
+
+    The C code sizes a table by the highest grade of a query, and dies where that is below -1.
+    """
+    return {
+        query: {document: max(grade, 0) for document, grade in grades.items()}
+        if min(grades.values(), default=0) < 0
+        else grades
+        for query, grades in qrels.items()
+    }
+
+
+def _batches(run: Mapping[str, Ranking]) -> Iterator[dict[str, dict[str, float]]]:
+    """Copy the run, some queries at a time, into what the C code takes: dicts of Python floats."""
+    queries = list(run)
+    for start in range(0, len(queries), _QUERIES_A_CALL):
+        yield {
+            query: dict(zip(run[query].documents, np.asarray(run[query].scores, np.float64).tolist(), strict=True))
+            for query in queries[start : start + _QUERIES_A_CALL]
+        }
+
+
+def _question(measure: MeasureSpec) -> str:
+    """Return what trec_eval is asked, e.g. `ndcg_cut.10`."""
+    if measure.cut is None or measure.name == "RR":
+        return _UNCUT[measure.name]
+    return f"{_CUT[measure.name]}.{measure.cut}"
+
+
+def _value(measure: MeasureSpec, answers: Mapping[str, float], grades: Mapping[str, int]) -> float:
+    """Turn trec_eval's answers for one query into the measure."""
+    answer = float(answers[_question(measure).replace(".", "_")])
+    if measure.cut is None:
+        return answer
+    if measure.name == "RR":
+        # As trec_eval -M k: a first relevant document below rank k is not seen. 1/rank falls strictly with rank.
+        return answer if answer >= 1 / measure.cut else 0.0
+    if measure.name == "Rcap":
+        hits = round(answer * measure.cut)
+        return hits / min(relevant(grades), measure.cut) if hits else 0.0
+    return answer

@@ -1,0 +1,120 @@
+"""Averages over tasks: a task's value, the suite's averages, the headline, and the weight of each part in them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from bench.core.messages import bare
+from bench.evaluation.measures.aggregate import macro
+from bench.types import Macro
+
+Stratum = tuple[str, str]
+"""A task's id and the name of a leg of it, empty where it has one only."""
+
+
+def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) -> list[dict[str, Any]]:
+    """Means of the legs of tasks that have several, then every macro average whose members are all there.
+
+    A task's value is the unweighted mean of its legs.
+    """
+    found = [
+        {
+            "name": task,
+            "note": "mean of its legs",
+            "measures": {name: task_value(legs, name) for name in next(iter(legs.values()))["measures"]},
+        }
+        for task, legs in sorted(tasks.items())
+        if len(legs) > 1
+    ]
+    made_up = any(bare(task) != task for task in tasks)
+    for average in macros:
+        if average.mini and not made_up:
+            continue
+        names = {name for legs in tasks.values() for leg in legs.values() for name in leg["measures"]}
+        values = {}
+        for name in sorted(names):
+            value = macro(average, _values(tasks, name))
+            if value is not None:
+                values[name] = value
+        if values:
+            found.append({"name": average.name, "note": average.note, "members": _members(average), "measures": values})
+    return found
+
+
+def _members(average: Macro) -> list[Any]:
+    """What an average is over: task ids, and lists for averages inside it."""
+    return [_members(member) if isinstance(member, Macro) else member for member in average.members]
+
+
+def _values(tasks: Mapping[str, Mapping[str, Any]], measure: str) -> dict[str, float]:
+    """One measure's value by what an average may name: tasks (the mean of their legs) and `task:leg`."""
+    by_task = {
+        bare(task): task_value(legs, measure)
+        for task, legs in tasks.items()
+        if all(measure in leg["measures"] for leg in legs.values())
+    }
+    by_leg = {
+        f"{bare(task)}:{name}": float(leg["measures"][measure])
+        for task, legs in tasks.items()
+        for name, leg in legs.items()
+        if name and measure in leg["measures"]
+    }
+    return by_task | by_leg
+
+
+def task_value(legs: Mapping[str, Any], measure: str) -> float:
+    """A task's value: the unweighted mean over its legs."""
+    return float(sum(leg["measures"][measure] for leg in legs.values()) / len(legs))
+
+
+def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], measure: str) -> tuple[str, float]:
+    """Return the name and value of the first average, or of the embedded world's; where members lack, the tasks' mean.
+
+    Args:
+        tasks: legs by task id, at least one.
+        macros: the suite's averages.
+        measure: canonical name.
+    """
+    heads = [*macros[:1], *(one for one in macros[1:] if one.mini)]
+    names = {one.name for one in heads}
+    for average in averages(tasks, heads):
+        if average["name"] in names and measure in average["measures"]:
+            return average["name"], float(average["measures"][measure])
+    first, *rest = tasks
+    name = f"mean of {len(tasks)} tasks" if rest else first
+    return name, fmean(task_value(legs, measure) for legs in tasks.values())
+
+
+def shares(tasks: Mapping[str, Collection[str]], average: Macro | Sequence[Any] | None = None) -> dict[Stratum, float]:
+    """Return the weight of every leg that an average is made of; they sum to one where all its members are there.
+
+    Args:
+        tasks: names of the legs by task id, at least one.
+        average: or its members, as a result holds them: names, and lists for averages inside it. These count as one
+            member each, a task as the mean of its legs; None for the mean of the tasks.
+    """
+    found: dict[Stratum, float] = defaultdict(float)
+    parts = _parts(tasks)
+    members = [bare(task) for task in tasks] if average is None else average
+    todo = [(_members(members) if isinstance(members, Macro) else members, 1.0)]
+    while todo:
+        group, share = todo.pop()
+        for member in group:
+            own = share / len(group)
+            if isinstance(member, list):
+                todo.append((member, own))
+                continue
+            strata = parts.get(str(member), [])
+            for stratum in strata:
+                found[stratum] += own / len(strata)
+    return dict(found)
+
+
+def _parts(tasks: Mapping[str, Collection[str]]) -> dict[str, list[Stratum]]:
+    """Return the legs of what an average may name: tasks without what marks mini ones, and `task:leg`."""
+    whole = {bare(task): [(task, leg) for leg in legs] for task, legs in tasks.items()}
+    single = {f"{bare(task)}:{leg}": [(task, leg)] for task, legs in tasks.items() for leg in legs if leg}
+    return whole | single

@@ -1,0 +1,278 @@
+"""The open format: what a result file and the files of its bundle hold, as models, and as a JSON Schema document.
+
+A bundle is a folder::
+
+    result.json                        this model, sealed (see `bench.core.files.write_sealed`)
+    cards.json                         the method's and the suite's cards
+    per-query/TASK[/LEG].json.gz       `PerQuery`: every judged query, also those without hits
+    runs/TASK[/LEG].trec.gz            the run, cut at the deepest measure; or elsewhere, see `Remote`
+    accepted.json                      `Accepted`: written by who took the result in, never by who made it
+
+Keys that are not named here may come and go without a new version of the format.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from bench.core.messages import bare
+
+DEV = "@dev"
+"""What names of tasks on dev questions end with."""
+
+SCHEMA = "retrieval-bench/result/1"
+ACCEPTED_SCHEMA = "retrieval-bench/accepted/1"
+RESULT, CARDS, CURVES = "result.json", "cards.json", "curves.json"
+ACCEPTED = "accepted.json"
+"""The record of a result that was taken in from elsewhere, next to its result file."""
+
+
+def _path(name: str) -> str:
+    """Refuse what would lead out of a folder."""
+    if {"", ".", ".."} & set(name.split("/")):
+        raise ValueError("a name that leads out of its folder")
+    return name
+
+
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Text = Annotated[str, Field(max_length=200)]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
+MethodName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,199}$")]
+"""A method's, or those of systems that were fused: `bm25+crop`."""
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+/-]{1,200}(@dev)?$"), AfterValidator(_path)]
+LegName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+-]{0,80}$"), AfterValidator(lambda name: name and _path(name))]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9@._+/-]{1,300}$"), AfterValidator(_path)]
+
+
+class _Model(BaseModel):
+    """A part of a result; keys that the site does not show may come and go."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+class Setting(_Model):
+    """One setting of a system: its value and the layer that set it."""
+
+    key: Text
+    value: Any = None
+    origin: Text
+
+
+class Origin(_Model):
+    """What a dense system was pretrained on."""
+
+    name: Text
+
+
+class Processing(_Model):
+    """What was done to vectors after encoding, and the corpus that it was fitted on."""
+
+    kind: Word
+    corpus: Origin
+
+
+class Reranking(_Model):
+    """The cross-encoder that re-ranks its runs; `backbone` and `corpus` are there where it was trained for it."""
+
+    model: Text
+    backbone: Text | None = None
+    corpus: Origin | None = None
+
+
+class GridCell(_Model):
+    """The cell of an ablation's grid that a system is."""
+
+    preset: Text
+    cell: Text
+
+
+class FusedPart(_Model):
+    """A system whose run was fused with another's."""
+
+    method: MethodName
+    version: Text
+    backbone: Text | None = None
+    corpus: Origin | None = None
+    budget: int | None = None
+    budget_flops: float | None = None
+
+
+class About(_Model):
+    """A system. `backbone`, `corpus`, `budget`, `readout` and `post` are there for dense systems only."""
+
+    label: Annotated[str, Field(min_length=1, max_length=200)]
+    hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
+    method: MethodName
+    version: Text
+    settings: list[Setting] = []
+    backbone: Text | None = None
+    corpus: Origin | None = None
+    budget: int | None = None
+    budget_flops: float | None = None
+    readout: dict[Text, Any] = {}
+    post: Processing | None = None
+    rerank: Reranking | None = None
+    grid: GridCell | None = None
+    parts: Annotated[list[FusedPart], Field(max_length=10)] = []
+
+
+class SuiteAbout(_Model):
+    """A suite; `primary` is its headline measure, where the result says it.
+
+    `stands_for` is the benchmark that it is a substitute for, empty for a benchmark itself.
+    """
+
+    name: Word
+    version: Text
+    title: Text
+    primary: Text | None = None
+    stands_for: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,79})?$")] = ""
+
+
+class Average(_Model):
+    """An average over tasks by measure; `members` are task ids without `mini/` and its like, lists are means."""
+
+    name: Text
+    note: Annotated[str, Field(max_length=2000)] = ""
+    measures: dict[Text, Fraction]
+    members: list[Any] | None = None
+
+
+class Leg(_Model):
+    """A scored leg; `official` is what official scorers say where they do otherwise than our measures.
+
+    `settings` are the harness's own that are not as by default. `facts` and `keys` are by stage: what it measured of
+    itself, and what identifies its output.
+    """
+
+    measures: Annotated[dict[Text, Fraction], Field(min_length=1, max_length=100)]
+    official: Annotated[dict[Text, Fraction], Field(max_length=100)] = {}
+    queries: Annotated[int, Field(ge=1)]
+    protocol: dict[str, Any] = {}
+    release: Text = ""
+    settings: list[Setting] = []
+    libraries: dict[Text, Text] = {}
+    facts: dict[Text, Any] = {}
+    keys: dict[Text, Text] = {}
+
+
+class Remote(_Model):
+    """A run that is too large for the bundle: where it lies, and the bytes that it must have."""
+
+    url: Annotated[str, Field(pattern=r"^https://[!-~]+$", max_length=1000)]
+    sha256: Sha256
+    bytes: Annotated[int, Field(ge=1, le=1 << 36)]
+
+
+class Content(_Model):
+    """A result file: a system on the tasks of one suite, in one setting, on data of one kind, with one seed."""
+
+    system: About
+    suite: SuiteAbout
+    setting: Literal["unsupervised", "english", "multilingual", "few-shot"]
+    data: Annotated[str, Field(pattern=r"^(official|local|mini(-[a-z]+)*)$", max_length=80)]
+    profile: Word
+    seed: Annotated[int, Field(ge=0)]
+    macro: list[Average]
+    tasks: Annotated[
+        dict[TaskId, Annotated[dict[LegName, Leg], Field(min_length=1)]], Field(min_length=1, max_length=1000)
+    ]
+    files: dict[str, str]
+    remote: dict[FileName, Remote] = {}
+
+    @model_validator(mode="after")
+    def _mini_says_so(self) -> Content:
+        """Mini numbers must never pass for official ones, nor for another world's, nor the other way round."""
+        mark = "" if self.data in {"official", "local"} else f"{self.data}/"
+        for task in self.tasks:
+            if task != mark + bare(task):
+                raise ValueError(f"task {task} in a result of {self.data} data")
+        return self
+
+    def tested(self) -> Content:
+        """The same without dev tasks: settings are chosen by their questions, so nobody is ranked by them."""
+        kept = {task: legs for task, legs in self.tasks.items() if not task.endswith(DEV)}
+        return self.model_copy(update={"tasks": kept})
+
+    @property
+    def averages(self) -> list[Average]:
+        """The suite's own averages; the mean of a task's legs, which bears the task's name, is none of them."""
+        return [average for average in self.macro if average.name not in self.tasks]
+
+
+class PerQuery(_Model):
+    """The values of a leg: a query at each place of `queries`, and its value at the same place of each measure."""
+
+    queries: list[Text]
+    measures: dict[Text, list[Fraction]]
+
+
+class Cards(_Model):
+    """The cards as they were when the result was made."""
+
+    suite: Annotated[str, Field(max_length=100_000)] = ""
+
+
+class Accepted(_Model):
+    """What was found when a result was taken in.
+
+    `result` is the sha256 of the result file that was looked at; `recomputed` names measures by task and leg, and
+    `not_recomputed` says of the others why they were taken on trust.
+    """
+
+    result: Sha256
+    version: Text
+    when: Text
+    recomputed: dict[TaskId, dict[LegName, list[Text]]]
+    not_recomputed: dict[TaskId, dict[LegName, dict[Text, Annotated[str, Field(max_length=2000)]]]]
+
+    @property
+    def said(self) -> str:
+        """What the board says of it, in a sentence."""
+        done = sum(len(names) for legs in self.recomputed.values() for names in legs.values())
+        reasons = [why for legs in self.not_recomputed.values() for names in legs.values() for why in names.values()]
+        if not reasons:
+            return "recomputed from its runs and the judgements"
+        why = "; ".join(dict.fromkeys(reasons))
+        count = f"{len(reasons):,} of {done + len(reasons):,} numbers" if done else "its numbers"
+        return f"{count} could not be recomputed: {why}"
+
+
+class _File(Content):
+    """A result file with its version and its seal."""
+
+    format_: Literal["retrieval-bench/result/1"] = Field(alias="schema")
+    seal: Sha256
+
+
+def place(kind: Literal["runs", "per-query"], task: str, leg: str) -> str:
+    """Where the run or the per-query values of a leg lie in a bundle."""
+    return f"{kind}/{task}{'/' + leg if leg else ''}.{'trec.gz' if kind == 'runs' else 'json.gz'}"
+
+
+def document() -> dict[str, Any]:
+    """The format as JSON Schema: the result file itself, and under `$defs` the other files of a bundle."""
+    whole = _File.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+    inner: dict[str, Any] = dict(whole.pop("$defs", {}))
+    for part in (PerQuery, Cards, Accepted):
+        about = part.model_json_schema(ref_template="#/$defs/{model}")
+        inner |= about.pop("$defs", {})
+        inner[part.__name__] = about
+    whole.pop("title", None)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{SCHEMA.replace('/', ':')}",
+        "title": SCHEMA,
+        **whole,
+        "description": (__doc__ or "").strip(),
+        "$defs": dict(sorted(inner.items())),
+    }
+
+
+def rendered() -> str:
+    """The document as the repository keeps it and `bench leaderboard schema` prints it."""
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,334 @@
+"""Result files of a folder as rows, as a data frame, and as checked results with their per-query values.
+
+A seal shows that a file is as it was written, not that who wrote it meant well: what a site is built from is checked
+here once (names, sizes, numbers), and everything behind relies on it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ValidationError
+
+from bench.core.errors import StoreError
+from bench.core.files import Fault, read_sealed, sha256_file
+from bench.core.publications import mark
+from bench.evaluation.results.format import ACCEPTED, CARDS, RESULT, SCHEMA, Accepted, Cards, Content, PerQuery, place
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+LARGEST = 64 << 20
+"""Bytes of a file of a bundle, unpacked; ten times what the largest task needs."""
+
+FloatArray = npt.NDArray[np.float64]
+Part = TypeVar("Part", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A checked result and its bundle.
+
+    Args:
+        path: the result file.
+        content: what is in it.
+    """
+
+    path: Path
+    content: Content
+
+    @cached_property
+    def whole(self) -> Mapping[str, Any]:
+        """All that the file holds, also what the format leaves free: of that, no type is promised."""
+        return migrate(read_sealed(self.path))
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether its system gives the same numbers with every seed."""
+        return self.whole["system"].get("deterministic") is True
+
+    @cached_property
+    def card(self) -> str:
+        """The suite's protocol card, Markdown. Raises `StoreError` for a bundle that is not as it was written."""
+        return _model(Cards, self._file(CARDS), self.path.parent / CARDS).suite
+
+    @cached_property
+    def accepted(self) -> Accepted | None:
+        """What was found when the result was taken in from elsewhere; None for one that was made here.
+
+        A record of another state of the result file (tasks were run since) holds for nothing, and is None too.
+
+        Raises:
+            StoreError: the record is not as it was written.
+        """
+        path = self.path.parent / ACCEPTED
+        try:
+            record = read_sealed(path)
+            checked = Accepted.model_validate(record)
+            return checked if checked.result == sha256_file(self.path) else None
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            raise _fault(path, error) from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise StoreError(f"{path} cannot be trusted: {error}; take it away, or add the result again") from error
+
+    def values(self, task: str, leg: str, measure: str) -> tuple[tuple[str, ...], FloatArray]:
+        """Return query ids, in their byte order, and a measure's value for each.
+
+        Raises:
+            StoreError: the file is missing, damaged, or says otherwise than the result.
+        """
+        table = self.per_query(task, leg)
+        column = table.measures.get(measure, [])
+        path, about = self.path.parent / place("per-query", task, leg), self.content.tasks[task][leg]
+        if len(column) != about.queries:
+            raise StoreError(
+                f"{path}: found {len(column):,} values of {measure}, expected one for each of {about.queries:,} "
+                f"queries; {_AGAIN}"
+            )
+        values = np.array(column)
+        if abs(float(values.mean()) - about.measures[measure]) > 1e-6:
+            raise StoreError(
+                f"{path}: found a mean {measure} of {values.mean():.6f}, expected {about.measures[measure]:.6f} as in "
+                f"{RESULT}; {_AGAIN}"
+            )
+        order = sorted(range(len(values)), key=table.queries.__getitem__)
+        return tuple(table.queries[place] for place in order), values[order]
+
+    def per_query(self, task: str, leg: str) -> PerQuery:
+        """Return the values of a leg, queries in the order of the file.
+
+        Raises:
+            StoreError: the file is missing, damaged, or has not each query once.
+        """
+        name = place("per-query", task, leg)
+        path = self.path.parent / name
+        table = _model(PerQuery, unpacked(self._file(name), path), path)
+        count = self.content.tasks[task][leg].queries
+        if not len(table.queries) == len(set(table.queries)) == count:
+            raise StoreError(
+                f"{path}: found {len(table.queries):,} queries, {len(set(table.queries)):,} of them different, "
+                f"expected {count:,}; {_AGAIN}"
+            )
+        return table
+
+    def _file(self, name: str) -> bytes:
+        """Read a file of the bundle, which must have the checksum that the result names."""
+        path = self.path.parent / name
+        try:
+            if path.stat().st_size > LARGEST:
+                raise StoreError(f"{path}: found {path.stat().st_size:,} bytes, expected at most {LARGEST:,}")
+            if sha256_file(path) != self.content.files.get(name):
+                raise StoreError(f"{path}: found other bytes than {RESULT} names; {_AGAIN}")
+            return path.read_bytes()
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}; {_AGAIN}") from error
+
+
+_AGAIN = "run the command that made it again, or take its folder away"
+
+
+def _model(kind: type[Part], raw: bytes, path: Path) -> Part:
+    """Check JSON against a model; a sentence about the first fault."""
+    try:
+        return kind.model_validate_json(raw)
+    except ValidationError as error:
+        raise _fault(path, error) from error
+
+
+def _fault(path: Path, error: ValidationError) -> StoreError:
+    """Say where the first fault is, and what was expected there."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"])) or "file"
+    return StoreError(f"{path}: found a fault at {place!a}, expected: {first['msg']}; {_AGAIN}")
+
+
+def unpacked(packed: bytes, path: Path) -> bytes:
+    """Unpack a gzip file, never more than `LARGEST` bytes of it.
+
+    Raises:
+        StoreError: it is none, is damaged, or would become too large.
+    """
+    try:
+        with gzip.open(io.BytesIO(packed)) as stream:
+            raw = stream.read(LARGEST + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise StoreError(f"{path} cannot be unpacked: {error}; {_AGAIN}") from error
+    if len(raw) > LARGEST:
+        raise StoreError(f"{path}: found more than {LARGEST:,} bytes unpacked, expected fewer; {_AGAIN}")
+    return raw
+
+
+def _sealed(paths: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield every result file with its content, in today's version of the format, in the order of their paths."""
+    for path in paths:
+        try:
+            content = read_sealed(path)
+        except (OSError, ValueError, RecursionError) as error:
+            raise StoreError(f"{path} cannot be trusted: {error}; run the command that made it again") from error
+        try:
+            yield path, migrate(content)
+        except ValueError as error:
+            raise StoreError(f"{path}: {error}; {_AGAIN}") from error
+
+
+def result_files(root: Path) -> list[Path]:
+    """Every result file under a results folder, in a fixed order."""
+    return sorted(root.rglob(RESULT))
+
+
+def faults(path: Path) -> list[Fault]:
+    """What is wrong with a result file or its bundle."""
+    try:
+        content = read_sealed(path)
+    except (OSError, ValueError) as error:
+        return [Fault(path, f"a result that cannot be trusted: {error}")]
+    found = []
+    for name, expected in content["files"].items():
+        target = path.parent / name
+        if not target.is_file():
+            found.append(Fault(target, "no such file"))
+        elif (actual := sha256_file(target)) != expected:
+            found.append(Fault(target, f"sha256 {actual[:12]}…, expected {expected[:12]}…"))
+    return found
+
+
+def keys(root: Path) -> set[str]:
+    """The keys of all artefacts that the results of a folder rest on."""
+    found: set[str] = set()
+    for path in result_files(root):
+        try:
+            content = read_sealed(path)
+        except (OSError, ValueError):
+            continue  # `bench verify` names it; a damaged result protects nothing
+        for legs in content["tasks"].values():
+            for leg in legs.values():
+                found.update(leg["keys"].values())
+    return found
+
+
+def contents(folder: Path) -> list[dict[str, Any]]:
+    """The content of every result file, in the order of their paths.
+
+    Raises:
+        StoreError: a file that is not as it was written.
+    """
+    return [content for _, content in _sealed(result_files(folder))]
+
+
+def results(folder: Path) -> list[Result]:
+    """Every result of a folder, checked, in the order of their paths; nothing of the bundles is read yet.
+
+    Raises:
+        StoreError: a file that is not as it was written, or holds what no run writes.
+    """
+    return [checked(path, content) for path, content in _sealed(result_files(folder))]
+
+
+def result(path: Path) -> Result:
+    """A result by its file, checked.
+
+    Raises:
+        StoreError: as for `results`.
+    """
+    ((_, content),) = _sealed([path])
+    return checked(path, content)
+
+
+def checked(path: Path, content: Mapping[str, Any]) -> Result:
+    """Check the content of a result file against the format. Raises `StoreError`."""
+    try:
+        return Result(path, Content.model_validate(content))
+    except ValidationError as error:
+        raise _fault(path, error) from error
+
+
+def legs(folder: Path) -> list[dict[str, Any]]:
+    """One row a scored leg: what it is, and each measure as a column (fractions); averages follow their tasks.
+
+    The column `note` says of a substitute's numbers what they are not comparable with; elsewhere it is None.
+    """
+    rows: list[dict[str, Any]] = []
+    for content in contents(folder):
+        about = {
+            "system": content["system"]["label"],
+            "suite": content["suite"]["name"],
+            "setting": content["setting"],
+            "data": content["data"],
+            "seed": content["seed"],
+            "note": mark(content["suite"].get("stands_for", "")) or None,
+        }
+        for task, parts in content["tasks"].items():
+            for leg, entry in parts.items():
+                scored = {"queries": entry["queries"], **entry["measures"]}
+                rows.append({**about, "task": task, "leg": leg or None, **scored})
+        rows += [
+            {**about, "task": average["name"], "leg": None, "queries": None, **average["measures"]}
+            for average in content["macro"]
+        ]
+    return rows
+
+
+def frame(folder: Path) -> pd.DataFrame:
+    """The rows of `legs` as a data frame, for notebooks; measures are float64 columns of fractions."""
+    import pandas as pd
+
+    return pd.DataFrame(legs(folder))
+
+
+Raw = dict[str, Any]
+Step = Callable[[Raw], Raw]
+
+STEPS: Mapping[int, Step] = MappingProxyType({})
+"""By version n, how a content of version n becomes one of n + 1. Version 1 is the first, so there is none yet."""
+
+_VERSION = re.compile(r"retrieval-bench/result/([0-9]{1,4})")
+
+
+def migrate(content: Raw, steps: Mapping[int, Step] = STEPS, current: str = SCHEMA) -> Raw:
+    """Bring the content of a result file to the current version of the format.
+
+    Args:
+        content: as it is in the file; it is not changed.
+        steps: by version, how to reach the next.
+        current: the version to reach.
+
+    Raises:
+        ValueError: no version of ours, one that is too old, or a newer one.
+    """
+    found, wanted = _version(content.get("schema")), _version(current)
+    if found is None or wanted is None:
+        raise ValueError(_other(content, current, "it is no result file of ours"))
+    if found > wanted:
+        raise ValueError(
+            _other(content, current, "a newer release wrote it: type `pip install --upgrade retrieval-bench`")
+        )
+    for version in range(found, wanted):
+        if version not in steps:
+            raise ValueError(_other(content, current, "no release reads it any more: run the command again"))
+        content = {**steps[version](content), "schema": f"retrieval-bench/result/{version + 1}"}
+    return content
+
+
+def _version(schema: object) -> int | None:
+    """The number of a version, None for what is none."""
+    match = _VERSION.fullmatch(schema) if isinstance(schema, str) else None
+    return int(match[1]) if match else None
+
+
+def _other(content: Raw, current: str, hint: str) -> str:
+    """Compose the sentence."""
+    return f"found schema {content.get('schema')!r:.60}, expected {current!r}; {hint}"

@@ -1,0 +1,193 @@
+"""Write results: one sealed file per (system, suite, setting, data, seed), into which tasks merge, and its bundle.
+
+Layout under the results folder::
+
+    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/result.json               sealed
+    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/runs/TASK[/LEG].trec.gz   cut at the deepest measure
+    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/per-query/TASK[/LEG].json.gz
+    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/cards.json                the method's and the suite's cards
+    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/curves.json               of its trainings (`bench.evaluation.curves`), if
+    it had any
+
+The same store content always gives the same bytes, so results can be kept in git and compared.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from bench.core.errors import StoreError
+from bench.core.files import (
+    canonical,
+    copy_file,
+    explain,
+    is_temporary,
+    read_sealed,
+    sha256_file,
+    write_bytes,
+    write_sealed,
+)
+from bench.evaluation.results.averages import averages
+from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, place
+from bench.evaluation.results.read import Result, checked
+from bench.types import Macro
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What one result file is about.
+
+    Args:
+        system: `label`, `hash`, `method`, `version`, `config` (resolved), as the system describes itself.
+        suite: `name`, `version`, `title`.
+        setting: how the encoder was tuned.
+        data: `official`, `mini` (`mini-few-names` and the like in another world) or `local`.
+        profile: the size that was asked for.
+        seed: 0 for deterministic methods.
+        cards: Markdown by `method` and `suite`.
+    """
+
+    system: Mapping[str, Any]
+    suite: Mapping[str, Any]
+    setting: str
+    data: str
+    profile: str
+    seed: int
+    cards: Mapping[str, str]
+
+    @property
+    def folder(self) -> Path:
+        """Its place under the results folder."""
+        label = re.sub(r"[^A-Za-z0-9._@+=-]+", "-", str(self.system["label"]))
+        name = f"{label}-{str(self.system['hash'])[:8]}"
+        return Path(self.data) / str(self.suite["name"]) / self.setting / name / f"seed-{self.seed}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The scored leg of a task, ready to be merged.
+
+    Args:
+        task: canonical id.
+        leg: empty where the task has one leg only.
+        content: measures, official values, number of queries, protocol, keys of the stages, costs.
+        run: the run cut at the deepest measure (gzip).
+        values: per-query values (gzip).
+        curves: of the trainings that it rests on, by their stage's key, which `content` names.
+    """
+
+    task: str
+    leg: str
+    content: Mapping[str, Any]
+    run: Path
+    values: Path
+    curves: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A result on disk after merging.
+
+    Args:
+        path: the result file.
+        content: what is in it.
+        notices: sentences for people (a damaged file that was replaced).
+    """
+
+    path: Path
+    content: Mapping[str, Any]
+    notices: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def result(self) -> Result:
+        """The same, as readers take it."""
+        return Result(self.path, Content.model_validate(self.content))
+
+
+def publish(root: Path, heading: Heading, entries: Sequence[Entry], macros: Sequence[Macro]) -> Published:
+    """Merge scored legs into their result file; nothing is rewritten that is there already.
+
+    Args:
+        root: the results folder.
+        heading: which result.
+        entries: the legs scored now; others that the file holds already stay.
+        macros: the suite's averages; one is given only where all its members are there.
+
+    Raises:
+        StoreError: the folder cannot be written, or the format does not allow what it would hold. The store keeps what
+            was computed.
+    """
+    folder = root / heading.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(root / ".lock"):
+            return _merge(folder, heading, entries, macros)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write the result to {folder}: {explain(error)}; all stages are finished and kept in the store: "
+            "mend that or choose another folder by --results, then type the same command again"
+        ) from error
+
+
+def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Sequence[Macro]) -> Published:
+    path, notices = folder / RESULT, []
+    old: dict[str, Any] = {}
+    if path.exists():
+        try:
+            old = read_sealed(path)
+        except ValueError as error:
+            path.rename(folder / f"{RESULT}.corrupt")
+            notices.append(
+                f"{path} was damaged ({error}); it now ends in .corrupt, and this run's tasks were written anew"
+            )
+    for litter in filter(is_temporary, folder.rglob("*")):
+        litter.unlink()
+    tasks: dict[str, Any] = {name: dict(legs) for name, legs in old.get("tasks", {}).items()}
+    files: dict[str, str] = dict(old.get("files", {}))
+    for entry in entries:
+        tasks.setdefault(entry.task, {})[entry.leg] = entry.content
+        runs, values = (place(kind, entry.task, entry.leg) for kind in ("runs", "per-query"))
+        for source, name in ((entry.run, runs), (entry.values, values)):
+            files[name] = sha256_file(source)
+            if not (folder / name).is_file() or sha256_file(folder / name) != files[name]:
+                copy_file(source, folder / name)
+    drawn = _curves(folder / CURVES, files.pop(CURVES, None), tasks, entries)
+    for name, extra in ((CARDS, dict(heading.cards)), *([(CURVES, drawn)] if drawn else [])):
+        target, data = folder / name, canonical(extra) + b"\n"
+        if not target.is_file() or target.read_bytes() != data:
+            write_bytes(target, data)
+        files[name] = sha256_file(target)
+    content = {
+        "schema": SCHEMA,
+        "system": heading.system,
+        "suite": heading.suite,
+        "setting": heading.setting,
+        "data": heading.data,
+        "profile": heading.profile,
+        "seed": heading.seed,
+        "macro": averages(tasks, macros),
+        "tasks": {name: tasks[name] for name in sorted(tasks)},
+        "files": {name: files[name] for name in sorted(files)},
+    }
+    checked(path, content)
+    if content != old:
+        write_sealed(path, content)
+    return Published(path, content, tuple(notices))
+
+
+def _curves(path: Path, known: str | None, tasks: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
+    """The curves of every training that a task rests on: those of now, and those that the bundle holds already."""
+    there = known is not None and path.is_file() and sha256_file(path) == known
+    held: dict[str, Any] = json.loads(path.read_bytes()) if there else {}
+    for entry in entries:
+        held.update(entry.curves)
+    used = {key for legs in tasks.values() for leg in legs.values() for key in leg["keys"].values()}
+    return {key: curve for key, curve in held.items() if key in used}

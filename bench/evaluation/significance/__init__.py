@@ -1,0 +1,1 @@
+"""Paired tests, resampling, power, rank intervals."""

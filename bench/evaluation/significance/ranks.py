@@ -1,0 +1,156 @@
+"""What a table may claim of the order of its rows: rank intervals, letters and the best group.
+
+All three are read from one set of decided pairs, so that they cannot contradict each other: (better, worse) where the
+corrected test of the pair is significant. A pair that is not in it is tied, or was not tested. Ties are not transitive
+(a may be tied with b and b with c while a is better than c), which is why groups are marked by letters and overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
+
+from bench.core.errors import UsageError
+
+LEVEL = 0.05
+"""Of the tests that decide, after correction for their number."""
+
+Pair = tuple[str, str]
+
+
+def decided(tests: Mapping[Pair, tuple[float, float]], level: float = LEVEL) -> frozenset[Pair]:
+    """Return the pairs whose test is significant, the better one first.
+
+    Args:
+        tests: by pair, (difference, corrected p): first minus second in whatever unit, more is better.
+        level: p up to which a difference is taken for real.
+    """
+    return frozenset(
+        (one, other) if difference > 0 else (other, one)
+        for (one, other), (difference, chance) in tests.items()
+        if chance <= level and difference != 0
+    )
+
+
+@dataclass(frozen=True)
+class Order:
+    """What corrected tests leave open of an order.
+
+    Args:
+        ranks: first and last place of each row.
+        letters: of each row; rows that share one are not significantly different.
+        best: the first row and all that are not significantly different from it.
+    """
+
+    ranks: Mapping[str, tuple[int, int]]
+    letters: Mapping[str, str]
+    best: tuple[str, ...]
+
+
+def ordered(names: Sequence[str], tests: Mapping[Pair, tuple[float, float]], level: float = LEVEL) -> Order:
+    """Order rows by one matrix of tests.
+
+    Args:
+        names: of the rows, unique, the best first.
+        tests: as for `decided`.
+        level: as for `decided`.
+
+    Raises:
+        UsageError: as for `rank_intervals`.
+    """
+    better = decided(tests, level)
+    return Order(rank_intervals(names, better), letters(names, better), best_group(names, better))
+
+
+def rank_intervals(names: Sequence[str], better: Collection[Pair]) -> dict[str, tuple[int, int]]:
+    """Return the ranks that each row may have: 1 + rows that are better … rows − rows that are worse.
+
+    Args:
+        names: of the rows, unique.
+        better: (better, worse), each pair once.
+
+    Raises:
+        UsageError: a name twice, a pair that is none of the rows', or one that is decided both ways.
+    """
+    pairs = _checked(names, better)
+    above = dict.fromkeys(names, 0)
+    below = dict.fromkeys(names, 0)
+    for winner, loser in pairs:
+        above[loser] += 1
+        below[winner] += 1
+    return {name: (1 + above[name], len(names) - below[name]) for name in names}
+
+
+def letters(names: Sequence[str], different: Collection[Pair]) -> dict[str, str]:
+    """Return the compact letter display: two rows share a letter if and only if they are not significantly different.
+
+    The algorithm is insert and absorb (Piepho 2004, A compact letter display): one group of all rows; each pair that
+    is different splits every group that holds both; groups inside others are dropped. What is left are all the
+    largest groups of rows none of which is different from another.
+
+    Args:
+        names: of the rows, unique, the best first: the letters are given out in this order.
+        different: pairs that are significantly different, in either order.
+
+    Returns:
+        By name, its letters in alphabetical order: `a`, `ab`, …; after `z` come `a1`, `b1` and so on.
+
+    Raises:
+        UsageError: as for `rank_intervals`.
+    """
+    place = {name: number for number, name in enumerate(names)}
+    groups = [(1 << len(names)) - 1] if names else []
+    for one, other in sorted((place[one], place[other]) for one, other in _checked(names, different)):
+        both = 1 << one | 1 << other
+        whole = [group for group in groups if group & both != both]
+        parts = {group & ~(1 << left) for group in groups if group & both == both for left in (one, other)}
+        groups = whole + _absorbed(parts, whole)
+    groups.sort(key=lambda group: [number for number in range(len(names)) if group >> number & 1])
+    return {
+        name: "".join(_letter(number) for number, group in enumerate(groups) if group >> place[name] & 1)
+        for name in names
+    }
+
+
+def best_group(names: Sequence[str], different: Collection[Pair]) -> tuple[str, ...]:
+    """Return the first row and all that are not significantly different from it, in the order of the rows.
+
+    Args:
+        names: of the rows, unique, the best first.
+        different: pairs that are significantly different, in either order.
+
+    Raises:
+        UsageError: as for `rank_intervals`.
+    """
+    pairs = _checked(names, different)
+    beaten = {name for pair in pairs if names[0] in pair for name in pair} - {names[0]} if names else set()
+    return tuple(name for name in names if name not in beaten)
+
+
+def _checked(names: Sequence[str], pairs: Iterable[Pair]) -> set[Pair]:
+    """Return the pairs, if they are of these rows and no pair is decided both ways."""
+    known, found = set(names), set(pairs)
+    if len(known) != len(names):
+        raise UsageError(found=f"a name twice among the rows {', '.join(names)}", expected="unique names")
+    for one, other in found:
+        if one == other or not {one, other} <= known:
+            raise UsageError(found=f"the pair {one}, {other}", expected=f"two different rows of {', '.join(names)}")
+        if (other, one) in found:
+            raise UsageError(found=f"{one}, {other} decided both ways", expected="each pair once")
+    return found
+
+
+def _absorbed(parts: Iterable[int], whole: Sequence[int]) -> list[int]:
+    """Return the parts that lie in no other group; none of the groups left whole can lie in a part."""
+    kept: list[int] = []
+    for part in sorted(parts, key=int.bit_count, reverse=True):
+        if not any(part & group == part for group in (*whole, *kept)):
+            kept.append(part)
+    return kept
+
+
+def _letter(number: int) -> str:
+    """Letter of a group; a digit follows once the alphabet is used up, so that a row's letters stay distinct."""
+    turn, place = divmod(number, len(ascii_lowercase))
+    return ascii_lowercase[place] + (str(turn) if turn else "")

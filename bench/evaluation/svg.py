@@ -1,0 +1,384 @@
+"""Drawings as SVG: elements, axes with round ticks, the plane between them, intervals, and line charts.
+
+Written by hand rather than by a drawing library, so that the same numbers always give the same bytes and nothing heavy
+is installed for one chart. Drawings inside a page take their colours from its classes; a chart that is a document of
+its own has Okabe and Ito's, which colour-blind readers can distinguish, and dashes and markers that differ as well.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Protocol
+
+from bench.evaluation.tables import html_text
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_SMALLEST = 1e-9
+"""Of the largest value: numbers that differ by less are the same on an axis."""
+
+
+def element(name: str, *inside: str, **attributes: str | float | None) -> str:
+    """Return an element.
+
+    Args:
+        name: of the element.
+        inside: other elements, or text that is escaped already.
+        attributes: None is left out, a float gets one decimal, text is escaped; `kind` is the class, and an underscore
+            becomes a hyphen.
+    """
+    said = "".join(
+        f' {"class" if key == "kind" else key.replace("_", "-")}="{_attribute(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{said}>{''.join(inside)}</{name}>" if inside else f"<{name}{said}/>"
+
+
+def _attribute(value: str | float) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else html_text(str(value))
+
+
+def text(x: float, y: float, words: str, kind: str | None = None, anchor: str | None = None) -> str:
+    """Return a line of text; `anchor` is `start`, `middle` or `end`."""
+    return element("text", html_text(words), kind=kind, x=float(x), y=float(y), text_anchor=anchor)
+
+
+def segment(x: float, y: float, to_x: float, to_y: float, kind: str | None = None) -> str:
+    """Return a straight line."""
+    return element("line", kind=kind, x1=float(x), y1=float(y), x2=float(to_x), y2=float(to_y))
+
+
+def circle(x: float, y: float, radius: str, kind: str | None = None, hint: str = "") -> str:
+    """Return a circle; a pointer shows its hint."""
+    inside = [element("title", html_text(hint))] if hint else []
+    return element("circle", *inside, kind=kind, cx=float(x), cy=float(y), r=radius)
+
+
+def path(points: Iterable[tuple[float, float]], kind: str | None = None) -> str:
+    """Return a line through points."""
+    return element("path", kind=kind, d="M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points))
+
+
+def figure(width: int, height: int, body: Iterable[str], kind: str, label: str = "") -> str:
+    """Return a drawing for a page; one without a label is hidden from screen readers."""
+    known = {"role": "img", "aria_label": label} if label else {"aria_hidden": "true"}
+    return element("svg", *body, kind=kind, width=width, height=height, viewBox=f"0 0 {width} {height}", **known)
+
+
+class AxisScale(Protocol):
+    """A direction that values are laid out in."""
+
+    @property
+    def ticks(self) -> Sequence[float]:
+        """Values that are written at it, ascending."""
+
+    def pixel(self, value: float) -> float:
+        """Where a value lies, from the start."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A linear scale.
+
+    Args:
+        start: value at its left end.
+        end: value at its right end, greater than `start`.
+        step: between ticks.
+        width: in pixels.
+        inset: pixels that are left free at both ends.
+    """
+
+    start: float
+    end: float
+    step: float
+    width: int = 160
+    inset: int = 4
+
+    def pixel(self, value: float) -> float:
+        """Where a value lies, from the left; values outside lie at the ends."""
+        share = min(1.0, max(0.0, (value - self.start) / (self.end - self.start)))
+        return self.inset + (self.width - 2 * self.inset) * share
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round values from one end to the other."""
+        return [self.start + place * self.step for place in range(round((self.end - self.start) / self.step) + 1)]
+
+    def exact(self, value: float) -> str:
+        """Print a value with the decimals that the step needs."""
+        power = math.floor(math.log10(self.step) + _SMALLEST)
+        halves = abs(self.step / 10.0**power - 2.5) < _SMALLEST
+        return f"{value:.{max(0, halves - power)}f}"
+
+
+def axis(values: Iterable[float], *, width: int = 160, most: int = 6) -> Axis | None:
+    """Return an axis with round ends that holds all values; None for no value.
+
+    Args:
+        values: finite.
+        width: in pixels.
+        most: steps between ticks, at most.
+    """
+    held = list(values)
+    if not held:
+        return None
+    low, high = min(held), max(held)
+    span = high - low
+    if span <= _SMALLEST * max(abs(low), abs(high), 1.0):
+        span = max(abs(high), 1.0) / 10
+    power = 10 ** math.floor(math.log10(span / most))
+    for step in (power * factor for factor in _STEPS):
+        start, end = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+        if end - start <= most * step + step / 2:
+            break
+    return Axis(start, end if end > start else start + step, step, width)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A scale of counts: linear up to the smallest one above 0 and logarithmic beyond, so that 0 has a place on it.
+
+    Args:
+        ticks: all counts that occur, ascending.
+        width: in pixels.
+        inset: pixels that are left free at both ends.
+    """
+
+    ticks: tuple[float, ...]
+    width: int
+    inset: int = 14
+
+    def pixel(self, value: float) -> float:
+        """Where a count lies, from the left."""
+        first, last = self._scaled(self.ticks[0]), self._scaled(self.ticks[-1])
+        share = 0.5 if last == first else (self._scaled(value) - first) / (last - first)
+        return self.inset + (self.width - 2 * self.inset) * share
+
+    def _scaled(self, value: float) -> float:
+        """Linear from 0 to the unit, with log's slope from there."""
+        unit = next((tick for tick in self.ticks if tick > 0), 1.0)
+        return value / unit if value <= unit else 1 + math.log(value / unit)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The area between two axes, in pixels of the drawing.
+
+    Args:
+        up: the vertical axis.
+        left: where the area begins.
+        right: where it ends.
+        top: of the highest value.
+        across: the horizontal axis; None where nothing has a place on it.
+        start: where the horizontal axis begins; None for `left`.
+    """
+
+    up: Axis
+    left: float
+    right: float
+    top: float
+    across: AxisScale | None = None
+    start: float | None = None
+
+    def x(self, value: float) -> float:
+        """Where a value lies, from the left of the drawing."""
+        begin = self.left if self.start is None else self.start
+        return begin + (self.across.pixel(value) if self.across is not None else 0.0)
+
+    def y(self, value: float) -> float:
+        """Where a value lies, from the top of the drawing."""
+        return self.top + self.up.width - self.up.pixel(value)
+
+    def levels(self, show: Callable[[float], str], kind: str | None = None) -> Iterator[str]:
+        """Yield a line of the grid and its number for every tick of the vertical axis."""
+        for value in self.up.ticks:
+            y = self.y(value)
+            yield segment(self.left, y, self.right, y, "grid")
+            yield text(self.left - 6, y + 4, show(value), kind, "end")
+
+    def numbers(self, y: float, show: Callable[[float], str], kind: str | None = None) -> Iterator[str]:
+        """Yield the numbers of the horizontal axis at a height; one that would run into another is left out."""
+        free = -math.inf
+        for value in self.across.ticks if self.across is not None else ():
+            x, words = self.x(value), show(value)
+            if x - 4 * len(words) >= free:
+                yield text(x, y, words, kind, "middle")
+                free = x + 4 * len(words) + 4
+
+
+def short(value: float) -> str:
+    """Print a number of an axis: `0.25`, `40k`, `1.5M`."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:.6g}"
+
+
+def interval_bar(on: Axis, low: float, value: float, high: float, seeds: Sequence[float]) -> str:
+    """Draw an interval with its value, and a tick below it for each seed; one seed is a hollow mark without tick.
+
+    The numbers are in the cells next to it, so that the drawing is hidden from screen readers.
+    """
+    several = len(seeds) > 1
+    ticks = "".join(f"M{on.pixel(one):.1f} 14v5" for one in seeds)
+    body = [element("path", kind="tick", d=ticks)] if several else []
+    body.append(element("line", x1=on.pixel(low), y1=9, x2=on.pixel(high), y2=9))
+    body.append(element("circle", cx=on.pixel(value), cy=9, r="3.5", kind=None if several else "hollow"))
+    return figure(on.width, 20, body, "interval")
+
+
+@dataclass(frozen=True)
+class Point:
+    """The values at one place of the axis.
+
+    Args:
+        x: 0 or more.
+        values: at least one, e.g. one a seed.
+    """
+
+    x: float
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Where the line goes through."""
+        return fmean(self.values)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line of a chart.
+
+    Args:
+        name: in the legend.
+        points: at least one; their order does not matter.
+        level: it has one value, whatever x is, and is drawn right across.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+    level: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A line chart.
+
+    Args:
+        title: in one line.
+        notes: sentences below it.
+        x: what the axis counts.
+        y: what the values are.
+        lines: at least one.
+    """
+
+    title: str
+    notes: tuple[str, ...]
+    x: str
+    y: str
+    lines: tuple[Series, ...]
+
+
+_WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _BOTTOM = 760, 64, 28, 34, 300, 52
+_LINE, _TICKS, _CHARACTERS = 18, 6, 100
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_DASHES = ("none", "8 4", "2 3", "9 3 2 3")
+_STYLE = """
+  .ground { fill: #ffffff } text { fill: #1f2328; font: 13px system-ui, sans-serif }
+  .title { font-weight: 600; font-size: 15px } .note, .tick { fill: #59636e; font-size: 12px }
+  .grid { stroke: #d1d9e0 } .axis { stroke: #59636e }
+  @media (prefers-color-scheme: dark) {
+    .ground { fill: #0d1117 } text { fill: #f0f6fc } .note, .tick { fill: #9198a1 }
+    .grid { stroke: #30363d } .axis { stroke: #9198a1 }
+  }
+"""
+
+
+def line_chart(chart: Chart) -> str:
+    """Draw a chart as an SVG document, readable on light and dark ground; x is a scale of `Counts`."""
+    notes = [part for note in chart.notes for part in textwrap.wrap(note, _CHARACTERS)]
+    top = _TOP + _LINE * len(notes) + 30
+    values = (value for line in chart.lines for point in line.points for value in point.values)
+    up = axis(values, width=_HEIGHT, most=_TICKS)
+    if up is None:
+        raise ValueError("a chart without a value")
+    plane = Plane(up, _LEFT, _WIDTH - _RIGHT, top, _across(chart.lines))
+    legend = top + _HEIGHT + _BOTTOM
+    height = legend + _LINE * len(chart.lines) + 10
+    body = [
+        element("title", html_text(chart.title), id="title"),
+        element("desc", html_text(" ".join(chart.notes)), id="about"),
+        element("style", _STYLE),
+        element("rect", kind="ground", width=_WIDTH, height=height),
+        text(_LEFT, 24, chart.title, "title"),
+        *(text(_LEFT, _TOP + _LINE * (at + 1) - 6, note, "note") for at, note in enumerate(notes)),
+        text(_LEFT - 48, top - 10, chart.y, "tick"),
+        *plane.levels(up.exact, "tick"),
+        *_horizontal(plane, chart.x, top + _HEIGHT),
+    ]
+    for at, line in enumerate(chart.lines):
+        body += _drawn(line, at, plane)
+        body += _named(line, at, legend + _LINE * at)
+    head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {height}", "role": "img"}
+    parts = [f"\n{part}" for part in body]
+    return element("svg", *parts, "\n", width=_WIDTH, height=height, aria_labelledby="title about", **head) + "\n"
+
+
+def _across(lines: Sequence[Series]) -> Counts:
+    """The axis of all points; lines that are level have no place of their own where others have."""
+    own = [point.x for line in lines if not line.level for point in line.points]
+    ticks = sorted(set(own or [point.x for line in lines for point in line.points]))
+    return Counts(tuple(ticks), _WIDTH - _LEFT - _RIGHT)
+
+
+def _horizontal(plane: Plane, name: str, bottom: float) -> Iterator[str]:
+    """The horizontal axis with its ticks and its name."""
+    yield segment(plane.left, bottom, plane.right, bottom, "axis")
+    for value in plane.across.ticks if plane.across else ():
+        yield segment(plane.x(value), bottom, plane.x(value), bottom + 5, "axis")
+    yield from plane.numbers(bottom + 19, lambda value: f"{value:,g}" if value < 1e6 else f"{value:.3g}", "tick")
+    yield text((plane.left + plane.right) / 2, bottom + 37, name, "tick", "middle")
+
+
+def _drawn(line: Series, at: int, plane: Plane) -> list[str]:
+    """A line through the means, a marker at each, and the single values faintly."""
+    if line.level:
+        y = plane.y(fmean(point.mean for point in line.points))
+        return [_stroke("path", at, d=f"M{plane.left:g} {y:.1f}H{plane.right:g}")]
+    points = sorted(line.points, key=lambda point: point.x)
+    way = " ".join(f"{plane.x(point.x):.1f},{plane.y(point.mean):.1f}" for point in points)
+    parts = [_stroke("polyline", at, points=way)] if len(points) > 1 else []
+    for point in points:
+        x = plane.x(point.x)
+        if len(point.values) > 1:
+            parts += [_marker(at, x, plane.y(value), 3, "0.35") for value in point.values]
+        parts.append(_marker(at, x, plane.y(point.mean), 4.5, "1", f"{line.name}: {point.mean:.4g}"))
+    return parts
+
+
+def _named(line: Series, at: int, y: float) -> list[str]:
+    """A line of the legend."""
+    parts = [_stroke("path", at, d=f"M{_LEFT} {y:.1f}h34")]
+    if not line.level:
+        parts.append(_marker(at, _LEFT + 17, y, 4.5, "1"))
+    return [*parts, text(_LEFT + 44, y + 4, line.name)]
+
+
+def _stroke(name: str, at: int, **place: str) -> str:
+    """A line in the colour and dash of its number."""
+    colour, dash = _COLOURS[at % len(_COLOURS)], _DASHES[at % len(_DASHES)]
+    return element(name, **place, fill="none", stroke=colour, stroke_width="2", stroke_dasharray=dash)
+
+
+def _marker(at: int, x: float, y: float, size: float, opacity: str, hint: str = "") -> str:
+    """A circle or a square in the colour of its number; a pointer shows its hint."""
+    inside = [element("title", html_text(hint))] if hint else []
+    look = {"fill": _COLOURS[at % len(_COLOURS)], "fill_opacity": opacity}
+    if at % 2:
+        side = f"{2 * size:g}"
+        return element("rect", *inside, x=float(x - size), y=float(y - size), width=side, height=side, **look)
+    return element("circle", *inside, cx=float(x), cy=float(y), r=f"{size:g}", **look)

@@ -1,0 +1,354 @@
+"""One table for every reader: terminal, Markdown, LaTeX, HTML, CSV, JSON and parquet, with everything in it escaped.
+
+A cell holds a value, never its print: files for programs get fractions, and what people read goes through the format
+of its column. How single numbers are printed (percent, points, p values, intervals) is decided here as well.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bench.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import rich.table
+
+Value = str | float | bool | None
+"""What a cell holds: text, a fraction or a count, yes or no, nothing."""
+
+SCHEMA = "retrieval-bench/table/1"
+MISSING = "—"
+DIGITS = 6
+"""Of a fraction in a file of the site: more are noise, and not the same on every machine."""
+_PRINTED = re.compile(r"(\d[\d.]*[KM]?|-|fail)( ‡)?")
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # behind the end of a row it would begin that command's argument
+    "]": "{]}",
+    "*": "{*}",
+    "−": "$-$",
+    "×": r"$\times$",
+    "·": r"\textperiodcentered{}",
+    "—": "---",
+    "–": "--",
+    "…": r"\ldots{}",
+    "●": r"$\bullet$",
+    "‡": r"\ddag{}",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, declared once for all renderers.
+
+    Args:
+        key: its name in files, unique within a table.
+        head: what people read over it; the key where empty.
+        number: aligned to the right; None to decide by the cells.
+        show: prints a value for people; None prints it as it is.
+        best: its values are bold in the best rows.
+        value: takes the cell from an item of `Table.of`; None for tables that are given as rows.
+    """
+
+    key: str
+    head: str = ""
+    number: bool | None = None
+    show: Callable[[Any], str] | None = None
+    best: bool = False
+    value: Callable[[Any], Value] | None = None
+
+    @property
+    def title(self) -> str:
+        """What people read over it."""
+        return self.head or self.key
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Args:
+        caption: what it is called.
+        columns: from left to right, or keys of plain ones.
+        rows: as many values as columns each.
+        notes: what must go with it wherever it goes, a line each (`mini data: …`).
+        best: numbers of the rows whose values are bold in columns that say so.
+        digits: decimals of fractions in files; None for all of them.
+    """
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
+    best: frozenset[int] = field(default_factory=frozenset)
+    digits: int | None = None
+
+    @staticmethod
+    def of(caption: str, columns: Sequence[Column], items: Iterable[Any], notes: Sequence[str] = ()) -> Table:
+        """Build a table of one row an item; every column says how to take its value from an item."""
+        taken = [column.value for column in columns if column.value is not None]
+        rows = tuple(tuple(take(item) for take in taken) for item in items)
+        return Table(caption, tuple(columns), rows, tuple(notes))
+
+    @property
+    def records(self) -> list[dict[str, Value]]:
+        """Every row by the keys of its columns, as files hold them."""
+        keys = [column.key for column in self.columns]
+        return [dict(zip(keys, map(self._rounded, row), strict=True)) for row in self.rows]
+
+    def _rounded(self, value: Value) -> Value:
+        """A value as files hold it; counts stay whole."""
+        return round(value, self.digits) if isinstance(value, float) and self.digits is not None else value
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column is one of numbers, printed ones included."""
+        return [self._is_numeric(at) if one.number is None else one.number for at, one in enumerate(self.columns)]
+
+    def _is_numeric(self, at: int) -> bool:
+        cells = [row[at] for row in self.rows if row[at] not in (None, "")]
+        return bool(cells) and all(
+            bool(_PRINTED.fullmatch(cell)) if isinstance(cell, str) else not isinstance(cell, bool) for cell in cells
+        )
+
+    def shown(self, escape: Callable[[str], str] = str, bold: str = "{}") -> list[list[str]]:
+        """Return the cells as people read them.
+
+        Args:
+            escape: takes the meaning from signs of the format that is written.
+            bold: how that format marks the best rows: `**{}**`.
+        """
+        return [
+            [
+                (bold if number in self.best and column.best and value is not None else "{}").format(
+                    escape(self._print(column, value))
+                )
+                for column, value in zip(self.columns, row, strict=True)
+            ]
+            for number, row in enumerate(self.rows)
+        ]
+
+    def _print(self, column: Column, value: Value) -> str:
+        if value is None:
+            return MISSING
+        return column.show(value) if column.show else plain(self._rounded(value))
+
+
+def plain_columns(*names: str) -> tuple[Column, ...]:
+    """Return columns that have nothing but a name."""
+    return tuple(map(Column, names))
+
+
+def as_rich(table: Table) -> rich.table.Table:
+    """Lay a table out for a terminal; the caption is left to the caller."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    made = RichTable(box=None, pad_edge=False, header_style="bold")
+    for column, number in zip(table.columns, table.numeric, strict=True):
+        made.add_column(Text(column.title), justify="right" if number else "left", overflow="fold")
+    for row in table.shown():
+        made.add_row(*map(Text, row))
+    return made
+
+
+def as_markdown(table: Table, heading: int = 0) -> str:
+    """Write a Markdown table under its caption and its notes.
+
+    Args:
+        table: the table.
+        heading: level of the caption as a heading; 0 for a bold line.
+    """
+    caption = markdown_text(table.caption)
+    heads = [markdown_text(column.title) for column in table.columns]
+    lines = [f"{'#' * heading} {caption}" if heading else f"**{caption}**", ""]
+    lines += [line for note in table.notes for line in (f"> {markdown_text(note)}", "")]
+    lines.append(f"| {' | '.join(heads)} |")
+    lines.append("|" + "|".join(" ---: " if number else " --- " for number in table.numeric) + "|")
+    lines += [f"| {' | '.join(row)} |" for row in table.shown(markdown_text, "**{}**")]
+    return "\n".join(lines) + "\n"
+
+
+def as_latex(table: Table) -> str:
+    """Write a LaTeX table with the rules of booktabs; notes are comments and part of the caption."""
+    caption = " ".join(map(latex_text, (f"{table.caption.rstrip('.')}.", *table.notes)))
+    lines = [*map(latex_comment, table.notes), "% needs \\usepackage{booktabs}", r"\begin{table}", r"\centering"]
+    lines += [rf"\caption{{{caption}}}", rf"\begin{{tabular}}{{{''.join('lr'[one] for one in table.numeric)}}}"]
+    heads = [latex_text(column.title) for column in table.columns]
+    body = [f"{' & '.join(row)} \\\\" for row in (heads, *table.shown(latex_text, r"\textbf{{{}}}"))]
+    lines += [r"\toprule", body[0], r"\midrule", *body[1:], r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def as_html(table: Table) -> str:
+    """Write an HTML fragment: the table with its caption, then a paragraph a note; columns of numbers have a class."""
+    kinds = [' class="number"' if number else "" for number in table.numeric]
+    heads = "".join(
+        f'<th scope="col"{kind}>{html_text(column.title)}</th>'
+        for column, kind in zip(table.columns, kinds, strict=True)
+    )
+    rows = "".join(
+        f"<tr>{''.join(f'<td{kind}>{cell}</td>' for kind, cell in zip(kinds, row, strict=True))}</tr>\n"
+        for row in table.shown(html_text, "<b>{}</b>")
+    )
+    notes = "".join(f"<p>{html_text(note)}</p>\n" for note in table.notes)
+    head = f"<caption>{html_text(table.caption)}</caption>\n<thead><tr>{heads}</tr></thead>"
+    return f"<table>\n{head}\n<tbody>\n{rows}</tbody>\n</table>\n{notes}"
+
+
+def as_csv(table: Table) -> str:
+    """Write CSV: notes are lines that begin with `#`; a text that a spreadsheet would take for a formula is quoted."""
+    stream = io.StringIO()
+    stream.writelines(f"# {visible(note)}\n" for note in table.notes)
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([spreadsheet_text(column.key) for column in table.columns])
+    for record in table.records:
+        cells = ("" if value is None else value for value in record.values())
+        writer.writerow([spreadsheet_text(cell) if isinstance(cell, str) else plain(cell) for cell in cells])
+    return stream.getvalue()
+
+
+def as_json(table: Table) -> str:
+    """Write JSON: one object a row, the notes next to them."""
+    content = {
+        "schema": SCHEMA,
+        "table": table.caption,
+        "notes": list(table.notes),
+        "columns": [column.key for column in table.columns],
+        "rows": table.records,
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_parquet(table: Table) -> bytes:
+    """Write parquet by way of pandas; notes and the caption are in the frame's attributes.
+
+    Raises:
+        UsageError: pyarrow is not installed.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame(table.records, columns=[column.key for column in table.columns])
+    frame.attrs = {"schema": SCHEMA, "table": table.caption, "notes": list(table.notes)}
+    stream = io.BytesIO()
+    try:
+        frame.to_parquet(stream, engine="pyarrow", index=False)
+    except ImportError as error:
+        raise UsageError(
+            "found no pyarrow, which writes parquet; install it by `pip install 'retrieval-bench[parquet]'`, or type "
+            "--format csv"
+        ) from error
+    return stream.getvalue()
+
+
+FORMATS: Mapping[str, Callable[[Table], str | bytes]] = {
+    "csv": as_csv,
+    "json": as_json,
+    "parquet": as_parquet,
+    "latex": as_latex,
+    "markdown": as_markdown,
+    "html": as_html,
+}
+"""Every format of a table in a file."""
+FOR_PEOPLE = ("latex", "markdown", "html")
+"""Those that print percent and mark the best; the others keep fractions."""
+
+
+def encoded(table: Table, kind: str) -> bytes:
+    """Write a table in one of `FORMATS` as the bytes of a file."""
+    written = FORMATS[kind](table)
+    return written.encode() if isinstance(written, str) else written
+
+
+def plain(value: Value) -> str:
+    """Print a value as it is: `true`, `0.25`; nothing for None."""
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def points(value: float, *, sign: bool = False) -> str:
+    """Print a fraction in points with one decimal and a true minus sign (U+2212); zero has no sign.
+
+    Args:
+        value: a fraction.
+        sign: whether a gain has a plus.
+    """
+    text = f"{abs(100 * value):.1f}"
+    if float(text) == 0:
+        return text
+    return ("−" if value < 0 else "+" if sign else "") + text
+
+
+def percent(value: float) -> str:
+    """Print a fraction as the tables of the field do: percent with one decimal."""
+    return f"{100 * value:.1f}"
+
+
+def duration(seconds: float | None) -> str:
+    """Print a time with two significant digits: `1.5 s`, `43 min`, `1.2 h`, `—` for what is not there."""
+    if seconds is None:
+        return MISSING
+    value, unit = (
+        (seconds, "s") if seconds < 120 else (seconds / 60, "min") if seconds < 7_200 else (seconds / 3600, "h")
+    )
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f} {unit}" if rounded >= 10 or rounded == int(rounded) else f"{rounded:g} {unit}"
+
+
+def chance_text(chance: float) -> str:
+    """Print a p value with two significant digits, or `p < 0.001`."""
+    return "p < 0.001" if chance < 0.001 else f"p = {chance:.2g}"
+
+
+def visible(text: str) -> str:
+    """Show control characters, and those that turn the direction of text, by their code points (`U+202E`)."""
+    return "".join(
+        f"[U+{ord(char):04X}]"
+        if unicodedata.category(char) in {"Cc", "Cf", "Cs"} and char not in "\n\u200c\u200d"
+        else char
+        for char in text
+    )
+
+
+def spreadsheet_text(text: str) -> str:
+    """Write a text so that a spreadsheet reads no formula into it."""
+    shown = visible(text).replace("\n", "\\n")
+    return f"'{shown}" if shown[:1] in {"=", "+", "-", "@"} else shown
+
+
+def latex_text(text: str) -> str:
+    """Write a text that LaTeX prints as it is."""
+    return "".join(_LATEX.get(char, char) for char in _line(text))
+
+
+def latex_comment(text: str) -> str:
+    """Write a text as a comment of LaTeX, on one line."""
+    return f"% {_line(text)}"
+
+
+def markdown_text(text: str) -> str:
+    """Write a text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\`*_{}\[\]<>|~#!])", r"\\\1", _line(text).replace("&", "&amp;"))
+
+
+def html_text(text: str) -> str:
+    """Write a text that HTML shows as it is, also in an attribute."""
+    return html.escape(visible(text))
+
+
+def _line(text: str) -> str:
+    """A text on one line, nothing of it hidden."""
+    return visible(text.replace("\n", " "))

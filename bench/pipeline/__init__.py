@@ -1,0 +1,1 @@
+"""From what was typed to stages, and from artefacts to result files."""

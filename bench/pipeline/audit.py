@@ -1,0 +1,295 @@
+"""The leakage audit: which stages compare training texts with the legs of a test, and the badge that results carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.config.profiles import DEFAULT, choose_data, profile
+from bench.config.request import Request
+from bench.core.contract import Document
+from bench.core.errors import StoreError, UsageError
+from bench.core.workspace import Advance
+from bench.data.contamination.pair_texts import pair_texts
+from bench.data.contamination.search import AuditConfig, Text
+from bench.data.pairs.leaks import TABLE
+from bench.pipeline.fine_tunings import Tuning
+from bench.pipeline.legs import Legs
+from bench.pipeline.pretraining import sample
+from bench.pipeline.selection import all_known, tasks_of
+from bench.pipeline.settings import resolve_run
+from bench.pipeline.stages import audit
+from bench.pipeline.stages.read import Read
+from bench.pipeline.systems import System
+from bench.plugins import Plugins
+from bench.store.graph import Listener, NullListener, Step, make, steps
+from bench.store.store import Artefact, Store
+from bench.types import Json, PairFormat, Source
+
+_JUDGED = "qrels"  # the folder of judgements in BEIR's layout
+_CALLED = {"queries": "queries", "passages": "gold passages", "answers": "answers"}
+
+
+@dataclass(frozen=True)
+class Training:
+    """What was, or is to be, trained on.
+
+    Args:
+        name: of the corpus, without its place on this machine.
+        texts: its texts.
+        digest: what decides them; of a pretraining corpus the same as `bench.pipeline.pretraining.Pretraining.digest`.
+        size: bytes of its files; 0 where it has none.
+    """
+
+    name: str
+    texts: Source[Text]
+    digest: Json
+    size: float
+
+
+@dataclass(frozen=True)
+class AuditedLeg:
+    """A leg of a task under audit.
+
+    Args:
+        task: canonical id.
+        name: empty where the task has one leg.
+        stage: its audit.
+    """
+
+    task: str
+    name: str
+    stage: audit.Audit
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An audit that may begin.
+
+    Args:
+        training: what was trained on.
+        rules: what counts as overlap.
+        legs: what is compared with it.
+    """
+
+    training: Training
+    rules: AuditConfig
+    legs: tuple[AuditedLeg, ...]
+
+    def steps(self, store: Store) -> list[Step]:
+        """Every stage in the order of work, and what will become of it."""
+        return steps([leg.stage for leg in self.legs], store)
+
+
+def training(request: Request, store: Store, formats: Sequence[PairFormat] = ()) -> Training:
+    """Find the training texts that `request.corpus` names.
+
+    What `bench run --corpus` takes are documents; a file of pairs or questions and a split of a folder in BEIR's layout
+    are recognised by their content (`bench.data.contamination.pair_texts`), `formats` being those that suites bring.
+
+    Raises:
+        UsageError: no corpus is named, or there is none of that name.
+        ConfigError: an unknown setting.
+    """
+    if request.corpus is None:
+        raise UsageError("no training text was named; type --corpus FOLDER, a file of pairs, mini or hf:NAME")
+    pairs = pair_texts(request.corpus, formats)
+    if pairs is not None:
+        return Training(pairs.name, pairs, _digest(pairs, store), _size(pairs))
+    run = resolve_run(profile=profile(), sets=request.sets)[0]
+    found = sample(request, profile(), run, store, backbone="")
+    source = found.documents
+    texts = Source(source.name, source.reader, source.files, partial(_texts, source))
+    return Training(found.corpus, texts, found.digest, _size(source))
+
+
+def _digest(pairs: Source[Text], store: Store) -> Json:
+    """What decides the texts of training pairs."""
+    return {"reader": pairs.reader, "files": [store.hash_input(path) for path in pairs.files]}
+
+
+def _texts(documents: Source[Document]) -> Iterator[Text]:
+    """The documents as they are trained on: sentences, no titles."""
+    return (Text(document.id, document.sentences) for document in documents.read())
+
+
+def _size(source: Source[Text] | Source[Document]) -> float:
+    """Bytes of a source's files."""
+    return float(sum(path.stat().st_size for path in source.files))
+
+
+def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig) -> Prepared:
+    """Name everything that an audit needs; nothing is read but checksums.
+
+    Args:
+        request: corpus, suites, tasks, data, data_dir, offline and sets are listened to.
+        plugins: who brings the suites.
+        store: for checksums, and for what was audited before.
+        rules: what counts as overlap. Badges are of the default ones.
+
+    Raises:
+        UsageError: an unknown name, or a file that is not there.
+        ConfigError: an unknown setting.
+    """
+    if not request.suites:
+        raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
+    suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
+    all_known(request.tasks, suites)
+    size = profile(request.profile or DEFAULT)
+    settings, own = resolve_run(profile=size, sets=request.sets)
+    data, builder = choose_data(size, request.data), Legs(store, plugins, own)
+    seen = training(request, store, [form for one in plugins.suites.values() for form in one.value.pair_formats])
+    together = _Together(seen, rules, store)
+    legs = []
+    for suite in suites:
+        for task in tasks_of(suite, request, data, settings.mini.world):
+            for leg in task.legs:
+                reading = builder.read(task, leg, settings.data.unknown_ids)
+                asked = audit.Asked(store.folder(reading), leg.corpus.items)
+                legs.append(AuditedLeg(task.id, leg.name, together.stage(reading, asked)))
+    return Prepared(seen, rules, tuple(legs))
+
+
+class _Together:
+    """The legs of one audit: the first that runs reads the training texts for all that are still to be made."""
+
+    def __init__(self, training: Training, rules: AuditConfig, store: Store) -> None:
+        """Begin with no leg."""
+        self._training, self._rules, self._store = training, rules, store
+        self._waiting: dict[str, audit.Asked] = {}
+        self._done: dict[str, audit.Audited] = {}
+
+    def stage(self, reading: Read, asked: audit.Asked) -> audit.Audit:
+        """Return the audit of a leg; the whole cost is that of the first that is to be made."""
+
+        def find(advance: Advance) -> audit.Audited:
+            """Return what came of the leg; all that wait are looked for at once."""
+            if reading.key not in self._done:
+                legs = {**self._waiting, reading.key: asked}
+                found = audit.audit(self._training.texts, [*legs.values()], self._rules, advance)
+                self._done |= dict(zip(legs, found, strict=True))
+            return self._done.pop(reading.key)
+
+        found = audit.Audit(
+            leg=reading,
+            training=self._training.digest,
+            rules=self._rules,
+            find=find,
+            of=self._training.name,
+            size=None if self._waiting else self._training.size,
+        )
+        if self._store.state(found) != "cached":
+            self._waiting[reading.key] = asked
+        return found
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What came of a leg.
+
+    Args:
+        task: canonical id.
+        leg: empty where the task has one leg.
+        artefact: its facts are those of `bench.pipeline.stages.audit.write`.
+        key: of the artefact.
+    """
+
+    task: str
+    leg: str
+    artefact: Artefact
+    key: str
+
+
+def carry_out(prepared: Prepared, store: Store, listener: Listener) -> list[Audited]:
+    """Make what the store lacks; return what came of every leg.
+
+    Raises:
+        BenchError: what a stage raises. All stages finished before are kept.
+    """
+    for step in prepared.steps(store):
+        if step.runs:
+            make(step.stage, store, listener)
+    return [Audited(leg.task, leg.name, make(leg.stage, store, NullListener()), leg.stage.key) for leg in prepared.legs]
+
+
+def badges(
+    store: Store, system: System, tunings: Sequence[Tuning], reading: Read, formats: Sequence[PairFormat] = ()
+) -> list[dict[str, Json]]:
+    """What the store knows of the overlap between what a system was trained on and a leg, under the default rules.
+
+    Args:
+        store: where `bench data audit` has left it.
+        system: a trained one, or one whose post-processing was fitted on a corpus.
+        tunings: what it was tuned on before the test.
+        reading: the leg.
+        formats: of pairs, that the suite brings.
+
+    Returns:
+        For the corpus, then for the pairs of each tuning (for each folder by itself where they come from several):
+        `corpus` (the name), and where somebody has audited it `audited` (a sentence), the counts of `queries`,
+        `passages` and `answers`, and `key`; else `audited` is None.
+    """
+    given = system.post if system.untrained or system.pretraining is None else system.pretraining
+    seen: list[tuple[str, Json]] = [] if given is None else [(given.corpus, given.digest)]
+    seen += [part for tuning in tunings for part in _pairs(tuning, store, formats)]
+    return [_badge(store, name, digest, reading) for name, digest in seen]
+
+
+def _badge(store: Store, name: str, digest: Json, reading: Read) -> dict[str, Json]:
+    """What is known of one training text."""
+    named = audit.Audit(leg=reading, training=digest, rules=AuditConfig(), find=_unread)
+    made = store.open(named) if digest is not None else None
+    if made is None:
+        return {"corpus": name, "audited": None}
+    counts = {kind: made.facts[kind] for kind in audit.KINDS}
+    return {"corpus": name, "audited": sentence(counts), **counts, "key": named.key}
+
+
+def _pairs(tuning: Tuning, store: Store, formats: Sequence[PairFormat]) -> Iterator[tuple[str, Json]]:
+    """Stream (name, what decides the texts) of the pairs of a tuning, as they are audited by name.
+
+    Pairs from several folders in BEIR's layout are audited folder by folder. Where pairs cannot be named, as those that
+    a library fetches, the second is None.
+    """
+    named = typed(tuning.pairs.files)
+    for where in named or [""]:
+        found = pair_texts(where, formats) if where else None
+        part = "" if len(named) < 2 else f" ({Path(where).name})"
+        yield f"{tuning.name}{part}", None if found is None else _digest(found, store)
+
+
+def typed(files: Sequence[Path]) -> list[str]:
+    """Tell what a person types as the corpus of an audit for the files of training pairs.
+
+    Args:
+        files: of pairs. The list of leaked questions is passed over: what it leaves out is audited along.
+
+    Returns:
+        FOLDER:SPLIT for every folder in BEIR's layout, the one other file or the folder of the other files; nothing
+        where no name stands for all of them.
+    """
+    files = [path for path in files if path.name != Path(TABLE).name]
+    judged = [path for path in files if path.parent.name == _JUDGED]
+    roots = [path.parent.parent for path in judged]
+    others = [path for path in files if path not in judged and path.parent not in roots]
+    if len({path.parent for path in others}) > 1:
+        return []
+    found = [f"{root}:{path.name.partition('.tsv')[0]}" for root, path in zip(roots, judged, strict=True)]
+    if others:
+        found.append(str(others[0] if len(others) == 1 else others[0].parent))
+    return found
+
+
+def _unread(_: Advance) -> audit.Audited:
+    """Raise `StoreError`: an audit that is only looked up cannot be made."""
+    raise StoreError("this audit is looked up, not made; type bench data audit")
+
+
+def sentence(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """Say how much was found, e.g. `0 of 670 queries, 16 of 329 gold passages`; what was not looked for is left out."""
+    told = (
+        f"{one['exact'] + one['near']:,} of {one['of']:,} {_CALLED[kind]}" for kind, one in counts.items() if one["of"]
+    )
+    return ", ".join(told)

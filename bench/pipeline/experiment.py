@@ -1,0 +1,202 @@
+"""What was typed, resolved once: systems × tasks × settings × seeds. Nothing after this reads a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.config.grids import as_the_grid_says
+from bench.config.layers import SettingRow, describe
+from bench.config.profiles import DEFAULT, Profile, choose_data, profile
+from bench.config.request import Request
+from bench.core.errors import UsageError
+from bench.core.messages import unknown
+from bench.pipeline import joint
+from bench.pipeline.compute import compute
+from bench.pipeline.dense import CONTRACT, Dense, Pretrained, Trained, about_backbones
+from bench.pipeline.joint import combined, parts_of
+from bench.pipeline.pretraining import Pretraining, pretraining, sample
+from bench.pipeline.selection import Cell, NotApplicable, select
+from bench.pipeline.settings import Variant, variants
+from bench.pipeline.systems import Embedding, Sparse, System, labels
+from bench.plugins import Plugins
+from bench.store.store import Store
+from bench.types import Method
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is to be compared, on what.
+
+    Args:
+        profile: the size.
+        cells: a system on the tasks of a suite, in a setting, with a seed.
+        refused: the combinations that do not apply, each with its reason.
+        settings: the harness's own.
+        seed: the first one.
+        results: the folder of results.
+        executor: name of what runs stages.
+        warnings: sentences for people.
+    """
+
+    profile: Profile
+    cells: tuple[Cell, ...]
+    refused: tuple[NotApplicable, ...]
+    settings: tuple[SettingRow, ...]
+    seed: int
+    results: Path
+    executor: str
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def resolve(cls, request: Request, plugins: Plugins, store: Store) -> Experiment:
+        """Resolve every name and setting of a request; read nothing but checksums of files.
+
+        Raises:
+            UsageError: an unknown name, an incoherent mix, a file that is not there.
+            ConfigError: a setting that is unknown, of the wrong type or out of range.
+            PluginError: a plugin that is broken and needed.
+        """
+        request, size = _asked(request, plugins)
+        methods, preset = _methods(request, plugins)
+        _applicable_options(request, methods)
+        resolved = variants(request, methods, preset, size)
+        request = as_the_grid_says(request, methods, preset)
+        data = choose_data(size, request.data)
+        own = resolved[0].resolved  # the harness's own settings are the same for all methods
+        _applicable_corpus(request, methods, own.run.post.kind)
+        _applicable_readout(own.run.encode.readout, methods)
+        named_variants = zip(resolved, labels(resolved, request.label), strict=True)
+        alone = _starts_once(
+            row for variant, label in named_variants for row in _rows(variant, label, request, size, store)
+        )
+        again = joint.reranker(request, size, own.run, store)
+        systems = combined(request.methods, alone, again)
+        chosen = select(request, systems, plugins, data, own.run, size)
+        about = (*_about_systems(systems), *about_backbones(systems), *joint.about(again, own))
+        return cls(
+            profile=size,
+            cells=chosen.cells,
+            refused=chosen.refused,
+            settings=tuple(describe(own.run, own.origins)),
+            seed=request.seed,
+            results=request.results,
+            executor=request.executor,
+            warnings=(*chosen.warnings, *about),
+        )
+
+
+def _asked(request: Request, plugins: Plugins) -> tuple[Request, Profile]:
+    """What is asked for, with what a run preset says where the user says nothing, and the size."""
+    given = plugins.run_preset(request.preset)
+    if given is None:
+        return replace(request, seeds=request.seeds or (0,)), profile(request.profile or DEFAULT)
+    request = given.applied(request)
+    size = profile(request.profile or DEFAULT)
+    return request, replace(size, values={**size.values, **given.values})
+
+
+def _starts_once(systems: Iterable[System]) -> list[System]:
+    """Leave out starts that are the same; those of one method that differ (in readout) are told apart."""
+    found: dict[str, System] = {}
+    kept = []
+    for system in systems:
+        if not system.untrained:
+            kept.append(system)
+        elif system.hash not in found:
+            rows = [other for other in found.values() if other.protocol == system.protocol]
+            alike = sum(other.label.startswith(system.label) for other in rows)
+            found[system.hash] = replace(system, label=f"{system.label}{alike + 1}") if alike else system
+            kept.append(found[system.hash])
+    return kept
+
+
+def _about_systems(systems: Sequence[System]) -> list[str]:
+    """Tell of cells that turned out to be one system, and of tuned settings that were changed."""
+    same: dict[str, list[str]] = {}
+    for system in systems:
+        if system.grid:
+            same.setdefault(system.hash, []).append(system.label)
+    told = [
+        f"{' and '.join(labels)} are one system here: a setting given by --set or --config holds for all cells"
+        for labels in same.values()
+        if len(labels) > 1
+    ]
+    return told + [
+        f"{system.label}: the settings are not all those that the sweep chose, so it does not count as tuned"
+        for system in systems
+        if system.tuned_for and system.tuning is None
+    ]
+
+
+def _rows(variant: Variant, label: str, request: Request, size: Profile, store: Store) -> list[System]:
+    """Return the systems that a method with its settings makes.
+
+    A trained one brings its start along; either brings its twin of another readout, and its post-processed twins, where
+    they are asked for.
+    """
+    method, resolved, grid = variant.method, variant.resolved, variant.grid
+    if method.contract is None:
+        return [(Embedding if method.encoder else Sparse)(label, method, resolved, grid=grid)]
+    machine, processed = compute(request, size, resolved.run.compute), resolved.run.post.kind != "none"
+    processed = processed and method.searches_vectors
+    given: Pretraining | None = None
+    starts: list[Dense] = []
+    if method.trainer is None:
+        ready: Dense = Pretrained(label, method, resolved, machine, grid=grid)
+        if processed:
+            given = sample(request, size, resolved.run, store, str(getattr(resolved.method, "model", "")))
+    else:
+        given = pretraining(request, size, resolved.run, store)
+        trained = Trained(label, method, resolved, machine, given, grid=grid)
+        ready, starts = trained, trained.start().readings()
+    rows = ready.readings()
+    return [*rows, *(row.processed(given) for row in rows if processed and given), *starts]
+
+
+def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | None]:
+    """The methods asked for, and the preset's bare name (`bm25/lucene` names its method too)."""
+    owner, slash, bare = (request.preset or "").partition("/")
+    names = tuple(part for name in request.methods for part in parts_of(name)) or ((owner,) if slash else ())
+    if not names and request.preset:
+        raise UsageError(
+            f"{unknown('run preset', request.preset, sorted(plugins.runs))} For one of a method type --method too, "
+            f"or --preset METHOD/{request.preset}."
+        )
+    if not names:
+        raise UsageError(f"no method was named; type --method NAME, there are: {', '.join(sorted(plugins.methods))}")
+    methods = list({found.name: found for found in map(plugins.method, names)}.values())
+    if slash and plugins.method(owner) not in methods:
+        raise UsageError(
+            f"preset {request.preset} belongs to {owner}, found --method {', '.join(names)}; name {owner} too"
+        )
+    return methods, bare if slash else request.preset
+
+
+def _applicable_options(request: Request, methods: Sequence[Method]) -> None:
+    """Refuse options that nothing in the run listens to."""
+    names = ", ".join(method.name for method in methods)
+    trains = request.rerank == joint.TRAINED or any(method.trains for method in methods)
+    if request.backbone is not None and not trains:
+        raise UsageError(f"found --backbone {request.backbone}, but {names} trains no encoder; leave --backbone out")
+    device, _, number = request.device.partition(":")
+    if device not in {"auto", "cpu", "cuda", "mps"} or (number and not (device == "cuda" and number.isdigit())):
+        raise UsageError(f"found --device {request.device!r}, expected auto, cpu, cuda, cuda:N or mps")
+
+
+def _applicable_corpus(request: Request, methods: Sequence[Method], post: str) -> None:
+    """Refuse a corpus or a post-processing that nothing in the run listens to."""
+    names = ", ".join(method.name for method in methods)
+    if post != "none" and not any(method.contract and method.searches_vectors for method in methods):
+        raise UsageError(f"found post.kind={post}, but {names} makes no vectors; leave it out")
+    trains = request.rerank == joint.TRAINED or any(method.trains for method in methods)
+    if request.corpus is not None and post == "none" and not trains:
+        raise UsageError(f"found --corpus {request.corpus}, but {names} trains no encoder; leave --corpus out")
+
+
+def _applicable_readout(readout: str, methods: Sequence[Method]) -> None:
+    """Refuse a readout that nothing in the run listens to."""
+    if readout != CONTRACT and not any(method.contract for method in methods):
+        names = ", ".join(method.name for method in methods)
+        raise UsageError(f"found encode.readout={readout}, but {names} makes no vectors; leave it out")

@@ -1,0 +1,355 @@
+"""Systems made of others: two whose runs are fused (`--method bm25+msm`), and re-ranked ones (`--rerank MODEL`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.config.base import Config
+from bench.config.layers import SettingRow, describe, dump
+from bench.config.layers import identity as decisive
+from bench.config.profiles import DEFAULT, Profile
+from bench.config.request import Request
+from bench.core.errors import PluginError, UsageError
+from bench.data.formats.titled import titled
+from bench.pipeline.compute import Compute, compute
+from bench.pipeline.dense import Untrained
+from bench.pipeline.encoders import Encoders
+from bench.pipeline.legs import Asked
+from bench.pipeline.pretraining import Pretraining, sample
+from bench.pipeline.settings import RunConfig, Settings
+from bench.pipeline.stages.fuse import Fuse
+from bench.pipeline.stages.init import weights
+from bench.pipeline.stages.rerank import Rerank
+from bench.pipeline.stages.train_cross import TrainCross
+from bench.pipeline.stages.weigh import Weigh
+from bench.pipeline.systems import System, Wrapped, once
+from bench.store.inputs import Inputs
+from bench.store.stage import Stage
+from bench.store.store import Store
+from bench.types import SETTINGS, Json, Method
+
+JOINT = "+"
+"""Between the names of two methods whose runs are fused."""
+_TWO = 2
+TRAINED = "trained"
+"""The value of `--rerank` that stands for a cross-encoder of our own; a folder of that name is `./trained`."""
+
+_RATE = "rerank.train.learning_rate"
+
+
+@dataclass(frozen=True)
+class Reranker:
+    """A cross-encoder, before it is trained where it will be.
+
+    Args:
+        model: its folder or id, or `TRAINED`.
+        compute: the machine.
+        backbone: what it is trained from; empty where it is there already.
+        corpus: whose texts the tokenizer of a backbone from scratch is trained on; None for any other.
+    """
+
+    model: str
+    compute: Compute
+    backbone: str = ""
+    corpus: Pretraining | None = None
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is trained here."""
+        return bool(self.backbone)
+
+    def choices(self, run: RunConfig) -> dict[str, Any]:
+        """What makes it this one and no other."""
+        given = run.rerank
+        found: dict[str, Any] = {"model": self.model, "depth": given.depth}
+        if not self.trained:
+            return found
+        found |= {"backbone": self.backbone, "mine": given.mine, "train": decisive(given.train)}
+        if self.corpus is not None:
+            found["corpus"] = {"name": self.corpus.corpus, "digest": self.corpus.digest}
+        return found
+
+
+def reranker(request: Request, size: Profile, run: RunConfig, store: Store) -> Reranker | None:
+    """Find out what re-ranks; None where nobody asks for it.
+
+    Raises:
+        UsageError: a device or a corpus that is not there.
+    """
+    if request.rerank is None:
+        return None
+    machine = compute(request, size, run.compute)
+    if request.rerank != TRAINED:
+        return Reranker(request.rerank, machine)
+    backbone = run.rerank.backbone or request.backbone or size.backbone
+    given = sample(request, size, run, store, backbone) if backbone.startswith("scratch:") else None
+    return Reranker(TRAINED, machine, backbone, given)
+
+
+def about(given: Reranker | None, resolved: Settings) -> list[str]:
+    """Tell where weights that were trained before would be trained on at a rate that suits random ones."""
+    nobody = f"profile {DEFAULT}"
+    if given is None or not given.trained or given.corpus or resolved.origins.get(_RATE, nobody) != nobody:
+        return []
+    rate = resolved.run.rerank.train.learning_rate
+    told = (
+        f"the re-ranker trains {given.backbone} with {_RATE} {rate}, which suits random weights and may undo what it "
+        f"knows; type --profile small, or --set {_RATE}=1e-5"
+    )
+    return [told]
+
+
+@dataclass(frozen=True)
+class Fused(System):
+    """Two systems whose runs are fused.
+
+    Args:
+        first: one of them.
+        second: the other.
+    """
+
+    first: System
+    second: System
+
+    @property
+    def parts(self) -> tuple[System, ...]:
+        """Both."""
+        return self.first, self.second
+
+    @property
+    def leaves(self) -> Iterator[System]:
+        """The systems that search by themselves of which it is made."""
+        for part in self.parts:
+            yield from part.leaves
+
+    @property
+    def sections(self) -> set[str]:
+        """The harness's own sections of settings that it listens to."""
+        return self.first.sections | self.second.sections | {"fuse"}
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What makes it this system and no other; hashed."""
+        parts = [part.choices for part in self.parts]
+        return {**super().choices, "parts": parts, "fuse": dump(self.resolved.run.fuse)}
+
+    @property
+    def chooses_weight(self) -> bool:
+        """Whether a weight is chosen by dev questions."""
+        return self.resolved.run.fuse.how == "interpolate" and self.resolved.run.fuse.weight is None
+
+    def searched(self, asked: Asked) -> tuple[Stage, ...]:
+        """Return the stages of both parts, the choice of the weight, and the fused run.
+
+        Raises:
+            UsageError: a weight is to be chosen and the suite has no dev questions of the task.
+        """
+        first, second = (part.searched(asked) for part in self.parts)
+        run = Fuse(
+            first=first[-1],
+            second=second[-1],
+            leg=asked.read,
+            weight=self._weight(asked) if self.chooses_weight else None,
+            rules=asked.rules,
+            fuse=self.resolved.run.fuse,
+            tag=self.tag,
+            who=self.label,
+            notes=self.notes,
+        )
+        return once(*first, *second, *((run.weight,) if run.weight else ()), run)
+
+    def _weight(self, asked: Asked) -> Weigh:
+        """Return the choice of the weight: both parts on the dev questions."""
+        dev, name = asked.dev, asked.leg.name
+        leg = next((one for one in dev.legs if one.name == name), None) if dev else None
+        if dev is None or leg is None:
+            raise UsageError(
+                f"{self.label}: found no dev questions of {asked.task.id} to choose the weight by; type --set "
+                "fuse.how=rrf, or a weight from 0 to 1: --set fuse.weight=0.5"
+            )
+        on_dev = replace(asked, task=dev, leg=leg)
+        first, second = (part.searched(on_dev)[-1] for part in self.parts)
+        protocol = asked.legs.protocol(dev)
+        return Weigh(
+            first=first,
+            second=second,
+            leg=on_dev.read,
+            texts=asked.legs.texts(leg.corpus) if protocol.by_answers else None,
+            rules=on_dev.rules,
+            scale=self.resolved.run.fuse.scale,
+            protocol=protocol,
+            who=self.label,
+            notes=self.notes,
+        )
+
+
+@dataclass(frozen=True)
+class Reranked(Wrapped):
+    """A system whose runs a cross-encoder re-ranks.
+
+    Args:
+        reranker: the cross-encoder.
+    """
+
+    reranker: Reranker
+
+    @property
+    def reranker_training(self) -> dict[str, Any] | None:
+        """How its re-ranker is trained, as a result says it; None where it is not trained here."""
+        run = self.resolved.run
+        given = {"mine": run.rerank.mine, "backbone": self.reranker.backbone, **dump(run.rerank.train)}
+        return given if self.reranker.trained else None
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that something of it can be tuned for; a cross-encoder is trained in all that have pairs."""
+        return SETTINGS if self.reranker.trained else self.inner.settings
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether no seed changes anything."""
+        return self.inner.deterministic and not self.reranker.trained
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What makes it this system and no other; hashed."""
+        return {**self.inner.choices, "rerank": self.reranker.choices(self.resolved.run)}
+
+    def rows(self) -> list[SettingRow]:
+        """Return the settings that make it."""
+        return self.inner.rows() + describe(self.resolved.run.rerank, self.resolved.origins, "rerank.")
+
+    def searched(self, asked: Asked) -> tuple[Stage, ...]:
+        """Return the stages of the run as it is without the re-ranker, which other rows share, then of re-ranking.
+
+        Raises:
+            UsageError: the folder of the cross-encoder is not there.
+            PluginError: there is nothing to train a cross-encoder on.
+        """
+        given, before = self.reranker, self.inner.searched(asked)
+        run = Rerank(
+            ranking=before[-1],
+            leg=asked.read,
+            texts=asked.legs.texts(titled(asked.leg.corpus)),
+            trained=self._cross_encoder(asked) if given.trained else None,
+            rules=asked.rules,
+            model=None if given.trained else _weights(given.model, asked.legs.inputs),
+            depth=self.resolved.run.rerank.depth,
+            tag=self.tag,
+            compute=given.compute,
+            place=given.model,
+            who=self.label,
+            notes=self.notes,
+        )
+        trained = run.trained.chain() if run.trained else ()
+        return once(*before, *trained, run.texts, run)
+
+    def _cross_encoder(self, asked: Asked) -> TrainCross:
+        """Return the last of the recipe's trainings of a cross-encoder, each going on from the one before.
+
+        Raises:
+            PluginError: there is nothing to learn from.
+        """
+        given, run, inputs = self.reranker, self.resolved.run, asked.legs.inputs
+        encoders, made = Encoders(self, asked.seed, inputs, asked.legs.plugins), None
+        begun = None
+        if given.corpus is not None:
+            plain = replace(self.method, contract=None, trainer=None)  # shared, however the system's own encoder reads
+            start = Untrained(self.label, plain, self.resolved, given.compute, given.corpus)
+            begun = Encoders(start, asked.seed, inputs, asked.legs.plugins).start()
+        for lesson in asked.lessons:
+            miner = run.rerank.mine
+            made = TrainCross(
+                pairs=encoders.pairs(lesson) if miner == "none" else encoders.mined_by_retriever(miner, lesson),
+                begun=made or begun,
+                config=run.rerank.train,
+                start=None if made or begun else _weights(given.backbone, inputs),
+                seed=asked.seed,
+                compute=given.compute,
+                backbone=given.backbone,
+                of=lesson.name,
+                notes=self.notes,
+            )
+        if made is None:
+            raise PluginError(f"{self.label} has no pairs to train a cross-encoder on")
+        return made
+
+
+def _weights(model: str, inputs: Inputs) -> Json:
+    """Return what decides a cross-encoder's weights. Raises `UsageError` where its folder is not there."""
+    folder = Path(model).expanduser()
+    if model.startswith(("/", ".", "~")) and not folder.is_dir():
+        raise UsageError(
+            f"{folder}: found no such folder, expected a cross-encoder: a folder of a sequence classifier, or a "
+            "Hugging Face id"
+        )
+    return weights(model, inputs)
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """Split the name of a method as the user types it; one part for a method that stands alone.
+
+    Raises:
+        UsageError: more than two parts, an empty one, or one twice.
+    """
+    parts = tuple(part.strip() for part in name.split(JOINT))
+    if len(parts) > _TWO or not all(parts) or len(set(parts)) != len(parts):
+        raise UsageError(f"found --method {name}, expected one method, or two different ones like bm25+msm")
+    return parts
+
+
+def combined(names: Sequence[str], systems: Sequence[System], reranker: Reranker | None) -> list[System]:
+    """Add fused and re-ranked systems to those that search by themselves.
+
+    Args:
+        names: of methods, as typed.
+        systems: of all methods that are named, alone or in pairs.
+        reranker: the cross-encoder; None for none.
+
+    Raises:
+        UsageError: a pair one of whose methods stands for several systems.
+    """
+    every = list(systems)
+    for name in names:
+        parts = parts_of(name)
+        if len(parts) == _TWO:
+            every.append(_fused([_only(part, name, systems) for part in parts]))
+    if reranker is None:
+        return every
+    return [*every, *(Reranked(one.ending("rerank"), one.method, one.resolved, one, reranker) for one in every)]
+
+
+def _only(method: str, name: str, systems: Sequence[System]) -> System:
+    """The one system of a method, leaving out its untrained start and its twins (of two readouts, the protocol's)."""
+    alone = [one for one in systems if one.method.name == method and not one.untrained and one.post is None]
+    found = [one for one in alone if not one.protocol] or alone
+    if len(found) != 1:
+        labels = ", ".join(one.label for one in found)
+        raise UsageError(f"found --method {name}, where {method} stands for {len(found)} systems ({labels}); run one")
+    return found[0]
+
+
+def _fused(parts: Sequence[System]) -> Fused:
+    """Two systems as one."""
+    first, second = parts
+    methods = first.method, second.method
+    method = Method(
+        name=JOINT.join(one.name for one in methods),
+        version=JOINT.join(one.version for one in methods),
+        summary=f"The runs of {methods[0].name} and {methods[1].name}, fused.",
+        citation="; ".join(one.citation for one in methods),
+        config=Config,
+        deterministic=all(one.deterministic for one in methods),
+        trains=False,
+        settings=tuple(dict.fromkeys(name for one in methods for name in one.settings)),  # a part may stay untuned
+    )
+    return Fused(
+        JOINT.join(one.label for one in parts),
+        method,
+        replace(next((one.resolved for one in parts if one.dense), first.resolved), method=Config()),
+        first,
+        second,
+    )

@@ -1,0 +1,134 @@
+"""The judgements of a task's leg, ready to score any run by: one place for runs of others and for their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.core.errors import BenchError, UsageError
+from bench.data.formats.ids import Ids
+from bench.evaluation.measures.evaluate import Qrels
+from bench.evaluation.measures.specs import MeasureSpec
+from bench.pipeline.legs import Legs
+from bench.pipeline.stages import read, score, validate
+from bench.store.graph import NullListener, closure, make
+from bench.store.store import Store
+from bench.types import Leg, Run, Task
+
+if TYPE_CHECKING:
+    from bench.evaluation.measures.answers import Answered
+
+
+@dataclass(frozen=True)
+class Known:
+    """The ids that a leg knows, and what messages call them."""
+
+    queries: frozenset[str]
+    queries_name: str
+    documents: Callable[[Sequence[str]], list[bool]]
+    documents_name: str
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What judges a leg.
+
+    Args:
+        protocol: how the task is scored.
+        judgements: of documents; empty where only answers judge.
+        answered: answers and texts, for measures that look for them; None where there are none.
+        known: ids of the leg.
+        lacking: why measures of the task cannot be computed here, by name; they are left out of `protocol`.
+    """
+
+    protocol: score.Protocol
+    judgements: Qrels
+    answered: Answered | None
+    known: Known
+    lacking: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """Every judged query, in the order of the judgements."""
+        return tuple(self.judgements or (self.answered.strings if self.answered else ()))
+
+    def score(self, run: Run) -> score.Scored:
+        """Score a run under the task's protocol. Raises `UsageError` as `bench.pipeline.stages.score.score` does."""
+        return score.score(self.judgements, run, self.protocol, self.answered)
+
+
+def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, store: Store, unknown: str) -> Judging:
+    """Read what judges a leg, through the store; the task's own checks run first and are kept there.
+
+    Args:
+        task: the task.
+        leg: its leg.
+        measures: what shall be computed.
+        legs: builds the stages.
+        store: keeps them.
+        unknown: what to do with judged documents that the corpus lacks: `refuse` or `keep`.
+
+    Raises:
+        UsageError: files that are not there.
+        DataError, DataFaultsError: a malformed record.
+    """
+    extra = legs.plugins.measures_by_name
+    protocol = score.Protocol(tuple(measures), task.tie, task.drop_identical, task.official, extra)
+    if leg.candidates is not None:
+        judgements, known = _candidate_lists(leg)
+        return Judging(protocol, judgements, None, known)
+    reading = legs.read(task, leg, unknown)
+    texts = legs.texts(leg.corpus) if protocol.by_answers else None
+    for item in closure([reading, *([texts] if texts else [])]):
+        make(item, store, NullListener())
+    folder = store.folder(reading)
+    answered = score.answered(folder, protocol, store.folder(texts) if texts else None)
+    known = _whole_corpus(leg, store.folder(reading.corpus))
+    return Judging(protocol, read.qrels(folder), answered, known)
+
+
+def judging_what_can_be(
+    task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, store: Store, unknown: str
+) -> Judging:
+    """As `judging`; where only the passages' texts are missing, for the measures that need none.
+
+    Raises:
+        UsageError, DataError, DataFaultsError: as `judging` does, where nothing at all can be computed.
+    """
+    try:
+        return judging(task, leg, measures, legs, store, unknown)
+    except BenchError as error:
+        protocol = score.Protocol(tuple(measures), task.tie, task.drop_identical, task.official, {})
+        if not (protocol.by_answers and protocol.by_documents):
+            raise
+        found = judging(task, leg, protocol.by_documents, legs, store, unknown)
+        reason = str(error)
+        return replace(found, lacking={str(measure): reason for measure in protocol.by_answers})
+
+
+def _candidate_lists(leg: Leg) -> tuple[dict[str, dict[str, int]], Known]:
+    """Judgements and ids of a leg that gives candidates; no text is read, for scoring needs none."""
+    if leg.qrels is None:
+        raise UsageError("found candidates without judgements of documents, expected both")
+    rows = list(leg.qrels.read())
+    read.published(leg, len({row.query for row in rows}), len(rows))
+    judgements: dict[str, dict[str, int]] = {}
+    for row in rows:
+        judgements.setdefault(row.query, {})[row.document] = row.grade
+    lists = list(leg.candidates.read()) if leg.candidates else []
+    documents = {name for row in lists for name in row.documents}
+    queries = frozenset(row.query for row in lists)
+    names = (
+        f"the {len(queries):,} queries of {leg.qrels.name}",
+        f"the {len(documents):,} candidates of {leg.qrels.name}",
+    )
+    return judgements, Known(queries, names[0], lambda asked: [name in documents for name in asked], names[1])
+
+
+def _whole_corpus(leg: Leg, corpus: Path) -> Known:
+    """Ids of a leg that searches a corpus."""
+    queries, ids = frozenset(item.id for item in leg.queries.read()), Ids.load(corpus / validate.IDS)
+    names = f"the {len(queries):,} ids of {leg.queries.name}", f"the {len(ids):,} ids of {leg.corpus.items.name}"
+    return Known(queries, names[0], ids.contains, names[1])

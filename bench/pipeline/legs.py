@@ -1,0 +1,166 @@
+"""The legs of a run: what builds the stages that every system shares, and the stages of one leg for one system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bench.config.layers import SettingRow
+from bench.evaluation.measures.specs import parse
+from bench.pipeline.fine_tunings import Tuning
+from bench.pipeline.settings import row_json
+from bench.pipeline.stages.index import EncoderIndex, Index
+from bench.pipeline.stages.post import PostProcess
+from bench.pipeline.stages.read import Read
+from bench.pipeline.stages.score import Protocol
+from bench.pipeline.stages.search import Rules
+from bench.pipeline.stages.search_dense import DenseSearch
+from bench.pipeline.stages.texts import StoreTexts
+from bench.pipeline.stages.validate import Validate
+from bench.plugins import Plugins
+from bench.store.inputs import Inputs
+from bench.store.stage import Stage
+from bench.store.store import Store
+from bench.types import Corpus, Json, Leg, Task
+
+
+@dataclass(frozen=True)
+class LegStages:
+    """The stages of one leg for one system.
+
+    Args:
+        task: the task.
+        leg: its leg.
+        stages: inputs before users, the run last but one, the scores last.
+        k: documents per query.
+        depth: the deepest cut of the measures, None where one has no cut.
+    """
+
+    task: Task
+    leg: Leg
+    stages: tuple[Stage, ...]
+    k: int
+    depth: int | None
+
+    @property
+    def by_name(self) -> dict[str, Stage]:
+        """Its stages by verb; further ones of a verb (queries after passages, the other part's) get a number."""
+        found: dict[str, Stage] = {}
+        for item in self.stages:
+            again = sum(name.partition("-")[0] == item.name for name in found)
+            found[f"{item.name}-{again + 1}" if again else item.name] = item
+        return found
+
+    @property
+    def libraries(self) -> dict[str, Json]:
+        """Versions of every library that took part."""
+        found: dict[str, Json] = {}
+        for item in self.stages:
+            part = item.identity().get("libraries")
+            found |= dict(part) if isinstance(part, Mapping) else {}
+        return found
+
+    @property
+    def resolved(self) -> Json:
+        """What the language or the task decided: an analyzer, or how texts became vectors, the whole contract."""
+        index = next((item for item in self.stages if isinstance(item, Index)), None)
+        if index is not None:
+            return {**(index.contract.dump() if isinstance(index, EncoderIndex) else {}), **index.resolved}
+        search = next(item for item in self.stages if isinstance(item, DenseSearch) and item.name == DenseSearch.name)
+        said: dict[str, Json] = {}
+        for side in (search.passages, search.queries):
+            made = side.vectors if isinstance(side, PostProcess) else side
+            part = made.identity().get("contract")
+            said |= dict(part) if isinstance(part, Mapping) else {}
+        return {**said, "similarity": search.similarity}
+
+    @property
+    def read(self) -> Read:
+        """The stage that reads the leg."""
+        return next(item for item in self.stages if isinstance(item, Read))
+
+    @property
+    def search(self) -> Stage:
+        """The stage that writes the run."""
+        return self.stages[-2]
+
+    @property
+    def score(self) -> Stage:
+        """The stage that writes the scores."""
+        return self.stages[-1]
+
+
+class Legs:
+    """Builds stages; the same question gives an equal stage, so that cells share what they have in common.
+
+    Args:
+        store: for checksums of input files and what is known of corpora.
+        plugins: for measures, and for methods that mine.
+        own: the harness's own settings, kept with the artefacts that no system has made.
+    """
+
+    def __init__(self, store: Store, plugins: Plugins, own: Sequence[SettingRow]) -> None:
+        self._notes: dict[str, Json] = {"settings": [row_json(row) for row in own]}
+        self.inputs, self.plugins = Inputs(store), plugins
+
+    def validate(self, corpus: Corpus) -> Validate:
+        """Return the check of a corpus."""
+        return Validate.corpus_of(corpus, self.inputs, self._notes)
+
+    def read(self, task: Task, leg: Leg, unknown_ids: str) -> Read:
+        """Return the reading of a leg."""
+        label = f"{task.id}{' ' + leg.name if leg.name else ''}"
+        return Read.leg_of(leg, label, self.validate(leg.corpus), unknown_ids, self.inputs, self._notes)
+
+    def texts(self, corpus: Corpus) -> StoreTexts:
+        """Return the texts of a corpus."""
+        return StoreTexts.corpus_of(corpus, self.validate(corpus), self.inputs)
+
+    def protocol(self, task: Task) -> Protocol:
+        """Return how a task is scored."""
+        extra = self.plugins.measures_by_name
+        measures = tuple(parse(name, extra) for name in task.measures)
+        return Protocol(measures, task.tie, task.drop_identical, task.official, extra)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A leg that a system is to search.
+
+    Args:
+        legs: builds the stages that systems share.
+        task: the task.
+        leg: its leg.
+        k: documents per query.
+        unknown_ids: what to do with judged documents that the corpus lacks.
+        seed: of pretraining and tuning.
+        tunings: of encoders before the test, first to last.
+        lessons: what a re-ranker is trained on, first to last.
+        dev: the task on dev questions, where there are some.
+    """
+
+    legs: Legs
+    task: Task
+    leg: Leg
+    k: int
+    unknown_ids: str
+    seed: int = 0
+    tunings: tuple[Tuning, ...] = ()
+    lessons: tuple[Tuning, ...] = ()
+    dev: Task | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """What the task says about a run."""
+        return Rules(self.k, self.task.tie, self.task.drop_identical)
+
+    @cached_property
+    def checked(self) -> Validate:
+        """The check of the corpus."""
+        return self.legs.validate(self.leg.corpus)
+
+    @cached_property
+    def read(self) -> Read:
+        """The reading of the leg."""
+        return self.legs.read(self.task, self.leg, self.unknown_ids)

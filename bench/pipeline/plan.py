@@ -1,0 +1,79 @@
+"""The plan: every stage that an experiment takes, compared with what the store has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.config.profiles import Profile
+from bench.config.request import Request
+from bench.pipeline.experiment import Experiment
+from bench.pipeline.forgotten_prompts import Suspicion, suspicions
+from bench.pipeline.legs import Legs, LegStages
+from bench.pipeline.selection import Cell, NotApplicable
+from bench.plugins import Plugins
+from bench.store.graph import Step, steps
+from bench.store.store import Store
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would run, and for what.
+
+    Args:
+        experiment: what is compared.
+        legs: for each of its cells, the legs with their stages.
+        steps: every stage in the order of work.
+        warnings: sentences for people, those of the experiment included.
+        lints: systems that read texts without the prompts that their encoders want;
+            `bench.pipeline.forgotten_prompts.measure` says what that changes.
+    """
+
+    experiment: Experiment
+    legs: tuple[tuple[LegStages, ...], ...]
+    steps: tuple[Step, ...]
+    warnings: tuple[str, ...] = ()
+    lints: tuple[Suspicion, ...] = ()
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of the experiment."""
+        return self.experiment.cells
+
+    @property
+    def refused(self) -> tuple[NotApplicable, ...]:
+        """What does not apply."""
+        return self.experiment.refused
+
+    @property
+    def profile(self) -> Profile:
+        """The size."""
+        return self.experiment.profile
+
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds of work left."""
+        return sum(step.seconds for step in self.steps)
+
+
+def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
+    """Return the plan of a request; raises as `Experiment.resolve` does, and where an input file cannot be read."""
+    experiment = Experiment.resolve(request, plugins, store)
+    builder = Legs(store, plugins, experiment.settings)
+    legs = tuple(tuple(cell.legs(builder)) for cell in experiment.cells)
+    targets = [leg.score for cell in legs for leg in cell]
+    lints = tuple(suspicions(builder, experiment.cells))
+    warnings = (*experiment.warnings, *_shallow(legs), *(one.sentence for one in lints))
+    return Plan(experiment, legs, tuple(steps(targets, store)), warnings, lints)
+
+
+def _shallow(legs: Sequence[Sequence[LegStages]]) -> list[str]:
+    """Return warnings of searches that end before the deepest cut of a measure."""
+    found = {
+        f"search.k={leg.k} is shallower than the deepest measure of {leg.task.id} (cut {leg.depth}): "
+        f"measures below that depth count only {leg.k} documents"
+        for cell in legs
+        for leg in cell
+        if leg.depth is not None and leg.k < leg.depth
+    }
+    return sorted(found)

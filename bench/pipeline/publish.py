@@ -1,0 +1,155 @@
+"""From artefacts to result files and to the rows that a run prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench.config.layers import describe, dump
+from bench.config.profiles import Profile
+from bench.core.errors import StoreError
+from bench.core.files import digest
+from bench.core.publications import mark
+from bench.evaluation import results
+from bench.evaluation.curves import curves
+from bench.pipeline.audit import badges
+from bench.pipeline.fine_tunings import Tuning
+from bench.pipeline.legs import LegStages
+from bench.pipeline.selection import Cell
+from bench.pipeline.settings import row_json
+from bench.pipeline.stages import score, search
+from bench.pipeline.systems import System
+from bench.store.store import Artefact, Store
+from bench.training.config import LOG
+
+
+def publish(root: Path, cell: Cell, legs: Sequence[LegStages], store: Store, size: Profile) -> results.Published:
+    """Merge a cell's legs into its result file."""
+    entries = [_entry(cell, leg, store) for leg in legs]
+    suite = cell.suite
+    heading = results.Heading(
+        system={**cell.system.about(), "hash": tuned_hash(cell)},
+        suite={
+            "name": suite.name,
+            "version": suite.version,
+            "title": suite.title,
+            "primary": suite.primary,
+            "stands_for": suite.stands_for,
+        },
+        setting=cell.setting,
+        data=cell.data,
+        profile=size.name,
+        seed=cell.seed,
+        cards={"method": cell.system.method.card(), "suite": suite.card()},
+    )
+    return results.publish(root, heading, entries, suite.macros)
+
+
+def tuned_hash(cell: Cell) -> str:
+    """The system's hash; of one that is tuned before the test, one that its tunings decide too.
+
+    So results of other recipes, settings or numbers of pairs lie apart and are told apart. Which pairs a task has of
+    its own is no part of it, so that tasks merge into one result.
+    """
+    every = [tuning for known in (cell.tunings, cell.taught) for one in known.values() for tuning in one]
+    if not every:
+        return cell.system.hash
+    given = cell.system.resolved.run.tune
+    how = sorted({digest({"config": dump(tuning.config), "shots": tuning.shots}) for tuning in every})
+    return digest({"system": cell.system.hash, "recipe": given.recipe, "data": given.data, "tunings": how})
+
+
+def _entry(cell: Cell, leg: LegStages, store: Store) -> results.Entry:
+    """What the artefacts say of a scored leg."""
+    made = leg.by_name
+    scored = store.open(leg.score)
+    if scored is None:
+        raise StoreError(f"the scores of {leg.score.title} vanished from {store.root}; type the same command again")
+    tunings, lessons = cell.tuned(leg.task), cell.lessons(leg.task)
+    learnt = (*tunings, *(one for one in lessons if one.pairs.name not in {other.pairs.name for other in tunings}))
+    audits = badges(store, cell.system, learnt, leg.read, cell.suite.pair_formats)
+    known = {stage: store.open(item) for stage, item in made.items()}
+    machine = cell.system.compute
+    content = {
+        "measures": scored.facts["measures"],
+        "official": scored.facts["official"],
+        "queries": scored.facts["queries"],
+        "protocol": {"tie": leg.task.tie, "k": leg.k, "drop_identical": leg.task.drop_identical},
+        "release": leg.task.release,
+        "resolved": leg.resolved,
+        "libraries": leg.libraries,
+        "harness": version("retrieval-bench"),
+        **({"compute": machine.identity()} if machine else {}),
+        "settings": _settings(cell.system, bool(tunings)),
+        "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},
+        "seconds": {stage: artefact.seconds for stage, artefact in known.items() if artefact},
+        "tunings": [*(tuning.about() for tuning in tunings), *_lessons(cell, lessons)],
+        "audits": [{name: value for name, value in one.items() if name != "key"} for one in audits],
+        "keys": {stage: item.key for stage, item in made.items()}
+        | {f"audit-{at}": str(one["key"]) for at, one in enumerate(audits) if "key" in one},
+    }
+    drawn = {made[stage].key: one for stage, artefact in known.items() if (one := _drawn(stage, artefact))}
+    run, values = scored.folder / score.CUT, scored.folder / score.VALUES
+    return results.Entry(leg.task.id, leg.leg.name, content, run, values, drawn)
+
+
+def _drawn(stage: str, artefact: Artefact | None) -> dict[str, Any]:
+    """The curves of a training, with the stage's verb; empty for what is no training or has no log any more."""
+    log = artefact.folder / LOG if artefact else None
+    found = curves(log) if log and log.is_file() else {}
+    return {"stage": stage, **found} if found.get("lines") else {}
+
+
+def _settings(system: System, tuned: bool) -> list[dict[str, Any]]:
+    """The harness's own settings that are not as by default and that the system listens to, and those of its parts.
+
+    Where a file of training pairs lay on the user's machine is left out; its name stays.
+    """
+    sections = system.sections | ({"tune"} if tuned else set())
+    own = describe(system.resolved.run, system.resolved.origins)
+    rows = [row_json(row) for row in own if row.key.partition(".")[0] in sections and row.key != _SPEED]
+    rows += [row for part in system.parts for row in part.about()["settings"]]
+    kept = [{name: row[name] for name in ("key", "value", "origin")} for row in rows if row["value"] != row["default"]]
+    return [{**row, "value": Path(row["value"]).name} if row["key"] == "tune.data" else row for row in kept]
+
+
+_SPEED = "encode.batch_tokens"  # changes no result
+
+
+def _lessons(cell: Cell, lessons: Sequence[Tuning]) -> list[dict[str, Any]]:
+    """What a re-ranker of our own was trained on, and how."""
+    config = cell.system.reranker_training or {}
+    about = [{key: value for key, value in lesson.about().items() if key != "held_out"} for lesson in lessons]
+    return [{**one, "config": config, "of": "re-ranker"} for one in about]
+
+
+def heading_row(cell: Cell, size: Profile) -> dict[str, Any]:
+    """What every row of a cell begins with."""
+    return {
+        "system": cell.system.label,
+        "method": cell.system.method.name,
+        "suite": cell.suite.name,
+        "setting": cell.setting,
+        "data": cell.data,
+        "profile": size.name,
+        "seed": cell.seed,
+        **({"note": mark(cell.suite.stands_for)} if cell.suite.stands_for else {}),
+    }
+
+
+def row(heading: Mapping[str, Any], leg: LegStages, store: Store, done: results.Published) -> dict[str, Any]:
+    """One row of `bench run --json`."""
+    entry = done.content["tasks"][leg.task.id][leg.leg.name]
+    run_file = store.folder(leg.search) / search.RUN
+    return {
+        **heading,
+        "task": leg.task.id,
+        "leg": leg.leg.name or None,
+        "measures": entry["measures"],
+        "official": entry["official"],
+        "queries": entry["queries"],
+        "run_file": str(run_file.resolve()) if run_file.exists() else None,
+        "result_file": str(done.path.resolve()),
+    }

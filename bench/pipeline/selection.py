@@ -1,0 +1,417 @@
+"""Which cells of the grid (systems × suites × settings × seeds) apply, and which tasks they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bench.config.profiles import Profile
+from bench.config.request import Request
+from bench.core.errors import PluginError, UsageError
+from bench.core.messages import bare, canonical, did_you_mean
+from bench.core.publications import mark
+from bench.pipeline.dense import Dense
+from bench.pipeline.fine_tunings import Tuning, replaced, tunings
+from bench.pipeline.joint import TRAINED
+from bench.pipeline.legs import Asked, Legs, LegStages
+from bench.pipeline.settings import RunConfig
+from bench.pipeline.stages.score import Score
+from bench.pipeline.systems import System
+from bench.plugins import Plugins
+from bench.retrieval.readouts import says
+from bench.types import SETTINGS, DataRequest, FineTuning, Leg, Suite, Task
+
+DEV = "@dev"
+"""What the name of a task ends with that stands for its dev questions."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One result: a system on tasks of a suite, in a setting, on data of one kind, with a seed.
+
+    Args:
+        system: before it is tuned.
+        suite: the benchmark.
+        setting: how it is tuned.
+        data: kind of the tasks.
+        seed: of pretraining and tuning.
+        tasks: what it is tested on.
+        tunings: of its encoder before the test on a task, first to last, by the task's id; none where the setting or
+            the system has none.
+        dev: tasks on dev questions by the id of the task that they belong to, where the system chooses by them.
+        taught: what its re-ranker is trained on, first to last, by the task's id; none where it is not trained here.
+    """
+
+    system: System
+    suite: Suite
+    setting: str
+    data: str
+    seed: int
+    tasks: tuple[Task, ...]
+    tunings: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
+    dev: Mapping[str, Task] = field(default_factory=dict)
+    taught: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
+
+    def tuned(self, task: Task) -> tuple[Tuning, ...]:
+        """The tunings before a task, or before its dev questions."""
+        return self.tunings.get(self._own(task), ())
+
+    def lessons(self, task: Task) -> tuple[Tuning, ...]:
+        """What the re-ranker is trained on before a task, or before its dev questions."""
+        return self.taught.get(self._own(task), ())
+
+    def legs(self, builder: Legs) -> Iterator[LegStages]:
+        """Yield the stages of every leg.
+
+        Raises:
+            UsageError: an input file that cannot be read; something that the method needs is not installed.
+        """
+        for task in self.tasks:
+            for leg in task.legs:
+                yield self._leg(builder, task, leg)
+
+    def _leg(self, builder: Legs, task: Task, leg: Leg) -> LegStages:
+        """Return the stages of a leg, to its scores."""
+        system, run = self.system, self.system.resolved.run
+        k = run.search.k or task.depth
+        learnt = self.tuned(task), self.lessons(task)
+        asked = Asked(builder, task, leg, k, run.data.unknown_ids, self.seed, *learnt, self.dev.get(task.id))
+        *before, searching = system.searched(asked)
+        protocol = builder.protocol(task)
+        scoring = Score(
+            ranking=searching,
+            leg=asked.read,
+            texts=builder.texts(leg.corpus) if protocol.by_answers else None,
+            suite={"name": self.suite.name, "version": self.suite.version},
+            protocol=protocol,
+            tag=system.tag,
+            who=system.method.name,
+            notes=system.notes,
+        )
+        texts = (scoring.texts,) if scoring.texts else ()
+        return LegStages(task, leg, (*before, *texts, searching, scoring), k, protocol.depth)
+
+    def _own(self, task: Task) -> str:
+        """The id of a task, of dev questions that of the task that they belong to."""
+        return next((own for own, dev in self.dev.items() if dev.id == task.id), task.id)
+
+
+@dataclass(frozen=True)
+class NotApplicable:
+    """A cell that has no answer, and why."""
+
+    system: str
+    suite: str
+    setting: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The grid, sorted into cells that apply and cells that do not.
+
+    Args:
+        cells: what can be run.
+        refused: what cannot, with reasons.
+        warnings: sentences for people.
+    """
+
+    cells: tuple[Cell, ...]
+    refused: tuple[NotApplicable, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def select(
+    request: Request, systems: Sequence[System], plugins: Plugins, data: str, run: RunConfig, size: Profile
+) -> Selection:
+    """Resolve suites, tasks, settings and seeds into cells.
+
+    Args:
+        request: what was asked for.
+        systems: the systems.
+        plugins: who brings the suites.
+        data: `official` or `mini`.
+        run: the harness's own settings: the language of folders of the user's, where their records do not say it or
+            say it wrongly, and the embedded world.
+        size: the profile, which says whether recipes of papers hold.
+
+    Raises:
+        UsageError: an unknown name, a folder that is not there, data that a suite does not have, or a setting that
+            nothing in the run listens to.
+    """
+    if not request.suites:
+        raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
+    suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
+    settings = [_setting(name) for name in request.settings or SETTINGS[:1]]
+    all_known(request.tasks, suites)
+    language, world = run.data.language, run.mini.world
+    tasks = {
+        suite.name: [_spoken(task, language) for task in tasks_of(suite, request, data, world)] for suite in suites
+    }
+    warnings = _worlds(world, systems, [task for own in tasks.values() for task in own])
+    local = [task for own in tasks.values() for task in own if task.data == "local"]
+    if language and not local:
+        raise UsageError(f"found data.language={language}, which holds for folders of your own (--task FOLDER) only")
+    cells, refused = [], []
+    warnings += [sentence for task in local for sentence in _doubtful(task, language)]
+    for suite in suites:
+        for setting in settings:
+            for system in systems:
+                reason = _reason(system, suite, setting) or _untaught(system, suite, setting)
+                if reason:
+                    refused.append(NotApplicable(system.label, suite.name, setting, reason))
+                    continue
+                own, free = _read_by_rule(system, tasks[suite.name])
+                refused += [NotApplicable(system.label, suite.name, setting, sentence) for sentence in free]
+                asked = DataRequest(data, request.data_dir, request.offline, world)
+                dev = _dev(system, suite, own, data, request, world)
+                missing: dict[str, None] = {}
+                for seed in request.seeds[:1] if system.deterministic else request.seeds:
+                    chosen = 0 if system.deterministic else seed
+                    for kind in dict.fromkeys(task.data for task in own):
+                        alike = tuple(task for task in own if task.data == kind)
+                        tuned: Mapping[str, tuple[Tuning, ...]] = {task.id: () for task in alike}
+                        if system.dense:
+                            tuned = tunings(suite, setting, alike, asked, system.resolved, size, chosen)
+                        taught = _taught(system, suite, setting, alike, asked, size, chosen)
+                        kept = tuple(task for task in alike if task.id in tuned and task.id in taught)
+                        missing |= dict.fromkeys(task.id for task in alike if task not in kept)
+                        if kept:
+                            cells.append(Cell(system, suite, setting, kind, chosen, kept, tuned, dev, taught))
+                if missing:
+                    refused.append(NotApplicable(system.label, suite.name, setting, _pairless([*missing], setting)))
+    warnings += not_the_protocols(cells)
+    warnings += replaced(one for cell in cells for known in cell.tunings.values() for one in known)
+    warnings += [f"{suite.name}: {mark(suite.stands_for)}" for suite in suites if suite.stands_for]
+    _mind_untaught(systems, cells, refused)
+    if len(request.seeds) > 1 and any(system.deterministic for system in systems):
+        names = ", ".join(system.label for system in systems if system.deterministic)
+        warnings.append(f"{names}: deterministic, so one seed is compared with all {len(request.seeds)}")
+    return Selection(tuple(cells), tuple(refused), tuple(warnings))
+
+
+def _spoken(task: Task, language: str | None) -> Task:
+    """A folder of the user's in the language that the user says."""
+    if language is None or task.data != "local":
+        return task
+    legs = (replace(leg, language=language, corpus=replace(leg.corpus, language=language)) for leg in task.legs)
+    return replace(task, legs=tuple(legs))
+
+
+def _worlds(world: str, systems: Sequence[System], tasks: Sequence[Task]) -> list[str]:
+    """Tell where systems are pretrained in one world and tested in another.
+
+    Raises:
+        UsageError: a world was chosen, and nothing reads it.
+    """
+    from bench.data.mini.settings import DEFAULT, named, of_corpus
+
+    own = named(world).corpus
+    given = [part for one in systems for part in (one.pretraining, one.post) if part]
+    corpora = sorted({of_corpus(part.corpus).corpus for part in given if part.of_world})  # dialogues are of a world too
+    tested = any(task.data == own for task in tasks)
+    if world != DEFAULT.name and not tested and own not in corpora:
+        raise UsageError(f"found mini.world={world}, but nothing in this run reads the embedded world; leave it out")
+    strange = [corpus for corpus in corpora if tested and corpus != own]
+    return [f"trained on {corpus}, tested in another world ({own})" for corpus in strange]
+
+
+def _doubtful(task: Task, language: str | None) -> Iterator[str]:
+    """Tell where the language of a corpus may not be what it is taken for."""
+    for leg in task.legs:
+        if language is None and leg.language != leg.corpus.language:
+            yield (
+                f"the queries of {task.id} are in {leg.language}, its corpus is taken for {leg.corpus.language}; "
+                f"if that is wrong, type --set data.language={leg.language}"
+            )
+
+
+def _setting(name: str) -> str:
+    found = canonical(name)
+    if found not in SETTINGS:
+        raise UsageError(f"no setting {name!r}{did_you_mean(name, SETTINGS)} There are: {', '.join(SETTINGS)}.")
+    return found
+
+
+def _reason(system: System, suite: Suite, setting: str) -> str:
+    """Why a cell does not apply; empty where it does."""
+    if setting not in suite.settings:
+        return f"suite {suite.name} has no recipe for setting {setting} (it has: {', '.join(suite.settings)})"
+    if setting not in system.settings:
+        method = system.method
+        return f"method {method.name} has nothing to tune in setting {setting} (it has: {', '.join(method.settings)})"
+    return ""
+
+
+def _read_by_rule(system: System, tasks: Sequence[Task]) -> tuple[list[Task], list[str]]:
+    """The tasks that a system is tested on, and a sentence on those whose protocol does not say how texts are read."""
+    free = [task.id for task in tasks if system.by_protocol and task.readout is None]
+    sentence = f"the protocol of {', '.join(free)} leaves it to the encoder how texts are read (--readout contract)"
+    return [task for task in tasks if task.id not in free], [sentence] if free else []
+
+
+def not_the_protocols(cells: Sequence[Cell]) -> list[str]:
+    """Tell of rows that are called after the protocol and that settings read otherwise all the same."""
+    told: dict[str, None] = {}
+    for cell in cells:
+        if cell.system.protocol:
+            ruled = {name for task in cell.tasks if task.readout for name in says(task.readout)}
+            said = dict.fromkeys(
+                name for leaf in cell.system.leaves if isinstance(leaf, Dense) for name in leaf.readout
+            )
+            typed = [f"encode.{name}" for name in said if name in ruled]
+            if typed:
+                told[f"{cell.system.label}: {', '.join(typed)} stands over what the protocol says"] = None
+    return [*told]
+
+
+def _untaught(system: System, suite: Suite, setting: str) -> str:
+    """Why a re-ranker cannot be trained; empty where it can, or need not."""
+    if system.reranker_training is None or suite.recipes.get(setting) or system.resolved.run.tune.data:
+        return ""
+    return (
+        f"setting {setting} of {suite.name} has no training pairs for --rerank {TRAINED}; type --setting "
+        f"{next((one for one in suite.recipes if suite.recipes[one]), SETTINGS[1])}, or name pairs of your own: --set "
+        "tune.data=FILE"
+    )
+
+
+def _taught(
+    system: System, suite: Suite, setting: str, tasks: Sequence[Task], asked: DataRequest, size: Profile, seed: int
+) -> Mapping[str, tuple[Tuning, ...]]:
+    """What a re-ranker is trained on by task: the setting's recipe, as for encoders, or pairs of the user's.
+
+    Nothing for each task where no re-ranker is trained.
+    """
+    data = system.resolved.run.tune.data
+    if system.reranker_training is None:
+        return {task.id: () for task in tasks}
+    if not suite.recipes.get(setting) and data:
+        own = FineTuning(data, None, {}, "pairs of the user's")
+        suite = replace(suite, recipes={setting: {"own": (own,)}})
+    return tunings(suite, setting, tasks, asked, system.resolved, size, seed)
+
+
+def _mind_untaught(systems: Sequence[System], cells: Sequence[Cell], refused: Sequence[NotApplicable]) -> None:
+    """Refuse a run none of whose re-rankers can be trained. Raises `UsageError`."""
+    labels = {system.label for system in systems if system.reranker_training}
+    if labels and not any(one for cell in cells for one in cell.taught.values()):
+        raise UsageError("; ".join(dict.fromkeys(one.reason for one in refused if one.system in labels)))
+
+
+def _pairless(tasks: Sequence[str], setting: str) -> str:
+    """Say that the recipe of a setting has no pairs for tasks."""
+    return (
+        f"{', '.join(tasks)}: found no training questions for setting {setting}; with pairs of your own: "
+        "--set tune.data=FILE, or FOLDER:train"
+    )
+
+
+def _is_folder(name: str) -> bool:
+    """Tell a path from a task's name: it has a separator that no task name begins with, or a folder stands there."""
+    return name.startswith((".", "/", "~")) or Path(_path_part(name)).is_dir()
+
+
+def _path_part(name: str) -> str:
+    """The path of `path/to/folder` or `path/to/folder:split`."""
+    head, colon, _ = name.rpartition(":")
+    return head if colon and not Path(name).exists() else name
+
+
+def tasks_of(suite: Suite, request: Request, data: str, world: str) -> list[Task]:
+    """The tasks of a suite that were asked for, all of them if none was named; mini ones in the world of that name.
+
+    Raises:
+        UsageError: data that the suite does not have; a folder that is not there or not in its layout.
+    """
+    folders = [name for name in request.tasks if not _names(name, suite) and _is_folder(name)]
+    own = [name for name in request.tasks if _names(name, suite)]
+    tasks: list[Task] = []
+    places: dict[str, str] = {}
+    for name in folders:
+        if suite.folder is None:
+            raise UsageError(f"suite {suite.name} takes no folder of your own as --task; found {name}")
+        task = suite.folder(Path(name).expanduser())
+        if places.setdefault(task.id, name) != name:
+            both = f"{places[task.id]} and {name}"
+            raise UsageError(f"found {both}, which would both be called {task.id}; rename one, or run them apart")
+        tasks.append(task)
+    if own or not request.tasks:
+        if data not in suite.data:
+            offer = f"--data {suite.data[0]}" if suite.data else "another suite"
+            also = ", or a folder of your own by --task path/to/folder" if suite.folder else ""
+            raise UsageError(f"suite {suite.name} has no {data} data in this release; type {offer}{also}")
+        for name in own:
+            _of_this_data(name, data, world)
+            if not _names(name, suite, data):
+                other = next(kind for kind in suite.data if _names(name, suite, kind))
+                raise UsageError(f"found --task {name}, which {suite.name} has not in {data} data; type --data {other}")
+        asked = DataRequest(data, request.data_dir, request.offline, world)
+        wanted = [part for name in own for part in _names(name, suite, data)] if own else suite.task_names(data)
+        tasks += [_load(suite, name, asked) for name in wanted]
+    return list({(task.data, task.id): task for task in tasks}.values())
+
+
+def _of_this_data(name: str, data: str, world: str) -> None:
+    """Refuse a task by its full name in mini data (`mini-few-names/mrtydi/sw`) where the run reads other data."""
+    from bench.data.mini.settings import named
+
+    mark, read = name.removesuffix(bare(name)).rstrip("/"), named(world).corpus if data == "mini" else data
+    if mark and mark != read:
+        other = mark.partition("-")[2] or "default"
+        raise UsageError(
+            f"found --task {name}, but this run reads {read} data; type --data mini --set mini.world={other}, or leave "
+            f"{mark}/ out"
+        )
+
+
+def _dev(
+    system: System, suite: Suite, tasks: Sequence[Task], data: str, request: Request, world: str
+) -> dict[str, Task]:
+    """Load the dev questions of tasks, where a system chooses a weight by them and the suite has some."""
+    if not system.chooses_weight or suite.dev is None:
+        return {}
+    asked = DataRequest(data, request.data_dir, request.offline, world)
+    names = {task.id: bare(task.id).removeprefix(f"{suite.name}/") for task in tasks if task.data != "local"}
+    there = (suite.dev_names or suite.task_names)(data)
+    return {identity: suite.dev(name, asked) for identity, name in names.items() if name in there}
+
+
+def _load(suite: Suite, name: str, asked: DataRequest) -> Task:
+    """Return a task, or the dev questions of one.
+
+    Raises:
+        PluginError: a task of the embedded world whose id does not say so; its numbers could pass for official ones.
+    """
+    own, is_dev = name.removesuffix(DEV), name.endswith(DEV)
+    task = suite.dev(own, asked) if is_dev and suite.dev else suite.load(own, asked)
+    if asked.data == "mini" and task.id == bare(task.id):
+        raise PluginError(
+            where=f"suite {suite.name}", found=f"task {task.id!r} of mini data", expected=f"the id 'mini/{task.id}'"
+        )
+    return task
+
+
+def _names(name: str, suite: Suite, data: str | None = None) -> tuple[str, ...]:
+    """The suite's tasks that a name stands for.
+
+    It stands for itself, for those below it (`cqadupstack` is twelve forums), or for dev questions (`sw@dev`).
+    """
+    own = bare(name).removeprefix(f"{suite.name}/")
+    kinds = (data,) if data else suite.data
+    if own.endswith(DEV):
+        names = suite.dev_names or suite.task_names
+        every = [task for kind in kinds for task in names(kind)] if suite.dev else []
+        return (own,) if own.removesuffix(DEV) in every else ()
+    every = [task for kind in kinds for task in suite.task_names(kind)]
+    return tuple(dict.fromkeys(task for task in every if task == own or task.startswith(f"{own}/")))
+
+
+def all_known(names: Sequence[str], suites: Sequence[Suite]) -> None:
+    """Refuse a task name that no suite of the run has."""
+    every = [name for suite in suites for kind in suite.data for name in suite.task_names(kind)]
+    for name in names:
+        if not any(_names(name, suite) for suite in suites) and not _is_folder(name):
+            path = " There is no folder of that name either." if "/" in name else ""
+            raise UsageError(f"no task {name!r}{did_you_mean(name, every)}{path} There are: {', '.join(every)}.")

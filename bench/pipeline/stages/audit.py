@@ -1,0 +1,255 @@
+"""audit: training texts against the questions, gold passages and answers of legs → what of them stands there.
+
+The training texts are streamed once for all legs that are asked for together; what is found of a leg does not depend on
+the others, so each leg is an artefact of its own: `found.jsonl`, one line for every text that was found.
+
+Gold passages are those judged relevant (grade ≥ 1), each once, by their text (by their title where they have no text):
+what a corpus holds beside them are distractors, and a model may have read these without knowing an answer. Of the
+answers each is looked for once, and only where it is long enough to be looked for within documents: a name or a year
+stands everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from bench.core.errors import DataError
+from bench.core.files import canonical, write_bytes
+from bench.core.workspace import Advance, Workspace, silent
+from bench.data.contamination import search
+from bench.data.contamination.index import letters, unicode_version
+from bench.data.contamination.search import EXACT, NEAR, AuditConfig, Hit, How, SoughtText, Text, excerpt, scan
+from bench.pipeline.stages import read
+from bench.pipeline.stages.read import Read
+from bench.store.stage import IDLE, Cost, Stage
+from bench.types import Item, Json, Source
+
+FOUND = "found.jsonl"
+KINDS = ("queries", "passages", "answers")
+"""What is looked for; the keys of the facts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit(Stage):
+    """Training texts + leg → what of the leg occurs in them.
+
+    Args:
+        leg: the leg.
+        training: what decides the training texts.
+        rules: what counts as overlap.
+        find: what came of the leg.
+        of: name of the training texts.
+        size: bytes of the training texts; None where another leg's audit reads them.
+    """
+
+    name, code = "audit", (1, search.VERSION)
+    leg: Read
+    training: Json
+    rules: AuditConfig
+    find: Callable[[Advance], Audited] = field(metadata=IDLE)
+    of: str = field(default="", metadata=IDLE)
+    size: float | None = field(default=None, metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return f"{self.of} {self.leg.title}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("audit beside", 1.0, 1e3) if self.size is None else Cost("audit", self.size, 1e7)
+
+    def identity(self) -> dict[str, Json]:
+        return {**super().identity(), "letters": unicode_version()}
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return write(space, self.find(space.advance))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A text of a leg that is looked for.
+
+    Args:
+        kind: one of `KINDS`.
+        id: of the query or document; of an answer, the query that it is first given for.
+        text: as the test gives it.
+    """
+
+    kind: str
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A text of a leg that stands in training texts.
+
+    Args:
+        part: the text.
+        how: the strongest way in which it was found.
+        hit: where first.
+    """
+
+    part: Part
+    how: How
+    hit: Hit
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What came of a leg.
+
+    Args:
+        parts: all that was looked for.
+        findings: what was found, in the order of the parts.
+        short: answers too short to be looked for.
+        texts: training texts that were read.
+    """
+
+    parts: Sequence[Part]
+    findings: Sequence[Finding]
+    short: int
+    texts: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A leg to be audited.
+
+    Args:
+        folder: the artefact of `read`.
+        items: its corpus.
+    """
+
+    folder: Path
+    items: Source[Item]
+
+
+def audit(
+    training: Source[Text], legs: Sequence[Asked], rules: AuditConfig, advance: Advance = silent
+) -> list[Audited]:
+    """Look for the texts of legs in training texts, which are read once. Memory depends on the legs alone.
+
+    Args:
+        training: the training texts.
+        legs: where the tests are.
+        rules: what counts as found.
+        advance: hears of bytes of training text.
+
+    Raises:
+        DataError: there is no training text, or a record of it or of a corpus is malformed.
+        DataFaultsError: several records are malformed.
+    """
+    gathered = [_parts(leg, passages, rules) for leg, passages in zip(legs, _gold_of_all(legs), strict=True)]
+    merged: dict[str, bool] = {}  # a text that several legs have is looked for once
+    for parts, _ in gathered:
+        for part in parts:
+            merged[part.text] = merged.get(part.text, False) or part.kind == "queries"
+    counted = _Counted(training)
+    found = scan(counted, [SoughtText(text, question) for text, question in merged.items()], rules, advance)
+    if not counted.texts:
+        raise DataError(training.name, None, "no training text", "at least one")
+    hits = dict(zip(merged, found, strict=True))
+    return [Audited(parts, tuple(_findings(parts, hits)), short, counted.texts) for parts, short in gathered]
+
+
+class _Counted:
+    """Counts what is read."""
+
+    def __init__(self, source: Source[Text]) -> None:
+        self._source, self.texts = source, 0
+
+    def __iter__(self) -> Iterator[Text]:
+        for text in self._source.read():
+            self.texts += 1
+            yield text
+
+
+def _findings(parts: Iterable[Part], hits: Mapping[str, Mapping[How, Hit]]) -> Iterator[Finding]:
+    """The strongest finding of each part that was found; only of questions the grams count."""
+    for part in parts:
+        ways = [how for how in (*EXACT, *NEAR) if how in hits[part.text] and (how != "alike" or part.kind == "queries")]
+        if ways:
+            yield Finding(part, ways[0], hits[part.text][ways[0]])
+
+
+def _gold_of_all(legs: Sequence[Asked]) -> list[dict[str, str]]:
+    """The gold passages of each leg by document id; a corpus that several legs search is read once."""
+    relevant = [_relevant(leg.folder) for leg in legs]
+    wanted: dict[tuple[Json, ...], set[str]] = {}
+    sources: dict[tuple[Json, ...], Source[Item]] = {}
+    for leg, ids in zip(legs, relevant, strict=True):
+        name = _identity(leg.items)
+        wanted.setdefault(name, set()).update(ids)
+        sources[name] = leg.items
+    texts = {name: _texts(sources[name], ids) for name, ids in wanted.items()}
+    return [
+        {name: text for name in ids if (text := texts[_identity(leg.items)].get(name)) is not None}
+        for leg, ids in zip(legs, relevant, strict=True)
+    ]
+
+
+def _identity(items: Source[Item]) -> tuple[Json, ...]:
+    """What tells a corpus from others within a run."""
+    return items.name, items.reader, *map(str, items.files)
+
+
+def _relevant(folder: Path) -> list[str]:
+    """The documents that answer a question, each once, in the order of the judgements."""
+    graded = (grades for grades in read.qrels(folder).values())
+    return list(dict.fromkeys(document for grades in graded for document, grade in grades.items() if grade >= 1))
+
+
+def _texts(items: Source[Item], ids: Collection[str]) -> dict[str, str]:
+    """The texts of some documents of a corpus; the corpus is not read where none is wanted."""
+    return {item.id: item.text or item.title for item in (items.read() if ids else ()) if item.id in ids}
+
+
+def _parts(leg: Asked, passages: Mapping[str, str], rules: AuditConfig) -> tuple[list[Part], int]:
+    """All that is looked for of a leg, and how many answers are too short for it."""
+    parts = [Part("queries", item.id, item.text) for item in read.queries(leg.folder)]
+    parts += [Part("passages", name, text) for name, text in passages.items()]
+    answers: dict[str, str] = {}
+    for query, strings in read.answers(leg.folder).items():
+        for text in strings:
+            answers.setdefault(text, query)
+    kept = [
+        Part("answers", query, text) for text, query in answers.items() if len(letters([text])[0]) >= rules.contained
+    ]
+    return [*parts, *kept], len(answers) - len(kept)
+
+
+def write(work: Workspace, audited: Audited) -> Mapping[str, Json]:
+    """Write `found.jsonl`: kind, id, how, where, letters, share, and excerpts of the test's and the training's text.
+
+    Returns:
+        Of each kind how many were looked for (`of`), and how many were found exactly and nearly; of the answers also
+        how many were too short; and how many training texts were read.
+    """
+    lines = (
+        canonical({**asdict(one.part), "text": excerpt(one.part.text), "how": one.how, **asdict(one.hit)}) + b"\n"
+        for one in audited.findings
+    )
+    write_bytes(work.out / FOUND, b"".join(lines))
+    facts: dict[str, Json] = {kind: _counts(kind, audited) for kind in KINDS}
+    return {**facts, "texts": audited.texts}
+
+
+def _counts(kind: str, audited: Audited) -> dict[str, Json]:
+    """How many texts of a kind were looked for and found."""
+    ways = [one.how for one in audited.findings if one.part.kind == kind]
+    return {
+        "of": sum(part.kind == kind for part in audited.parts),
+        "exact": sum(how in EXACT for how in ways),
+        "near": sum(how in NEAR for how in ways),
+        **({"short": audited.short} if kind == "answers" else {}),
+    }
+
+
+def findings(folder: Path) -> list[dict[str, Json]]:
+    """The lines of an artefact's `found.jsonl`."""
+    with (folder / FOUND).open(encoding="utf-8", newline="\n") as lines:
+        return [json.loads(line) for line in lines]

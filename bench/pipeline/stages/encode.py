@@ -1,0 +1,304 @@
+"""encode: items + encoder → vectors, in shards that outlive a kill."""
+
+from __future__ import annotations
+
+import io
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.contract import Contract, Encoder, Role
+from bench.core.errors import BenchError, UsageError
+from bench.core.workspace import Workspace
+from bench.data.corpora import sampling
+from bench.data.corpora.shards import Shards
+from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.stages import read
+from bench.pipeline.stages.init import EncoderStage
+from bench.pipeline.stages.pool import BuildPool, corpus
+from bench.pipeline.stages.prepare import Prepare
+from bench.pipeline.stages.read import Read
+from bench.pipeline.stages.validate import Validate
+from bench.retrieval.post_processing import without
+from bench.retrieval.vectors import write_ids, write_matrix
+from bench.store.inputs import Fingerprinted
+from bench.store.stage import IDLE, Cost, Stage, named
+from bench.types import Item, Json, Source
+
+if TYPE_CHECKING:
+    from bench.retrieval.encoder import TorchEncoder
+
+_SHARD = 4096  # items a part; batches are cut within a shard, so this number is part of the bytes
+_RATE = 500.0  # texts a second
+_LANGUAGES = 14  # of a corpus whose languages nobody knows yet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encode(Stage):
+    """Items + encoder → vectors.
+
+    Args:
+        encoder: makes them.
+        role: of the items.
+        contract: how they are read.
+        compute: the machine.
+        batch_tokens: tokens of a batch; None: what suits the device.
+        who: the system.
+    """
+
+    name, code, libraries = "encode", 1, LIBRARIES
+    encoder: EncoderStage
+    role: Role
+    contract: Contract
+    compute: Compute
+    batch_tokens: int | None = field(default=None, metadata=IDLE)
+    who: str = field(metadata=IDLE)
+
+    @abstractmethod
+    def items(self, folders: Mapping[str, Path]) -> Source[Item] | Sequence[Item]:
+        """Return what is encoded."""
+
+    def identity(self) -> dict[str, Json]:
+        return {**super().identity(), "contract": read_by(self.contract, self.role)}
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        place, machine = self.encoder.encoder(folders["encoder"], self.role), self.compute
+        how = self.contract, self.role, machine.device, machine.threads, self.batch_tokens
+        return run(space, self.items(folders), place, *how)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodePassages(Encode):
+    """Corpus → vectors."""
+
+    checked: Validate = field(metadata=named("corpus"))
+    corpus: Fingerprinted[Item]
+
+    @property
+    def title(self) -> str:
+        return f"{self.who} {self.checked.of.id}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("encode", self.checked.cost.units, _RATE)
+
+    def items(self, folders: Mapping[str, Path]) -> Source[Item]:
+        return self.corpus.source
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeQueries(Encode):
+    """Judged queries of a leg → vectors."""
+
+    leg: Read
+
+    @property
+    def title(self) -> str:
+        return f"{self.who} queries of {self.leg.title}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("encode", self.leg.questions, _RATE)
+
+    def items(self, folders: Mapping[str, Path]) -> Sequence[Item]:
+        return read.queries(folders["leg"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeSample(Encode):
+    """Sentences of the pretraining corpus → vectors that a post-processing is fitted on.
+
+    Args:
+        shards: the prepared corpus.
+        language: of the sentences; empty for all languages.
+        sentences: of each language, at most.
+        kind: of post-processing, for messages.
+    """
+
+    shards: Prepare
+    language: str = field(metadata=IDLE)
+    sentences: int = field(metadata=IDLE)
+    kind: str = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return f"{self.who} sample of {self.language or 'all languages'}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("encode", float(self.sentences * (1 if self.language else _LANGUAGES)), _RATE)
+
+    def identity(self) -> dict[str, Json]:
+        sample: dict[str, Json] = {"code": sampling.VERSION, "language": self.language, "sentences": self.sentences}
+        if self.role == "passage" and self.encoder.untied:  # the encoder of questions made these once
+            sample["encoder"] = self.role
+        return {**super().identity(), "sample": sample}
+
+    def items(self, folders: Mapping[str, Path]) -> Source[Item]:
+        shards = Shards(folders["shards"])
+        if self.language and self.language not in shards.languages:
+            raise UsageError(f"post.kind={self.kind}: {without(self.language, shards.languages)}")
+        return sampling.source(shards, (self.language,) if self.language else shards.languages, self.sentences)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MineEncode(Encode):
+    """Passages or queries of a pool of training pairs → vectors."""
+
+    name = "mine_encode"
+    pool: BuildPool
+
+    @property
+    def title(self) -> str:
+        return f"{self.who} {'queries of the ' if self.role == 'query' else ''}{self.pool.label}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("encode", self.pool.questions, _RATE)
+
+    def items(self, folders: Mapping[str, Path]) -> Source[Item] | Sequence[Item]:
+        given = folders["pool"]
+        return corpus(given, self.pool.label).items if self.role == "passage" else read.queries(given)
+
+
+@dataclass(frozen=True)
+class RoleEncoder:
+    """A trained encoder as retrievers get it: queries and passages may have an encoder each.
+
+    Args:
+        stage: made it.
+        folder: its artefact.
+        contract: how texts are read.
+        compute: the machine.
+        batch_tokens: tokens of a batch; None: what suits the device.
+    """
+
+    stage: EncoderStage
+    folder: Path
+    contract: Contract
+    compute: Compute
+    batch_tokens: int | None = None
+
+    def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
+        """Return vectors `[n, d]`, float32, one row an item, in the order of the items."""
+        place = self.stage.encoder(self.folder, role)
+        return loaded(place, self.compute.device, self.compute.threads, self.contract, self.batch_tokens).encode(
+            items, role
+        )
+
+
+def read_by(contract: Contract, role: Role) -> dict[str, Json]:
+    """Return what of a contract can change vectors of a role.
+
+    The similarity cannot, and neither can the other role's prompt, length and marks.
+    """
+    idle = ("passage", "similarity") if role == "query" else ("query", "similarity", "question")
+    return {key: value for key, value in contract.dump().items() if not key.startswith(idle)}
+
+
+def _loaded(
+    folder: Path,
+    _stamp: tuple[tuple[str, int], ...],
+    device: str,
+    threads: int | None,
+    contract: Contract,
+    batch_tokens: int | None,
+) -> TorchEncoder:
+    """Load an encoder; torch is imported here. The stamp tells a folder from another that lay at its place before."""
+    from bench.retrieval.encoder import load
+
+    return load(folder, device, threads, contract, batch_tokens)
+
+
+_kept = lru_cache(maxsize=1)(_loaded)
+"""The same, the last one kept: for small corpora and models, loading takes as long as encoding. Never on a device,
+whose memory a training may want."""
+
+
+def run(
+    work: Workspace,
+    items: Source[Item] | Sequence[Item],
+    encoder: Path,
+    contract: Contract,
+    role: Role,
+    device: str,
+    threads: int | None = None,
+    batch_tokens: int | None = None,
+) -> Mapping[str, Json]:
+    """Write the vectors of all items in their order (`bench.retrieval.vectors.Vectors` reads them).
+
+    Args:
+        work: where to; advances by items.
+        items: the passages of a corpus or the queries of a leg.
+        encoder: its folder.
+        contract: how texts become vectors (instead of the folder's, so that it can be hashed before there is one).
+        role: of the items.
+        device: where the encoder runs.
+        threads: of the processor.
+        batch_tokens: tokens of a batch; changes no vector beyond 1e-5.
+
+    Raises:
+        UsageError: the encoder cannot be read, or does not go with the contract.
+        BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
+    """
+    return write_vectors(work, items, role, lambda: loaded(encoder, device, threads, contract, batch_tokens))
+
+
+def loaded(
+    folder: Path, device: str, threads: int | None, contract: Contract, batch_tokens: int | None
+) -> TorchEncoder:
+    """Load an encoder from its folder. Raises `UsageError` where it cannot be read, or breaks the contract."""
+    stamp = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")))
+    return (_kept if device == "cpu" else _loaded)(folder, stamp, device, threads, contract, batch_tokens)
+
+
+def write_vectors(
+    work: Workspace, items: Source[Item] | Sequence[Item], role: Role, load: Callable[[], Encoder]
+) -> Mapping[str, Json]:
+    """Write the vectors of all items in their order, in shards that outlive a kill.
+
+    Args:
+        work: where to; advances by items.
+        items: what is encoded.
+        role: of the items.
+        load: returns the encoder; called once, and only if a shard is missing.
+
+    Raises:
+        BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
+    """
+    opened = cache(load)
+
+    def encoded(shard: Sequence[Item]) -> bytes:
+        """Encode one shard to the bytes of an .npy file."""
+        stream = io.BytesIO()
+        np.save(stream, opened().encode(shard, role), allow_pickle=False)
+        return stream.getvalue()
+
+    parts: list[Path] = []
+
+    def ids() -> Iterator[str]:
+        """Hand on the ids; every shard is encoded on the way, so that items are read once and never held."""
+        for number, shard in enumerate(_shards(items.read() if isinstance(items, Source) else items)):
+            parts.append(work.parts.get(f"{number:06d}.npy", partial(encoded, shard)))
+            work.advance(len(shard))
+            yield from (item.id for item in shard)
+
+    write_ids(work.out, ids())
+    if not parts:
+        raise BenchError(f"there is no {role} to encode, expected at least one")
+    rows, width = write_matrix(work.out, (np.load(part, allow_pickle=False) for part in parts))
+    return {"vectors": rows, "dimensions": width, "shards": len(parts)}
+
+
+def _shards(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Cut a stream into lists of `_SHARD` items, the last one shorter."""
+    stream = iter(items)
+    while shard := list(islice(stream, _SHARD)):
+        yield shard

@@ -1,0 +1,129 @@
+"""encode: items → vectors by the encoder that a method brings, whatever computes them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.contract import Encoder, Role
+from bench.core.errors import PluginError
+from bench.core.workspace import Workspace
+from bench.pipeline.stages import read
+from bench.pipeline.stages.encode import write_vectors
+from bench.pipeline.stages.read import Read
+from bench.pipeline.stages.validate import Validate
+from bench.store.inputs import Fingerprinted
+from bench.store.stage import IDLE, Cost, Stage, named
+from bench.types import Item, Json, Method, Source
+
+_BATCH = 256  # items that an encoder is given at once
+_RATE = 500.0  # texts a second
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnEncode(Stage):
+    """Items → vectors of the encoder that a method brings.
+
+    Args:
+        role: of the items.
+        method: name of the method.
+        version: of the method.
+        config: of the method.
+        of: the method.
+    """
+
+    name, code, libraries = "encode", (1, 1), ("numpy",)
+    role: Role
+    method: str
+    version: str
+    config: Any
+    of: Method = field(metadata=IDLE)
+
+    @property
+    def used_libraries(self) -> tuple[str, ...]:
+        return (*self.libraries, *self.of.libraries)
+
+    @abstractmethod
+    def items(self, folders: Mapping[str, Path]) -> Source[Item] | Sequence[Item]:
+        """Return what is encoded."""
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        def load() -> Encoder:
+            return Checked(self.of.build_encoder(self.config), self.method)
+
+        return write_vectors(space, self.items(folders), self.role, load)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnPassages(OwnEncode):
+    """Corpus → vectors."""
+
+    checked: Validate = field(metadata=named("corpus"))
+    corpus: Fingerprinted[Item]
+
+    @property
+    def title(self) -> str:
+        return f"{self.method} {self.checked.of.id}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(f"encode {self.method}", self.checked.cost.units, _RATE)
+
+    def items(self, folders: Mapping[str, Path]) -> Source[Item]:
+        return self.corpus.source
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnQueries(OwnEncode):
+    """Judged queries of a leg → vectors."""
+
+    leg: Read
+
+    @property
+    def title(self) -> str:
+        return f"{self.method} queries of {self.leg.title}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(f"encode {self.method}", self.leg.questions, _RATE)
+
+    def items(self, folders: Mapping[str, Path]) -> Sequence[Item]:
+        return read.queries(folders["leg"])
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An encoder that is given batches, and whose vectors are checked.
+
+    Args:
+        encoder: that of a method.
+        method: its name.
+    """
+
+    encoder: Encoder
+    method: str
+
+    def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
+        """Return vectors `[n, d]`, float32, finite. Raises `PluginError` where the encoder returns others."""
+        blocks = [self._batch(items[start : start + _BATCH], role) for start in range(0, len(items), _BATCH)]
+        widths = sorted({block.shape[1] for block in blocks})
+        if len(widths) > 1:
+            raise PluginError(where=f"encoder of {self.method}", found=f"vectors of {widths}", expected="one width")
+        return np.concatenate(blocks)
+
+    def _batch(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
+        """Return the vectors of one batch."""
+        found = self.encoder.encode(items, role)
+        expected = f"float32 [{len(items)}, d], finite"
+        if not isinstance(found, np.ndarray) or found.dtype != np.float32 or found.shape[:-1] != (len(items),):
+            said = f"{found.dtype} {list(found.shape)}" if isinstance(found, np.ndarray) else type(found).__name__
+            raise PluginError(where=f"encoder of {self.method}", found=said, expected=expected)
+        if not np.isfinite(found).all():
+            raise PluginError(where=f"encoder of {self.method}", found="values that are no numbers", expected=expected)
+        return found

@@ -1,0 +1,143 @@
+"""fit: vectors of a sample of the pretraining corpus → a post-processing, one map a language or one for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.config.sections import PostConfig
+from bench.core.contract import TrainingJob
+from bench.core.errors import UsageError
+from bench.core.workspace import Workspace
+from bench.data.corpora.sampling import language_of
+from bench.pipeline.compute import Compute
+from bench.pipeline.stages.encode import EncodeSample
+from bench.retrieval.post_processing import ANY, Affine, mean, spread, whitening, write
+from bench.retrieval.vectors import Vectors
+from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
+from bench.types import Json
+
+_FEWEST = 2  # sentences that have a spread
+
+Sample = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit(Stage):
+    """Sample → post-processing of a language, or of all.
+
+    Args:
+        sample: vectors of sentences.
+        pivot: likewise, of the language that others are turned into; None turns nothing.
+        seed: of what is drawn; None where nothing is.
+        compute: the machine.
+        settings: kind, scale and rotation.
+        who: the system.
+    """
+
+    name, code, libraries = "fit", 1, ("numpy", "torch")
+    sample: EncodeSample
+    pivot: EncodeSample | None = field(default=None, metadata=OPTIONAL)
+    seed: int | None
+    compute: Compute
+    settings: PostConfig = field(metadata=IDLE)
+    who: str = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        into = f" into {self.pivot.language}" if self.pivot else ""
+        return f"{self.who} {self.sample.language or 'all languages'}{into}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(f"fit {self.settings.kind}", self.sample.cost.units, 400.0 if self.pivot else 1e6)
+
+    def identity(self) -> dict[str, Json]:
+        given = self.settings.choices
+        decided: dict[str, Json] = {name: given[name] for name in ("kind", "scale_by", "rotation") if name in given}
+        return {**super().identity(), **decided}
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        job = self.compute.job(self.seed or 0)
+        return run(space, folders["sample"], folders.get("pivot"), self.settings, job)
+
+
+def run(
+    work: Workspace, sample: Path, pivot: Path | None, settings: PostConfig, job: TrainingJob
+) -> Mapping[str, Json]:
+    """Write the maps of all languages of a sample.
+
+    Args:
+        work: where to; advances by sentences.
+        sample: the artefact of `encode` for sentences of `bench.data.corpora.sampling`.
+        pivot: likewise, of the language that the others are turned into; None turns nothing.
+        settings: kind, scale and rotation.
+        job: seed, device and threads of a rotation; its tokens are not read.
+
+    Returns:
+        kind, sentences by language, and what is known of each rotation.
+
+    Raises:
+        UsageError: a language with fewer than two sentences, or samples of two encoders.
+        BenchError: a rotation that diverged.
+    """
+    from bench.training.determinism import reproducible
+
+    groups = {ANY: Vectors(sample).matrix} if settings.kind in ("centre", "whiten") else _by_language(Vectors(sample))
+    with reproducible(job):
+        target = None if pivot is None else _standard(Vectors(pivot).matrix, settings)
+        maps, facts = {}, dict[str, Json]()
+        for language, rows in groups.items():
+            if len(rows) < _FEWEST:
+                raise UsageError(f"found {len(rows)} sentence in {language}, expected at least {_FEWEST} to fit it on")
+            maps[language], told = _fitted(rows, target, settings, job)
+            facts |= {language: told} if told else {}
+            work.advance(len(rows))
+    sentences = {language: len(rows) for language, rows in groups.items()}
+    write(work.out, settings.kind, maps, sentences)
+    return {"kind": settings.kind, "sentences": sentences, **({"rotations": facts} if facts else {})}
+
+
+def _by_language(vectors: Vectors) -> dict[str, Sample]:
+    """The rows of each language; a language's rows stand together."""
+    names = [language_of(name) for name in vectors.ids]
+    starts = [at for at, name in enumerate(names) if at == 0 or name != names[at - 1]]
+    ends: Sequence[int] = [*starts[1:], len(names)]
+    return {names[start]: vectors.matrix[start:end] for start, end in zip(starts, ends, strict=True)}
+
+
+def _fitted(
+    rows: Sample, target: npt.NDArray[np.float64] | None, settings: PostConfig, job: TrainingJob
+) -> tuple[Affine, Mapping[str, Json]]:
+    """One language's map, and what is known of its rotation."""
+    if settings.kind == "whiten":
+        return whitening(rows), {}
+    found = _standardised(rows, settings)
+    if target is None:
+        return found, {}
+    if target.shape[1] != rows.shape[1]:
+        raise UsageError(f"found samples of {rows.shape[1]} and {target.shape[1]} dimensions, expected one encoder's")
+    import torch
+
+    from bench.retrieval.rotation import rotation
+
+    device = torch.device("cpu" if job.device == "mps" else job.device)  # which has no float64
+    ours, theirs = (torch.from_numpy(side).to(device) for side in (found(rows), target))
+    turned = rotation(ours, theirs, settings.rotation, job.seed)
+    told: dict[str, Json] = {"chosen": turned.chosen, "quality": turned.quality, "history": turned.history}
+    return Affine(found.mean, found.scale, turned.matrix.numpy()), told
+
+
+def _standardised(rows: Sample, settings: PostConfig) -> Affine:
+    """Shift, and scale where the kind scales."""
+    scales = settings.kind in ("shift-scale", "calibrate")
+    return Affine(mean(rows), spread(rows, settings.scale_by) if scales else None)
+
+
+def _standard(rows: Sample, settings: PostConfig) -> npt.NDArray[np.float64]:
+    """The pivot's vectors, shifted and scaled."""
+    return _standardised(rows, settings)(rows)

@@ -1,0 +1,131 @@
+"""index: corpus → whatever a retriever needs to search it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.core.contract import Contract
+from bench.core.workspace import Workspace
+from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.stages import pool
+from bench.pipeline.stages.encode import RoleEncoder
+from bench.pipeline.stages.init import EncoderStage
+from bench.pipeline.stages.pool import BuildPool
+from bench.pipeline.stages.validate import Validate
+from bench.store.inputs import Fingerprinted
+from bench.store.stage import IDLE, SPREAD, Cost, Stage, named, versions
+from bench.types import Item, Json, Method, Retriever
+
+_RATE = 5e3  # documents a second
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index(Stage):
+    """Corpus → index of a method that searches by itself.
+
+    Args:
+        checked: the checked corpus.
+        corpus: its passages.
+        choices: what makes the system this one and no other.
+        resolved: what its config leaves open and the language decides.
+        method: the method.
+        config: its config.
+    """
+
+    name, code = "index", 1
+    checked: Validate = field(metadata=named("corpus"))
+    corpus: Fingerprinted[Item]
+    choices: Mapping[str, Any] = field(metadata=SPREAD)
+    resolved: Mapping[str, Json]
+    method: Method = field(metadata=IDLE)
+    config: Any = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return f"{self.method.name} {self.checked.of.id}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(f"index {self.method.name}", self.checked.cost.units, _RATE)
+
+    def identity(self) -> dict[str, Json]:
+        return {**super().identity(), "libraries": versions(*self.libraries, *self.method.libraries)}
+
+    def retriever(self, folders: Mapping[str, Path]) -> Retriever:
+        """Return the method's retriever.
+
+        Args:
+            folders: of the inputs of this stage, or of a search.
+
+        Raises:
+            PluginError: it has none.
+        """
+        return self.method.build_retriever(self.config)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return self.retriever(folders).index(self.checked.of, space)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderIndex(Index):
+    """Corpus + trained encoder → index of a method that indexes in its own way.
+
+    Args:
+        encoder: the encoder.
+        contract: how it reads texts.
+        compute: the machine.
+        batch_tokens: tokens of a batch; None: what suits the device.
+    """
+
+    libraries = LIBRARIES
+    encoder: EncoderStage
+    contract: Contract
+    compute: Compute
+    batch_tokens: int | None = field(default=None, metadata=IDLE)
+
+    def retriever(self, folders: Mapping[str, Path]) -> Retriever:
+        given = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
+        return self.method.build_retriever(self.config, given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MineIndex(Stage):
+    """Pool of training pairs → index.
+
+    The pool says its language when it is there; version, libraries and pool decide what is resolved then.
+
+    Args:
+        pool: the pool.
+        choices: what makes the system this one and no other.
+        resolved: what its config leaves open whatever the language.
+        method: the method.
+        config: its config.
+    """
+
+    name, code = "mine_index", 1
+    pool: BuildPool
+    choices: Mapping[str, Any] = field(metadata=SPREAD)
+    resolved: Mapping[str, Json]
+    method: Method = field(metadata=IDLE)
+    config: Any = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return f"{self.method.name} {self.pool.label}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(f"index {self.method.name}", self.pool.cost.units, _RATE)
+
+    def identity(self) -> dict[str, Json]:
+        return {**super().identity(), "libraries": versions(*self.method.libraries)}
+
+    def retriever(self) -> Retriever:
+        """Return the method's retriever. Raises `PluginError` where it has none."""
+        return self.method.build_retriever(self.config)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return self.retriever().index(pool.corpus(folders["pool"], self.pool.label), space)

@@ -1,0 +1,122 @@
+"""lint: an encoder on eight texts, read as its contract says and with the prompts that it wants → how far that differs.
+
+Nobody's vectors depend on it: a run measures it before it encodes a corpus, to warn of forgotten prompts with numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.contract import Contract, Role
+from bench.core.files import canonical, digest
+from bench.core.workspace import Workspace
+from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.stages.encode import Encode, read_by
+from bench.pipeline.stages.init import Init
+from bench.retrieval.prompts import WantedPrompts
+from bench.store.stage import IDLE, Cost, Stage, versions
+from bench.types import Item, Json
+
+FILE = "lint.json"
+TEXTS = (
+    "Which river flows through the old town?",
+    "Le musée est fermé le lundi et les jours fériés.",
+    "Mto huu unaanzia milimani na kuishia baharini.",
+    "Kuka kirjoitti ensimmäisen suomenkielisen romaanin?",
+    "Поезд отправляется с третьего пути в семь часов утра.",
+    "متى بُني الجسر الذي يعبر النهر؟",
+    "この町の人口は百年前の二倍になった。",
+    "นกชนิดนี้ทำรังบนต้นไม้สูงใกล้แม่น้ำ",
+)
+"""Questions and statements in eight languages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lint(Stage):
+    """Encoder before any training of ours → how far prompts change its vectors.
+
+    Args:
+        encoder: the encoder.
+        wanted: the prompts that it wants.
+        contract: how the run reads texts.
+        compute: the machine.
+        who: the system.
+    """
+
+    name, code, libraries = "lint", 1, LIBRARIES
+    encoder: Init
+    wanted: WantedPrompts = field(metadata=IDLE)
+    contract: Contract = field(metadata=IDLE)
+    compute: Compute = field(metadata=IDLE)
+    who: str = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return self.who
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("lint", 4.0 * len(TEXTS), 20.0)
+
+    def identity(self) -> dict[str, Json]:
+        compute, libraries = self.compute.identity(), versions(*LIBRARIES)
+        common: dict[str, Json] = {"code": Encode.code, "compute": compute, "libraries": libraries}
+        roles: tuple[Role, ...] = ("query", "passage")
+        own: dict[str, Json] = {
+            "read": [{**common, "role": role, "contract": read_by(self.contract, role)} for role in roles],
+            "wanted": {"query": self.wanted.query, "passage": self.wanted.passage},
+            "texts": digest(list(TEXTS)),
+        }
+        return {**super().identity(), **own}
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return run(space, folders["encoder"], self.contract, self.wanted, self.compute.device, self.compute.threads)
+
+
+def run(
+    work: Workspace, encoder: Path, contract: Contract, wanted: WantedPrompts, device: str, threads: int | None = None
+) -> Mapping[str, Json]:
+    """Write `lint.json`, which the facts repeat: mean cosines over the eight texts.
+
+    `query` and `passage`: of a text's vectors with and without the prompt of that role; `alike`: of a text as a query
+    and as a passage, as the contract reads them; `alike_prompted`: the same with the prompts.
+
+    Args:
+        work: where to.
+        encoder: its folder.
+        contract: how the run reads texts.
+        wanted: the prompts that the encoder wants.
+        device: where the encoder runs.
+        threads: of the processor.
+
+    Raises:
+        UsageError: the encoder cannot be read, or does not go with the contract.
+    """
+    from bench.retrieval.encoder import load, unit
+
+    prompted = replace(contract, query_prompt=wanted.query, passage_prompt=wanted.passage)
+    items = [Item(str(at), text) for at, text in enumerate(TEXTS)]
+    plain, asked = (load(encoder, device, threads, one) for one in (contract, prompted))
+
+    def vectors(role: Role) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        return unit(plain.encode(items, role)), unit(asked.encode(items, role))
+
+    queries, passages = vectors("query"), vectors("passage")
+    found: dict[str, Json] = {
+        "query": _cosine(*queries),
+        "passage": _cosine(*passages),
+        "alike": _cosine(queries[0], passages[0]),
+        "alike_prompted": _cosine(queries[1], passages[1]),
+    }
+    (work.out / FILE).write_bytes(canonical(found))
+    return found
+
+
+def _cosine(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> float:
+    """Mean cosine of rows of length 1, to four digits."""
+    return round(float((one.astype(np.float64) * other).sum(1).mean()), 4)

@@ -1,0 +1,245 @@
+"""mine: training pairs + a ranking of their pool → the same pairs with hard negatives from it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from bench.core.errors import StoreError
+from bench.core.files import canonical
+from bench.core.workspace import Workspace
+from bench.data.pairs.mining import REASONS, Mined, MiningRules, choose
+from bench.data.pairs.pool import Pool
+from bench.data.pairs.stored_pairs import StoredPairs, write_pairs
+from bench.pipeline.stages.index import MineIndex
+from bench.pipeline.stages.pairs import PAIRS, StorePairs
+from bench.pipeline.stages.pool import BuildPool, question
+from bench.pipeline.stages.search import RUN, MineSearch
+from bench.pipeline.stages.search_dense import MineDenseSearch
+from bench.retrieval.search import Exact, Similarity
+from bench.retrieval.vectors import Vectors
+from bench.store.stage import IDLE, OPTIONAL, Cost, Stage, named
+from bench.types import Json, Retriever, Tie, TrainingPair
+
+TIE: Tie = "list"
+"""Order of equal scores in rankings that are mined: passages as they come in the pairs."""
+_BLOCK = 1024  # pairs a part; never part of the bytes
+_EVERYTHING = 2**31 - 1
+
+Scores = Callable[[int, Sequence[int]], float]
+"""(number of a pair, passages of the pool, at least one) → the best score of its query with them."""
+Ranked = tuple[Sequence[int], Sequence[float]]
+"""Passages of the pool, best first, and their scores."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Stage):
+    """Pairs + rankings of their pool → pairs with hard negatives.
+
+    No input rests on a task: judgements of tests cannot come near what is mined.
+
+    Args:
+        pairs: the stored pairs.
+        pool: their pool.
+        ranking: a search of the pool.
+        index: of the pool, where a retriever searched it.
+        queries: vectors, where an encoder searched it.
+        passages: likewise.
+        similarity: of the vectors.
+        rules: how negatives are chosen.
+        who: searched.
+    """
+
+    name, code = "mine", 1
+    pairs: StorePairs
+    pool: BuildPool
+    ranking: MineSearch | MineDenseSearch = field(metadata=named("run"))
+    index: MineIndex | None = field(default=None, metadata=OPTIONAL)
+    queries: Stage | None = field(default=None, metadata=OPTIONAL)
+    passages: Stage | None = field(default=None, metadata=OPTIONAL)
+    rules: MiningRules = field(metadata=IDLE)
+    who: str = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return f"{self.who} {self.pool.of}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("mine", PAIRS, 3e3)
+
+    def identity(self) -> dict[str, Json]:
+        rules = self.rules
+        chosen = {"from": rules.first, "to": rules.last, "keep": rules.keep, "margin": rules.margin}
+        return {**super().identity(), **chosen}
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        if isinstance(self.ranking, MineSearch):
+            scores = by_retriever(self.ranking.index.retriever(), folders["index"], folders["pairs"])
+        else:
+            scores = by_vectors(folders["queries"], folders["passages"], self.ranking.similarity)
+        return run(space, folders["pairs"], folders["pool"], folders["ranking"], self.rules, scores)
+
+
+def run(
+    work: Workspace, pairs: Path, pool: Path, ranking: Path, rules: MiningRules, scores: Scores
+) -> Mapping[str, Json]:
+    """Write the pairs, in their order, with what was mined in place of the negatives that they had.
+
+    Nothing but the pairs says what answers a query: no judgement of any test is read.
+
+    Args:
+        work: where to; advances by pairs.
+        pairs: the artefact of `pairs`.
+        pool: the artefact of `pool`, of those pairs.
+        ranking: the artefact of a search of the pool, `rules.last` deep, under the tie rule `TIE`.
+        rules: how negatives are chosen.
+        scores: of positives that the ranking lacks; asked under a margin alone.
+
+    Returns:
+        pairs, mined (negatives in all), without (pairs that have none), left_out (candidates by reason), languages
+        (mined negatives of each query language).
+
+    Raises:
+        StoreError: the ranking is of other pairs.
+    """
+    given, passages = StoredPairs(pairs), Pool(pool)
+    parts = _parts(work, len(given), ranking / RUN, passages, rules, scores)
+    left_out: Counter[str] = Counter()
+    mined: Counter[str] = Counter()
+    without = 0
+
+    def renewed() -> Iterator[TrainingPair]:
+        """Hand on each pair with its new negatives, counted on the way."""
+        nonlocal without
+        numbers = iter(range(len(given)))
+        for part in parts:
+            made = json.loads(part.read_bytes())
+            left_out.update(made["left_out"])
+            for rows, number in zip(made["rows"], numbers, strict=False):
+                pair = given[number]
+                mined[pair.query.language] += len(rows)
+                without += not rows
+                yield replace(pair, negatives=tuple(map(passages.passage, rows)))
+
+    written = write_pairs(work.out, renewed())
+    return {
+        "pairs": written,
+        "mined": sum(mined.values()),
+        "without": without,
+        "left_out": {reason: left_out[reason] for reason in REASONS},
+        "languages": dict(sorted(mined.items())),
+    }
+
+
+def by_vectors(queries: Path, passages: Path, similarity: Similarity) -> Scores:
+    """Return what scores positives by vectors, in the arithmetic of `bench.retrieval.search`.
+
+    Args:
+        queries: the artefact of `encode` for the queries of the pairs.
+        passages: that for the pool.
+        similarity: `dot` or `cos`.
+    """
+    asked = Vectors(queries)
+    exact = Exact(Vectors(passages), similarity)
+
+    def best(number: int, rows: Sequence[int]) -> float:
+        return float(exact.scores(asked.matrix[number], np.asarray(rows, np.int64)).max())
+
+    return best
+
+
+def by_retriever(retriever: Retriever, index: Path, pairs: Path) -> Scores:
+    """Return what scores positives by a retriever: it ranks all that match; those that do not score 0.
+
+    Args:
+        retriever: who searches.
+        index: its index of the pool.
+        pairs: the artefact of `pairs`.
+    """
+    given = StoredPairs(pairs)
+
+    def best(number: int, rows: Sequence[int]) -> float:
+        (ranking,) = retriever.search(index, [question(number, given[number])], _EVERYTHING, TIE)
+        wanted = set(map(str, rows))
+        found = (score for name, score in zip(ranking.documents, ranking.scores, strict=True) if name in wanted)
+        return float(np.float32(next(found, 0.0)))  # as a run has it
+
+    return best
+
+
+def _parts(work: Workspace, count: int, run: Path, pool: Pool, rules: MiningRules, scores: Scores) -> list[Path]:
+    """Choose the negatives of all pairs, block by block; finished blocks are passed over."""
+    with run.open("rb") as lines:
+        rankings, made = _Rankings(lines, run), []
+        for start in range(0, count, _BLOCK):
+            end = min(start + _BLOCK, count)
+            found = rankings.until(end)
+            make = partial(_block, range(start, end), found, pool, rules, scores)
+            made.append(work.parts.get(f"{start:09d}.json", make))
+            work.advance(end - start)
+        rankings.close()
+    return made
+
+
+class _Rankings:
+    """The rankings of a run in the order of their queries, which are numbers of pairs; a block at a time.
+
+    Args:
+        lines: of the run.
+        path: for messages.
+    """
+
+    def __init__(self, lines: Iterable[bytes], path: Path) -> None:
+        self._stream = groupby((line.split() for line in lines), key=lambda columns: int(columns[0]))
+        self._next = self._read()
+        self._path = path
+
+    def until(self, end: int) -> dict[int, Ranked]:
+        """Take all rankings of pairs below a number."""
+        found: dict[int, Ranked] = {}
+        while self._next is not None and self._next[0] < end:
+            number, ranked = self._next
+            found[number] = ranked
+            self._next = self._read()
+        return found
+
+    def close(self) -> None:
+        """Raise `StoreError` where a ranking is left that no pair has asked for."""
+        if self._next is not None:
+            raise StoreError(
+                f"{self._path}: found a ranking of pair {self._next[0]}, which is not there; `bench verify` tells more"
+            )
+
+    def _read(self) -> tuple[int, Ranked] | None:
+        """Read the next ranking, None at the end."""
+        group = next(self._stream, None)
+        if group is None:
+            return None
+        rows = list(group[1])
+        scores: list[float] = np.asarray([columns[4] for columns in rows]).astype(np.float32).tolist()  # as they were
+        return group[0], ([int(columns[2]) for columns in rows], scores)
+
+
+def _block(numbers: range, found: Mapping[int, Ranked], pool: Pool, rules: MiningRules, scores: Scores) -> bytes:
+    """Choose the negatives of some pairs; return them, and why others were left out, as JSON."""
+    left_out: Counter[str] = Counter()
+    rows = []
+    for number in numbers:
+        chosen = _chosen(number, found.get(number, ((), ())), pool, rules, scores)
+        left_out.update(chosen.left_out)
+        rows.append(chosen.rows)
+    return canonical({"rows": rows, "left_out": dict(left_out)})
+
+
+def _chosen(number: int, ranked: Ranked, pool: Pool, rules: MiningRules, scores: Scores) -> Mined:
+    """Choose the negatives of one pair."""
+    judged = pool.judged(number)
+    return choose(*ranked, judged, pool.texts, rules, lambda: scores(number, sorted(judged.rows)))

@@ -1,0 +1,96 @@
+"""pool: training pairs → their distinct passages and their queries, in the forms in which they are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from bench.core.files import atomic, canonical
+from bench.core.workspace import Workspace
+from bench.data.pairs.pool import Pool, write_pool
+from bench.data.pairs.stored_pairs import StoredPairs
+from bench.pipeline.stages.pairs import PAIRS, StorePairs
+from bench.pipeline.stages.read import QUERIES
+from bench.store.stage import IDLE, Cost, Stage
+from bench.types import Corpus, Item, Json, Source, TrainingPair
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPool(Stage):
+    """Pairs → their distinct passages; shared by every method.
+
+    Args:
+        pairs: the stored pairs.
+        of: their name.
+    """
+
+    name, code = "pool", 1
+    pairs: StorePairs
+    of: str = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return self.of
+
+    @property
+    def label(self) -> str:
+        """What it is called as a corpus and as a leg."""
+        return f"pool of {self.of}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("pool", PAIRS, 1e4)
+
+    @property
+    def questions(self) -> float:
+        """How many queries there are."""
+        return PAIRS
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return run(space, folders["pairs"])
+
+
+def run(work: Workspace, pairs: Path) -> Mapping[str, Json]:
+    """Write the pool (`bench.data.pairs.pool.Pool` opens it) and its `queries.jsonl`.
+
+    The queries are written as `bench.pipeline.stages.read` writes a leg's, so any search takes the artefact for a
+    leg. The id of a query is the number of its pair.
+
+    Args:
+        work: where to; advances by pairs.
+        pairs: the artefact of `pairs`.
+
+    Returns:
+        What `bench.data.pairs.pool.write_pool` returns, and `queries`.
+    """
+    given = StoredPairs(pairs)
+    with atomic(work.out / QUERIES) as stream:
+
+        def passed() -> Iterator[TrainingPair]:
+            """Hand on each pair; its query is written on the way."""
+            for number, pair in enumerate(given):
+                asked = question(number, pair)
+                stream.write(canonical({"id": asked.id, "text": asked.text, "language": asked.language}) + b"\n")
+                work.advance(1)
+                yield pair
+
+        facts = write_pool(work.out, passed())
+    return {**facts, "queries": len(given)}
+
+
+def question(number: int, pair: TrainingPair) -> Item:
+    """Return the query of a pair as it is searched."""
+    return Item(str(number), pair.query.text, language=pair.query.language)
+
+
+def corpus(folder: Path, name: str) -> Corpus:
+    """Return a pool as a corpus; all that is read later lies in the artefact.
+
+    Args:
+        folder: the artefact.
+        name: of the corpus, for messages.
+    """
+    opened = Pool(folder)
+    return Corpus(name, Source(name, f"pool/{BuildPool.code}", (), partial(iter, opened)), opened.language)

@@ -1,0 +1,211 @@
+"""rerank: run + texts → run whose best documents stand in the order of a cross-encoder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from bench.core.errors import UsageError
+from bench.core.files import atomic
+from bench.core.order import best
+from bench.core.workspace import Workspace
+from bench.data.formats.trec import write_run
+from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.stages import read
+from bench.pipeline.stages.fuse import of, opened
+from bench.pipeline.stages.read import Read
+from bench.pipeline.stages.search import RUN, Rules
+from bench.pipeline.stages.texts import StoreTexts, Texts
+from bench.pipeline.stages.train_cross import TrainCross, located
+from bench.store.stage import IDLE, OPTIONAL, SPREAD, Cost, Stage, named
+from bench.training.cross_encoder_config import MODEL
+from bench.types import Item, Json, Ranking, Run
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_PAIRS = 512  # a part: a second on a device, a minute or two of a small model on one core
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rerank(Stage):
+    """Run → run in the order of a cross-encoder.
+
+    Args:
+        ranking: the run.
+        leg: the queries.
+        texts: what the model reads of passages.
+        trained: the training of the cross-encoder; None for one that is there.
+        rules: of the task.
+        model: what decides the weights of one that is there; None where it is trained.
+        depth: documents of each query that are scored anew.
+        tag: last column of the run.
+        compute: the machine.
+        place: folder or id of the cross-encoder that is there.
+        who: the system.
+    """
+
+    name, code, libraries = "rerank", 1, LIBRARIES
+    ranking: Stage = field(metadata=named("run"))
+    leg: Read
+    texts: StoreTexts
+    trained: TrainCross | None = field(default=None, metadata=named("model", OPTIONAL))
+    rules: Rules = field(metadata=SPREAD)
+    model: Json
+    depth: int
+    tag: str
+    compute: Compute
+    place: str = field(metadata=IDLE)
+    who: str = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return f"{self.who} {self.leg.title}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("rerank", self.leg.questions * self.depth, 50.0)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        model = folders["trained"] / MODEL if self.trained else located(self.place)
+        places, machine = (folders["ranking"], folders["leg"], folders["texts"]), self.compute
+        return run(space, model, *places, self.rules, self.depth, self.tag, machine.device, machine.threads)
+
+
+class Scorer(Protocol):
+    """What scores pairs of query and passage (`bench.retrieval.cross_encoder.CrossEncoder`)."""
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
+        """Return a score for each pair, float32 `[n]`, finite; higher is better."""
+
+
+def run(
+    work: Workspace,
+    model: Path | Callable[[], Scorer],
+    search: Path,
+    leg: Path,
+    texts: Path,
+    rules: Rules,
+    depth: int,
+    tag: str,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> Mapping[str, Json]:
+    """Write `run.trec`: the best `depth` of each query by their new scores, then the others in their old order.
+
+    The others' scores are the whole numbers below the lowest new score, one less each (lowest new score 1.5: 0, −1,
+    −2 …), so scores never increase and no tie rule moves a document. At most `k` documents are written. Queries are
+    scored in blocks that outlive a kill; their bounds depend on the queries and `depth` alone. Neither they nor the
+    batches change a score by more than 1e-5.
+
+    Args:
+        work: where to; advances by queries.
+        model: folder of the cross-encoder, or what makes one; not opened where every block is done.
+        search: the artefact that holds the run, of any system.
+        leg: the artefact of `read`.
+        texts: the artefact of `texts` for what the model reads of a passage: `bench.data.formats.titled.titled` of the
+            corpus, which has titles in it.
+        rules: of the task.
+        depth: documents of each query that are scored anew, at least 1.
+        tag: last column of the run.
+        device: where the folder's model runs.
+        threads: of the processor, for the folder's model; None leaves them as they are.
+
+    Returns:
+        queries, rows, k, depth, and pairs scored.
+
+    Raises:
+        UsageError: a depth below 1, a document that the texts lack, or a folder without a cross-encoder.
+        DataError: the run cannot be read.
+    """
+    if depth < 1:
+        raise UsageError(f"cannot re-rank the best {depth} documents; expected a number of at least 1, e.g. 100")
+    queries, rankings, text = read.queries(leg), opened(search, rules), Texts(texts)
+    scorer = _Late(partial(_load, model, device, threads) if isinstance(model, Path) else model)
+    rows = pairs = 0
+
+    def ranked() -> Iterator[Ranking]:
+        """Score block by block, and rank."""
+        nonlocal rows, pairs
+        size = max(1, _PAIRS // depth)
+        for start in range(0, len(queries), size):
+            block = queries[start : start + size]
+            part = work.parts.get(f"scores-{start:09d}.f4", partial(_scored, scorer, block, rankings, text, depth))
+            scores = iter(np.frombuffer(part.read_bytes(), "<f4").tolist())
+            for query in block:
+                ranking = of(rankings, query.id)
+                new = list(islice(scores, min(depth, len(ranking.documents))))
+                found = reordered(ranking, new, rules)
+                rows, pairs = rows + len(found.documents), pairs + len(new)
+                yield found
+            work.advance(len(block))
+
+    with atomic(work.out / RUN) as stream:
+        write_run(stream, ranked(), tag)
+    return {"queries": len(queries), "rows": rows, "k": rules.k, "depth": depth, "pairs": pairs}
+
+
+def reordered(ranking: Ranking, scores: Sequence[float], rules: Rules) -> Ranking:
+    """Put the first `len(scores)` documents into the order of their new scores, and keep the best k of all.
+
+    Args:
+        ranking: of the first stage; under the tie rule `list` equal new scores stand in its order.
+        scores: of its first documents, finite.
+        rules: of the task.
+    """
+    count = len(scores)
+    if not count:
+        return Ranking(ranking.query, ranking.documents[: rules.k], ranking.scores[: rules.k])
+    front = best(ranking.query, ranking.documents[:count], scores, count, rules.tie)
+    lowest = math.floor(front.scores[-1])
+    below = [float(lowest - place) for place in range(1, len(ranking.documents) - count + 1)]
+    documents, every = (*front.documents, *ranking.documents[count:]), (*front.scores, *below)
+    return Ranking(ranking.query, documents[: rules.k], every[: rules.k])
+
+
+class _Late:
+    """A model that is made when it is first needed, and once."""
+
+    def __init__(self, make: Callable[[], Scorer]) -> None:
+        self._make, self._made = make, list[Scorer]()
+
+    def __call__(self) -> Scorer:
+        """Return the model."""
+        if not self._made:
+            self._made.append(self._make())
+        return self._made[0]
+
+
+def _load(folder: Path, device: str, threads: int | None) -> Scorer:
+    """Load a cross-encoder, torch and all."""
+    from bench.retrieval.cross_encoder import load
+
+    return load(folder, device, threads)
+
+
+def _scored(scorer: _Late, block: Sequence[Item], rankings: Run, text: Texts, depth: int) -> bytes:
+    """Score the best documents of each query of a block, as 32-bit floats end to end."""
+    pairs = [
+        (query.text, _text(text, document, query.id))
+        for query in block
+        for document in of(rankings, query.id).documents[:depth]
+    ]
+    return scorer().scores(pairs).astype("<f4").tobytes() if pairs else b""
+
+
+def _text(text: Texts, document: str, query: str) -> str:
+    """What the model reads of a document."""
+    try:
+        return text(document)
+    except KeyError as error:
+        raise UsageError(
+            f"document {document!r}, which was found for query {query!r}, is not in the corpus; re-rank a run of this "
+            "corpus"
+        ) from error

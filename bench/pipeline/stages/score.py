@@ -1,0 +1,246 @@
+"""score: run + judgements or answers → measures, per query and averaged."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.core.errors import UsageError
+from bench.core.files import canonical, write_bytes
+from bench.core.workspace import Workspace
+from bench.data.formats.trec import read_run, write_run
+from bench.evaluation.measures.checks import judged
+from bench.evaluation.measures.evaluate import Scores, evaluate, without_identical
+from bench.evaluation.measures.specs import MeasureSpec, looks_for_answers
+from bench.pipeline.stages import read
+from bench.pipeline.stages.read import Read
+from bench.pipeline.stages.search import RUN
+from bench.pipeline.stages.texts import StoreTexts, Texts
+from bench.store.stage import IDLE, OPTIONAL, SPREAD, Cost, Stage, named
+from bench.types import Json, Measure, OfficialScorer, Ranking, Run, Tie
+
+if TYPE_CHECKING:
+    from bench.evaluation.measures.answers import Answered
+
+SCORES, VALUES, CUT = "scores.json", "per-query.json.gz", "run.trec.gz"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score(Stage):
+    """Run + judgements → measures.
+
+    Args:
+        ranking: the run.
+        leg: the judgements.
+        texts: of the passages, where answers are looked for.
+        suite: name and version.
+        protocol: of the task.
+        tag: last column of the cut run.
+        who: the method.
+    """
+
+    name, code = "score", 1
+    ranking: Stage = field(metadata=named("run"))
+    leg: Read
+    texts: StoreTexts | None = field(default=None, metadata=OPTIONAL)
+    suite: Mapping[str, Json]
+    protocol: Protocol = field(metadata=SPREAD)
+    tag: str = field(metadata=IDLE)
+    who: str = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return f"{self.who} {self.leg.title}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("score", self.leg.questions, 1e4)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return run(space, folders["ranking"], folders["leg"], self.protocol, self.tag, folders.get("texts"))
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a task is scored.
+
+    Args:
+        measures: what is computed.
+        tie: order of equal scores.
+        drop_identical: leave out a document whose id equals the query id.
+        official: official scorers that are shown beside ours.
+        extra: measures that plugins bring, by name.
+    """
+
+    measures: tuple[MeasureSpec, ...]
+    tie: Tie
+    drop_identical: bool
+    official: tuple[OfficialScorer, ...]
+    extra: Mapping[str, Measure]
+
+    @property
+    def by_documents(self) -> tuple[MeasureSpec, ...]:
+        """The measures of judged documents."""
+        return tuple(measure for measure in self.measures if not looks_for_answers(measure))
+
+    @property
+    def by_answers(self) -> tuple[MeasureSpec, ...]:
+        """The measures that look for answers."""
+        return tuple(measure for measure in self.measures if looks_for_answers(measure))
+
+    def libraries(self) -> dict[str, str]:
+        """Versions of what computes the measures, for keys and results; who cuts the tokens of `R@2kt` among them."""
+        found = {"pytrec-eval-terrier": version("pytrec-eval-terrier")}
+        if self.by_answers:
+            found["regex"] = version("regex")
+        if any(str(measure).endswith("kt") for measure in self.measures):
+            from bench.evaluation.measures.kilotokens import tokeniser
+
+            found["tokeniser"] = tokeniser().name
+        return found
+
+    def brought(self, *measures: MeasureSpec) -> dict[str, Json]:
+        """Return the versions of those measures that plugins bring, by name."""
+        return {one.name: self.extra[one.name].version for one in measures if one.name in self.extra}
+
+    def identity(self) -> dict[str, Json]:
+        """Return what can change scores."""
+        return {
+            "measures": [str(measure) for measure in self.measures],
+            "extra": self.brought(*self.measures),
+            "tie": self.tie,
+            "drop_identical": self.drop_identical,
+            "official": [scorer.name for scorer in self.official],
+            "libraries": self.libraries(),
+        }
+
+    @property
+    def depth(self) -> int | None:
+        """The deepest cut, or None where a measure counts no documents (it has no cut, or one in tokens)."""
+        cuts = [None if str(measure).endswith("kt") else measure.cut for measure in self.measures]
+        return None if None in cuts else max(cut for cut in cuts if cut is not None)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A scored run.
+
+    Args:
+        scores: ours, per query.
+        official: what the official scorers say where they do otherwise, by name.
+        evidence: where answers were found (`bench.evaluation.measures.answers.Found`); empty where none were looked
+            for.
+    """
+
+    scores: Scores
+    official: Mapping[str, float]
+    evidence: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
+
+
+def score(
+    qrels: Mapping[str, Mapping[str, int]], rankings: Run, protocol: Protocol, answered: Answered | None = None
+) -> Scored:
+    """Score a run, from here or from elsewhere, under a task's protocol. Pure.
+
+    Args:
+        qrels: judgements of documents; empty where only answers judge.
+        rankings: the run.
+        protocol: of the task.
+        answered: accepted answers and where the passages' texts are, for measures that look for them.
+
+    Raises:
+        UsageError: there is no judgement, or no answer for a measure that looks for one.
+    """
+    if protocol.drop_identical:
+        rankings = without_identical(rankings)
+    if protocol.by_answers and answered is None:
+        raise UsageError(
+            f"measure {protocol.by_answers[0]} looks for answers in the passages' texts, found judgements of documents "
+            "alone; score against a task that has answers"
+        )
+    values: dict[str, tuple[float, ...]] = {}
+    official: dict[str, float] = {}
+    evidence: Mapping[str, tuple[int | None, ...]] = {}
+    queries: tuple[str, ...] = ()
+    if protocol.by_documents or answered is None:
+        scores = evaluate(qrels, rankings, protocol.by_documents, protocol.tie, protocol.extra)
+        queries, values = scores.queries, dict(scores.values)
+        for scorer in protocol.official:
+            official.update(scorer.documents(qrels, rankings) if scorer.documents else {})
+    if answered is not None:
+        from bench.evaluation.measures import answers
+
+        queries = queries or tuple(answered.strings)
+        strings = {query: answered.strings[query] for query in queries}  # in the order of the judgements
+        ranked = judged({query: {} for query in queries}, rankings, protocol.tie)
+        found = answers.look(answers.Answered(strings, answered.text), ranked, protocol.by_answers)
+        values, evidence = {**values, **found.values}, found.evidence
+        by_query = {name: dict(zip(queries, column, strict=True)) for name, column in found.values.items()}
+        for scorer in protocol.official:
+            official.update(scorer.answers(by_query, ranked) if scorer.answers else {})
+    ordered = {str(measure): values[str(measure)] for measure in protocol.measures}
+    return Scored(Scores(queries, ordered), official, evidence)
+
+
+def run(
+    work: Workspace, search: Path, leg: Path, protocol: Protocol, tag: str, texts: Path | None = None
+) -> Mapping[str, Json]:
+    """Write `scores.json` (means), `per-query.json.gz` (all judged queries), `run.trec.gz` (to the deepest cut).
+
+    Beside the values, `per-query.json.gz` holds what answer-based ones follow from (`evidence`).
+
+    Args:
+        work: where to.
+        search: the artefact that holds `run.trec`.
+        leg: the artefact of `read`.
+        protocol: of the task.
+        tag: last column of the cut run.
+        texts: the artefact of `texts`, for measures that look for answers.
+    """
+    path = search / RUN
+    rankings = (
+        read_run(path, protocol.tie) if path.stat().st_size else {}
+    )  # a run without any hit is a run all the same
+    scored = score(read.qrels(leg), rankings, protocol, answered(leg, protocol, texts))
+    means: dict[str, Any] = {
+        "queries": len(scored.scores.queries),
+        "measures": scored.scores.means,
+        "official": dict(scored.official),
+    }
+    write_bytes(work.out / SCORES, canonical(means))
+    values = {name: list(column) for name, column in scored.scores.values.items()}
+    table: dict[str, Json] = {"queries": list(scored.scores.queries), "measures": values}
+    if scored.evidence:
+        table["evidence"] = {name: list(column) for name, column in scored.evidence.items()}
+    write_bytes(work.out / VALUES, gzip.compress(canonical(table), mtime=0))
+    stream = io.BytesIO()
+    write_run(stream, (_shallow(ranking, protocol.depth) for ranking in rankings.values()), tag)
+    write_bytes(work.out / CUT, gzip.compress(stream.getvalue(), mtime=0))
+    work.advance(len(scored.scores.queries))
+    return means
+
+
+def answered(leg: Path, protocol: Protocol, texts: Path | None) -> Answered | None:
+    """Open what answer-based measures need; None where no measure is one, or there are no answers.
+
+    Args:
+        leg: the artefact of `read`.
+        protocol: of the task.
+        texts: the artefact of `texts`.
+    """
+    if not protocol.by_answers or texts is None:
+        return None
+    from bench.evaluation.measures.answers import Answered
+
+    strings = read.answers(leg)
+    return Answered(strings, Texts(texts)) if strings else None
+
+
+def _shallow(ranking: Ranking, depth: int | None) -> Ranking:
+    """The best `depth` of a ranking, all of it for None."""
+    return Ranking(ranking.query, ranking.documents[:depth], ranking.scores[:depth])

@@ -1,0 +1,209 @@
+"""search: index + queries → run, in blocks of queries that outlive a kill."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from bench.core.errors import PluginError
+from bench.core.files import atomic
+from bench.core.order import best
+from bench.core.workspace import Workspace
+from bench.data.formats.trec import write_run
+from bench.pipeline.stages import read
+from bench.pipeline.stages.index import EncoderIndex, Index, MineIndex
+from bench.pipeline.stages.init import EncoderStage
+from bench.pipeline.stages.pool import BuildPool
+from bench.pipeline.stages.read import Read
+from bench.store.stage import SPREAD, Cost, Stage
+from bench.types import Candidates, Item, Json, Ranking, Retriever, Tie
+
+RUN = "run.trec"
+_EVERYTHING = 2**31 - 1
+_BLOCK = 1024  # queries a part: a second or a few of work, and never part of the bytes
+_RATE = 300.0  # queries a second
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the task says about a run.
+
+    Args:
+        k: documents per query.
+        tie: order of equal scores.
+        drop_identical: leave out a document whose id equals the query id.
+    """
+
+    k: int
+    tie: Tie
+    drop_identical: bool
+
+    def identity(self) -> dict[str, Json]:
+        """Return all of it."""
+        return {"k": self.k, "tie": self.tie, "drop_identical": self.drop_identical}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search(Stage):
+    """Index + leg → run of a method that searches by itself.
+
+    Args:
+        index: its index.
+        leg: the queries.
+        rules: of the task.
+        tag: last column of the run.
+    """
+
+    name, code = "search", 1
+    index: Index
+    leg: Read
+    rules: Rules = field(metadata=SPREAD)
+    tag: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.index.method.name} {self.leg.title}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(f"search {self.index.method.name}", self.leg.questions, _RATE)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return run(space, self.index.retriever(folders), folders["index"], folders["leg"], self.rules, self.tag)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSearch(Search):
+    """The same of a method that searches with a trained encoder."""
+
+    index: EncoderIndex
+    encoder: EncoderStage
+
+
+@dataclass(frozen=True, kw_only=True)
+class MineSearch(Stage):
+    """Index of a pool → run of its queries.
+
+    Args:
+        index: of the pool.
+        pool: the pool, which holds queries as a leg does.
+        rules: how deep it is searched.
+        tag: last column of the run.
+    """
+
+    name, code = "mine_search", 1
+    index: MineIndex
+    pool: BuildPool
+    rules: Rules = field(metadata=SPREAD)
+    tag: str
+
+    @property
+    def title(self) -> str:
+        return self.index.title
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(f"search {self.index.method.name}", self.pool.cost.units, _RATE)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return run(space, self.index.retriever(), folders["index"], folders["pool"], self.rules, self.tag)
+
+
+def run(work: Workspace, retriever: Retriever, index: Path, leg: Path, rules: Rules, tag: str) -> Mapping[str, Json]:
+    """Write `run.trec`: six columns, queries in their file's order, at most `k` documents each, tag = the system.
+
+    Args:
+        work: where to.
+        retriever: who searches.
+        index: the artefact of `index`.
+        leg: the artefact of `read`.
+        rules: of the task.
+        tag: last column of the run.
+
+    Raises:
+        PluginError: the retriever broke its promise (order, unique ids, finite scores, one ranking per query).
+    """
+    given = read.candidates(leg)
+
+    def rank(block: Sequence[Item]) -> Iterator[Ranking]:
+        """Let the retriever search a block, one document deeper where one may be dropped."""
+        if given is None:
+            return retriever.search(index, block, rules.k + rules.drop_identical, rules.tie)
+        whole = retriever.search(index, block, _EVERYTHING, rules.tie)
+        return (_among(ranking, given[ranking.query], rules) for ranking in whole)
+
+    return write(work, read.queries(leg), rank, rules, tag)
+
+
+def write(
+    work: Workspace,
+    queries: Sequence[Item],
+    rank: Callable[[Sequence[Item]], Iterator[Ranking]],
+    rules: Rules,
+    tag: str,
+) -> Mapping[str, Json]:
+    """Write `run.trec`, whoever ranks, in blocks of queries that outlive a kill.
+
+    Args:
+        work: where to.
+        queries: all of them.
+        rank: a block of queries → their rankings, in order, of `k` documents, and one more under `drop_identical`.
+        rules: of the task.
+        tag: last column of the run.
+
+    Raises:
+        PluginError: a ranking is not what `rank` promises, or unordered.
+    """
+    parts = []
+    for start in range(0, len(queries), _BLOCK):
+        block = queries[start : start + _BLOCK]
+        parts.append(work.parts.get(f"{start:09d}.trec", partial(_lines, rank, block, rules, tag)))
+        work.advance(len(block))
+    rows = 0
+    with atomic(work.out / RUN) as stream:
+        for part in parts:
+            data = part.read_bytes()
+            rows += data.count(b"\n")
+            stream.write(data)
+    return {"queries": len(queries), "rows": rows, "k": rules.k}
+
+
+def _lines(
+    rank: Callable[[Sequence[Item]], Iterator[Ranking]], queries: Sequence[Item], rules: Rules, tag: str
+) -> bytes:
+    """Rank one block; return its lines of the run file."""
+    stream = io.BytesIO()
+    write_run(stream, (_cut(ranking, rules) for ranking in _paired(rank(queries), queries)), tag)
+    return stream.getvalue()
+
+
+def _among(ranking: Ranking, given: Candidates, rules: Rules) -> Ranking:
+    """Rank a query's candidates as a search of the whole corpus does; those that did not match at all come last."""
+    scores = dict(zip(ranking.documents, ranking.scores, strict=True))
+    last = min(0.0, *(scores[name] for name in given.documents if name in scores), 0.0)
+    k = rules.k + rules.drop_identical
+    return best(ranking.query, given.documents, [scores.get(name, last) for name in given.documents], k, rules.tie)
+
+
+def _paired(rankings: Iterator[Ranking], queries: Sequence[Item]) -> Iterator[Ranking]:
+    """Hold the retriever to one ranking per query, in order."""
+    number = 0
+    for number, ranking in enumerate(rankings, 1):
+        if number > len(queries) or ranking.query != queries[number - 1].id:
+            expected = repr(queries[number - 1].id) if number <= len(queries) else "no further one"
+            raise PluginError(f"the retriever's ranking {number} is of query {ranking.query!r}, expected {expected}")
+        yield ranking
+    if number != len(queries):
+        raise PluginError(f"the retriever gave {number} rankings for {len(queries)} queries, expected one each")
+
+
+def _cut(ranking: Ranking, rules: Rules) -> Ranking:
+    """Leave out the query's own document where the task says so, and keep the best k."""
+    pairs = list(zip(ranking.documents, ranking.scores, strict=True))
+    if rules.drop_identical:
+        pairs = [pair for pair in pairs if pair[0] != ranking.query]
+    pairs = pairs[: rules.k]
+    return Ranking(ranking.query, [document for document, _ in pairs], [score for _, score in pairs])

@@ -1,0 +1,133 @@
+"""texts: corpus → the texts of its passages, to be looked up by id; what answers are looked for in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.workspace import Workspace
+from bench.data.formats.ids import hashed
+from bench.data.formats.strings import Strings, write_strings
+from bench.pipeline.stages.validate import Validate
+from bench.store.inputs import Fingerprinted, Inputs
+from bench.store.stage import IDLE, Cost, Stage, named
+from bench.types import Corpus, Item, Json
+
+_PASSAGES, _HASHES, _PLACES = "passages", "hashes.npy", "places.npy"
+_BLOCK = 100_000  # ids hashed at once
+_BREAK = "\n"  # no id holds white space
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreTexts(Stage):
+    """Corpus → its passages' texts, to be looked up; shared by every task that looks for answers in it.
+
+    Args:
+        checked: the checked corpus.
+        corpus: the texts.
+        of: the corpus.
+    """
+
+    name, code = "texts", 1
+    checked: Validate = field(metadata=named("corpus"))
+    corpus: Fingerprinted[Item]
+    of: Corpus = field(metadata=IDLE)
+
+    @classmethod
+    def corpus_of(cls, corpus: Corpus, checked: Validate, inputs: Inputs) -> StoreTexts:
+        """Return the texts of a corpus. Raises `UsageError` where a file cannot be read."""
+        taken = inputs.take(corpus.texts or corpus.items)
+        return cls(checked=checked, corpus=taken, of=corpus, notes=checked.notes)
+
+    @property
+    def title(self) -> str:
+        return self.of.id
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("texts", self.checked.cost.units, 1e5)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return run(space, self.of)
+
+
+def run(work: Workspace, corpus: Corpus) -> Mapping[str, Json]:
+    """Write ids and texts in corpus order, and their places by the ids' hashes.
+
+    Files: `passages.*` (see `bench.data.formats.strings`), `hashes.npy` (uint64, ascending) and `places.npy` (int64),
+    both
+    `[documents]`. Some thirty bytes a document are held in memory.
+
+    Raises whatever the corpus's reader raises.
+    """
+    collected = _Hashes()
+    write_strings(work.out, _PASSAGES, _passages(work, corpus, collected))
+    every = collected.joined()
+    order = np.argsort(every, kind="stable")
+    np.save(work.out / _HASHES, every[order], allow_pickle=False)
+    np.save(work.out / _PLACES, order.astype(np.int64), allow_pickle=False)
+    return {"documents": len(every)}
+
+
+class Texts:
+    """The texts that `run` wrote, memory-mapped.
+
+    Args:
+        folder: the artefact.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._passages = Strings(folder, _PASSAGES)
+        self._hashes = np.load(folder / _HASHES, mmap_mode="r", allow_pickle=False)
+        self._places = np.load(folder / _PLACES, mmap_mode="r", allow_pickle=False)
+
+    def __call__(self, document: str) -> str:
+        """Return the text of a document.
+
+        Raises:
+            KeyError: the corpus has no such document.
+        """
+        wanted = hashed([document])[0]
+        first = int(np.searchsorted(self._hashes, wanted))
+        for at in range(first, len(self._hashes)):  # two ids may share a hash
+            if self._hashes[at] != wanted:
+                break
+            name, _, text = self._passages[int(self._places[at])].partition(_BREAK)
+            if name == document:
+                return text
+        raise KeyError(document)
+
+
+class _Hashes:
+    """Collects the hashes of a stream of ids."""
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._blocks: list[npt.NDArray[np.uint64]] = []
+
+    def add(self, id: str) -> None:
+        """Take one id."""
+        self._ids.append(id)
+        if len(self._ids) == _BLOCK:
+            self._flush()
+
+    def joined(self) -> npt.NDArray[np.uint64]:
+        """Return all of them in order, `[n]`."""
+        self._flush()
+        return np.concatenate(self._blocks)
+
+    def _flush(self) -> None:
+        self._blocks.append(hashed(self._ids))
+        self._ids = []
+
+
+def _passages(work: Workspace, corpus: Corpus, collected: _Hashes) -> Iterator[str]:
+    """Stream what is written of each passage."""
+    for item in (corpus.texts or corpus.items).read():
+        collected.add(item.id)
+        work.advance(1)
+        yield f"{item.id}{_BREAK}{item.text}"

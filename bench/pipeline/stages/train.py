@@ -1,0 +1,94 @@
+"""train: start + prepared corpus → encoder, held to what a trainer promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.core.contract import Role, Trainer, TrainingJob
+from bench.core.workspace import Workspace
+from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.stages.exported import check_device, validate_encoders
+from bench.pipeline.stages.init import EncoderStage, Init
+from bench.pipeline.stages.prepare import Prepare
+from bench.store.stage import IDLE, Cost
+from bench.training.config import ENCODER
+from bench.types import Json, Method
+
+_FLOPS_A_TOKEN = 2.5e6  # of scratch:2x128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(EncoderStage):
+    """Encoder before training + prepared corpus → pretrained encoder.
+
+    Args:
+        start: the encoder before.
+        shards: the corpus.
+        method: name of the method.
+        version: of the method.
+        config: of the method.
+        tokens: the budget; 0 where it is in operations.
+        flops: the budget in operations, None where it is in tokens.
+        seed: of data order, views and dropout.
+        compute: the machine.
+        of: the method.
+        corpus: the corpus's name.
+    """
+
+    name, code, libraries = "train", 3, LIBRARIES
+    start: Init
+    shards: Prepare
+    method: str
+    version: str
+    config: Any
+    tokens: int
+    flops: float | None
+    seed: int
+    compute: Compute
+    of: Method = field(metadata=IDLE)
+    corpus: str = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return f"{self.method} on {self.corpus}, seed {self.seed}"
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(f"train {self.method}", self.tokens or (self.flops or 0) / _FLOPS_A_TOKEN, 3e4)
+
+    @property
+    def used_libraries(self) -> tuple[str, ...]:
+        return (*self.libraries, *self.of.libraries)
+
+    def encoder(self, folder: Path, role: Role = "query") -> Path:
+        return folder / ENCODER
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        job = self.compute.job(self.seed, self.tokens, self.flops)
+        return run(space, self.of.build_trainer(self.config), folders["start"], folders["shards"], job)
+
+
+def run(work: Workspace, trainer: Trainer, start: Path, shards: Path, job: TrainingJob) -> Mapping[str, Json]:
+    """Let the trainer write `encoder/` and `log.jsonl`, under the job's seed, threads and deterministic algorithms.
+
+    Args:
+        work: where to.
+        trainer: of the method.
+        start: the encoder before training.
+        shards: the prepared corpus.
+        job: budget, seed, device, threads.
+
+    Raises:
+        UsageError: the device is not there, or the training ran into numbers that are none.
+        PluginError: what the trainer wrote is not what it promised.
+    """
+    from bench.training.determinism import reproducible
+
+    check_device(job.device)
+    with reproducible(job):
+        facts = trainer.train(start, shards, job, work)
+    validate_encoders(work.out, [(ENCODER, start)])
+    return facts

@@ -1,0 +1,85 @@
+"""train_cross: an encoder + training pairs → a cross-encoder for `rerank`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.core.contract import TrainingJob
+from bench.core.workspace import Workspace
+from bench.data.pairs.stored_pairs import StoredPairs
+from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.stages.exported import check_device
+from bench.pipeline.stages.init import Init
+from bench.pipeline.stages.mine import Mine
+from bench.pipeline.stages.pairs import PAIRS, StorePairs
+from bench.store.stage import IDLE, OPTIONAL, Cost, Stage, named
+from bench.training.cross_encoder_config import MODEL, CrossConfig
+from bench.types import Json
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainCross(Stage):
+    """Encoder or cross-encoder + training pairs → cross-encoder.
+
+    Args:
+        pairs: what is learnt from, as stored or mined.
+        begun: an encoder with random weights, or the training that this one goes on from; None for a backbone.
+        config: how.
+        start: what decides the backbone's weights; None where `begun` does.
+        seed: of the training.
+        compute: the machine.
+        backbone: the backbone's name.
+        of: name of the pairs.
+    """
+
+    name, code, libraries = "train_cross", 2, LIBRARIES
+    pairs: StorePairs | Mine
+    begun: Init | TrainCross | None = field(default=None, metadata=named("start", OPTIONAL))
+    config: CrossConfig
+    start: Json
+    seed: int
+    compute: Compute
+    backbone: str = field(metadata=IDLE)
+    of: str = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        return f"{self.backbone} on {self.of}, seed {self.seed}"
+
+    @property
+    def cost(self) -> Cost:
+        questions = (self.config.steps or 0) * self.config.queries or self.config.epochs * PAIRS
+        return Cost("train_cross", questions, 30.0)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        place = folders["begun"] if self.begun else located(self.backbone)
+        place = place / MODEL if isinstance(self.begun, TrainCross) else place
+        return run(space, place, folders["pairs"], self.config, self.compute.job(self.seed))
+
+
+def located(model: str) -> Path:
+    """Return the folder of a model, fetched where it is an id. Raises `UsageError` where there is none."""
+    from bench.retrieval.backbones import locate
+
+    return locate(model) or Path(model)
+
+
+def run(work: Workspace, start: Path, pairs: Path, config: CrossConfig, job: TrainingJob) -> Mapping[str, Json]:
+    """Write `model/` and `log.jsonl`; see `bench.training.cross_encoder.fit`.
+
+    Args:
+        work: where to; advances by questions.
+        start: folder of an encoder, e.g. `encoder/` of the artefact of `train`, or of a cross-encoder of one label.
+        pairs: the artefact of `pairs`, or of `mine`.
+        config: how.
+        job: seed, device and threads.
+
+    Raises:
+        UsageError: the device is not there, or as `bench.training.cross_encoder.fit` raises.
+    """
+    check_device(job.device)
+    from bench.training.cross_encoder import fit
+
+    return fit(work, start, StoredPairs(pairs), config, job)

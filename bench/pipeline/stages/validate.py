@@ -1,0 +1,73 @@
+"""validate: corpus → checked, counted, its ids remembered. One pass, before any work rests on the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.core.errors import DataError
+from bench.core.workspace import Workspace
+from bench.data.formats.ids import IdCollector
+from bench.data.formats.source import place
+from bench.store.inputs import Fingerprinted, Inputs
+from bench.store.stage import IDLE, Cost, Stage
+from bench.types import Corpus, Item, Json
+
+IDS = "ids.npy"
+_BYTES_A_DOCUMENT = 800  # where nobody says how many there are
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validate(Stage):
+    """Corpus → checked.
+
+    Args:
+        corpus: its passages.
+        documents: the published count, None where there is none.
+        of: the corpus.
+    """
+
+    name, code = "validate", 1
+    corpus: Fingerprinted[Item]
+    documents: int | None
+    of: Corpus = field(metadata=IDLE)
+
+    @classmethod
+    def corpus_of(cls, corpus: Corpus, inputs: Inputs, notes: Mapping[str, Json]) -> Validate:
+        """Return the check of a corpus. Raises `UsageError` where a file cannot be read."""
+        return cls(corpus=inputs.take(corpus.items), documents=corpus.documents, of=corpus, notes=notes)
+
+    @property
+    def title(self) -> str:
+        return self.of.id
+
+    @property
+    def cost(self) -> Cost:
+        return Cost("validate", self.corpus.size(_BYTES_A_DOCUMENT, self.documents), 1e5)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return run(space, self.of)
+
+
+def run(work: Workspace, corpus: Corpus) -> Mapping[str, Json]:
+    """Read the whole corpus once; write the hashes of its ids to `ids.npy` (uint64, sorted, `[documents]`).
+
+    Raises:
+        DataError: a malformed record, a repeated id, no record at all, or another count than was published.
+        DataFaultsError: several of them.
+    """
+    collector, characters, empty = IdCollector(), 0, 0
+    for item in corpus.items.read():
+        collector.add(item.id)
+        characters += len(item.title) + len(item.text)
+        empty += not (item.title or item.text)
+        work.advance(1)
+    ids = collector.close(corpus.items)
+    if corpus.documents is not None and len(ids) != corpus.documents:
+        hint = (
+            f"this is not the published {corpus.id}: fetch it again, or score the folder as your own by --task FOLDER"
+        )
+        raise DataError(place(corpus.items), None, f"{len(ids):,} documents", f"{corpus.documents:,}", hint)
+    ids.save(work.out / IDS)
+    return {"documents": len(ids), "characters": characters, "empty": empty}

@@ -1,0 +1,366 @@
+"""Systems: what stands in a row of a table — a method with every choice that precedes the test resolved.
+
+A system is a tree. Its leaves search by themselves (`Sparse`, `Embedding`, and those of `bench.pipeline.dense`); others
+wrap them: `PostProcessed`, `Fused`, `Reranked`.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bench.config.grids import CellReference, below_settings
+from bench.config.layers import SettingRow, describe, dump
+from bench.config.layers import identity as decisive
+from bench.core.errors import UsageError
+from bench.core.files import digest
+from bench.pipeline.compute import Compute
+from bench.pipeline.legs import Asked
+from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.settings import Settings, Variant, row_json
+from bench.pipeline.stages.encode_own import OwnPassages, OwnQueries
+from bench.pipeline.stages.index import Index
+from bench.pipeline.stages.search import Search
+from bench.pipeline.stages.search_dense import DenseSearch
+from bench.store.stage import Stage
+from bench.types import Json, Method
+
+_LONGEST = 80
+_LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{_LONGEST - 1}}}")
+
+
+@dataclass(frozen=True)
+class System(ABC):
+    """A method with every choice that precedes the test.
+
+    Args:
+        label: its name in tables, e.g. `bm25`, `bm25@k1=1.2`.
+        method: the plugin's method.
+        resolved: its config, all layers applied, and the harness's own settings.
+        grid: the cell of a preset's grid that it is; None outside grids.
+    """
+
+    label: str
+    method: Method
+    resolved: Settings
+    grid: CellReference | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def searched(self, asked: Asked) -> tuple[Stage, ...]:
+        """Return the stages from the checks of the corpus and the leg to the run, which is last.
+
+        Raises:
+            UsageError: an input file that cannot be read; something that the method needs is not installed.
+        """
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What makes it this system and no other; hashed."""
+        return {
+            "method": self.method.name,
+            "version": self.method.version,
+            "config": decisive(self.resolved.method),
+        }
+
+    @property
+    def leaves(self) -> Iterator[System]:
+        """The systems that search by themselves of which it is made, itself where it is one."""
+        yield self
+
+    @property
+    def untrained(self) -> bool:
+        """Whether it is the start of a training, before the first step."""
+        return False
+
+    @property
+    def sections(self) -> set[str]:
+        """The harness's own sections of settings that it listens to."""
+        return {"search", "data"}
+
+    @property
+    def parts(self) -> tuple[System, ...]:
+        """The two systems whose runs it fuses; none for any other."""
+        return ()
+
+    @property
+    def chooses_weight(self) -> bool:
+        """Whether it chooses the weight of a fusion by dev questions."""
+        return False
+
+    @property
+    def compute(self) -> Compute | None:
+        """The machine; None for a method without an encoder."""
+        return None
+
+    @property
+    def pretraining(self) -> Pretraining | None:
+        """Backbone, corpus and budget; None for a method that trains nothing."""
+        return None
+
+    @property
+    def post(self) -> Pretraining | None:
+        """What the post-processing of its vectors is fitted on; None where there is none."""
+        return None
+
+    @property
+    def protocol(self) -> bool:
+        """Whether texts are read as a suite's protocol says, as far as it does; else as the encoder's contract says."""
+        return False
+
+    @property
+    def by_protocol(self) -> bool:
+        """Whether it, or a part of it, reads texts as a protocol says."""
+        return any(leaf.protocol for leaf in self.leaves)
+
+    @property
+    def dense(self) -> bool:
+        """Whether it, or a part of it, has an encoder that the harness reads."""
+        return any(leaf.compute is not None for leaf in self.leaves)
+
+    @property
+    def reranker_training(self) -> dict[str, Any] | None:
+        """How its re-ranker is trained, as a result says it; None where none is."""
+        return None
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that something of it can be tuned for."""
+        return self.method.settings
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether no seed changes anything."""
+        return self.method.deterministic
+
+    @property
+    def hash(self) -> str:
+        """Sha256 of the choices, 64 hexadecimal digits."""
+        return digest(self.choices)
+
+    @property
+    def tag(self) -> str:
+        """Last column of its runs; without the label, which changes nothing that is computed."""
+        return f"{self.method.name}-{self.hash[:8]}"
+
+    @property
+    def tuning(self) -> dict[str, Any] | None:
+        """How a sweep chose its settings; None if none did or they were changed since (`bench.studies.sweep`)."""
+        given = self.resolved.run.tuning
+        return dump(given) if self.tuned_for and given.config == digest(decisive(self.resolved.method)) else None
+
+    @property
+    def tuned_for(self) -> bool:
+        """Whether its settings come from a sweep's file for its method, changed since or not."""
+        return self.resolved.run.tuning.method == self.method.name and not self.untrained
+
+    def about(self) -> dict[str, Any]:
+        """What a result file says of it: choices, label, hash, and every setting with its origin and source."""
+        return {
+            "label": self.label,
+            "hash": self.hash,
+            "deterministic": self.deterministic,
+            **self.choices,
+            **({"grid": asdict(self.grid)} if self.grid else {}),
+            **({"tuning": self.tuning} if self.tuning else {}),
+            "settings": [row_json(row) for row in self.rows()],
+        }
+
+    def rows(self) -> list[SettingRow]:
+        """Return the settings that make it."""
+        return describe(self.resolved.method, self.resolved.origins, "method.")
+
+    @cached_property
+    def notes(self) -> dict[str, Json]:
+        """The resolved settings with their origins and sources, which are kept with every artefact."""
+        return {"system": self.label, "settings": [row_json(row) for row in self.resolved.rows()]}
+
+    def ending(self, what: str) -> str:
+        """Return the label with an ending that says what is done besides."""
+        return f"{self.label[: _LONGEST - 1 - len(what)]}+{what}"
+
+
+@dataclass(frozen=True)
+class Sparse(System):
+    """A method that indexes and searches by itself, e.g. BM25."""
+
+    def searched(self, asked: Asked) -> tuple[Stage, ...]:
+        """Return the stages to the run."""
+        index = Index(
+            checked=asked.checked,
+            corpus=asked.checked.corpus,
+            choices=self.choices,
+            resolved=self.method.resolve(self.resolved.method, asked.leg.corpus.language),
+            method=self.method,
+            config=self.resolved.method,
+            notes=self.notes,
+        )
+        run = Search(index=index, leg=asked.read, rules=asked.rules, tag=self.tag, notes=self.notes)
+        return asked.checked, asked.read, index, run
+
+
+@dataclass(frozen=True)
+class Embedding(System):
+    """A method that brings an encoder of its own, whose vectors the harness stores and searches."""
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What makes it this system and no other; hashed."""
+        similarity = self.resolved.run.encode.similarity
+        return super().choices | ({} if similarity is None else {"similarity": similarity})
+
+    @property
+    def sections(self) -> set[str]:
+        """The harness's own sections of settings that it listens to."""
+        return super().sections | {"encode"}
+
+    def searched(self, asked: Asked) -> tuple[Stage, ...]:
+        """Return the stages to the run."""
+        own = {"method": self.method.name, "version": self.method.version, "config": self.resolved.method}
+        how: dict[str, Any] = {**own, "of": self.method, "notes": self.notes}
+        passages = OwnPassages(role="passage", checked=asked.checked, corpus=asked.checked.corpus, **how)
+        queries = OwnQueries(role="query", leg=asked.read, **how)
+        run = DenseSearch(
+            queries=queries,
+            passages=passages,
+            leg=asked.read,
+            rules=asked.rules,
+            similarity=asked.task.similarity or self.resolved.run.encode.similarity or "cos",
+            tag=self.tag,
+            who=self.label,
+            notes=self.notes,
+        )
+        return asked.checked, asked.read, passages, queries, run
+
+
+@dataclass(frozen=True)
+class Wrapped(System):
+    """A system around another, with all of it that is not said otherwise.
+
+    Args:
+        inner: the other one.
+    """
+
+    inner: System
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What makes it this system and no other; hashed."""
+        return self.inner.choices
+
+    @property
+    def untrained(self) -> bool:
+        """The inner one's."""
+        return self.inner.untrained
+
+    @property
+    def sections(self) -> set[str]:
+        """The inner one's."""
+        return self.inner.sections
+
+    @property
+    def leaves(self) -> Iterator[System]:
+        """The systems that search by themselves of which it is made."""
+        yield from self.inner.leaves
+
+    @property
+    def parts(self) -> tuple[System, ...]:
+        """Those of the inner one."""
+        return self.inner.parts
+
+    @property
+    def chooses_weight(self) -> bool:
+        """The inner one's."""
+        return self.inner.chooses_weight
+
+    @property
+    def compute(self) -> Compute | None:
+        """The inner one's."""
+        return self.inner.compute
+
+    @property
+    def pretraining(self) -> Pretraining | None:
+        """The inner one's."""
+        return self.inner.pretraining
+
+    @property
+    def post(self) -> Pretraining | None:
+        """The inner one's."""
+        return self.inner.post
+
+    @property
+    def protocol(self) -> bool:
+        """The inner one's."""
+        return self.inner.protocol
+
+    @property
+    def deterministic(self) -> bool:
+        """The inner one's."""
+        return self.inner.deterministic
+
+    def rows(self) -> list[SettingRow]:
+        """Return the settings that make it."""
+        return self.inner.rows()
+
+
+def once(*stages: Stage) -> tuple[Stage, ...]:
+    """Return stages in their order, each once."""
+    return tuple({one.key: one for one in stages}.values())
+
+
+def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
+    """Return the labels of methods with their settings.
+
+    A label given by the user names the only system, or follows each method's name where there are several. Without
+    one, settings that differ from their defaults are the name: `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset.
+    The cells of a grid are called `ccp@table5=no-bn`, or `LABEL=no-bn`.
+
+    Raises:
+        UsageError: a label that cannot stand in a table, a path and a run file.
+    """
+    several = len({variant.method.name for variant in variants}) > 1
+    found = []
+    for variant in variants:
+        method, grid = variant.method, variant.grid
+        if label is None:
+            name = _default_label(method, variant.resolved, grid)
+        else:
+            name = f"{method.name}@{label}" if several else label
+            name = f"{name}={grid.cell}" if grid else name
+            _check_label(label, name)
+        found.append(name)
+    return found
+
+
+def _check_label(given: str, name: str) -> None:
+    """Refuse a label that cannot stand in a table, a path and a run file."""
+    if not _LABEL.fullmatch(given) or not _LABEL.fullmatch(name):
+        raise UsageError(
+            f"found --label {given!r}, expected up to 80 letters, digits and @ . _ + = , - without blanks, "
+            "the first a letter or digit" + (f" (it makes {name})" if name != given else "")
+        )
+
+
+def _default_label(method: Method, resolved: Settings, grid: CellReference | None) -> str:
+    """The method's name and what is not as by default; of a cell, its name and what was changed over it."""
+    every = describe(resolved.method, resolved.origins, "method.")
+    if grid:  # also a value that is the default's, for the cell may have said another
+        changed = [f"{row.key.removeprefix('method.')}={row.value}" for row in every if not below_settings(row)]
+        return _fit(",".join([grid.label, *changed]))
+    # A profile stands in the heading of a result, so its values are no part of the name.
+    rows = [row for row in every if row.value != row.default and not row.origin.startswith("profile ")]
+    origins = {row.origin for row in rows}
+    if not rows:
+        return method.name
+    if len(origins) == 1 and (preset := next(iter(origins))).startswith("preset "):
+        return f"{method.name}@{preset.removeprefix('preset ')}"
+    changed = [f"{row.key.removeprefix('method.')}={row.value}" for row in rows]
+    return _fit(f"{method.name}@{','.join(changed)}")
+
+
+def _fit(name: str) -> str:
+    """A name as tables, paths and run files can carry it."""
+    return re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", name)[:_LONGEST]

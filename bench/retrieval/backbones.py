@@ -1,0 +1,324 @@
+"""Where a dense method starts: `scratch:LxH`, a folder, or a Hugging Face id, as plain safetensors.
+
+`scratch:LxH` is a BERT encoder of L layers of width H with random weights: absolute positions up to 512, one head for
+every 32 dimensions (at least one), feed-forward layers of width 4H, as in BERT's own family. No head comes along, of
+whatever backbone, and a pooler only where it is asked for. Code that a model brings is never run, and weights are never
+unpickled as objects.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pickle
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench.core.errors import UsageError
+from bench.core.messages import first_line
+from bench.retrieval import poolers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+SCRATCH = "scratch:"
+POSITIONS = 512
+"""The longest input of a model from scratch, special tokens included."""
+
+_HEAD = 32  # dimensions a head
+_FORM = re.compile(r"scratch:([1-9][0-9]*)x([1-9][0-9]*)")
+_ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
+_WANTED = ("*.json", "*.txt", "*.model", "*.safetensors", "*_Dense/*.bin")
+_OTHERS = ("onnx/*", "openvino/*", "coreml/*", "tf_model*", "flax_*", "*.msgpack")
+# What an encoder does without: the pooler and what was on top of it.
+_TOP = re.compile(r"(^|\.)(pooler|cls|lm_head|classifier|predictions|head|decoder)\.")
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """The sizes of a model with random weights.
+
+    Args:
+        layers: how many.
+        width: hidden dimensions.
+    """
+
+    layers: int
+    width: int
+
+    @property
+    def heads(self) -> int:
+        """Attention heads: one for every 32 dimensions, at least one."""
+        return max(1, self.width // _HEAD)
+
+
+def scratch(backbone: str) -> Scratch | None:
+    """Read `scratch:LxH`; None for any other kind of backbone.
+
+    Raises:
+        UsageError: it begins like one but is none, or its width does not divide into heads.
+    """
+    if not backbone.startswith(SCRATCH):
+        return None
+    match = _FORM.fullmatch(backbone)
+    if not match:
+        raise UsageError(f"backbone {backbone!r}: expected scratch:LAYERSxWIDTH, e.g. scratch:2x128")
+    sizes = Scratch(int(match[1]), int(match[2]))
+    if sizes.width % sizes.heads:
+        near = sizes.width // _HEAD * _HEAD
+        raise UsageError(
+            f"backbone {backbone!r}: found width {sizes.width}, expected a multiple of {_HEAD} (or less than"
+            f" {2 * _HEAD}); type e.g. scratch:{sizes.layers}x{near}"
+        )
+    return sizes
+
+
+def random_model(
+    sizes: Scratch, tokenizer: PreTrainedTokenizerBase, seed: int, *, pooler: bool = False
+) -> PreTrainedModel:
+    """Make a BERT encoder with random weights; the same seed gives the same ones, and no other chance is touched."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=sizes.width,
+        num_hidden_layers=sizes.layers,
+        num_attention_heads=sizes.heads,
+        intermediate_size=4 * sizes.width,
+        max_position_embeddings=POSITIONS,
+        type_vocab_size=1,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)  # of the CPU alone
+        model: PreTrainedModel = BertModel(config, add_pooling_layer=pooler)
+    return model
+
+
+def locate(backbone: str, offline: bool = False) -> Path | None:
+    """Find the folder of a backbone, fetched if need be; None for `scratch:LxH`.
+
+    Args:
+        backbone: a folder, or a Hugging Face id, with `@REVISION` where it is pinned.
+        offline: never reach a network.
+
+    Raises:
+        UsageError: there is no such folder, or the id can be neither fetched nor found in the cache.
+    """
+    if scratch(backbone):
+        return None
+    folder = Path(backbone).expanduser()
+    if (folder / "config.json").is_file():
+        return folder
+    if folder.is_dir():
+        raise UsageError(f"{folder}: found no config.json, expected a Hugging Face folder: {', '.join(_CONTENT)}")
+    if not _ID.fullmatch(backbone) or backbone.startswith((".", "~", "/")):
+        raise UsageError(f"backbone {backbone!r}: found no such folder, expected {_KINDS}")
+    return _fetched(backbone, offline)
+
+
+def cached_commit(backbone: str) -> str | None:
+    """Return the commit of a Hugging Face id that lies in the local cache; None where there is none, or no id.
+
+    Args:
+        backbone: a folder, an id or `scratch:LxH`. An id that names a commit itself decides its weights without ours.
+    """
+    if backbone.startswith((SCRATCH, ".", "~", "/")) or not _ID.fullmatch(backbone) or Path(backbone).is_dir():
+        return None
+    from huggingface_hub import constants
+
+    name, _, revision = backbone.partition("@")
+    ref = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}" / "refs" / (revision or "main")
+    return ref.read_text(encoding="utf-8").strip() if ref.is_file() else None
+
+
+_CONTENT = ("config.json", "model.safetensors", "tokenizer.json")
+_KINDS = "a folder, a Hugging Face id (xlm-roberta-base, owner/name@revision) or scratch:LxH"
+
+
+def _fetched(backbone: str, offline: bool) -> Path:
+    """Fetch a model by its id, or find it in the cache."""
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    name, _, revision = backbone.partition("@")
+
+    def download(patterns: tuple[str, ...]) -> Path:
+        found = snapshot_download(
+            name,
+            revision=revision or None,
+            allow_patterns=list(patterns),
+            ignore_patterns=list(_OTHERS),
+            local_files_only=offline,
+        )
+        return Path(found)
+
+    try:
+        folder = download(_WANTED)
+        return folder if any(folder.rglob("*.safetensors")) else download((*_WANTED, "pytorch_model*.bin"))
+    except (HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError, OSError, ValueError) as error:
+        reason = "offline" if offline or constants.HF_HUB_OFFLINE else first_line(error)
+        cache = os.environ.get("HF_HOME") or constants.HF_HOME
+        raise UsageError(
+            f"backbone {backbone!r}: found no such folder, it is not in the cache {cache} and cannot be fetched"
+            f" ({reason}); expected {_KINDS}. Fetch it where there is a network (hf download {name}) and set HF_HOME to"
+            f" that cache, or type --backbone FOLDER with a folder that holds {', '.join(_CONTENT)}"
+        ) from error
+
+
+def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", seed: int = 0) -> PreTrainedModel:
+    """Load the encoder of a Hugging Face folder, without heads, in float32 on the CPU.
+
+    Args:
+        folder: with config and weights.
+        pooler: `none` leaves it out; `own` takes the trained one that the folder must have; `new` makes one with random
+            weights where the folder has none.
+        seed: of a new pooler.
+
+    Raises:
+        UsageError: it cannot be loaded without code of its own, has a decoder, or lacks weights of the encoder or the
+            pooler.
+    """
+    from transformers import AutoModel
+
+    def arguments(config: PreTrainedConfig) -> dict[str, bool]:
+        if config.is_encoder_decoder:
+            raise UsageError(f"{folder}: found a model of encoder and decoder, expected an encoder")
+        return without_pooler(type(config)) if pooler == "none" else {}
+
+    wanted = "config.json of an architecture that transformers knows, and model.safetensors"
+    model, missing = load_weights(AutoModel, folder, seed, arguments, wanted)
+    refuse_missing(folder, [key for key in missing if not _TOP.search(key)], "those of the whole encoder")
+    if pooler != "none":
+        trained = not any("pooler." in key for key in missing)
+        poolers.complete(model, folder, trained=trained, new=pooler == "new")
+    return model
+
+
+def load_weights(
+    kind: Any, folder: Path, seed: int, arguments: Callable[[PreTrainedConfig], Mapping[str, Any]], wanted: str
+) -> tuple[PreTrainedModel, list[str]]:
+    """Load a model of a Hugging Face folder in float32 on the CPU; code of its own and pickled objects are never run.
+
+    Args:
+        kind: the `AutoModel…` of transformers.
+        folder: with config and weights.
+        seed: of the weights that the folder does not have.
+        arguments: config → what `from_pretrained` gets besides; may refuse or change the config.
+        wanted: what a folder needs, to end the message.
+
+    Returns:
+        The model, and the names of weights that the folder does not have.
+
+    Raises:
+        UsageError: it cannot be loaded.
+    """
+    import torch
+    from safetensors import SafetensorError
+
+    try:
+        config = _config(folder)
+        more = arguments(config)
+        with quiet(), torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)  # of the CPU alone
+            model, report = kind.from_pretrained(
+                folder,
+                config=config,
+                dtype=torch.float32,
+                trust_remote_code=False,
+                local_files_only=True,
+                weights_only=True,
+                output_loading_info=True,
+                **more,
+            )
+    except pickle.UnpicklingError as error:
+        raise UsageError(
+            f"{folder}: found pickled objects among the weights, expected tensors alone, best as model.safetensors;"
+            " do not load the file by other means unless you trust its maker"
+        ) from error
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+        raise UsageError(
+            f"{folder}: found a model that cannot be loaded ({first_line(error)}), expected {wanted}"
+        ) from error
+    return model, sorted(report["missing_keys"])
+
+
+def refuse_missing(folder: Path, keys: Sequence[str], wanted: str) -> None:
+    """Raise `UsageError` where a folder lacks weights that a model needs."""
+    if keys:
+        more = f" and {len(keys) - 1} more" * (len(keys) > 1)
+        raise UsageError(f"{folder}: found no weights for {keys[0]}{more}, expected {wanted}")
+
+
+def save(model: PreTrainedModel, words: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Write a model and its tokenizer as one plain Hugging Face folder, weights as safetensors."""
+    with quiet():
+        model.save_pretrained(folder)
+        words.save_pretrained(folder)
+
+
+def extra_weights(folder: Path, weights: Sequence[Path], *, pooler: bool) -> list[str]:
+    """Return the names of tensors that the plain encoder of a folder's architecture does not have.
+
+    Args:
+        folder: with `config.json`.
+        weights: its safetensors files.
+        pooler: the encoder is read through its pooler, which then belongs to it.
+    """
+    import torch
+    from safetensors import safe_open
+    from transformers import AutoModel
+
+    config = _config(folder)
+    with torch.device("meta"):  # names alone: no memory is touched
+        arguments = {} if pooler else without_pooler(type(config))
+        known = set(AutoModel.from_config(config, **arguments).state_dict())
+    found = set[str]()
+    for path in weights:
+        with safe_open(path, "pt") as tensors:
+            found |= set(tensors.keys())
+    return sorted(found - known)
+
+
+def pooler_argument(folder: Path) -> dict[str, bool]:
+    """Return the loading argument that leaves out the pooler of a folder's architecture, where it takes one."""
+    return without_pooler(type(_config(folder)))
+
+
+def _config(folder: Path) -> PreTrainedConfig:
+    """Load the config of a Hugging Face folder; code of its own is never run."""
+    from transformers import AutoConfig
+
+    found: PreTrainedConfig = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    return found
+
+
+def without_pooler(config: type) -> dict[str, bool]:
+    """Return the argument that leaves the pooler out, where the architecture of a class of configs takes it."""
+    from transformers import AutoModel
+
+    found = AutoModel._model_mapping[config]
+    kind = found[0] if isinstance(found, tuple) else found  # some configurations serve several architectures
+    takes = kind is not None and "add_pooling_layer" in inspect.signature(kind).parameters
+    return {"add_pooling_layer": False} if takes else {}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the library from drawing bars and listing the heads that we leave out (`load_encoder` reports gaps)."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

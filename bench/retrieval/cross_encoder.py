@@ -1,0 +1,250 @@
+"""Cross-encoders: a Hugging Face sequence classifier reads query and passage together → one score a pair.
+
+Conventions: a pair is (query, passage), the passage's title already in its text (`bench.data.formats.titled`). A
+higher score is better; scores are logits, comparable within a query and of one model only. The passage is cut at the
+end, the query only where it would take more than half of the tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from bench.core.errors import BenchError, UsageError
+from bench.data.corpora import tokenizer
+from bench.retrieval.backbones import load_weights, refuse_missing
+from bench.retrieval.packed import budget, longest, on_threads
+
+LENGTH = 512
+"""Tokens of a pair, special ones included, where the model has room for as many.
+
+Source: Nogueira and Cho 2019, Passage Re-ranking with BERT, section 3; the cross-encoders trained on MS MARCO since.
+"""
+
+_SHORTEST = 16  # room for special tokens, and a few of either side
+_CPU_TOKENS, _DEVICE_TOKENS = 4_096, 65_536
+
+Pair = tuple[str, str]
+"""Query and passage."""
+
+
+@dataclass(frozen=True)
+class PairTokens:
+    """A pair as the model reads it.
+
+    Args:
+        ids: token ids, special ones included.
+        types: segment of each token, 0 for the query's and 1 for the passage's; None for a model without segments.
+    """
+
+    ids: list[int]
+    types: list[int] | None
+
+
+class CrossEncoder:
+    """Scores pairs. A score depends on the pair and the model; on what else is scored by no more than 1e-5.
+
+    Args:
+        model: a sequence classifier in evaluation mode (`load_classifier`).
+        words: its tokenizer.
+        length: tokens kept of a pair; None for what the model has positions for, at most `LENGTH`.
+        batch_tokens: tokens of a batch; None for what suits the device.
+        threads: of the processor while it scores; None leaves them as they are.
+
+    Raises:
+        UsageError: a length below 16, or more than the model has positions for.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        words: PreTrainedTokenizerBase,
+        length: int | None = None,
+        batch_tokens: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self._model, self._words, self._threads = model, words, threads
+        self._length = fitting(model, length)
+        self._batch_tokens = batch_tokens or (_CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS)
+
+    def scores(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
+        """Return a score for each pair, `[n]`, in their order.
+
+        Raises:
+            BenchError: a score is not finite.
+        """
+        if not pairs:
+            return np.empty(0, np.float32)
+        rows = tokenised(self._model, self._words, pairs, self._length)
+        with torch.inference_mode(), on_threads(self._threads):
+            found: npt.NDArray[np.float32] = forward(self._model, rows, self._batch_tokens).numpy(force=True)
+        faults = np.flatnonzero(~np.isfinite(found))
+        if faults.size:
+            query, passage = pairs[faults[0]]
+            raise BenchError(
+                f"{faults.size} of {len(pairs)} scores are not finite, the first of {query[:40]!r} with "
+                f"{passage[:40]!r}; the weights are broken, or the training diverged"
+            )
+        return found
+
+
+def load(
+    folder: Path,
+    device: str = "cpu",
+    threads: int | None = None,
+    length: int | None = None,
+    batch_tokens: int | None = None,
+) -> CrossEncoder:
+    """Load a cross-encoder's folder, in float32. Neither code of its own nor pickled objects are run.
+
+    Args:
+        folder: a Hugging Face folder of a sequence classifier with one or two labels, and its tokenizer
+            (`bench.retrieval.backbones.locate` finds that of an id).
+        device: `cpu`, `cuda`, `cuda:N` or `mps`.
+        threads: of the processor; None leaves them as they are.
+        length: tokens kept of a pair; None for what the model has positions for, at most `LENGTH`.
+        batch_tokens: tokens of a batch; None for what suits the device.
+
+    Raises:
+        UsageError: it cannot be loaded, is no sequence classifier, or has more labels.
+    """
+    if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
+        raise UsageError(f"{folder}: found no tokenizer.json, expected a folder with the tokenizer's files")
+    model = load_classifier(folder)
+    torch.nn.Module.to(model, device)  # transformers' own `to` adds nothing here, and is typed wrongly
+    return CrossEncoder(model, tokenizer.load(folder), length, batch_tokens, threads)
+
+
+def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedModel:
+    """Load a sequence classifier in float32, in evaluation mode, on the CPU.
+
+    Args:
+        folder: of the classifier; with `new_head`, of any encoder.
+        new_head: seed of a head with one label for an encoder that has none; one that is there is kept. None: the head
+            must be there.
+
+    Raises:
+        UsageError: it cannot be loaded without code of its own, lacks weights, or has more than two labels.
+    """
+
+    def arguments(config: PreTrainedConfig) -> dict[str, Any]:
+        if new_head is not None:
+            config.num_labels = 1
+        return {}
+
+    wanted = "a sequence classifier (cross-encoder) of an architecture that transformers knows, with its weights"
+    model, missing = load_weights(AutoModelForSequenceClassification, folder, new_head or 0, arguments, wanted)
+    wanted = "a cross-encoder, with the head that it was trained with"
+    if new_head is not None:  # but for the head, which is to be made
+        inner, wanted = f"{model.base_model_prefix}.", "those of an encoder"
+        missing = [key for key in missing if key.startswith(inner) and ".pooler." not in key]
+    refuse_missing(folder, missing, wanted)
+    labels = model.config.num_labels
+    if labels not in (1, 2):
+        raise UsageError(
+            f"{folder}: found a classifier of {labels} labels, expected one (its logit is the score) or two (relevant "
+            "is the second)"
+        )
+    model.train(False)
+    return model
+
+
+def fitting(model: PreTrainedModel, length: int | None) -> int:
+    """Return how many tokens of a pair are kept.
+
+    Args:
+        model: what reads it.
+        length: what is wished; None for what it has positions for, at most `LENGTH`.
+
+    Raises:
+        UsageError: below 16, or more than the model has positions for.
+    """
+    inner = model.base_model
+    bound = longest(inner if isinstance(inner, PreTrainedModel) else model)
+    kept = min(LENGTH, bound or LENGTH) if length is None else length
+    if kept < _SHORTEST or (bound is not None and kept > bound):
+        most = "" if bound is None else f" to {bound}, which the model has positions for"
+        raise UsageError(f"found a length of {kept} tokens, expected {_SHORTEST}{most or ' or more'}")
+    return kept
+
+
+def tokenised(
+    model: PreTrainedModel, words: PreTrainedTokenizerBase, pairs: Sequence[Pair], length: int
+) -> list[PairTokens]:
+    """Tokenise pairs with special tokens, cut at `length`.
+
+    Args:
+        model: says whether segments have types.
+        words: its tokenizer.
+        pairs: at least one.
+        length: tokens kept of a pair.
+    """
+    queries = _halved(words, [query for query, _ in pairs], length // 2)
+    segments = (getattr(model.config, "type_vocab_size", 0) or 0) > 1 and "token_type_ids" in words.model_input_names
+    found: Any = words(
+        queries,
+        [passage for _, passage in pairs],
+        truncation="only_second",
+        max_length=length,
+        return_attention_mask=False,
+        return_token_type_ids=segments,
+    )
+    types = found["token_type_ids"] if segments else [None] * len(pairs)
+    return [PairTokens(ids, kinds) for ids, kinds in zip(found["input_ids"], types, strict=True)]
+
+
+def forward(model: PreTrainedModel, rows: Sequence[PairTokens], batch_tokens: int) -> torch.Tensor:
+    """Score rows, with gradients where they are on: `[n]`, float32, on the model's device, in the order given.
+
+    One label: its logit. Two: the second's minus the first's, which orders as the probability of the second does.
+
+    Args:
+        model: a sequence classifier.
+        rows: at least one.
+        batch_tokens: tokens of a batch, which is padded to its longest row; rows are sorted by length.
+    """
+    batches = budget([len(row.ids) for row in rows], batch_tokens)
+    logits = torch.cat([_logits(model, [rows[at] for at in batch]) for batch in batches])
+    scores = logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+    order = torch.tensor([at for batch in batches for at in batch], device=scores.device)
+    return scores[torch.argsort(order)]
+
+
+def _logits(model: PreTrainedModel, rows: Sequence[PairTokens]) -> torch.Tensor:
+    """Run one padded batch, `[n, labels]`."""
+
+    def padded(values: list[list[int]], filler: int) -> torch.Tensor:
+        return pad_sequence([torch.tensor(row) for row in values], True, filler).to(model.device)
+
+    given = {"input_ids": padded([row.ids for row in rows], model.config.pad_token_id or 0)}
+    given["attention_mask"] = padded([[1] * len(row.ids) for row in rows], 0)
+    types = [row.types for row in rows if row.types is not None]
+    if types:
+        given["token_type_ids"] = padded(types, 0)
+    found: torch.Tensor = model(**given).logits
+    return found.float()
+
+
+def _halved(words: PreTrainedTokenizerBase, queries: list[str], most: int) -> list[str]:
+    """Cut queries that are longer than so many tokens; a query often comes with many passages."""
+    distinct = list(dict.fromkeys(queries))
+    found: Any = words(
+        distinct,
+        add_special_tokens=False,
+        truncation=True,
+        max_length=most,
+        return_offsets_mapping=True,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )["offset_mapping"]
+    ends = (offsets[-1][1] if len(offsets) >= most else None for offsets in found)
+    kept = {query: query[:end] for query, end in zip(distinct, ends, strict=True)}
+    return [kept[query] for query in queries]

@@ -1,0 +1,174 @@
+"""The encoder of the harness: items → texts → token ids → vectors, as a contract says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from bench.core.contract import SEPARATOR, Contract, Role
+from bench.core.errors import BenchError, UsageError
+from bench.data.corpora import tokenizer
+from bench.retrieval.packed import budget, first_position, forward, load_model, longest, on_threads, pack, pool
+from bench.types import Item
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads items as a contract says.
+
+    Args:
+        words: the encoder's tokenizer.
+        contract: prompts, titles, case, question marks and lengths.
+    """
+
+    words: PreTrainedTokenizerBase
+    contract: Contract
+
+    def text(self, item: Item, role: Role) -> str:
+        """Return what is tokenised: prompt, title where there is one and the contract wants it, text."""
+        contract = self.contract
+        if role == "query":
+            asked = item.text if contract.question_mark else item.text.removesuffix("?")
+            return contract.query_prompt + self._cased(asked)
+        parts = [item.text] if contract.title is None else [part for part in (item.title, item.text) if part]
+        return contract.passage_prompt + self._joint.join(map(self._cased, parts))
+
+    def _cased(self, text: str) -> str:
+        return text.lower() if self.contract.lowercase else text
+
+    @cached_property
+    def _joint(self) -> str:
+        """The text between title and text."""
+        joint = self.contract.title or ""
+        if SEPARATOR not in joint:
+            return joint
+        single, pair = (self.words.num_special_tokens_to_add(pair=pair) for pair in (False, True))
+        return joint.replace(SEPARATOR, (self.words.sep_token or "") * (pair - single))
+
+    def tokens(self, texts: Sequence[str], role: Role) -> list[list[int]]:
+        """Return token ids of texts, special ones included, cut at the contract's length; none is empty."""
+        if not texts:
+            return []
+        length = self.contract.query_length if role == "query" else self.contract.passage_length
+        found: list[list[int]] = self.words(
+            list(texts), truncation=True, max_length=length, return_attention_mask=False, return_token_type_ids=False
+        )["input_ids"]
+        return [ids or [self.words.cls_token_id] for ids in found]  # empty where no special tokens are added
+
+
+_CPU_TOKENS, _DEVICE_TOKENS = 2_048, 65_536  # a batch stays in the processor's cache; a device wants more at once
+
+
+class TorchEncoder:
+    """Encodes items as a contract says. Vectors depend on the text and the contract; on nothing else beyond 1e-5.
+
+    Args:
+        model: in evaluation mode (`bench.retrieval.packed.load_model`).
+        words: the model's tokenizer.
+        contract: how texts become vectors.
+        batch_tokens: tokens of a batch; None for what suits the device.
+        threads: of the processor while it encodes; None leaves them as they are.
+
+    Raises:
+        UsageError: the contract keeps more tokens than the model has positions, or reads a layer that it lacks.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        words: PreTrainedTokenizerBase,
+        contract: Contract,
+        batch_tokens: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        _fits(model, contract)
+        self._model, self._contract, self._reader = model, contract, Reader(words, contract)
+        self._batch_tokens = batch_tokens or (_CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS)
+        self._threads = threads
+
+    def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
+        """Return vectors `[n, d]`, float32, one row an item, in the order of the items.
+
+        Raises:
+            BenchError: a vector is not finite.
+        """
+        sequences = self._reader.tokens([self.text(item, role) for item in items], role)
+        vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
+        contract, device = self._contract, self._model.device.type
+        precision = torch.autocast(device, torch.bfloat16, enabled=contract.dtype == "bfloat16")
+        with torch.inference_mode(), on_threads(self._threads), precision:
+            for batch in budget([len(sequence) for sequence in sequences], self._batch_tokens):
+                packed = pack([sequences[at] for at in batch], first_position(self._model)).to(self._model.device)
+                hidden = forward(self._model, packed, self._contract.layer)
+                pooled = pool(hidden, packed, self._contract.pooling, getattr(self._model, "pooler", None))
+                vectors[batch] = pooled.numpy(force=True)
+        _finite(vectors, items, role, self._contract)
+        return unit(vectors) if self._contract.normalise else vectors
+
+    def text(self, item: Item, role: Role) -> str:
+        """Return what is tokenised: prompt, title where there is one and the contract wants it, text."""
+        return self._reader.text(item, role)
+
+
+def load(
+    folder: Path,
+    device: str = "cpu",
+    threads: int | None = None,
+    contract: Contract | None = None,
+    batch_tokens: int | None = None,
+) -> TorchEncoder:
+    """Load an encoder's folder.
+
+    Args:
+        folder: a Hugging Face folder with tokenizer and, unless one is given, `contract.json`.
+        device: `cpu`, `cuda`, `cuda:N` or `mps`.
+        threads: of the processor; None leaves them as they are.
+        contract: instead of the folder's.
+        batch_tokens: tokens of a batch; None for what suits the device.
+
+    Raises:
+        UsageError: something is missing or cannot be read, or contract and model do not go together.
+    """
+    contract = contract or Contract.load(folder)
+    if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
+        raise UsageError(f"{folder}: found no tokenizer.json, expected a folder with the tokenizer's files")
+    model = load_model(folder, device, pooler=contract.pooling == "pooler")
+    return TorchEncoder(model, tokenizer.load(folder), contract, batch_tokens, threads)
+
+
+def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Scale rows `[n, d]` to length 1; a row of zeros stays."""
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    scaled: npt.NDArray[np.float32] = np.divide(vectors, np.maximum(lengths, 1e-12)).astype(np.float32)
+    return scaled
+
+
+def _fits(model: PreTrainedModel, contract: Contract) -> None:
+    """Refuse a contract that the model cannot fulfil."""
+    bound, layers = longest(model), model.config.num_hidden_layers
+    for role, length in (("query", contract.query_length), ("passage", contract.passage_length)):
+        if bound is not None and length > bound:
+            raise UsageError(
+                f"the contract keeps {length} tokens of a {role}, but the model has positions for {bound}; "
+                f"set {role}_length to {bound} or less"
+            )
+    if not -1 <= contract.layer <= layers:
+        raise UsageError(f"the contract reads layer {contract.layer}, expected −1 (the last) to {layers}")
+
+
+def _finite(vectors: npt.NDArray[np.float32], items: Sequence[Item], role: Role, contract: Contract) -> None:
+    """Refuse vectors that cannot be searched."""
+    faults = np.flatnonzero(~np.isfinite(vectors).all(1))
+    if faults.size:
+        hint = "; try dtype float32" if contract.dtype != "float32" else ""
+        raise BenchError(
+            f"the vectors of {faults.size} of {len(items)} items are not finite, the first of {role} "
+            f"{items[faults[0]].id!r}; the weights are broken, or the training diverged{hint}"
+        )

@@ -1,0 +1,146 @@
+"""An exported encoder as a model of mteb (its `EncoderProtocol`, as of mteb 2.26); mteb itself is needed for metadata.
+
+from bench.retrieval.mteb_wrapper import MtebEncoder
+mteb.evaluate(MtebEncoder("crop-mini"), tasks=mteb.get_tasks(tasks=["SciFact"]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.contract import CONTRACT, Contract, Role
+from bench.core.errors import UsageError
+from bench.retrieval.encoder import TorchEncoder, load, unit
+from bench.types import Item
+
+
+class MtebEncoder:
+    """Encodes what mteb hands over as the contract says: prompts, lengths, titles, pooling.
+
+    Args:
+        model_name: folder of an encoder, or of an exported pair with `query/` and `passage/`.
+        revision: for mteb's records; of no effect.
+        device: `cpu`, `cuda`, `cuda:N` or `mps`; None for `cpu`.
+        symmetric_role: as what a text is read where mteb does not say (bitext mining, similarity, clustering).
+        kwargs: what mteb's command line passes on; of no effect.
+
+    Raises:
+        UsageError: the folder holds no encoder.
+    """
+
+    def __init__(
+        self,
+        model_name: str | Path,
+        revision: str | None = None,
+        *,
+        device: str | None = None,
+        symmetric_role: Role = "passage",
+        **kwargs: Any,
+    ) -> None:
+        """Load one encoder, or two."""
+        folder = Path(model_name)
+        pair = {role: folder / role for role in ("query", "passage")}
+        places = pair if all((place / CONTRACT).is_file() for place in pair.values()) else dict.fromkeys(pair, folder)
+        if not (places["query"] / CONTRACT).is_file():
+            raise UsageError(f"{folder}: found no {CONTRACT}, expected a folder that `bench export` wrote")
+        loaded = {place: load(place, device or "cpu") for place in dict.fromkeys(places.values())}
+        self._encoders: Mapping[str, TorchEncoder] = {role: loaded[place] for role, place in places.items()}
+        self._contract = Contract.load(places["query"])
+        self._passages = Contract.load(places["passage"])
+        self._folder, self._revision, self._symmetric = folder, revision, symmetric_role
+
+    def encode(
+        self,
+        inputs: Iterable[Mapping[str, Any]],
+        *,
+        task_metadata: Any = None,
+        hf_split: str = "",
+        hf_subset: str = "",
+        prompt_type: Any = None,
+        **kwargs: Any,
+    ) -> npt.NDArray[np.float32]:
+        """Return vectors `[n, d]`, float32, of all texts of all batches.
+
+        Args:
+            inputs: batches: `text`, and for a corpus also `title` and `body`, each a list.
+            task_metadata: of no effect; a contract is the same for every task.
+            hf_split: of no effect.
+            hf_subset: of no effect.
+            prompt_type: `query` or `document` (mteb's enumeration or plain text); None: `symmetric_role`.
+            kwargs: mteb's `batch_size` and the like; of no effect on the vectors.
+
+        Raises:
+            UsageError: a batch has no texts, or the prompt type is neither.
+        """
+        role = self._role(prompt_type)
+        items = [item for batch in inputs for item in _items(batch, role)]
+        return self._encoders[role].encode(items, role)
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> npt.NDArray[np.float32]:
+        """Return all similarities `[n, m]` of vectors `[n, d]` and `[m, d]`."""
+        left, right = self._comparable(embeddings1), self._comparable(embeddings2)
+        return left @ right.T
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> npt.NDArray[np.float32]:
+        """Return the similarities `[n]` of vectors `[n, d]` row by row."""
+        left, right = self._comparable(embeddings1), self._comparable(embeddings2)
+        found: npt.NDArray[np.float32] = np.einsum("nd,nd->n", left, right)
+        return found
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        """What mteb writes with its results.
+
+        Raises:
+            UsageError: mteb is not installed.
+        """
+        try:
+            mteb: Any = import_module("mteb.models.model_meta")  # no dependency of ours, so no types either
+        except ImportError as error:
+            raise UsageError(f"found no mteb ({error}); type pip install mteb") from error
+        cosine = self._contract.similarity == "cos"
+        return mteb.ModelMeta.create_empty(
+            {
+                "name": f"retrieval-bench/{self._folder.name}",
+                "revision": self._revision or "local",
+                "max_tokens": max(self._contract.query_length, self._passages.passage_length),
+                "similarity_fn_name": mteb.ScoringFunction.COSINE if cosine else mteb.ScoringFunction.DOT_PRODUCT,
+                "use_instructions": bool(self._contract.query_prompt or self._passages.passage_prompt),
+                "framework": ["PyTorch"],
+            }
+        )
+
+    def _role(self, prompt_type: Any) -> Role:
+        """Turn mteb's word into ours."""
+        if prompt_type is None:
+            return self._symmetric
+        said = getattr(prompt_type, "value", prompt_type)
+        if said == "query":
+            return "query"
+        if said in ("document", "passage"):
+            return "passage"
+        raise UsageError(f"found the prompt type {said!r}, expected query or document")
+
+    def _comparable(self, vectors: Any) -> npt.NDArray[np.float32]:
+        """Vectors as `[n, d]` whose dot product is the similarity."""
+        found = np.atleast_2d(np.asarray(vectors, np.float32))
+        return unit(found) if self._contract.similarity == "cos" else found
+
+
+def _items(batch: Mapping[str, Sequence[str]], role: Role) -> Iterator[Item]:
+    """Read one batch of mteb's: a corpus has titles and bodies, everything else texts."""
+    if role == "passage" and "body" in batch:
+        titles = batch.get("title") or [""] * len(batch["body"])
+        for at, (title, body) in enumerate(zip(titles, batch["body"], strict=True)):
+            yield Item(str(at), body or "", title or "")
+    elif "text" in batch:
+        for at, text in enumerate(batch["text"]):
+            yield Item(str(at), text)
+    else:
+        raise UsageError(f"found a batch of {', '.join(batch)}, expected texts; this encoder reads nothing else")

@@ -1,0 +1,384 @@
+"""Padding-free execution of Hugging Face encoders: sequences laid end to end in one row, attention kept apart.
+
+Conventions: T tokens of n sequences lie in one row, sorted by length (ties: in the order given), so sequences of
+equal length lie together: a *run*. Attention is called once a run, or once for all where CUDA has a kernel for it
+(half precision, no dropout). What comes out of `pool` is in the order in which the sequences were given. Nothing is
+padded, and a sequence's values do not depend on its neighbours beyond rounding (1e-5 in float32).
+
+`transformers` lets an attention function and its mask be registered by name, so one function serves every architecture
+that uses that interface; all others run padded, in sorted batches (`enable` decides, by trying).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn import functional
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+
+from bench.core.contract import Pooling
+from bench.retrieval.backbones import load_encoder
+
+PACKED = "bench_packed"
+"""Name under which the attention is registered with transformers."""
+
+Ids = Sequence[int] | npt.NDArray[np.integer[Any]]
+"""Token ids of one sequence, special tokens included."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sequences laid end to end.
+
+    Args:
+        ids: token ids, int64 `[T]`.
+        positions: position ids, int64 `[T]`; they begin anew with every sequence.
+        runs: (first row, end row, number of sequences) of sequences of equal length, shortest first.
+        starts: row of the first token of each sequence in the order given, int64 `[n]`; token j of sequence i is
+            in row `starts[i] + j`.
+        places: place of each sequence, in the order given, among the sorted ones, int64 `[n]`.
+        cuts: row at which each sorted sequence begins, and T, int32 `[n + 1]`.
+    """
+
+    ids: torch.Tensor
+    positions: torch.Tensor
+    runs: tuple[tuple[int, int, int], ...]
+    starts: torch.Tensor
+    places: torch.Tensor
+    cuts: torch.Tensor
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence."""
+        start, end, count = self.runs[-1]
+        return (end - start) // count
+
+    def to(self, device: torch.device | str) -> Packed:
+        """Return the same on another device."""
+        names = ("ids", "positions", "starts", "places", "cuts")
+        return replace(self, **{name: getattr(self, name).to(device) for name in names})
+
+
+def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
+    """Lay sequences end to end, on the processor (`Packed.to` moves them).
+
+    Args:
+        sequences: at least one, each with at least one token.
+        first_position: position id of a first token (`first_position`).
+
+    Raises:
+        ValueError: there is no sequence, or one has no token.
+    """
+    lengths = np.asarray([len(sequence) for sequence in sequences], np.int64)
+    if not lengths.size or not lengths.all():
+        raise ValueError(f"found lengths {lengths.tolist()}, expected at least one sequence, none empty")
+    order = np.argsort(lengths, kind="stable")
+    cuts = np.concatenate([[0], np.cumsum(lengths[order])])
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    ids = np.concatenate([np.asarray(sequences[at], np.int64) for at in order.tolist()])
+    positions = np.arange(len(ids)) - np.repeat(cuts[:-1], lengths[order]) + first_position
+    _, firsts, counts = np.unique(lengths[order], return_index=True, return_counts=True)
+    runs = tuple(
+        (int(cuts[first]), int(cuts[first + count]), int(count)) for first, count in zip(firsts, counts, strict=True)
+    )
+    return Packed(
+        ids=torch.from_numpy(ids),
+        positions=torch.from_numpy(positions),
+        runs=runs,
+        starts=torch.from_numpy(cuts[places]),
+        places=torch.from_numpy(places),
+        cuts=torch.from_numpy(cuts.astype(np.int32)),
+    )
+
+
+def budget(lengths: Sequence[int], tokens: int) -> list[list[int]]:
+    """Cut sequences into batches of about one size, sorted by length so that little is wasted even where one pads.
+
+    Args:
+        lengths: tokens of each sequence.
+        tokens: at most so many in a batch, counted as if padded to its longest; a longer sequence is alone in one.
+
+    Returns:
+        Batches of indices, shortest sequences first. They depend on nothing but the arguments.
+
+    Raises:
+        ValueError: the budget is below 1.
+    """
+    if tokens < 1:
+        raise ValueError(f"found a budget of {tokens} tokens, expected at least 1")
+    batches: list[list[int]] = []
+    for at in np.argsort(np.asarray(lengths, np.int64), kind="stable").tolist():
+        if batches and (len(batches[-1]) + 1) * lengths[at] <= tokens:
+            batches[-1].append(at)
+        else:
+            batches.append([at])
+    return batches
+
+
+def forward(
+    model: PreTrainedModel, packed: Packed, layer: int = -1, *, embeds: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Run an encoder over packed sequences, with gradients where they are on.
+
+    Args:
+        model: from `load_model`, or one that went through `enable`; on the device of `packed`.
+        packed: the sequences.
+        layer: hidden layer to return: −1 the last, 0 the embedding output, i the output of block i.
+        embeds: token embeddings `[T, d]`, rows as in `packed`, in place of those of its ids; positions are added.
+
+    Returns:
+        Hidden states `[T, d]`, rows as in `packed`.
+    """
+    return forward_layers(model, packed, (layer,), embeds=embeds)[0]
+
+
+def forward_layers(
+    model: PreTrainedModel, packed: Packed, layers: Sequence[int], *, embeds: torch.Tensor | None = None
+) -> tuple[torch.Tensor, ...]:
+    """Return several layers of one pass, each as `forward` returns one."""
+    if not uses_packed(model):
+        return _padded(model, packed, layers, embeds)
+    output = model(
+        **({"input_ids": packed.ids[None]} if embeds is None else {"inputs_embeds": embeds[None]}),
+        position_ids=packed.positions[None],
+        output_hidden_states=any(layer != -1 for layer in layers),
+        bench_packed=packed,  # handed through by every architecture of the interface, down to `_attention`
+    )
+    return tuple(_layer(output, layer)[0] for layer in layers)
+
+
+def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.nn.Module | None = None) -> torch.Tensor:
+    """Make one vector a sequence.
+
+    Args:
+        hidden: hidden states `[T, d]`, rows as in `packed`.
+        packed: the sequences.
+        pooling: `cls`: the first token's state; `mean`: over all tokens, special ones included; `pooler`: the first
+            token's state through the model's pooler.
+        pooler: the model's, for that pooling (`model.pooler`).
+
+    Returns:
+        Float32 `[n, d]` (float64 for float64), in the order in which the sequences were given.
+
+    Raises:
+        ValueError: the pooling is unknown, or needs a pooler and none is given.
+    """
+    if pooling == "cls":
+        return wide(hidden[packed.starts])
+    if pooling == "pooler" and pooler is not None:
+        pooled: torch.Tensor = pooler(hidden[packed.starts][:, None])  # a pooler reads the first of a row of states
+        return wide(pooled)
+    if pooling != "mean":
+        raise ValueError(f"found pooling {pooling!r}, expected cls or mean, or pooler with the model's pooler")
+    means = [wide(hidden[start:end]).reshape(count, -1, hidden.shape[1]).mean(1) for start, end, count in packed.runs]
+    return torch.cat(means)[packed.places]
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """Return half precision as float32, anything else as it is."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def first_position(model: PreTrainedModel) -> int:
+    """Position id of a sequence's first token: 0; in RoBERTa's family the padding id + 1."""
+    embeddings: Any = getattr(model, "embeddings", None)
+    if hasattr(embeddings, "create_position_ids_from_input_ids") and hasattr(embeddings, "padding_idx"):
+        return int(embeddings.padding_idx) + 1
+    return 0
+
+
+def longest(model: PreTrainedModel) -> int | None:
+    """Tokens of the longest sequence that the model has positions for; None where it sets no bound."""
+    bound = getattr(model.config, "max_position_embeddings", None)
+    return None if bound is None or bound < 1 else int(bound) - first_position(model)
+
+
+def load_model(folder: Path, device: torch.device | str = "cpu", *, pooler: bool = False) -> PreTrainedModel:
+    """Load an encoder in float32 and in evaluation mode, and let it run packed where it can.
+
+    Args:
+        folder: a Hugging Face folder with config and safetensors.
+        device: where to.
+        pooler: with its trained pooler; else without one.
+
+    Raises:
+        UsageError: as `bench.retrieval.backbones.load_encoder` does.
+    """
+    model = load_encoder(folder, "own" if pooler else "none")
+    enable(model)
+    model.train(False)
+    torch.nn.Module.to(model, device)  # transformers' own `to` adds nothing here, and is typed wrongly
+    return model
+
+
+def enable(model: PreTrainedModel) -> bool:
+    """Let a model run packed if its architecture can: it takes the attention, and gives the values that it gives alone.
+
+    It is tried on two short sequences, on the device where the model lies, because whether an architecture honours
+    position ids, hands arguments down, or has a mask of its own is documented nowhere. Otherwise it is left as it was,
+    and `forward` pads.
+
+    Returns:
+        Whether it runs packed.
+    """
+    before = model.config._attn_implementation  # transformers has no public reading of it
+    if not getattr(model, "_supports_attention_backend", False):
+        return False
+    training = model.training
+    model.train(False)
+    with torch.no_grad():
+        probes = _probes(model)
+        alone = [model(input_ids=ids[None], attention_mask=torch.ones_like(ids)[None])[0][0] for ids in probes]
+        model.set_attn_implementation(PACKED)
+        packed = pack([ids.numpy(force=True) for ids in probes], first_position(model)).to(model.device)
+        try:
+            found, expected = forward(model, packed), torch.cat(alone)
+            # Compared by the mean, since trained encoders have a few very large values.
+            agrees = found.shape == expected.shape and bool(
+                (found - expected).abs().mean() <= 1e-4 * expected.abs().mean()
+            )
+        except (TypeError, RuntimeError, IndexError):  # it does not take packed sequences at all
+            agrees = False
+    if not agrees:
+        model.set_attn_implementation(before)
+    model.train(training)
+    return agrees
+
+
+def uses_packed(model: PreTrainedModel) -> bool:
+    """Return whether a model runs packed (`enable`) or padded."""
+    return bool(model.config._attn_implementation == PACKED)
+
+
+def _probes(model: PreTrainedModel) -> list[torch.Tensor]:
+    """Two sequences, the longer one beyond the model's sliding window if it has one."""
+    config = model.config
+    window = getattr(config, "sliding_window", None) or 0
+    pad = getattr(config, "pad_token_id", None)
+    ids = [at for at in range(config.vocab_size) if at != pad]
+    size = min(window + 5, longest(model) or window + 5)
+    return [torch.tensor([ids[(7 * at + 3) % len(ids)] for at in range(n)]).to(model.device) for n in (2, size)]
+
+
+def _padded(
+    model: PreTrainedModel, packed: Packed, layers: Sequence[int], embeds: torch.Tensor | None
+) -> tuple[torch.Tensor, ...]:
+    """Run padded batches, none larger than the packed row."""
+    cuts = packed.cuts.tolist()
+    lengths = [end - start for start, end in pairwise(cuts)]
+    hidden: list[list[torch.Tensor]] = [[] for _ in layers]
+    for batch in budget(lengths, len(packed.ids)):  # already sorted: a batch is a slice
+        name, source, filler = (
+            ("input_ids", packed.ids, model.config.pad_token_id or 0)
+            if embeds is None
+            else ("inputs_embeds", embeds, 0)
+        )
+        rows = [source[cuts[at] : cuts[at + 1]] for at in batch]
+        inputs = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=filler)
+        size = torch.tensor([len(row) for row in rows], device=inputs.device)
+        real = torch.arange(inputs.shape[1], device=inputs.device)[None] < size[:, None]
+        inner = any(layer != -1 for layer in layers)
+        output = model(**{name: inputs}, attention_mask=real.long(), output_hidden_states=inner)
+        for found, layer in zip(hidden, layers, strict=True):
+            found.append(_layer(output, layer)[real])
+    return tuple(torch.cat(found) for found in hidden)
+
+
+def _layer(output: Any, layer: int) -> torch.Tensor:
+    """Hidden states of one layer, `[batch, tokens, d]`."""
+    states: torch.Tensor = output.last_hidden_state if layer == -1 else output.hidden_states[layer]
+    return states
+
+
+def _attention(
+    _module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    _mask: torch.Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    sliding_window: int | None = None,
+    bench_packed: Packed | None = None,
+    **_: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attend within each sequence, `[1, heads, T, width]` → `[1, T, heads, width]`, and no weights.
+
+    transformers calls it instead of its own attention. A token sees those nearer than `sliding_window`, on both sides.
+    Raises `RuntimeError` where the model was called without `forward`.
+    """
+    if bench_packed is None:
+        raise RuntimeError("the model is set to packed attention: call bench.retrieval.packed.forward, not the model")
+    window = sliding_window if sliding_window is not None and sliding_window < bench_packed.longest else None
+    half = query.dtype in (torch.float16, torch.bfloat16)
+    if query.is_cuda and half and dropout == 0.0 and window is None:  # varlen_attn has no dropout
+        return _varlen(query, key, value, bench_packed, scaling)[None], None
+    parts = []
+    for start, end, count in bench_packed.runs:
+        length = (end - start) // count
+        q, k, v = (
+            tensor[0, :, start:end].reshape(tensor.shape[1], count, length, -1).transpose(0, 1)
+            for tensor in (query, key, value)
+        )  # each [count, heads, length, width]
+        part = functional.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask=_near(length, window, query.device),
+            dropout_p=dropout,
+            scale=scaling,
+            enable_gqa=query.shape[1] != key.shape[1],
+        )
+        parts.append(part.transpose(1, 2).flatten(0, 1))  # [end − start, heads, width]
+    return torch.cat(parts)[None], None
+
+
+def _near(length: int, window: int | None, device: torch.device) -> torch.Tensor | None:
+    """Which token sees which, `[length, length]`; None where all see all."""
+    if window is None or length <= window:
+        return None
+    at = torch.arange(length, device=device)
+    return (at[:, None] - at[None]).abs() < window
+
+
+def _varlen(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, packed: Packed, scaling: float | None
+) -> torch.Tensor:
+    """All sequences in one call, CUDA and half precision only; `[T, heads, width]`."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    width = query.shape[-1]
+    if scaling is not None and scaling != width**-0.5:
+        query = query * (scaling * width**0.5)  # torch 2.10 and later differ in what follows the first seven arguments
+    q, k, v = (tensor[0].transpose(0, 1).contiguous() for tensor in (query, key, value))
+    attended = varlen_attn(q, k, v, packed.cuts, packed.cuts, packed.longest, packed.longest)
+    assert isinstance(attended, torch.Tensor)  # noqa: S101 (for the type checker: a pair only where one asks for it)
+    return attended
+
+
+AttentionInterface.register(PACKED, _attention)
+AttentionMaskInterface.register(PACKED, lambda *_, **__: None)
+
+
+@contextmanager
+def on_threads(count: int | None) -> Iterator[None]:
+    """Set torch's threads and put them back: sums over other numbers of threads round otherwise.
+
+    Args:
+        count: how many; None leaves them as they are.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,132 @@
+"""Prompts that an encoder wants: what its own files declare, what a preset says of it, what its family is known for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.core.contract import Contract
+from bench.retrieval.poolers import model_json
+from bench.types import Method
+
+PROMPTS_FILE = "config_sentence_transformers.json"
+"""The file in which a folder of sentence-transformers keeps its prompts."""
+_BGE = "Represent this sentence for searching relevant passages: "
+
+
+class _Family(NamedTuple):
+    """Encoders of one kind by what their names hold."""
+
+    pattern: str
+    name: str
+    query: str
+    passage: str
+
+
+# As the models' cards print them; models of the same name that follow instructions want others, and are left out.
+_FAMILIES = (
+    _Family(r"(^|[-_])e5-(small|base|large)(?!.*instruct)", "E5", "query: ", "passage: "),
+    _Family(r"(^|[-_])bge-(small|base|large)-en", "BGE", _BGE, ""),
+    _Family(r"(^|[-_])bge-(small|base|large)-zh", "BGE", "为这个句子生成表示以用于检索相关文章：", ""),
+    _Family(r"(^|[-_])mxbai-embed", "mxbai-embed", _BGE, ""),
+    _Family(r"nomic-embed-text", "Nomic Embed", "search_query: ", "search_document: "),
+)
+
+
+@dataclass(frozen=True)
+class WantedPrompts:
+    """The prompts that an encoder wants.
+
+    Args:
+        query: put before a query.
+        passage: put before a passage.
+        source: who says so, to end a sentence.
+    """
+
+    query: str
+    passage: str
+    source: str
+
+    def missing(self, contract: Contract) -> tuple[str, ...]:
+        """Return the roles whose texts a contract reads without the prompt, or without the blanks around it.
+
+        One that has a prompt in other words has chosen.
+        """
+        given = {"query": contract.query_prompt, "passage": contract.passage_prompt}
+        wanted = {role: getattr(self, role) for role in given}
+        lacking = (role for role, prompt in given.items() if prompt.strip() in ("", wanted[role].strip()))
+        return tuple(role for role in lacking if given[role] != wanted[role])
+
+
+def declared_prompts(said: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the prompts of queries and of passages by a config of sentence-transformers, empty where it has none."""
+    prompts, default = said.get("prompts") or {}, said.get("default_prompt_name")
+    usual = prompts.get(default, "") if default else ""
+    passages = (prompts[name] for name in ("document", "passage", "corpus") if name in prompts)
+    return prompts.get("query", usual), next(passages, usual)
+
+
+def wanted(backbone: str, methods: Iterable[Method]) -> WantedPrompts | None:
+    """Return the prompts that an encoder wants, None where nothing is known of any; reaches no network.
+
+    Args:
+        backbone: a folder, or a Hugging Face id with `@REVISION` where it is pinned.
+        methods: whose presets may know it.
+
+    Raises:
+        UsageError: a file that declares prompts cannot be read.
+    """
+    name, _, revision = backbone.partition("@")
+    files = _files(backbone, name, revision)
+    if PROMPTS_FILE in files:
+        query, passage = declared_prompts(model_json(files[PROMPTS_FILE]))
+        if query or passage:
+            return WantedPrompts(query, passage, f"its {PROMPTS_FILE} declares them")
+    own = model_json(files["config.json"]).get("_name_or_path") if "config.json" in files else None
+    names = [name, *([own] if isinstance(own, str) and own else [])]
+    return _by_preset(names, methods) or _by_family(names)
+
+
+def _by_preset(names: Iterable[str], methods: Iterable[Method]) -> WantedPrompts | None:
+    """What a preset with the same model says."""
+    known = {
+        str(preset.values["model"]).partition("@")[0]: (f"{method.name}/{name}", preset.values)
+        for method in methods
+        for name, preset in method.presets.items()
+        if preset.values.get("query_prompt") or preset.values.get("passage_prompt")
+        if preset.values.get("model")
+    }
+    for name in names:
+        if name in known:
+            preset, values = known[name]
+            source = f"the preset {preset} has them"
+            return WantedPrompts(values.get("query_prompt") or "", values.get("passage_prompt") or "", source)
+    return None
+
+
+def _by_family(names: Iterable[str]) -> WantedPrompts | None:
+    """What encoders of such a name want."""
+    for name in names:
+        last = Path(name).name.lower()
+        for family in _FAMILIES:
+            if re.search(family.pattern, last):
+                source = f"encoders of the family {family.name} are trained with them"
+                return WantedPrompts(family.query, family.passage, source)
+    return None
+
+
+def _files(backbone: str, name: str, revision: str) -> dict[str, Path]:
+    """The small files of a model that are at hand: in its folder, or in the cache."""
+    wanted_files = (PROMPTS_FILE, "config.json")
+    folder = Path(backbone).expanduser()
+    if folder.is_dir():
+        return {file: folder / file for file in wanted_files if (folder / file).is_file()}
+    if backbone.startswith(("/", ".", "~")) or name.count("/") > 1:
+        return {}
+    from huggingface_hub import try_to_load_from_cache
+
+    cached = {file: try_to_load_from_cache(name, file, revision=revision or None) for file in wanted_files}
+    return {file: Path(path) for file, path in cached.items() if isinstance(path, str)}

@@ -1,0 +1,98 @@
+"""From what a protocol says about reading (`bench.types.Readout`) to fields of an encoder's contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.core.errors import UsageError
+from bench.core.messages import first_line
+from bench.retrieval.backbones import scratch
+from bench.retrieval.poolers import model_json
+from bench.types import Readout
+
+_DEPTH = ("num_hidden_layers", "n_layers", "num_layers")  # by which name architectures call it
+_SAME = ("pooling", "layer", "normalise", "similarity", "title", "lowercase", "question_mark")
+
+
+def fixed(readout: Readout, backbone: str) -> dict[str, Any]:
+    """Return the fields of the contract that a protocol fixes, for an encoder of a backbone.
+
+    Args:
+        readout: of the protocol.
+        backbone: says how many layers there are; looked at only where the layer depends on it.
+
+    Raises:
+        UsageError: nothing says how many layers the backbone has.
+    """
+    given = says(readout)
+    if readout.layers:
+        depth = depth_of(backbone)
+        layer = layer_of(readout.layers, depth)
+        given["layer"] = layer if layer < depth else -1
+    return given
+
+
+def says(readout: Readout) -> dict[str, Any]:
+    """Return the fields of the contract that a protocol fixes; of the layer, the rule that it goes by."""
+    said = {name: getattr(readout, name) for name in _SAME}
+    if readout.lengths:
+        said |= dict(zip(("query_length", "passage_length"), readout.lengths, strict=True))
+    if readout.layers:
+        said["layer"] = readout.layers
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def layer_of(layers: Mapping[int, int], depth: int) -> int:
+    """Return the layer that is read of an encoder of some depth.
+
+    A depth that the rule does not name is read at the share of the nearest one that it does (of two, the smaller),
+    rounded to the nearest layer, at least the first: by `{12: 8, 24: 14}`, layer 1 of 2, 3 of 4 and 4 of 6.
+
+    Args:
+        layers: the rule: depth → layer (1 the output of the first block, as in `hidden_states`), not empty.
+        depth: layers of the encoder.
+    """
+    near = min(sorted(layers), key=lambda known: abs(known - depth))
+    return max(1, (2 * layers[near] * depth + near) // (2 * near))  # halves up; whole numbers round alike everywhere
+
+
+def depth_of(backbone: str) -> int:
+    """Return how many layers a backbone has; of an id, its config is fetched or found in the cache.
+
+    Args:
+        backbone: `scratch:LxH`, a folder or a Hugging Face id with `@REVISION` where it is pinned.
+
+    Raises:
+        UsageError: its config cannot be had, or does not say.
+    """
+    sizes = scratch(backbone)
+    if sizes:
+        return sizes.layers
+    path = _config(backbone)
+    said = model_json(path, "the config of an encoder")
+    depth = next((said[name] for name in _DEPTH if isinstance(said.get(name), int)), None)
+    if depth is None:
+        raise UsageError(
+            f"{path}: found no number of layers, which the protocol's readout goes by, expected {_DEPTH[0]}; "
+            "type --set encode.layer=NUMBER, or --readout contract"
+        )
+    return int(depth)
+
+
+def _config(backbone: str) -> Path:
+    """The config of a folder or an id."""
+    folder = Path(backbone).expanduser()
+    if folder.is_dir():
+        return folder / "config.json"
+    from huggingface_hub import hf_hub_download
+
+    name, _, revision = backbone.partition("@")
+    try:
+        return Path(hf_hub_download(name, "config.json", revision=revision or None))
+    except (OSError, ValueError) as error:  # the hub's own errors are of these kinds
+        raise UsageError(
+            f"backbone {backbone!r}: found neither a folder of that name nor its config in the cache or on the hub "
+            f"({first_line(error)}); the protocol's readout goes by the number of layers"
+        ) from error

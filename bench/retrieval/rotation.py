@@ -1,0 +1,282 @@
+"""An orthogonal map of one language's vectors onto another's, found without translations (MUSE; CCP's calibration).
+
+Conventions: source `[m, d]` and target `[n, d]` are samples that know nothing of each other; W `[d, d]` is orthogonal
+and maps rows: x → x Wᵀ. Cosines are of rows scaled to length 1. The start is the identity or an adversarial training
+(Conneau et al. 2018, arXiv 1710.04087); then W is refined: a dictionary of nearest neighbours by CSLS, and the best
+orthogonal map of that dictionary, again and again. The map that is kept has the highest mean cosine over the most
+confident pairs of its own dictionary; translations are never looked at.
+
+Tensors may lie on any device and be of either float type. Equal input, seed and threads give equal bits on a processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from bench.config.sections import RotationConfig
+from bench.core.errors import BenchError
+
+_CELLS = 1 << 20  # of a block of cosines: more would leave the processor's cache
+_SELECTION = 10_000  # pairs whose mean cosine rates a map
+
+# MUSE's adversarial training, as its code sets it.
+_BATCH, _SLOPE, _DROPOUT, _SMOOTHING = 32, 0.2, 0.1, 0.1
+_DISCRIMINATOR_STEPS, _RATE, _DECAY, _SHRINK, _LEAST_RATE = 5, 0.1, 0.98, 0.5, 1e-6
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Pairs of neighbours, the most confident first.
+
+    Args:
+        source: rows of the source `[p]`.
+        target: as many rows of the target.
+        cosine: of each pair, `[p]`.
+    """
+
+    source: torch.Tensor
+    target: torch.Tensor
+    cosine: torch.Tensor
+
+    @property
+    def quality(self) -> float:
+        """Mean cosine of the most confident pairs: what a map is chosen by."""
+        return float(self.cosine[:_SELECTION].double().mean()) if len(self.cosine) else -1.0
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """A map and how it came about.
+
+    Args:
+        matrix: W `[d, d]`, float64, on the processor.
+        quality: mean cosine of its dictionary (`Dictionary.quality`).
+        chosen: which map was best: `identity`, `adversarial N` or `refinement N`.
+        history: quality of every map that was tried, by the same names.
+    """
+
+    matrix: torch.Tensor
+    quality: float
+    chosen: str
+    history: dict[str, float]
+
+
+def procrustes(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """Return the orthogonal W that brings x Wᵀ nearest to y over pairs (x, y): U Vᵀ of the svd of targetᵀ source.
+
+    Args:
+        source: `[p, d]`.
+        target: `[p, d]`, row by row what the source should be mapped to.
+    """
+    left, _, right = torch.linalg.svd(target.T @ source)
+    matrix: torch.Tensor = left @ right
+    return matrix
+
+
+def orthogonalised(matrix: torch.Tensor, beta: float) -> torch.Tensor:
+    """Return W one step nearer to orthogonal: (1 + β) W − β W Wᵀ W."""
+    return (1 + beta) * matrix - beta * matrix @ matrix.T @ matrix
+
+
+def csls(source: torch.Tensor, target: torch.Tensor, neighbours: int) -> torch.Tensor:
+    """Return 2 cos(x, y) − r(x) − r(y), `[m, n]`, where r is the mean cosine with the k nearest of the other side.
+
+    Args:
+        source: `[m, d]`.
+        target: `[n, d]`.
+        neighbours: k; all where there are fewer.
+    """
+    source, target = _unit(source), _unit(target)
+    of_source, of_target = _density(source, target, neighbours)
+    return _csls(source @ target.T, of_source, of_target)
+
+
+def _csls(cosines: torch.Tensor, of_source: torch.Tensor, of_target: torch.Tensor) -> torch.Tensor:
+    """Cosines less the densities round both ends."""
+    return (2 * cosines).sub_(of_source[:, None]).sub_(of_target)
+
+
+def dictionary(
+    source: torch.Tensor, target: torch.Tensor, neighbours: int, most: int, mutual: bool = False
+) -> Dictionary:
+    """Pair every source with its nearest target by CSLS; memory holds a block of scores, never all of them.
+
+    Args:
+        source: already mapped, `[m, d]`.
+        target: `[n, d]`.
+        neighbours: k of CSLS.
+        most: how many pairs are kept, those first whose best target is furthest above the second.
+        mutual: keep only pairs of which the target's nearest source is the same one.
+    """
+    source, target = _unit(source), _unit(target)
+    of_source, of_target = _density(source, target, neighbours)
+    nearest, cosine, margin = [], [], []
+    for start, cosines in _blocks(source, target):
+        scores = _csls(cosines, of_source[start : start + len(cosines)], of_target)
+        best, place = scores.topk(min(2, len(target)), dim=1)
+        nearest.append(place[:, 0])
+        cosine.append(cosines.gather(1, place[:, :1])[:, 0])
+        margin.append(best[:, 0] - best[:, -1] if len(target) > 1 else best[:, 0])
+    chosen, alike = torch.cat(nearest), torch.cat(cosine)
+    rows = torch.cat(margin).sort(descending=True, stable=True).indices
+    if mutual:
+        back = dictionary(target, source, neighbours, len(target))
+        home = torch.empty_like(back.target).index_copy_(0, back.source, back.target)
+        rows = rows[home[chosen[rows]] == rows]
+    rows = rows[:most]
+    return Dictionary(rows, chosen[rows], alike[rows])
+
+
+def rotation(source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int = 0) -> Rotation:
+    """Find W from two samples. Chance, where there is any, is drawn from generators of its own.
+
+    Args:
+        source: shifted and scaled, `[m, d]`.
+        target: of the pivot, shifted and scaled, `[n, d]`.
+        settings: start and refinement.
+        seed: of an adversarial start.
+
+    Raises:
+        BenchError: the adversarial training ran into numbers that are none.
+    """
+    source, target = source.double(), target.double()
+    tried = _Tried(source, target, settings)
+    matrix = tried.add("identity", torch.eye(source.shape[1], dtype=torch.float64, device=source.device))
+    if settings.init == "adversarial":
+        matrix = _adversarial(source.float(), target.float(), settings, seed, tried)
+    for number in range(1, settings.refinements + 1):
+        pairs = tried.pairs(matrix)
+        if not len(pairs.source):  # no two are each other's nearest
+            break
+        matrix = tried.add(f"refinement {number}", procrustes(source[pairs.source], target[pairs.target]))
+    return tried.best()
+
+
+class _Tried:
+    """The maps that were tried; keeps the best, and the dictionary of the last."""
+
+    def __init__(self, source: torch.Tensor, target: torch.Tensor, settings: RotationConfig) -> None:
+        self._source, self._target, self._settings = source, target.float(), settings
+        self._history: dict[str, float] = {}
+        self._best: tuple[str, torch.Tensor] = "", torch.empty(0)
+        self._last: tuple[torch.Tensor, Dictionary] | None = None
+
+    def add(self, name: str, matrix: torch.Tensor) -> torch.Tensor:
+        """Judge a map, and hand it back; the first of equals stays the best."""
+        quality = self.pairs(matrix).quality
+        if not self._history or quality > self._history[self._best[0]]:
+            self._best = name, matrix
+        self._history[name] = quality
+        return matrix
+
+    def pairs(self, matrix: torch.Tensor) -> Dictionary:
+        """The dictionary under a map."""
+        if self._last is None or self._last[0] is not matrix:
+            one, mapped = self._settings, (self._source @ matrix.T).float()
+            self._last = matrix, dictionary(mapped, self._target, one.neighbours, one.pairs, one.dictionary == "mutual")
+        return self._last[1]
+
+    def best(self) -> Rotation:
+        """The best map so far."""
+        name, matrix = self._best
+        return Rotation(matrix.cpu(), self._history[name], name, dict(self._history))
+
+
+def _adversarial(
+    source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int, tried: _Tried
+) -> torch.Tensor:
+    """Train W against a discriminator of mapped sources and targets; return the best epoch's W."""
+    draw = torch.Generator().manual_seed(seed)
+    judge = _Judge(source.shape[1], settings.hidden, draw).to(source.device)
+    matrix = torch.eye(source.shape[1], device=source.device, requires_grad=True)
+    judging = torch.optim.SGD(judge.parameters(), lr=_RATE)
+    mapping = torch.optim.SGD([matrix], lr=_RATE)
+    truth = torch.full((2 * _BATCH,), _SMOOTHING, device=source.device)
+    truth[:_BATCH] = 1 - _SMOOTHING
+
+    def loss(moved: bool, wanted: torch.Tensor) -> torch.Tensor:
+        """What the discriminator makes of a batch of either side; `moved`: for the map, not for the discriminator."""
+        ours = source[torch.randint(len(source), (_BATCH,), generator=draw).to(source.device)]
+        theirs = target[torch.randint(len(target), (_BATCH,), generator=draw).to(target.device)]
+        mapped = ours @ (matrix if moved else matrix.detach()).T
+        return nn.functional.binary_cross_entropy_with_logits(judge(torch.cat([mapped, theirs]), draw), wanted)
+
+    best, quality, fell = matrix.detach().double(), -1.0, False
+    for epoch in range(1, settings.epochs + 1):
+        for _ in range(0, settings.epoch_size, _BATCH):
+            for _ in range(_DISCRIMINATOR_STEPS):
+                _step(judging, loss(moved=False, wanted=truth))
+            _step(mapping, loss(moved=True, wanted=1 - truth))
+            with torch.no_grad():
+                matrix.copy_(orthogonalised(matrix, settings.beta))
+        if not bool(torch.isfinite(matrix).all()):
+            raise BenchError(
+                f"the adversarial rotation diverged in epoch {epoch}; type --set post.rotation.init=identity"
+            )
+        current = matrix.detach().double().clone()
+        tried.add(f"adversarial {epoch}", current)
+        now = tried.pairs(current).quality
+        rate = mapping.param_groups[0]["lr"] * _DECAY
+        if now > quality:
+            best, quality = current, now
+        else:  # MUSE: the second fall, and every one after it, halves
+            rate, fell = rate * _SHRINK if fell else rate, True
+        mapping.param_groups[0]["lr"] = max(rate, _LEAST_RATE)
+    return best
+
+
+class _Judge(nn.Module):
+    """MUSE's discriminator: dropout on its input, two hidden layers; returns logits of `mapped source`."""
+
+    def __init__(self, width: int, hidden: int, draw: torch.Generator) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):  # what it draws is overwritten
+            layers = [nn.Linear(width, hidden), nn.Linear(hidden, hidden), nn.Linear(hidden, 1)]
+        for layer in layers:  # torch's own start, drawn from our generator
+            bound = layer.in_features**-0.5
+            for weights in layer.parameters():
+                nn.init.uniform_(weights, -bound, bound, generator=draw)
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, vectors: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
+        """Judge vectors `[b, d]`; dropout is drawn from the generator."""
+        kept = torch.rand(vectors.shape, generator=draw).to(vectors.device) >= _DROPOUT
+        hidden = vectors * kept / (1 - _DROPOUT)
+        for layer in self.layers[:-1]:
+            hidden = nn.functional.leaky_relu(layer(hidden), _SLOPE)
+        logits: torch.Tensor = self.layers[-1](hidden)[:, 0]
+        return logits
+
+
+def _step(optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    """One step down."""
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+
+
+def _unit(vectors: torch.Tensor) -> torch.Tensor:
+    """Rows scaled to length 1; a row of zeros stays."""
+    return nn.functional.normalize(vectors, dim=1, eps=1e-12)
+
+
+def _blocks(source: torch.Tensor, target: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+    """Cosines of blocks of unit sources with all unit targets, each with the number of its first row."""
+    size = max(1, _CELLS // len(target))
+    for start in range(0, len(source), size):
+        yield start, source[start : start + size] @ target.T
+
+
+def _density(source: torch.Tensor, target: torch.Tensor, neighbours: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean cosine of unit rows with their k nearest of the other side: of sources `[m]` and of targets `[n]`."""
+    return _crowd(source, target, neighbours), _crowd(target, source, neighbours)
+
+
+def _crowd(rows: torch.Tensor, others: torch.Tensor, neighbours: int) -> torch.Tensor:
+    """Mean cosine of each unit row with its k nearest of the others, `[len(rows)]`."""
+    near = [cosines.topk(min(neighbours, len(others)), dim=1).values for _, cosines in _blocks(rows, others)]
+    return torch.cat(near).mean(dim=1)

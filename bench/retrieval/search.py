@@ -1,0 +1,327 @@
+"""Exact search of vectors, over all passages or given candidates: one total order, whatever the backend and the blocks.
+
+Conventions: m queries, n passages, d dimensions. A score is the inner product (or cosine) of two float32 vectors,
+summed in float64 and rounded to float32 once; equal scores follow the task's tie rule, also at the cut
+(`bench.core.order`).
+
+That sum is too slow for all pairs. So a backend (faiss, or torch on any device) finds the best k and some more in plain
+float32, block of passages by block; these are scored again as above. A backend's score differs from the exact one by
+less than a bound, which decides for each query whether a passage that the backend left out could belong to the best k
+(or tie with the k-th); only then more are fetched, in the end all. Both backends therefore give the same rankings, and
+memory does not grow with n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.core.errors import UsageError
+from bench.core.order import best, comparable, cut
+from bench.types import Candidates, Ranking, Tie
+
+Matrix = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.int64]
+Similarity = Literal["dot", "cos"]
+Backend = Literal["auto", "faiss", "torch"]
+
+_QUERIES = 1024  # a block of queries
+_BYTES = 1 << 27  # of a block of passages
+_MORE = 32  # fetched beyond k: enough unless dozens of passages tie at the cut
+_GROWTH = 8  # how many times more are fetched where that was not enough
+_LONGEST = 1 << 14  # a longer list of candidates is not fetched: all passages are scored then, query by query
+_ROUNDING = 2.0**-24  # of float32, relative
+
+
+class VectorRows(Protocol):
+    """Vectors with their ids, e.g. `bench.retrieval.vectors.Vectors`."""
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """As many ids as rows."""
+
+    @property
+    def matrix(self) -> Matrix:
+        """One row an id, `[n, d]`; may be memory-mapped."""
+
+
+@dataclass(frozen=True)
+class VectorBlock:
+    """Some rows, in memory.
+
+    Args:
+        ids: as many as rows.
+        matrix: `[n, d]`.
+    """
+
+    ids: Sequence[str]
+    matrix: Matrix
+
+
+@dataclass(frozen=True)
+class Top:
+    """The best passages of each query in a backend's arithmetic.
+
+    Args:
+        scores: float32 `[m, c]`, in no order.
+        rows: numbers of the passages, int64 `[m, c]`.
+    """
+
+    scores: Matrix
+    rows: Numbers
+
+
+Search = Callable[[Matrix, Matrix, int], Top]
+"""(queries `[m, d]`, passages `[n, d]`, k ≤ n) → the best k of each query by inner product, about."""
+
+
+def search(
+    queries: VectorRows,
+    passages: VectorRows,
+    k: int,
+    tie: Tie,
+    similarity: Similarity,
+    backend: Backend = "auto",
+    device: str = "cpu",
+) -> Iterator[Ranking]:
+    """Yield one ranking per query, in order: the best k of all passages.
+
+    Args:
+        queries: `[m, d]`.
+        passages: `[n, d]`.
+        k: documents per query, at least 1; all where there are fewer.
+        tie: order of equal scores; positions are rows of `passages`.
+        similarity: `dot`, or `cos`: 0 for a vector of zeros.
+        backend: `faiss`, `torch`, or `auto`: faiss where it is installed and the device is the processor.
+        device: where torch searches.
+
+    Raises:
+        UsageError: the widths differ, k is below 1, faiss is asked for and not installed, or a score is not finite.
+    """
+    if queries.matrix.shape[1] != passages.matrix.shape[1]:
+        raise UsageError(
+            f"the queries have {queries.matrix.shape[1]} dimensions, the passages {passages.matrix.shape[1]}; "
+            "encode both with one encoder"
+        )
+    if k < 1:
+        raise UsageError(f"cannot keep the best {k} documents; expected a number of at least 1")
+    find, exact = _backend(backend, device), Exact(passages, similarity)
+    for start in range(0, len(queries.ids), _QUERIES):
+        block = np.ascontiguousarray(queries.matrix[start : start + _QUERIES], np.float32)
+        found = _block(block, passages.matrix, k, exact, find)
+        for at, (rows, scores) in enumerate(found):
+            kept = cut(comparable(scores, tie), k)  # ids are read only of those that are kept
+            ids = [passages.ids[row] for row in rows[kept].tolist()]
+            yield best(queries.ids[start + at], ids, scores[kept], k, tie)
+
+
+class Exact:
+    """The one arithmetic of scores: products and sums in float64, rounded to float32 once.
+
+    Every score is summed in the same order whatever the other rows, so equal vectors tie.
+
+    Args:
+        passages: `[n, d]`.
+        similarity: `dot` or `cos`.
+    """
+
+    def __init__(self, passages: VectorRows, similarity: Similarity) -> None:
+        self.passages, self.similarity = passages, similarity
+
+    def scores(self, query: Matrix, rows: Numbers) -> Matrix:
+        """Score one query `[d]` against some passages, float32 `[len(rows)]`."""
+        return self.of(query, self.passages.matrix[rows])
+
+    def of(self, query: Matrix, vectors: Matrix) -> Matrix:
+        """Score one query `[d]` against vectors `[r, d]`, float32 `[r]`."""
+        wide, long = vectors.astype(np.float64), query.astype(np.float64)
+        sums = (wide * long).sum(1)
+        if self.similarity == "cos":
+            sums /= np.maximum(np.sqrt((wide * wide).sum(1)), 1e-12) * max(float(np.sqrt((long * long).sum())), 1e-12)
+        rounded: Matrix = sums.astype(np.float32)
+        return rounded
+
+
+def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, find: Search) -> list[tuple[Numbers, Matrix]]:
+    """Find, for each query, rows (ascending) that hold the best k and all that tie with the k-th; and their scores."""
+    found: dict[int, tuple[Numbers, Matrix]] = {}
+    waiting, wanted = np.arange(len(queries)), k + _MORE
+    while len(waiting):
+        if min(wanted, len(passages)) > _LONGEST:
+            found |= {int(at): _among_all(queries[at], passages, k, exact) for at in waiting}
+            break
+        top, bounds = _top(queries[waiting], passages, wanted, exact.similarity, find)
+        again = []
+        for number, at in enumerate(waiting.tolist()):
+            rows = np.sort(top.rows[number])
+            scores = exact.scores(queries[at], rows)
+            kth = np.partition(scores, len(scores) - k)[len(scores) - k] if len(rows) < len(passages) else None
+            # No other passage can reach the k-th where none scores above the worst candidate + bound.
+            if kth is None or float(top.scores[number].min()) + bounds[number] < float(kth):
+                found[at] = rows, scores
+            else:
+                again.append(at)
+        waiting, wanted = np.asarray(again, np.intp), wanted * _GROWTH
+    return [found[at] for at in range(len(queries))]
+
+
+def _top(
+    queries: Matrix, passages: Matrix, wanted: int, similarity: Similarity, find: Search
+) -> tuple[Top, npt.NDArray[np.float64]]:
+    """Find the best `wanted` in a backend's arithmetic, block by block, and how far its scores may be off, `[m]`."""
+    if similarity == "cos":
+        queries = _unit(queries)
+    size, best_so_far, longest = max(wanted, _BYTES // (4 * passages.shape[1])), None, 0.0
+    for start in range(0, len(passages), size):
+        block = np.ascontiguousarray(passages[start : start + size])
+        if similarity == "cos":
+            block = _unit(block)
+        longest = max(longest, float(_lengths(block).max()))
+        here = find(queries, block, min(wanted, len(block)))
+        here = Top(here.scores, here.rows + start)
+        best_so_far = here if best_so_far is None else _merge(best_so_far, here, wanted)
+    assert best_so_far is not None  # noqa: S101 (for the type checker: there is a passage)
+    # Any order of d products summed in float32 is off by less than this; the rest is for rounding and scaling to unit.
+    bounds = (passages.shape[1] + 8) * _ROUNDING * longest * _lengths(queries)
+    return best_so_far, bounds
+
+
+def _merge(one: Top, other: Top, wanted: int) -> Top:
+    """Keep the best of two lists of candidates."""
+    scores, rows = np.hstack([one.scores, other.scores]), np.hstack([one.rows, other.rows])
+    if scores.shape[1] <= wanted:
+        return Top(scores, rows)
+    kept = np.argpartition(scores, scores.shape[1] - wanted, axis=1)[:, -wanted:]
+    return Top(np.take_along_axis(scores, kept, 1), np.take_along_axis(rows, kept, 1))
+
+
+def _among_all(query: Matrix, passages: Matrix, k: int, exact: Exact) -> tuple[Numbers, Matrix]:
+    """Score all passages exactly; return rows, ascending, of the best k and of all that tie with the k-th."""
+    size = max(1, _BYTES // (16 * passages.shape[1]))
+    rows, scores = np.empty(0, np.int64), np.empty(0, np.float32)
+    for start in range(0, len(passages), size):
+        here = exact.of(query, passages[start : start + size])
+        rows = np.concatenate([rows, np.arange(start, start + len(here))])
+        scores = np.concatenate([scores, here])
+        kept = cut(scores, k)
+        rows, scores = rows[kept], scores[kept]
+    return rows, scores
+
+
+def _lengths(vectors: Matrix) -> npt.NDArray[np.float64]:
+    """Lengths `[n]` of rows."""
+    lengths: npt.NDArray[np.float64] = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
+    return lengths
+
+
+def _unit(vectors: Matrix) -> Matrix:
+    """Scale rows to length 1; a row of zeros stays."""
+    scaled: Matrix = vectors / np.maximum(_lengths(vectors), 1e-12).astype(np.float32)[:, None]
+    return scaled
+
+
+def _backend(name: Backend, device: str) -> Search:
+    """Choose who searches. Raises `UsageError` if faiss is asked for and not there."""
+    there = find_spec("faiss") is not None
+    if name == "faiss" and not there:
+        raise UsageError("faiss is not installed: pip install 'retrieval-bench[cpu]', or search with torch")
+    if name == "faiss" or (name == "auto" and there and device == "cpu"):
+        return _faiss
+    return lambda queries, passages, k: _torch(queries, passages, k, device)
+
+
+def _faiss(queries: Matrix, passages: Matrix, k: int) -> Top:
+    """Search with faiss's flat search, through BLAS however few the queries are."""
+    import faiss
+
+    with _through_blas():
+        scores, rows = faiss.knn(queries, passages, k, metric=faiss.METRIC_INNER_PRODUCT)
+    return Top(scores, rows)
+
+
+@contextmanager
+def _through_blas() -> Iterator[None]:
+    """Lower faiss's threshold: from 1.15 on it leaves BLAS, and becomes much slower, below 128,000 query values."""
+    import faiss
+
+    before = faiss.cvar.distance_compute_blas_threshold
+    faiss.cvar.distance_compute_blas_threshold = 1
+    try:
+        yield
+    finally:
+        faiss.cvar.distance_compute_blas_threshold = before
+
+
+def _torch(queries: Matrix, passages: Matrix, k: int, device: str) -> Top:
+    """Search with torch, in slices, since it writes all products down before it selects."""
+    import torch
+
+    size = max(k, 1 << 14 if device == "cpu" else 1 << 18)
+    asked, found = torch.from_numpy(queries).to(device), None
+    with _full_precision():
+        for start in range(0, len(passages), size):
+            given = torch.from_numpy(passages[start : start + size]).to(device)
+            top = torch.topk(asked @ given.T, min(k, len(given)), sorted=False)
+            here = Top(top.values.numpy(force=True), top.indices.numpy(force=True) + start)
+            found = here if found is None else _merge(found, here, k)
+    assert found is not None  # noqa: S101 (for the type checker: there is a passage)
+    return found
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """Hold torch to float32: a training in the same process may have allowed shorter numbers, against the bound."""
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def rank_candidates(
+    queries: VectorRows,
+    passages: VectorRows,
+    candidates: Mapping[str, Candidates],
+    k: int,
+    tie: Tie,
+    similarity: Similarity,
+) -> Iterator[Ranking]:
+    """Yield one ranking per query, in order: its best k candidates.
+
+    Args:
+        queries: `[m, d]`.
+        passages: `[n, d]`, every candidate among them.
+        candidates: by query; under the tie rule `list` equal scores keep the candidates' order.
+        k: documents per query.
+        tie: order of equal scores.
+        similarity: `dot` or `cos`.
+
+    Raises:
+        UsageError: a query has no candidates, or a candidate is not among the passages.
+    """
+    wanted = {document for given in candidates.values() for document in given.documents}
+    rows = {document: row for row, document in enumerate(passages.ids) if document in wanted}
+    exact = Exact(passages, similarity)
+    for name, query in zip(queries.ids, queries.matrix, strict=True):
+        if name not in candidates:
+            raise UsageError(f"query {name!r} has no candidates, expected a list for every query")
+        documents = candidates[name].documents
+        lacking = next((document for document in documents if document not in rows), None)
+        if lacking is not None:
+            raise UsageError(
+                f"candidate {lacking!r} of query {name!r} is not in the corpus, expected one of its documents"
+            )
+        if not documents:
+            yield Ranking(name, (), ())
+            continue
+        scores = exact.scores(query, np.asarray([rows[document] for document in documents], np.int64))
+        yield best(name, documents, scores, k, tie)

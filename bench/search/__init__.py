@@ -1,1 +1,0 @@
-"""Finding the best documents: the rule that orders them, and exact search over vectors and candidates."""

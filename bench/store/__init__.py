@@ -1,0 +1,1 @@
+"""The store of stage outputs, the graph of stages, housekeeping and executors."""

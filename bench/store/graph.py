@@ -1,0 +1,144 @@
+"""A graph of stages: what depends on what, what the store lacks, in which order it runs, what it will cost."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol
+
+from bench.core.files import read_sealed
+from bench.store.stage import Cost, Stage
+from bench.store.store import MANIFEST, Artefact, Store
+
+CHECKS = ("validate", "read")
+"""The stages that read the user's input; they run before all others, so that bad input never costs work done."""
+
+
+def closure(targets: Iterable[Stage]) -> list[Stage]:
+    """Return every stage that the targets rest on, once each: inputs before users, checks before all other work."""
+    found: dict[str, Stage] = {}
+    users: dict[str, list[str]] = {}
+    stack = list(targets)[::-1]
+    while stack:
+        current = stack.pop()
+        if current.key in found:
+            continue
+        found[current.key] = current
+        for given in current.inputs.values():
+            users.setdefault(given.key, []).append(current.key)
+            stack.append(given)
+    place = {key: number for number, key in enumerate(found)}
+    waiting = {key: len({given.key for given in found[key].inputs.values()}) for key in found}
+    ready = [_priority(found[key], place[key]) for key in found if not waiting[key]]
+    heapq.heapify(ready)
+    ordered = []
+    while ready:
+        key = heapq.heappop(ready)[-1]
+        ordered.append(found[key])
+        for user in dict.fromkeys(users.get(key, ())):
+            waiting[user] -= 1
+            if not waiting[user]:
+                heapq.heappush(ready, _priority(found[user], place[user]))
+    return ordered
+
+
+def _priority(item: Stage, place: int) -> tuple[bool, int, str]:
+    return item.name not in CHECKS, place, item.key
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage of a plan and what will become of it.
+
+    Args:
+        stage: itself.
+        state: of its artefact: `cached`, `missing` or `corrupt`.
+        runs: it will be run. A missing artefact that nobody needs any more is not made again.
+        seconds: estimated, 0 where it does not run.
+    """
+
+    stage: Stage
+    state: str
+    runs: bool
+    seconds: float
+
+
+def steps(targets: Sequence[Stage], store: Store) -> list[Step]:
+    """Compare the graph with the store. A corrupt artefact is made again even where nobody needs it now."""
+    every = closure(targets)
+    states = {item.key: store.state(item) for item in every}
+    wanted = {item.key for item in targets if states[item.key] != "cached"}
+    wanted |= {key for key, state in states.items() if state == "corrupt"}
+    for item in reversed(every):  # users come after their inputs
+        if item.key in wanted:
+            wanted |= {given.key for given in item.inputs.values() if states[given.key] != "cached"}
+    rates = _experience(store, {item.cost.kind for item in every if item.key in wanted})
+    return [
+        Step(item, states[item.key], item.key in wanted, _seconds(item.cost, rates) if item.key in wanted else 0.0)
+        for item in every
+    ]
+
+
+def _seconds(cost: Cost, rates: Mapping[str, float]) -> float:
+    return cost.units / rates.get(cost.kind, cost.rate)
+
+
+def _experience(store: Store, kinds: set[str]) -> dict[str, float]:
+    """Units per second by kind of work: the median over the artefacts of this store."""
+    seen: dict[str, list[float]] = {}
+    for folder in store.artefacts() if kinds else []:
+        try:
+            manifest = read_sealed(folder / MANIFEST)
+        except (OSError, ValueError):
+            continue  # `bench verify` names it; an estimate can do without
+        cost = manifest["provenance"].get("cost", {})
+        if cost.get("kind") in kinds and manifest["seconds"] > 0:
+            seen.setdefault(cost["kind"], []).append(cost["units"] / manifest["seconds"])
+    return {kind: median(rates) for kind, rates in seen.items() if median(rates) > 0}
+
+
+class Listener(Protocol):
+    """Receives events of stages."""
+
+    def started(self, item: Stage) -> None:
+        """A stage begins."""
+
+    def advanced(self, item: Stage, units: float) -> None:
+        """A stage has done so many more units of its cost."""
+
+    def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
+        """A stage has ended: `ran`, `cached` (another run made it meanwhile, or it was there) or `failed`."""
+
+
+class NullListener:
+    """Ignore all events."""
+
+    def started(self, item: Stage) -> None:
+        """Ignore it."""
+
+    def advanced(self, item: Stage, units: float) -> None:
+        """Ignore it."""
+
+    def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
+        """Ignore it."""
+
+
+class Executor(Protocol):
+    """Where stages run."""
+
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener) -> None:
+        """Make every stage, given in an order in which inputs come before their users."""
+
+
+def make(item: Stage, store: Store, listener: Listener) -> Artefact:
+    """Run one stage whose inputs are there, and report to the listener."""
+    listener.started(item)
+    try:
+        artefact, state = store.make(item, lambda units: listener.advanced(item, units))
+    except BaseException as error:
+        listener.finished(item, "failed", 0.0, error)
+        raise
+    listener.finished(item, state, artefact.seconds if state == "ran" else 0.0)
+    return artefact

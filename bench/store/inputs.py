@@ -1,0 +1,74 @@
+"""What the user brings: sources with the checksums that decide their records, asked of the store once a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from bench.store.stage import Stage
+from bench.store.store import Store
+from bench.types import Json, Source
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Fingerprinted(Generic[T]):
+    """A source and what decides its records.
+
+    Args:
+        source: reads them.
+        hashes: sha256 of its files, in their order.
+    """
+
+    source: Source[T]
+    hashes: tuple[str, ...]
+
+    def identity(self) -> dict[str, Json]:
+        """Return who reads, and the bytes that are read."""
+        return {"reader": self.source.reader, "files": list(self.hashes)}
+
+    def size(self, bytes_each: int, known: int | None) -> float:
+        """Return how many records there are, estimated from the size of the files where nobody says."""
+        if known is not None:
+            return float(known)
+        return max(1.0, sum(path.stat().st_size for path in self.source.files) / bytes_each)
+
+
+class Inputs:
+    """Takes checksums through a store, each file once.
+
+    Args:
+        store: remembers checksums between runs.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._hashes: dict[Path, str] = {}
+
+    def take(self, source: Source[T]) -> Fingerprinted[T]:
+        """Return a source with its checksums.
+
+        Raises:
+            UsageError: a file cannot be read; and what the source's reader raises where one is missing.
+        """
+        if not all(path.exists() for path in source.files):
+            next(iter(source.read()), None)  # its reader says best what is missing, and what to do about it
+        return Fingerprinted(source, tuple(map(self.hash, source.files)))
+
+    def take_if(self, source: Source[T] | None) -> Fingerprinted[T] | None:
+        """Return a source that may be lacking with its checksums."""
+        return None if source is None else self.take(source)
+
+    def hash(self, path: Path) -> str:
+        """Return the sha256 of a file. Raises `UsageError` where it cannot be read."""
+        if path not in self._hashes:
+            self._hashes[path] = self.store.hash_input(path)
+        return self._hashes[path]
+
+    def facts(self, stage: Stage) -> Mapping[str, Any]:
+        """Return what the store knows of a finished stage; nothing where it is not finished."""
+        made = self.store.open(stage)
+        return made.facts if made else {}

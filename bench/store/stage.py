@@ -1,0 +1,163 @@
+"""A stage: one step from files to files, a frozen dataclass whose fields declare its inputs and its key."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from bench.config.base import Config
+from bench.config.layers import identity as decisive
+from bench.core.contract import Contract
+from bench.core.files import digest
+from bench.core.workspace import Workspace
+from bench.types import Json
+
+FORMAT = 1
+"""Of the store; part of every key."""
+KEY_DIGITS = 32
+
+IDLE: Mapping[str, Any] = MappingProxyType({"idle": True})
+"""Metadata of a field that cannot change the bytes, e.g. a title, a batch size or an opened reader."""
+OPTIONAL: Mapping[str, Any] = MappingProxyType({"optional": True})
+"""Metadata of a field that is left out of the key where it is None."""
+SPREAD: Mapping[str, Any] = MappingProxyType({"spread": True})
+"""Metadata of a field whose own entries enter the identity, in place of one entry with its name."""
+
+
+def named(key: str, *others: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the metadata of a field that the identity calls otherwise."""
+    return {name: value for one in others for name, value in one.items()} | {"key": key}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How large a piece of work is, and how fast such work goes.
+
+    Args:
+        kind: work of one kind goes at one rate, e.g. `index bm25`.
+        units: the size, e.g. bytes of corpus or number of queries.
+        rate: units per second on one core where this store has no experience yet (order of magnitude).
+    """
+
+    kind: str
+    units: float
+    rate: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage(ABC):
+    """One step from files to files. Equal identities give equal bytes; that is the promise of every stage.
+
+    Fields that are stages are its inputs. All others are its identity, but for idle ones.
+
+    Args:
+        notes: what is kept with the artefact and is no part of the key, e.g. resolved settings with their origins.
+    """
+
+    name: ClassVar[str]
+    """The verb, as keys and folders have it."""
+    code: ClassVar[int | tuple[int, ...]]
+    """Version of the code; changes whenever it would write other bytes."""
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """Distributions whose versions can change the bytes."""
+
+    notes: Mapping[str, Json] = field(default_factory=dict, metadata=IDLE)
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What people call it, e.g. `bm25 beir/scifact`."""
+
+    @property
+    @abstractmethod
+    def cost(self) -> Cost:
+        """The size of the work; the units are those by which `run` advances."""
+
+    @abstractmethod
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        """Do the work; return facts. Pure: equal input files give equal output files.
+
+        Args:
+            space: where to write.
+            folders: the artefacts of the inputs by field name.
+        """
+
+    @property
+    def inputs(self) -> dict[str, Stage]:
+        """The stages that it rests on, by field name."""
+        return {one.name: value for one in fields(self) if isinstance(value := getattr(self, one.name), Stage)}
+
+    @property
+    def used_libraries(self) -> tuple[str, ...]:
+        """Distributions whose versions enter the key."""
+        return self.libraries
+
+    def identity(self) -> dict[str, Json]:
+        """Return everything that can change the bytes, keys of the inputs included."""
+        own: dict[str, Json] = {"code": _plain(self.code)}
+        inputs: dict[str, Json] = {}
+        for one in fields(self):
+            value, name = getattr(self, one.name), one.metadata.get("key", one.name)
+            if isinstance(value, Stage):
+                inputs[name] = value.key
+            elif one.metadata.get("idle") or (value is None and one.metadata.get("optional")):
+                continue
+            elif one.metadata.get("spread"):
+                own |= _plain(value)
+            else:
+                own[name] = _plain(value)
+        if self.used_libraries:
+            own["libraries"] = versions(*self.used_libraries)
+        return {**own, "inputs": inputs}
+
+    @cached_property
+    def key(self) -> str:
+        """32 hexadecimal digits."""
+        return digest({"format": FORMAT, "stage": self.name, "identity": self.identity()})[:KEY_DIGITS]
+
+    @property
+    def provenance(self) -> dict[str, Json]:
+        """What is kept with the artefact beside its identity."""
+        return {**self.notes, "cost": {"kind": self.cost.kind, "units": self.cost.units}}
+
+    def about(self) -> dict[str, Any]:
+        """Return what hooks get to know."""
+        return {"stage": self.name, "title": self.title, "key": self.key, "identity": self.identity()}
+
+    def chain(self) -> Iterator[Stage]:
+        """Yield the stages that it rests on, then itself, each once and after its inputs."""
+        found: dict[str, Stage] = {}
+        for given in self.inputs.values():
+            found |= {one.key: one for one in given.chain() if one.key not in found}
+        yield from found.values()
+        yield self
+
+
+def versions(*names: str) -> dict[str, Json]:
+    """Return the installed versions of libraries by name."""
+    return {name: _version(name) for name in sorted(set(names))}
+
+
+@cache
+def _version(name: str) -> str:
+    """Return the installed version of a library; its metadata are read once a process."""
+    return version(name)
+
+
+def _plain(value: Any) -> Any:
+    """Return a field as JSON: of configs and contracts what can change a result."""
+    if isinstance(value, Config):
+        return decisive(value)
+    if isinstance(value, Contract):
+        return value.dump()
+    if hasattr(value, "identity"):
+        return value.identity()
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

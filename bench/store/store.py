@@ -1,0 +1,272 @@
+"""The folder of content-addressed stage outputs: keys, atomic commits, checksums, locks, provenance.
+
+Layout under the root (format 1)::
+
+    artefacts/STAGE/KEY/manifest.json   sealed: identity, provenance, facts, sha256 of every file
+    artefacts/STAGE/KEY/…               what the stage wrote
+    work/STAGE-KEY/parts/…              finished pieces of a stage that is not finished; survive a kill
+    inputs/HASH.json                    sealed: sha256 of a file of the user's, by path, size and time
+    locks/…                             one lock a key, so that two runs at once do the work once
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import (
+    Fault,
+    explain,
+    fsync_folder,
+    is_temporary,
+    read_sealed,
+    sha256_file,
+    write_bytes,
+    write_sealed,
+)
+from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.store.stage import FORMAT, KEY_DIGITS, Stage
+
+MANIFEST = "manifest.json"
+MARK = "CORRUPT"
+"""A file that `bench verify` leaves in an artefact with a fault, so that the next run makes it again."""
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A finished stage output whose bytes are as they were written.
+
+    Args:
+        folder: where its files lie; nobody writes there any more.
+        manifest: identity, provenance, facts, files, seconds.
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the stage found worth telling."""
+        facts: Mapping[str, Any] = self.manifest["facts"]
+        return facts
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock seconds of the attempt that finished it."""
+        return float(self.manifest["seconds"])
+
+
+def _stamp(path: Path) -> list[int]:
+    """What changes when somebody writes to a file: size, modification time and change time (nanoseconds)."""
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _files(folder: Path) -> list[Path]:
+    """Every file under a folder but the manifest and unfinished temporaries, in a fixed order."""
+    found = (path for path in folder.rglob("*") if path.is_file() and not is_temporary(path))
+    return sorted(path for path in found if path not in (folder / MANIFEST, folder / MARK))
+
+
+def print_nothing(sentence: str) -> None:
+    """Tell nobody."""
+
+
+class Store:
+    """Finds, makes and checks artefacts. Safe for several processes at once on one file system.
+
+    Args:
+        root: created on the first write.
+        notice: hears sentences for people (waiting for another run, rebuilding a corrupt artefact).
+    """
+
+    def __init__(self, root: Path, notice: Callable[[str], None] = print_nothing) -> None:
+        """Remember the place; touch nothing."""
+        self.root, self._notice = root, notice
+
+    def folder(self, stage: Stage) -> Path:
+        """Return where a stage's artefact lies, or would lie."""
+        return self.root / "artefacts" / stage.name / stage.key
+
+    def state(self, stage: Stage) -> str:
+        """Return `cached`, `missing` or `corrupt`; rehashes only files whose size or times changed."""
+        folder = self.folder(stage)
+        if not folder.exists():
+            return "missing"
+        return "corrupt" if self.faults(folder) else "cached"
+
+    def open(self, stage: Stage) -> Artefact | None:
+        """Return the artefact if it is there and sound, else None."""
+        if self.state(stage) != "cached":
+            return None
+        folder = self.folder(stage)
+        return Artefact(folder, read_sealed(folder / MANIFEST))
+
+    def faults(self, folder: Path, thorough: bool = False) -> list[Fault]:
+        """Compare an artefact's files with its manifest.
+
+        Args:
+            folder: the artefact.
+            thorough: rehash everything, not only what looks changed.
+        """
+        manifest = folder / MANIFEST
+        if (folder / MARK).exists() and not thorough:
+            return [Fault(folder, f"marked as corrupt: {(folder / MARK).read_text(errors='replace')}")]
+        try:
+            content = read_sealed(manifest)
+        except (OSError, ValueError) as error:
+            return [Fault(manifest, f"a manifest that cannot be trusted: {error}")]
+        listed: dict[str, dict[str, Any]] = content["files"]
+        here = {path.relative_to(folder).as_posix(): path for path in _files(folder)}
+        found = [Fault(folder / name, "no such file") for name in listed if name not in here]
+        found += [
+            Fault(path, "a file that the stage did not write") for name, path in here.items() if name not in listed
+        ]
+        restamp = False
+        for name, entry in listed.items():
+            path = here.get(name)
+            if path is None or (not thorough and _stamp(path) == entry["stamp"]):
+                continue
+            actual = sha256_file(path)
+            if actual != entry["sha256"]:
+                found.append(Fault(path, f"sha256 {actual[:12]}…, expected {entry['sha256'][:12]}…"))
+            elif _stamp(path) != entry["stamp"]:
+                entry["stamp"], restamp = _stamp(path), True
+        if restamp and not found and os.access(folder, os.W_OK):  # a copied store: hash once, not on every run
+            with self.writing(f"renewing {manifest}"):
+                write_sealed(manifest, content)
+        return found
+
+    def mark(self, folder: Path, faults: list[Fault]) -> None:
+        """Have the next run make a damaged artefact again, even if its file times tell nothing."""
+        with self.writing(f"marking {folder} as corrupt"):
+            write_bytes(folder / MARK, "\n".join(f"{fault.path.name}: {fault.found}" for fault in faults).encode())
+
+    def make(self, stage: Stage, advance: Advance = silent) -> tuple[Artefact, str]:
+        """Return the artefact and `cached` or `ran`; make it under a lock if it is missing or corrupt.
+
+        The artefacts of its inputs are there.
+
+        Raises:
+            StoreError: the store cannot be written (full disk, read-only). Everything finished before is kept.
+        """
+        ready = self.open(stage)
+        if ready:
+            return ready, "cached"
+        with self.writing(f"making {stage.name} of {stage.title}"), self.lock(stage.key, stage.title):
+            ready = self.open(stage)
+            if ready:
+                return ready, "cached"
+            for fault in self.faults(self.folder(stage)) if self.folder(stage).exists() else []:
+                self._notice(f"{fault.path}: found {fault.found}; making it again")
+            return self._build(stage, advance), "ran"
+
+    def _build(self, stage: Stage, advance: Advance) -> Artefact:
+        folders = {name: self.folder(given) for name, given in stage.inputs.items()}
+        scratch = self.root / "work" / f"{stage.name}-{stage.key}"
+        out = scratch / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        start = time.monotonic()
+        facts = stage.run(Workspace(out, Parts(scratch / "parts"), advance), folders)
+        seconds = time.monotonic() - start
+        files = _files(out)
+        for path in files:
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
+        manifest = {
+            "format": FORMAT,
+            "stage": stage.name,
+            "title": stage.title,
+            "key": stage.key,
+            "identity": stage.identity(),
+            "provenance": {**stage.provenance, "host": socket.gethostname(), "finished": _now()},
+            "facts": facts,
+            "seconds": round(seconds, 3),
+            "files": {
+                path.relative_to(out).as_posix(): {"sha256": sha256_file(path), "stamp": _stamp(path)} for path in files
+            },
+        }
+        write_sealed(out / MANIFEST, manifest)
+        folder = self.folder(stage)
+        if folder.exists():  # corrupt, or it would have been used
+            shutil.rmtree(scratch / "old", ignore_errors=True)
+            folder.rename(scratch / "old")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        out.rename(folder)
+        fsync_folder(folder.parent)
+        shutil.rmtree(scratch)
+        return Artefact(folder, read_sealed(folder / MANIFEST))
+
+    @contextmanager
+    def lock(self, name: str, title: str) -> Iterator[None]:
+        """Hold the lock of a key; say so when another run has it. A killed holder lets go by itself."""
+        path = self.root / "locks" / f"{name}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0.1)
+        except Timeout:
+            self._notice(f"another run is at work on {title}; waiting for it")
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Turn a failure of the file system into a sentence."""
+        try:
+            yield
+        except OSError as error:
+            hint = "finished stages are kept: mend that, then type the same command again"
+            raise StoreError(f"stopped while {what}: {explain(error)}; {hint}") from error
+
+    def hash_input(self, path: Path) -> str:
+        """Sha256 of a file that the user brought, remembered by path, size and times.
+
+        Raises:
+            UsageError: the file cannot be read.
+        """
+        memo = self.root / "inputs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:KEY_DIGITS]}.json"
+        try:
+            stamp = _stamp(path)
+            if memo.exists():
+                known = _memo(memo)
+                if known and known["stamp"] == stamp:
+                    return str(known["sha256"])
+            value = sha256_file(path)
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {explain(error)}") from error
+        with self.writing(f"remembering the checksum of {path.name}"):
+            write_sealed(memo, {"path": str(path.resolve()), "stamp": stamp, "sha256": value})
+        return value
+
+    def artefacts(self) -> list[Path]:
+        """Every artefact folder, in a fixed order."""
+        return sorted(path for path in (self.root / "artefacts").glob("*/*") if path.is_dir())
+
+
+def _memo(path: Path) -> dict[str, Any] | None:
+    """A remembered checksum, or None where the memo itself was damaged (then the file is hashed again)."""
+    try:
+        return read_sealed(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _now() -> str:
+    """UTC, to the second, ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

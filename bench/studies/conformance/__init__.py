@@ -1,0 +1,1 @@
+"""The conformance kit: what every plugin promises, one check a promise (`bench.studies.conformance.checks`)."""

@@ -1,0 +1,163 @@
+"""The conformance kit: what every plugin promises, tried one by one — by `bench check NAME`, or by pytest.
+
+In a package of your own, one line makes a test of every promise::
+
+    from bench.testing import conformance
+
+    test_conformance = conformance("my-method")
+
+A method with an encoder is trained for a few steps on a planted corpus, killed, resumed, encoded with; a retriever
+indexes and searches; a suite's mini data are read. Nothing is downloaded, and everything runs on the processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.core.errors import UsageError
+from bench.core.messages import canonical, unknown_name
+from bench.plugins import Plugins, load
+from bench.studies.conformance.kit import BrokenPromiseError, Check, NotApplicableError, Verdict, carry_out
+from bench.studies.conformance.light import CHECKS as LIGHT
+from bench.studies.conformance.light import light_import
+
+__all__ = ["BrokenPromiseError", "Check", "NotApplicableError", "Verdict", "checks_for", "conformance", "run"]
+
+
+def checks_for(name: str, plugins: Plugins | None = None) -> tuple[Check, ...]:
+    """Return the promises of a method or suite, in the order in which they are tried.
+
+    Raises:
+        UsageError: nobody brings it.
+        PluginError: it is broken, or brought twice.
+    """
+    found = plugins or load()
+    if _is_suite(name, found):
+        from bench.studies.conformance import suites
+
+        return (light_import, *suites.CHECKS)
+    method = found.method(name)
+    from bench.studies.conformance import encoding, retrieval, training
+
+    if method.encoder is not None:
+        return (*LIGHT, *encoding.OWN_CHECKS)
+    if method.contract is None:
+        return (*LIGHT, *retrieval.CHECKS)
+    trained = training.CHECKS if method.trainer is not None else ()
+    indexed = () if method.searches_vectors else retrieval.TRAINED_CHECKS
+    return (*LIGHT, *trained, *encoding.CHECKS, *indexed)
+
+
+def run(
+    name: str,
+    folder: Path,
+    *,
+    sets: Sequence[str] = (),
+    only: Sequence[str] = (),
+    learn_tokens: int | None = None,
+    plugins: Plugins | None = None,
+) -> Iterator[Verdict]:
+    """Try the promises of a method or suite one by one.
+
+    Args:
+        name: of the method or suite.
+        folder: an empty folder for whatever is made; the caller removes it.
+        sets: `KEY=VALUE` settings under which a method is tried, as for `bench run --set`.
+        only: names of checks; empty for all.
+        learn_tokens: budget of the training that is to learn; None for that of the kit.
+        plugins: who brings it, by default what is installed.
+
+    Raises:
+        UsageError: an unknown name of a method, suite or check, or settings for a suite.
+        ConfigError: settings that do not hold.
+        PluginError: the plugin is broken.
+    """
+    found = plugins or load()
+    checks = _chosen(checks_for(name, found), only)
+    subject = _subject(name, folder, tuple(sets), found, learn_tokens)
+    for check in checks:
+        yield carry_out(check, subject)
+
+
+def conformance(
+    name: str, sets: Sequence[str] = (), only: Sequence[str] = (), learn_tokens: int | None = None
+) -> Callable[..., None]:
+    """Return a pytest test with one case a promise; assign it to a name that begins with `test_`.
+
+    Args:
+        name: of the method or suite; its plugin must be installed.
+        sets: `KEY=VALUE` settings, as for `bench run --set`.
+        only: names of checks; empty for all.
+        learn_tokens: budget of the training that is to learn; None for that of the kit.
+
+    Raises:
+        UsageError, PluginError: as `run` does, when the tests are collected.
+    """
+    import pytest
+
+    plugins = load()
+    checks = _chosen(checks_for(name, plugins), only)
+    made: list[Any] = []
+
+    @pytest.mark.parametrize("check", checks, ids=[check.name for check in checks])
+    def test(check: Check, tmp_path_factory: pytest.TempPathFactory) -> None:
+        """Try one promise; all of them share what was trained."""
+        if not made:
+            folder = tmp_path_factory.mktemp("conformance")
+            made.append(_subject(name, folder, tuple(sets), plugins, learn_tokens))
+        verdict = carry_out(check, made[0])
+        if verdict.state == "not applicable":
+            pytest.skip(verdict.reason)
+        if verdict.state == "broken":
+            pytest.fail(f"{check.promise}: {verdict.reason}\nwhat to do: {check.remedy}", pytrace=False)
+
+    return test
+
+
+def _is_suite(name: str, plugins: Plugins) -> bool:
+    """Return whether a name is a suite's. Raises `UsageError` where nothing, broken plugins included, has the name."""
+    wanted = canonical(name)
+    if wanted in plugins.suites:
+        return True
+    meant = {canonical(one.name) for one in plugins.broken} | {one.name for one in plugins.duplicates}
+    if wanted not in plugins.methods and wanted not in meant and not plugins.broken:
+        raise unknown_name("method or suite", name, sorted([*plugins.methods, *plugins.suites]))
+    return False
+
+
+def _chosen(checks: Sequence[Check], only: Sequence[str]) -> tuple[Check, ...]:
+    """Return the checks of some names, in their own order."""
+    names = [check.name for check in checks]
+    for name in only:
+        if name not in names:
+            raise unknown_name("check", name, names)
+    return tuple(check for check in checks if not only or check.name in only)
+
+
+def _subject(name: str, folder: Path, sets: tuple[str, ...], plugins: Plugins, learn_tokens: int | None) -> Any:
+    """Return what the checks are given. Raises as `run` does, for settings that do not hold."""
+    wanted = canonical(name)
+    if wanted in plugins.suites:
+        if sets:
+            raise UsageError(
+                where=f"suite {name}", found=f"--set {sets[0]}", expected="no settings", hint="leave it out"
+            )
+        from bench.studies.conformance.suites import SuiteSubject
+
+        owned = plugins.suites[wanted]
+        return SuiteSubject(owned.value, owned.module, folder, plugins.measures_by_name)
+    method, module = plugins.method(name), plugins.methods[wanted].module
+    from bench.studies.conformance.encoding import EncoderSubject
+    from bench.studies.conformance.retrieval import RetrieverSubject, TrainedRetrieverSubject
+    from bench.studies.conformance.trial import LEARN_TOKENS, DenseSubject
+
+    if method.contract is None:
+        kind = RetrieverSubject if method.encoder is None else EncoderSubject
+        subject: Any = kind(method, module, folder, sets)
+    else:
+        dense = DenseSubject if method.searches_vectors else TrainedRetrieverSubject
+        subject = dense(method, module, folder, sets, learn_tokens or LEARN_TOKENS)
+    assert subject.resolved  # noqa: S101 (settings that do not hold are reported now, not by every check)
+    return subject

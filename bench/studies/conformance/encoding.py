@@ -1,0 +1,212 @@
+"""What an encoder promises: finite vectors of one width, whatever the text, in whatever company and process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from bench.core.contract import Encoder, Role
+from bench.studies.conformance import world
+from bench.studies.conformance.kit import BrokenPromiseError, expect, promise
+from bench.studies.conformance.light import MethodSubject
+from bench.studies.conformance.trial import DenseSubject
+from bench.studies.conformance.watch import changes, global_state, writes
+from bench.types import Item
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vectors = npt.NDArray[np.float32]
+
+NEAR = 1e-5
+"""How far two ways of making a vector may be apart, per dimension, for vectors of length 1."""
+ROLES: tuple[Role, ...] = ("query", "passage")
+_FRESH = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from bench.core.contract import Contract
+from bench.retrieval.encoder import load
+from bench.types import Item
+given = json.load(sys.stdin)
+for role, folder in given["folders"].items():
+    encoder = load(Path(folder), "cpu", 1, Contract(**given["contract"]))
+    np.save(given["out"] + role, encoder.encode([Item(*row) for row in given["items"]], role), allow_pickle=False)
+"""
+
+
+class EncoderSubject(MethodSubject):
+    """A method that brings an encoder of its own, on trial; see `MethodSubject` for its arguments."""
+
+    normalised = False
+
+    def encoder(self, role: Role, batch_tokens: int | None = None) -> Encoder:
+        """Return a fresh encoder, which serves both roles and chooses its batches by itself."""
+        return self.method.build_encoder(self.config)
+
+
+def _texts() -> list[Item]:
+    """Return texts of many lengths and scripts, some of them odd."""
+    asked, held = world.questions(world.LANGUAGES[0])
+    odd = [Item(f"odd-{at}", text) for at, text in enumerate(world.ODD.values())]
+    return [*asked[:8], *held[:8], *odd]
+
+
+def _near(left: Vectors, right: Vectors) -> bool:
+    """Return whether two sets of vectors are the same, relative to their lengths."""
+    import numpy as np
+
+    scale = max(1.0, float(np.abs(right).max()))
+    return bool(np.abs(left - right).max() <= NEAR * scale)
+
+
+@promise(
+    "vectors-sound",
+    "vectors are float32, finite, of one width, and differ between texts",
+    "look at pooling and normalisation, and at weights that are not finite",
+)
+def shapes(subject: DenseSubject | EncoderSubject) -> None:
+    """Encode ordinary texts in both roles."""
+    import numpy as np
+
+    widths = set()
+    for role in ROLES:
+        vectors = subject.encoder(role).encode(_texts()[:16], role)
+        expect(vectors.dtype == np.float32, f"the vectors of a {role} are {vectors.dtype}, expected float32")
+        expect(vectors.ndim == 2 and len(vectors) == 16, f"found the shape {vectors.shape}, expected [16, d]")
+        expect(bool(np.isfinite(vectors).all()), f"the vectors of a {role} are not all finite")
+        expect(float(vectors.std(0).max()) > 0, f"all texts have the same vector as {role}")
+        if subject.normalised:
+            lengths = np.linalg.norm(vectors, axis=1)
+            expect(bool(np.abs(lengths - 1).max() < NEAR), "the contract scales vectors to length 1, these are not")
+        widths.add(vectors.shape[1])
+    expect(len(widths) == 1, f"queries and passages have the widths {sorted(widths)}, expected one")
+
+
+@promise(
+    "odd-texts",
+    "empty, endless and strange texts have vectors, and no text at all is no error",
+    "let the tokenizer add its special tokens; keep its unknown token",
+)
+def odd_texts(subject: DenseSubject | EncoderSubject) -> None:
+    """Encode each odd text alone, and no text at all."""
+    import numpy as np
+
+    for role in ROLES:
+        encoder = subject.encoder(role)
+        for what, text in world.ODD.items():
+            try:
+                vectors = encoder.encode([Item("odd", text)], role)
+            except Exception as error:
+                raise BrokenPromiseError(f"{what} as {role}: {type(error).__name__}: {error}") from error
+            expect(bool(np.isfinite(vectors).all()), f"{what} as {role}: the vector is not finite")
+        empty = encoder.encode([], role)
+        width = encoder.encode([Item("a", "a")], role).shape[1]
+        expect(empty.shape == (0, width), f"no {role} at all gives the shape {empty.shape}, expected (0, {width})")
+
+
+@promise(
+    "company-changes-nothing",
+    f"other batches and another order change no vector by more than {NEAR}",
+    "look for batch statistics, dropout or positions that depend on neighbours",
+)
+def company(subject: DenseSubject | EncoderSubject) -> None:
+    """Encode the same texts in other batches, in another order, and a few of them alone."""
+    import numpy as np
+
+    items = _texts()
+    for role in ROLES:
+        wanted = subject.encoder(role).encode(items, role)
+        for tokens in (32, 8192):
+            found = subject.encoder(role, tokens).encode(items, role)
+            expect(_near(found, wanted), f"batches of {tokens} tokens change vectors of a {role} by more than {NEAR}")
+        order = np.random.default_rng(0).permutation(len(items))
+        found = subject.encoder(role).encode([items[at] for at in order], role)
+        expect(_near(found, wanted[order]), f"another order changes vectors of a {role} by more than {NEAR}")
+        alone = subject.encoder(role).encode(items[:3], role)
+        expect(_near(alone, wanted[:3]), f"other texts in the batch change the vector of a {role} by more than {NEAR}")
+
+
+@promise("length-kept", "no token beyond the contract's length is read", "truncate as the contract says")
+def lengths(subject: DenseSubject) -> None:
+    """Encode two texts that are the same as far as the contract reads, and two that are not."""
+    contract = subject.contract
+    for role, most in zip(ROLES, (contract.query_length, contract.passage_length), strict=True):
+        encoder = subject.encoder(role)
+        long = "fox " * (2 * most)
+        same, other = encoder.encode([Item("a", long), Item("b", long + "and a hen")], role)
+        expect(_near(same, other), f"a {role} is read beyond the {most} tokens of the contract")
+
+
+@promise(
+    "fresh-process",
+    "the encoder loads in a fresh process and gives the same vectors",
+    "put all that it needs into its folder; nothing may hang on state of the training process",
+)
+def fresh_process(subject: DenseSubject) -> None:
+    """Load the folders in another interpreter without a GPU and compare vectors."""
+    import numpy as np
+
+    items = _texts()
+    subject.folder.mkdir(parents=True, exist_ok=True)
+    out = f"{subject.folder}/fresh-"
+    folders: Any = {role: str(folder) for role, folder in subject.subjects.items()}
+    rows: Sequence[Any] = [list(asdict(item).values()) for item in items]
+    given = {"folders": folders, "contract": subject.contract.dump(), "items": rows, "out": out}
+    done = subprocess.run(  # noqa: S603 (our own interpreter and code)
+        [sys.executable, "-c", _FRESH],
+        input=json.dumps(given),
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    last = (done.stderr.strip() or "?").splitlines()[-1]
+    expect(done.returncode == 0, f"the encoder does not load in a fresh process: {last}")
+    for role in ROLES:
+        found = np.load(f"{out}{role}.npy", allow_pickle=False)
+        expect(_near(found, subject.encoder(role).encode(items, role)), f"a fresh process gives other {role} vectors")
+
+
+@promise(
+    "encoding-touches-nothing",
+    "encoding leaves the process as it was and writes no file",
+    "use context managers, write caches to memory",
+)
+def leaves_all_alone(subject: DenseSubject | EncoderSubject) -> None:
+    """Compare global state before and after encoding, and listen for files."""
+    encoder = subject.encoder("query")
+    before = global_state(torch_too=True)
+    with writes([]) as written:
+        encoder.encode(_texts(), "query")
+    changed = changes(before, global_state(torch_too=True))
+    expect(not changed, f"after encoding these are others: {', '.join(changed)}")
+    expect(not written, f"encoding wrote {', '.join(list(written)[:3])}, expected no file at all")
+
+
+@promise(
+    "contract-kept",
+    "the contract in the encoder's folder is the one that the method promises",
+    "save by TrainableEncoder.save, or copy contract.json from the start",
+)
+def contract_fits(subject: DenseSubject) -> None:
+    """Compare the contract that was exported with the one that is promised before training."""
+    from bench.core.contract import Contract
+
+    promised = subject.contract
+    for role, folder in subject.subjects.items():
+        found = replace(Contract.load(folder), dtype=promised.dtype)
+        expect(found == promised, f"the {role} encoder's contract is {found}, the method promises {promised}")
+
+
+CHECKS = (contract_fits, shapes, odd_texts, company, lengths, fresh_process, leaves_all_alone)
+
+OWN_CHECKS = (shapes, odd_texts, company, leaves_all_alone)
+"""Those of an encoder that a method brings, which reads by no contract and lies in no folder."""

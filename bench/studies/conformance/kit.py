@@ -1,0 +1,95 @@
+"""What a check is, and how one is carried out: a promise, a trial, and a sentence where it fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.core.errors import BenchError
+
+State = Literal["kept", "broken", "not applicable"]
+
+
+class BrokenPromiseError(BenchError):
+    """A promise that a plugin breaks; the message says what was found and what was expected."""
+
+
+class NotApplicableError(Exception):
+    """A promise that this plugin does not make; the message says why."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise and its trial.
+
+    Args:
+        name: short, e.g. `same-seed-same-bytes`.
+        promise: one line.
+        remedy: what the author of a plugin that breaks it does.
+        body: subject → nothing. Raises `BrokenPromiseError` or `NotApplicableError`; whatever else it raises breaks the
+            promise too.
+    """
+
+    name: str
+    promise: str
+    remedy: str
+    body: Callable[[Any], None]
+
+
+def promise(name: str, kept: str, remedy: str) -> Callable[[Callable[[Any], None]], Check]:
+    """Return a decorator that makes a check of its trial; arguments as for `Check`."""
+    return lambda body: Check(name, kept, remedy, body)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a trial ended.
+
+    Args:
+        check: what was tried.
+        state: `kept`, `broken` or `not applicable`.
+        reason: why, where it was not kept.
+        seconds: it took.
+    """
+
+    check: Check
+    state: State
+    reason: str
+    seconds: float
+
+
+def carry_out(check: Check, subject: Any) -> Verdict:
+    """Try a promise; whatever third-party code raises breaks it."""
+    begun = time.monotonic()
+    state: State = "kept"
+    reason = ""
+    try:
+        check.body(subject)
+    except NotApplicableError as error:
+        state, reason = "not applicable", str(error)
+    except BrokenPromiseError as error:
+        state, reason = "broken", str(error)
+    except Exception as error:  # third-party code may raise anything
+        state, reason = "broken", f"{type(error).__name__}: {error}"
+    return Verdict(check, state, reason, time.monotonic() - begun)
+
+
+def expect(kept: bool, sentence: str) -> None:
+    """Raise `BrokenPromiseError` with a sentence unless something holds."""
+    if not kept:
+        raise BrokenPromiseError(sentence)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file below a folder, by its path."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def different(left: dict[str, bytes], right: dict[str, bytes]) -> list[str]:
+    """Return the names of files that are not the same on both sides."""
+    return sorted(name for name in left.keys() | right.keys() if left.get(name) != right.get(name))

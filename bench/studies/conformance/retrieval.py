@@ -1,0 +1,217 @@
+"""What a retriever promises: rankings that are well formed, repeatable, and independent of order and company."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.studies.conformance import world
+from bench.studies.conformance.kit import BrokenPromiseError, different, expect, files, promise
+from bench.studies.conformance.light import MethodSubject
+from bench.studies.conformance.trial import DenseSubject, Killed
+from bench.studies.conformance.watch import changes, global_state, writes
+from bench.types import Corpus, Item, Ranking, Retriever, Source, Tie
+
+_K = 10
+_TWINS = ("twin-a", "twin-b", "twin-c")
+_EVERY = 5  # of the questions, for each is asked alone too, by a fresh retriever
+
+
+def _asked(language: str) -> list[Item]:
+    """Return the questions of a language that are asked here."""
+    return world.questions(language)[0][::_EVERY]
+
+
+def passages() -> list[Item]:
+    """Return the corpus: passages about planted topics, an empty one, odd ones, three that are equal."""
+    found: list[Item] = []
+    for language in world.LANGUAGES:
+        asked = _asked(language)
+        # here words are to match, so passages are written with the words of the questions
+        found += [Item(f"d-{item.id}", f"{item.text} {item.text}", f"about {at}") for at, item in enumerate(asked)]
+    found += [Item(f"odd-{at}", text) for at, text in enumerate(world.ODD.values())]
+    return [*found, *(Item(name, "three equal sentences", "twin") for name in _TWINS)]
+
+
+def queries() -> list[Item]:
+    """Return the questions, and queries that nothing answers."""
+    asked = [item for language in world.LANGUAGES for item in _asked(language)]
+    odd = [Item(f"odd-{at}", text) for at, text in enumerate(world.ODD.values())]
+    return [*asked, *odd, Item("unknown", "qqqqzzzz wwwwxxxx"), Item("twins", "three equal sentences")]
+
+
+class RetrieverSubject(MethodSubject):
+    """A method with a retriever, on trial; see `MethodSubject` for its arguments."""
+
+    def retriever(self) -> Retriever:
+        """Make a fresh one."""
+        if self.method.retriever is None:
+            raise BrokenPromiseError("the method has no retriever")
+        return self.method.build_retriever(self.config)
+
+    @cached_property
+    def index(self) -> Path:
+        """The index of the corpus."""
+        return self.make("index", passages())
+
+    def make(self, name: str, items: Sequence[Item], advance: Advance = silent) -> Path:
+        """Index some passages; twice under one name resumes, with a fresh output folder."""
+        folder = self.folder / name
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        (folder / "out").mkdir(parents=True)
+        corpus = Corpus("planted", Source("planted passages", "planted/1", (), lambda: iter(items)), "en")
+        self.retriever().index(corpus, Workspace(folder / "out", Parts(folder / "parts"), advance))
+        return folder / "out"
+
+    def search(self, index: Path, asked: Sequence[Item], k: int = _K, tie: Tie = "trec") -> list[Ranking]:
+        """Search with a fresh retriever."""
+        return list(self.retriever().search(index, asked, k, tie))
+
+
+class TrainedRetrieverSubject(RetrieverSubject, DenseSubject):
+    """A method whose retriever gets the trained encoder, on trial after a short training."""
+
+    def retriever(self) -> Retriever:
+        """Make a fresh one."""
+        return self.method.build_retriever(self.config, self)
+
+
+@promise(
+    "rankings-sound",
+    "a ranking a query, in order: known documents, once each, finite scores that never rise, at most k",
+    "build rankings by bench.core.order.best",
+)
+def well_formed(subject: RetrieverSubject) -> None:
+    """Search all queries and look at every ranking."""
+    known, asked = {item.id for item in passages()}, queries()
+    expect(any(subject.index.iterdir()), "indexing wrote nothing under work.out")
+    for tie in ("trec", "list"):
+        found = subject.search(subject.index, asked, tie=tie)
+        expect([one.query for one in found] == [item.id for item in asked], "found not one ranking a query, in order")
+        for one in found:
+            where = f"query {one.query}"
+            expect(len(one.documents) == len(one.scores) <= _K, f"{where}: more than {_K} documents, or scores lack")
+            expect(len(set(one.documents)) == len(one.documents), f"{where}: a document occurs twice")
+            expect(set(one.documents) <= known, f"{where}: a document is not of the corpus")
+            expect(all(map(math.isfinite, one.scores)), f"{where}: a score is not finite")
+            expect(list(one.scores) == sorted(one.scores, reverse=True), f"{where}: scores rise")
+
+
+@promise("finds-planted-passages", "a question finds the passage that repeats its words", "look at the scores")
+def finds(subject: RetrieverSubject) -> None:
+    """Ask for passages that hold the question's own words."""
+    asked = [item for language in world.LANGUAGES for item in _asked(language)]
+    found = subject.search(subject.index, asked)
+    first = [bool(one.documents) and one.documents[0] == f"d-{one.query}" for one in found]
+    share = sum(first) / len(first)
+    expect(share > 0.5, f"{share:.0%} of questions find the passage that repeats them, expected more than half")
+
+
+@promise("unknown-words", "queries that nothing answers have empty rankings", "yield Ranking(id, (), ())")
+def nothing_known(subject: RetrieverSubject) -> None:
+    """Search for words that occur nowhere, and for no words."""
+    found = subject.search(subject.index, [Item("unknown", "qqqqzzzz wwwwxxxx"), Item("empty", "")])
+    expect(len(found) == 2, "a query that nothing answers has no ranking, expected an empty one")
+    expect(subject.search(subject.index, []) == [], "no query at all gives rankings")
+
+
+@promise(
+    "order-of-corpus", "the order of the corpus changes no ranking under trec", "break ties by bench.core.order.best"
+)
+def order_of_corpus(subject: RetrieverSubject) -> None:
+    """Index the corpus backwards; under `trec` no position counts."""
+    back = subject.make("backwards", passages()[::-1])
+    odd = _apart(subject.search(subject.index, queries()), subject.search(back, queries()))
+    expect(not odd, f"the order of the corpus changes the ranking of {', '.join(odd[:3])}")
+
+
+@promise("company-changes-nothing", "other queries and another k change no ranking", "keep queries apart")
+def company(subject: RetrieverSubject) -> None:
+    """Ask one by one, backwards, and for fewer documents."""
+    asked = queries()
+    whole = subject.search(subject.index, asked)
+    alone = [one for item in asked for one in subject.search(subject.index, [item])]
+    odd = _apart(whole, alone) or _apart(whole, subject.search(subject.index, asked[::-1])[::-1])
+    expect(not odd, f"other queries in the batch change the ranking of {', '.join(odd[:3])}")
+    fewer = subject.search(subject.index, asked, k=3)
+    cut = [Ranking(one.query, one.documents[:3], one.scores[:3]) for one in whole]
+    odd = _apart(cut, fewer)
+    expect(not odd, f"asked for 3 documents it does not give the first 3 of {_K}: {', '.join(odd[:3])}")
+
+
+@promise("ties", "equal documents come in the task's order", "pass `tie` on to bench.core.order.best")
+def ties(subject: RetrieverSubject) -> None:
+    """Check the order of equal documents: by id downwards under `trec`, as in the corpus under `list`."""
+    wanted: dict[Tie, list[str]] = {"trec": sorted(_TWINS, reverse=True), "list": list(_TWINS)}
+    for tie, order in wanted.items():
+        (found,) = subject.search(subject.index, [Item("twins", "three equal sentences")], tie=tie)
+        twins = [name for name in found.documents if name in _TWINS]
+        expect(twins == order, f"equal documents come as {', '.join(twins) or 'none'} under {tie}, expected {order}")
+
+
+def _apart(left: Iterable[Ranking], right: Iterable[Ranking]) -> list[str]:
+    """Return the queries whose rankings differ, scores compared to 1e-6 of their size."""
+    return [
+        one.query
+        for one, other in zip(left, right, strict=True)
+        if list(one.documents) != list(other.documents)
+        or not all(
+            math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) for a, b in zip(one.scores, other.scores, strict=True)
+        )
+    ]
+
+
+@promise(
+    "same-bytes",
+    "indexing again, or after a kill, gives the same bytes",
+    "no time, no sets, no hash(); cut parts by the input alone",
+)
+def same_bytes(subject: RetrieverSubject) -> None:
+    """Index twice, and once more with a kill in the middle."""
+    wanted = files(subject.index)
+    odd = different(wanted, files(subject.make("again", passages())))
+    expect(not odd, f"indexing twice gives other bytes in {', '.join(odd)}")
+    reported: list[float] = []
+
+    def advance(units: float) -> None:
+        reported.append(units)
+        if len(reported) == 2:
+            raise Killed
+
+    try:
+        subject.make("killed", passages(), advance)
+    except Killed:
+        odd = different(wanted, files(subject.make("killed", passages())))
+        expect(not odd, f"indexing after a kill gives other bytes in {', '.join(odd)}")
+
+
+@promise(
+    "touches-nothing-else",
+    "it leaves the process as it was and writes under its folder only",
+    "write to work.out and work.parts",
+)
+def leaves_all_alone(subject: RetrieverSubject) -> None:
+    """Compare global state, and listen for files."""
+    before = global_state(torch_too=False)
+    folder = subject.folder / "watched"
+    with writes([folder]) as written:
+        index = subject.make("watched", passages())
+    with writes([]) as searching:
+        subject.search(index, queries())
+    changed = changes(before, global_state(torch_too=False))
+    expect(not changed, f"afterwards these are others: {', '.join(changed)}")
+    outside = [*written, *searching]
+    expect(not outside, f"it wrote {', '.join(outside[:3])}; only indexing writes, and only under work")
+
+
+CHECKS = (well_formed, finds, nothing_known, order_of_corpus, company, ties, same_bytes, leaves_all_alone)
+
+TRAINED_CHECKS = tuple(
+    replace(check, name=f"retriever-{check.name}") for check in (well_formed, company, same_bytes, leaves_all_alone)
+)
+"""Those of a retriever with an encoder that a few steps have trained: what it finds shows nothing."""

@@ -1,0 +1,181 @@
+"""What a suite promises: its data can be read, its ids agree, its measures exist, its card says the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+from bench.core.errors import BenchError, UsageError
+from bench.core.messages import bare
+from bench.core.workspace import Parts, Workspace
+from bench.evaluation.measures.specs import parse
+from bench.studies.conformance.kit import BrokenPromiseError, NotApplicableError, expect, promise
+from bench.studies.conformance.watch import reads
+from bench.types import DataRequest, Macro, Measure, Suite, Task, Tie
+
+
+@dataclass
+class SuiteSubject:
+    """A suite on trial, on its mini data.
+
+    Args:
+        suite: the plugin's.
+        module: where it lives.
+        folder: an empty folder.
+        measures: those that plugins bring.
+    """
+
+    suite: Suite
+    module: str
+    folder: Path
+    measures: dict[str, Measure]
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """Every task on mini data."""
+        if "mini" not in self.suite.data:
+            raise NotApplicableError("it has no mini data")
+        return [self.suite.load(name, DataRequest("mini")) for name in self.suite.task_names("mini")]
+
+
+@promise("described", "it has title, summary, citation, licence, card and tasks", "fill in the Suite's fields")
+def described(subject: SuiteSubject) -> None:
+    """Look at what is said of it."""
+    suite = subject.suite
+    expect(bool(suite.card().strip()), "its card is empty")
+    for name in ("title", "summary", "citation", "licence"):
+        expect(bool(getattr(suite, name).strip()), f"its {name} is empty")
+    for data in suite.data:
+        names = suite.task_names(data)
+        expect(bool(names), f"it serves {data} data but has no task there")
+        expect(len(set(names)) == len(names), f"a task of {data} data occurs twice")
+
+
+@promise("loads-mini-data", "every mini task loads, with its own id and its legs", "look at Suite.load")
+def loads(subject: SuiteSubject) -> None:
+    """Load every mini task and look at its frame."""
+    names = subject.suite.task_names("mini")
+    for name, task in zip(names, subject.tasks, strict=True):
+        expect(bare(task.id) == f"{subject.suite.name}/{name}", f"task {name} calls itself {task.id}")
+        expect(task.id.startswith("mini"), f"task {task.id} is on mini data, expected an id that begins with mini")
+        expect(task.tie in get_args(Tie) and task.depth >= 1, f"{task.id}: found tie {task.tie}, depth {task.depth}")
+        legs = [leg.name for leg in task.legs]
+        expect(bool(legs) and len(set(legs)) == len(legs), f"{task.id}: found the legs {legs}")
+
+
+@promise(
+    "measures-exist",
+    "every task's measures exist and the headline is among them",
+    "spell measures as `bench list measures` does",
+)
+def measures(subject: SuiteSubject) -> None:
+    """Parse every measure; the headline is one of them."""
+    for task in subject.tasks:
+        for name in task.measures:
+            try:
+                spec = parse(name, subject.measures)
+            except BenchError as error:
+                raise BrokenPromiseError(f"{task.id}: {error}") from error
+            expect(str(spec) == name or spec.name == name, f"{task.id}: {name} is spelt {spec} here")
+        primary = subject.suite.primary
+        expect(primary in task.measures, f"{task.id} does not measure the headline {primary}")
+
+
+@promise("averages-complete", "its averages are over tasks that it has", "correct Suite.macros")
+def macros(subject: SuiteSubject) -> None:
+    """Look for every member of every average among the tasks."""
+    known = {f"{subject.suite.name}/{name}" for data in subject.suite.data for name in subject.suite.task_names(data)}
+    members = {member.partition(":")[0] for one in subject.suite.macros for member in _members(one)}
+    lost = sorted(members - known)
+    expect(not lost, f"its averages are over tasks that are not there: {', '.join(lost)}")
+
+
+def _members(macro: Macro) -> Iterator[str]:
+    """Yield every task of an average, nested ones too."""
+    for member in macro.members:
+        if isinstance(member, Macro):
+            yield from _members(member)
+        else:
+            yield member
+
+
+@promise(
+    "data-sound",
+    "ids are unique, judged ids exist, something is relevant, published counts hold",
+    "mend the reader, or the counts",
+)
+def data(subject: SuiteSubject) -> None:
+    """Read corpora, queries and judgements as a run does: ids are unique, judged ids exist, counts hold."""
+    from bench.pipeline.stages import read, validate
+
+    checked: dict[str, Path] = {}
+    for number, task in enumerate(subject.tasks):
+        for leg in task.legs:
+            corpus = leg.corpus
+            if corpus.id not in checked:
+                work = _workspace(subject.folder / f"corpus-{len(checked)}")
+                validate.run(work, corpus)
+                checked[corpus.id] = work.out
+            facts = read.run(_workspace(subject.folder / f"leg-{number}-{leg.name}"), leg, checked[corpus.id], "refuse")
+            expect(bool(facts["queries"]), f"{task.id} {leg.name}: no query is judged")
+            grades: Any = facts["grades"]
+            relevant = leg.qrels is None or any(int(grade) > 0 for grade in grades)
+            expect(relevant, f"{task.id} {leg.name}: no document is relevant")
+
+
+@promise("reads-twice-alike", "reading a source again gives the same records", "keep no state between readings")
+def repeats(subject: SuiteSubject) -> None:
+    """Read the first task twice: a source gives the same records in the same order whenever it is opened."""
+    for leg in subject.tasks[0].legs:
+        for source in leg.sources:
+            expect(list(source.read()) == list(source.read()), f"{source.name}: a second reading gives other records")
+
+
+@promise(
+    "names-its-files",
+    "a source reads no file but those that it names, whose bytes enter keys",
+    "put every file into Source.files",
+)
+def names_files(subject: SuiteSubject) -> None:
+    """Read every source and listen for files: keys hold the hashes of those that it names, and of no others."""
+    sources = {(one.reader, one.files): one for task in subject.tasks for leg in task.legs for one in leg.sources}
+    for source in sources.values():
+        with reads(source.files) as found:
+            for _ in source.read():
+                pass
+        odd = ", ".join([*found][:3])
+        expect(not found, f"{source.name} reads {odd}, expected only the files that it names")
+
+
+@promise(
+    "absence-named",
+    "an unknown task and missing official files are refused by name",
+    "raise bench.core.errors.UsageError that names the task, or where you looked",
+)
+def refuses(subject: SuiteSubject) -> None:
+    """Ask for a task that is not there, and for official files in an empty folder."""
+    empty = subject.folder / "empty"
+    empty.mkdir(exist_ok=True)
+    asked = [("no-such-task", DataRequest(kind, empty, offline=True)) for kind in subject.suite.data]
+    if "official" in subject.suite.data:
+        asked += [(subject.suite.task_names("official")[0], DataRequest("official", empty, offline=True))]
+    for name, request in asked:
+        try:
+            subject.suite.load(name, request)
+        except UsageError as error:
+            wanted = name if name == "no-such-task" else str(empty)
+            expect(wanted in str(error), f"the error about {name} ({request.data}) does not name {wanted}: {error}")
+        else:
+            raise BrokenPromiseError(f"{name} ({request.data} data, an empty folder) was loaded, expected a UsageError")
+
+
+def _workspace(folder: Path) -> Workspace:
+    """Return a workspace in a new folder."""
+    (folder / "out").mkdir(parents=True)
+    return Workspace(folder / "out", Parts(folder / "parts"))
+
+
+CHECKS = (described, loads, measures, macros, data, repeats, names_files, refuses)

@@ -1,0 +1,172 @@
+"""What a trainer promises: it ends, learns, resumes, repeats itself, and leaves the process and the disk alone."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from bench.studies.conformance import world
+from bench.studies.conformance.kit import BrokenPromiseError, NotApplicableError, different, expect, promise
+from bench.studies.conformance.trial import DenseSubject, TrialTraining
+from bench.training.config import ENCODER, LOG
+
+GAIN = 0.1
+"""What training must add to `share_below`."""
+
+
+@promise(
+    "short-training-ends",
+    "a training of a few steps ends, its losses are finite, and it writes encoder and log",
+    "write work.out/encoder (with its contract) and work.out/log.jsonl, as bench.training.loop.fit does",
+)
+def ends(subject: DenseSubject) -> None:
+    """Train for a few steps; the stage has looked at the files, here are the numbers."""
+    trained = subject.short
+    expect((trained.out / ENCODER).is_dir() and (trained.out / LOG).is_file(), "it wrote no encoder or no log")
+    lines = trained.log
+    losses = [line["loss"] for line in lines if "loss" in line]
+    expect(bool(losses), f"{LOG} has no line with a loss")
+    odd = sorted({name for line in lines for name, value in _numbers(line) if not math.isfinite(value)})
+    expect(not odd, f"{LOG} holds numbers that are none: {', '.join(odd)}")
+
+
+def _numbers(line: dict[str, Any]) -> list[tuple[str, float]]:
+    """Return the numbers of a line, those one level down too."""
+    inner = [pair for value in line.values() if isinstance(value, dict) for pair in value.items()]
+    return [(str(name), float(value)) for name, value in [*line.items(), *inner] if isinstance(value, int | float)]
+
+
+@promise(
+    "gradients-reach-all",
+    "every parameter that an optimiser is given gets a gradient within a few steps",
+    "leave out of the optimiser what the loss does not use, or set requires_grad=False on it",
+)
+def gradients(subject: DenseSubject) -> None:
+    """Watch the optimisers for a few steps."""
+    trained = subject.audited()
+    expect(bool(trained.audit), "no optimiser of torch made a step")
+    above = subject.contract.layer
+    deaf = [name for name, reached in trained.audit.items() if not reached and not _above(name, above)]
+    more = f" and {len(deaf) - 3} more" if len(deaf) > 3 else ""
+    expect(not deaf, f"no gradient reached {', '.join(deaf[:3])}{more} of {len(trained.audit)} parameters")
+    before, after = subject.start / "model.safetensors", trained.out / ENCODER / "model.safetensors"
+    expect(before.read_bytes() != after.read_bytes(), "the encoder's weights are those of its start")
+
+
+def _above(name: str, layer: int) -> bool:
+    """Return whether a weight belongs to a block above the one that is read."""
+    numbers = [int(part) for part in name.split(".") if part.isdigit()]
+    return layer >= 0 and bool(numbers) and numbers[0] >= layer
+
+
+@promise(
+    "same-seed-same-bytes",
+    "the same seed gives the same bytes, another one others",
+    "draw all chance from the generators that are seeded for you; no time, no order of sets, no hash()",
+)
+def same_bytes(subject: DenseSubject) -> None:
+    """Train twice with one seed, and once with another one."""
+    trained = subject.short
+    odd = different(trained.bytes, subject.train("repeated", subject.budget).bytes)
+    expect(not odd, f"two trainings with one seed differ in {', '.join(odd)}")
+    other = subject.train("other-seed", subject.budget, seed=2).bytes
+    same = other[f"{ENCODER}/model.safetensors"] == trained.bytes[f"{ENCODER}/model.safetensors"]
+    declared = "it is declared deterministic, but another seed gives other weights"
+    expect(subject.method.deterministic == same, "another seed gives the same weights" if same else declared)
+
+
+@promise(
+    "resumes-exactly",
+    "a training that is killed after any step and begun again writes the same bytes",
+    "put all state through checkpoints: modules and buffers in `modules`, counters in the views' state()",
+)
+def resumes(subject: DenseSubject) -> None:
+    """Kill a training after every step, begin it again each time."""
+    trained = subject.killed()
+    odd = different(subject.short.bytes, trained.bytes)
+    expect(not odd, f"a training that was killed after every step differs in {', '.join(odd)}")
+    if "checkpoint_tokens" in type(subject.config).model_fields:
+        lost = [reached for reached, kept in trained.kept if kept < reached]
+        expect(not lost, "it began anew after a kill, expected it to go on from its checkpoint (work.parts)")
+
+
+@promise(
+    "global-state-untouched",
+    "it leaves dtype, threads, generators, gradient mode, environment and working folder as they were",
+    "use context managers, and local generators instead of global switches",
+)
+def leaves_the_process_alone(subject: DenseSubject) -> None:
+    """Compare what a process shares before and after a training."""
+    changed = subject.one_step.changed
+    expect(not changed, f"after a training these are others: {', '.join(changed)}")
+
+
+@promise(
+    "writes-under-its-folder",
+    "it writes nothing outside work.out and work.parts",
+    "write to work.out, keep what must outlive a kill in work.parts",
+)
+def writes_inside(subject: DenseSubject) -> None:
+    """Listen for files that are opened for writing."""
+    written = subject.one_step.written
+    expect(not written, f"a training wrote {', '.join(written[:3])}, expected nothing outside work.out and work.parts")
+
+
+@promise("runs-on-cpu", "it trains without a GPU", "create tensors on encoder.device, never on 'cuda'")
+def on_the_processor(subject: DenseSubject) -> None:
+    """Train with device `cpu` and look whether a GPU was woken."""
+    tokens, changed = subject.first_step, subject.one_step.changed
+    expect(not any("CUDA" in name for name in changed), f"a training of {tokens} tokens on the processor woke a GPU")
+
+
+@promise(
+    "learns-planted-corpus",
+    "trained for a moment on a corpus with planted topics it answers held-out questions better than its start",
+    "check that positives belong together; a method that learns late wants --learn-tokens, or another --set",
+)
+def learns(subject: DenseSubject) -> None:
+    """Ask held-out questions before and after a training."""
+    if not subject.method.learns:
+        raise NotApplicableError("it does not claim to learn topics from random weights (Method.learns)")
+    before = share_below(subject, subject.start, subject.start)
+    folders = subject.encoders(_no_divergence(subject))
+    after = share_below(subject, folders["query"], folders["passage"])
+    expect(
+        after >= before + GAIN,
+        f"a held-out question's own passage beats {after:.0%} of the others after {subject.learn_tokens:,} tokens, "
+        f"{before:.0%} before (chance is 50%); expected at least {GAIN:.0%} more",
+    )
+
+
+def _no_divergence(subject: DenseSubject) -> TrialTraining:
+    """Return the long training; one that stops because its numbers diverge is reported as that."""
+    try:
+        return subject.long
+    except Exception as error:
+        raise BrokenPromiseError(f"it did not come to its end: {error}") from error
+
+
+def share_below(subject: DenseSubject, queries: Path, passages: Path) -> float:
+    """Return the share of wrong passages that score below a question's own, averaged over questions and languages.
+
+    Args:
+        subject: whose contract is read.
+        queries: folder of the encoder that reads questions.
+        passages: folder of the encoder that reads passages.
+    """
+    from bench.retrieval.encoder import load, unit
+
+    contract = subject.contract
+    ask, hold = (load(folder, "cpu", 1, contract) for folder in (queries, passages))
+    shares = []
+    for language in world.LANGUAGES:
+        asked, held = world.questions(language)
+        left, right = ask.encode(asked, "query"), hold.encode(held, "passage")
+        scores = unit(left) @ unit(right).T if contract.similarity == "cos" else left @ right.T
+        below = scores < scores.diagonal()[:, None]
+        shares.append(float(below.sum(1).mean()) / (len(asked) - 1))
+    return sum(shares) / len(shares)
+
+
+CHECKS = (ends, gradients, same_bytes, resumes, leaves_the_process_alone, writes_inside, on_the_processor, learns)

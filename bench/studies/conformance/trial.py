@@ -1,0 +1,305 @@
+"""A dense method on trial: a planted corpus, a tiny start, and trainings of a few steps; each is made once, if asked.
+
+Imports no torch until something is made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.config.sections import PrepareConfig
+from bench.core.contract import Contract, Encoder, Role, TrainingJob
+from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.studies.conformance import world
+from bench.studies.conformance.kit import BrokenPromiseError, NotApplicableError, expect, files
+from bench.studies.conformance.light import MethodSubject
+from bench.studies.conformance.watch import changes, global_state, writes
+from bench.training.config import ENCODER, LOG
+from bench.types import Item, Json
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+BACKBONE = "scratch:2x64"
+STEPS = 4
+"""About so many steps has a short training; every one has fewer tokens than this many batches."""
+LEARN_TOKENS = 400_000
+"""Tokens of the training that is to learn, where nobody says otherwise: about ten seconds of a processor's core."""
+_VOCABULARY = 1200
+_ATTEMPTS = 12  # of a training that is killed after every step
+
+
+class Killed(BaseException):
+    """A simulated kill: nothing catches it, as nothing catches SIGKILL."""
+
+
+@dataclass(frozen=True)
+class TrialTraining:
+    """What a training left.
+
+    Args:
+        out: its folder.
+        facts: what it returned.
+        changed: global state that was another afterwards.
+        written: files that it wrote elsewhere.
+        audit: name of a parameter that an optimiser was given → whether a gradient ever reached it.
+        kept: tokens with which each attempt after the first began; empty where it was never killed.
+    """
+
+    out: Path
+    facts: Mapping[str, Json]
+    changed: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    audit: Mapping[str, bool] = field(default_factory=dict)
+    kept: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """The lines of its log."""
+        return [json.loads(line) for line in (self.out / LOG).read_text(encoding="utf-8").splitlines()]
+
+    @property
+    def bytes(self) -> dict[str, bytes]:
+        """Every file that it wrote."""
+        return files(self.out)
+
+
+@dataclass
+class DenseSubject(MethodSubject):
+    """A method with an encoder, on trial; see `MethodSubject` for the first arguments.
+
+    Args:
+        learn_tokens: budget of the training that is to learn.
+    """
+
+    learn_tokens: int = LEARN_TOKENS
+
+    @cached_property
+    def contract(self) -> Contract:
+        """How its encoder reads texts; raises what the method raises."""
+        expect(self.method.contract is not None, "the method has no contract")
+        assert self.method.contract is not None  # noqa: S101 (said above; for the type checker)
+        return self.method.contract(self._named)
+
+    @property
+    def normalised(self) -> bool:
+        """Whether vectors have length 1."""
+        return self.contract.normalise
+
+    def encoder(self, role: Role, batch_tokens: int | None = None) -> Encoder:
+        """Load the encoder of a role."""
+        from bench.retrieval.encoder import load
+
+        return load(self.subjects[role], "cpu", 1, self.contract, batch_tokens)
+
+    def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
+        """Encode as a retriever of the method does that gets the trained encoder."""
+        return self.encoder(role).encode(items, role)
+
+    @property
+    def _named(self) -> Any:
+        """The config; one that wants a model, and was given none, gets ours."""
+        if self.method.trainer is None and getattr(self.config, "model", None) == "":
+            return self.config.model_copy(update={"model": str(self._backbone)})
+        return self.config
+
+    @cached_property
+    def shards(self) -> Path:
+        """The planted corpus, prepared as every corpus is."""
+        from bench.pipeline.stages import prepare
+
+        settings = self.resolved.run.prepare.model_copy(update={"vocabulary": _VOCABULARY, "max_documents": None})
+        assert isinstance(settings, PrepareConfig)  # noqa: S101 (for the type checker)
+        return self._made("shards", lambda work: prepare.run(work, world.corpus(), None, settings))
+
+    @cached_property
+    def _backbone(self) -> Path:
+        """A tiny encoder with random weights, read by the plain contract."""
+        return self._start("backbone", Contract())
+
+    @cached_property
+    def start(self) -> Path:
+        """The encoder before training, with the method's contract."""
+        return self._start("start", self.contract)
+
+    def _start(self, name: str, contract: Contract) -> Path:
+        """Make an encoder with random weights."""
+        from bench.pipeline.stages import init
+
+        tokens = self.shards / "tokenizer"
+        return self._made(name, lambda work: init.run(work, BACKBONE, tokens, contract, 0))
+
+    def _made(self, name: str, make: Any) -> Path:
+        """Run a stage into a folder of its own."""
+        out = self.folder / name
+        out.mkdir(parents=True)
+        make(Workspace(out, Parts(self.folder / f"{name}-parts")))
+        return out
+
+    @cached_property
+    def first_step(self) -> int:
+        """Tokens of the first step: a budget of one token ends with the step that spends it.
+
+        Raises:
+            BrokenPromiseError: the trainer does not report how many tokens it saw.
+        """
+        tokens = self.one_step.facts.get("tokens")
+        if not isinstance(tokens, int) or tokens < 1:
+            raise BrokenPromiseError(f"the trainer's facts hold tokens={tokens!r}, expected how many tokens it saw")
+        return tokens
+
+    @cached_property
+    def one_step(self) -> TrialTraining:
+        """The training of one step."""
+        return self.train("one-step", 1, watched=True)
+
+    @property
+    def budget(self) -> int:
+        """Tokens of about `STEPS` steps."""
+        return int((STEPS - 0.5) * self.first_step)
+
+    @cached_property
+    def short(self) -> TrialTraining:
+        """A training of about `STEPS` steps."""
+        return self.train("short", self.budget)
+
+    @cached_property
+    def long(self) -> TrialTraining:
+        """The training that is to learn."""
+        return self.train("long", max(self.budget, self.learn_tokens))
+
+    def train(
+        self, name: str, tokens: int, seed: int = 1, advance: Advance = silent, watched: bool = False, **changed: Any
+    ) -> TrialTraining:
+        """Train through the stage, which holds the trainer to its promises.
+
+        Args:
+            name: of its folder; training twice under one name resumes, with a fresh output folder.
+            tokens: the budget.
+            seed: of the training.
+            advance: hears of progress.
+            watched: compare global state, and look for files written elsewhere.
+            changed: settings, where the method has them.
+
+        Raises:
+            NotApplicableError: the method trains nothing.
+            PluginError: the trainer broke what the stage checks.
+        """
+        if self.method.trainer is None:
+            raise NotApplicableError("it trains nothing")
+        import shutil
+
+        from bench.pipeline.stages import train
+
+        shards, start = self.shards, self.start
+        folder = self.folder / name
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        (folder / "out").mkdir(parents=True)
+        work = Workspace(folder / "out", Parts(folder / "parts"), advance)
+        known = {key: value for key, value in changed.items() if key in type(self.config).model_fields}
+        trainer = self.method.build_trainer(self.config.model_copy(update=known))
+        job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1)
+        before = global_state(torch_too=True) if watched else {}
+        with writes([folder] if watched else [Path("/")]) as written:
+            facts = train.run(work, trainer, start, shards, job)
+        after = global_state(torch_too=True) if watched else {}
+        return TrialTraining(work.out, facts, tuple(changes(before, after)), tuple(written))
+
+    def killed(self) -> TrialTraining:
+        """Train as `short` does, killed after every step and begun again each time.
+
+        Raises:
+            BrokenPromiseError: the trainer reports no progress, or never ends.
+        """
+        reached, kept = 0.0, []
+        for _ in range(_ATTEMPTS):
+            reported: list[float] = []
+
+            def advance(units: float, reported: list[float] = reported, reached: float = reached) -> None:
+                reported.append(units)
+                if sum(reported) > reached:
+                    raise Killed
+
+            try:
+                done = self.train("killed", self.budget, advance=advance, checkpoint_tokens=1)
+            except Killed:
+                kept.append((reached, reported[0] if len(reported) > 1 else 0.0))
+                reached = sum(reported)
+                continue
+            expect(bool(kept), "it never calls work.advance, so nobody sees how far it is")
+            return replace(done, kept=tuple(kept[1:]))
+        raise BrokenPromiseError(f"killed after every step it does not end within {_ATTEMPTS} attempts")
+
+    def audited(self) -> TrialTraining:
+        """Train as `short` does and watch which parameters of the optimisers a gradient reaches."""
+        budget = self.budget  # which a training of its own finds out: it must not be watched too
+        with _gradients() as audit:
+            done = self.train("audited", budget)
+        return replace(done, audit=dict(audit))
+
+    def encoders(self, trained: TrialTraining) -> dict[str, Path]:
+        """Return role → folder of what was trained; an untied pair has a folder for each."""
+        second = trained.out / "passage"
+        first = trained.out / ENCODER
+        return {"query": first, "passage": second if second.is_dir() else first}
+
+    @cached_property
+    def subjects(self) -> dict[str, Path]:
+        """Role → folder of the encoder that is looked at: trained for a few steps, or as the method brings it.
+
+        Raises:
+            NotApplicableError: there is none, because the training failed; its own checks say how.
+        """
+        if self.method.trainer is None:
+            return {"query": self.start, "passage": self.start}
+        try:
+            return self.encoders(self.short)
+        except Exception as error:
+            raise NotApplicableError("there is no encoder, for the short training failed") from error
+
+
+@contextmanager
+def _gradients() -> Iterator[dict[str, bool]]:
+    """Collect for every parameter that an optimiser of torch steps whether it ever had a gradient other than zero."""
+    import gc
+
+    from torch import nn
+    from torch.optim import Optimizer
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    names: dict[int, str] = {}
+    found: dict[str, bool] = {}
+    reached: dict[int, tuple[nn.Parameter, bool]] = {}  # with the weight itself, whose number is its own while it lives
+
+    def name() -> None:
+        for module in gc.get_objects():
+            if issubclass(type(module), nn.Module):  # isinstance would touch lazy attributes of other modules
+                for path, weight in module.named_parameters(type(module).__name__):
+                    if len(path) > len(names.get(id(weight), "")):
+                        names[id(weight)] = path
+
+    def look(optimiser: Optimizer, *_: Any) -> None:
+        weights = [weight for group in optimiser.param_groups for weight in group["params"] if weight.requires_grad]
+        if any(id(weight) not in names or id(weight) not in reached for weight in weights):
+            names.clear()  # of modules that are gone, whose numbers others may have now
+            name()
+        for weight in weights:
+            now = weight.grad is not None and bool(weight.grad.count_nonzero())
+            reached[id(weight)] = weight, now or reached.get(id(weight), (weight, False))[1]
+        found.clear()
+        for weight, ever in reached.values():  # of two with one label, neither may hide the other
+            label = names.get(id(weight)) or f"a parameter of shape {tuple(weight.shape)}"
+            found[label] = found.get(label, True) and ever
+
+    handle = register_optimizer_step_pre_hook(look)
+    try:
+        yield found
+    finally:
+        handle.remove()

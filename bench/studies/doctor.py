@@ -1,0 +1,322 @@
+"""Examine the machine: what is installed, what is found, what is wrong, and what to type about it.
+
+Pure data; the command prints it. Everything heavy (torch, the plugins) is imported only while the report is made, and
+whatever fails becomes a row, never an exception.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench.core.errors import BenchError
+from bench.core.installed import (
+    DISTRIBUTION,
+    OUR_FAISS,
+    Finder,
+    faiss_conflict,
+    faiss_distributions,
+    reinstall,
+    version_of,
+)
+from bench.data.fetching.official import data_cache
+from bench.types import DataRequest, Suite
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+    from bench.plugins import Plugins
+
+State = Literal["ok", "warn", "fail"]
+
+_GIB = 1 << 30
+LOW_DISK, NO_DISK = 5 * _GIB, _GIB // 10
+"""Bytes free at the store: below the first a warning, below the second a failure."""
+_APART = ("faiss-cpu", "faiss-gpu", "torch")
+"""Requirements that have rows of their own."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One thing that was looked at.
+
+    Args:
+        name: what, e.g. `torch`.
+        value: what was found.
+        state: `ok`, `warn` (works, but not as you may think) or `fail` (something will not work).
+        remedy: what to do, a sentence; empty where the state is `ok`.
+    """
+
+    name: str
+    value: str
+    state: State = "ok"
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows that belong together, under a title."""
+
+    title: str
+    rows: tuple[Diagnosis, ...]
+
+
+@dataclass(frozen=True)
+class Examination:
+    """All that was looked at, in the order to print."""
+
+    sections: tuple[Section, ...]
+
+    @property
+    def rows(self) -> tuple[Diagnosis, ...]:
+        """All rows, in order."""
+        return tuple(row for section in self.sections for row in section.rows)
+
+    @property
+    def state(self) -> State:
+        """The worst state of any row."""
+        states = {row.state for row in self.rows}
+        return "fail" if "fail" in states else "warn" if "warn" in states else "ok"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as JSON can hold it: the state, and the rows by title of their section."""
+        return {
+            "state": self.state,
+            "sections": {section.title: [asdict(row) for row in section.rows] for section in self.sections},
+        }
+
+
+def report(
+    store: Path | None = None,
+    data_dir: Path | None = None,
+    *,
+    plugins: Plugins | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Examination:
+    """Examine this machine.
+
+    Args:
+        store: folder of stage outputs; by default `$BENCH_STORE` or `./store`. Nothing is left in it.
+        data_dir: folder of official layouts; by default `$BENCH_DATA`.
+        plugins: by default those that the environment brings.
+        environ: the environment variables.
+    """
+    store = store or Path(environ.get("BENCH_STORE") or "store")
+    data_dir = data_dir or (Path(environ["BENCH_DATA"]) if environ.get("BENCH_DATA") else None)
+    return Examination(
+        (
+            Section("machine", tuple(machine(store))),
+            Section("libraries", tuple(libraries())),
+            Section("devices", (torch_row(), *faiss_rows())),
+            *_plugin_sections(plugins, data_dir, environ),
+        )
+    )
+
+
+def machine(store: Path) -> Iterator[Diagnosis]:
+    """Yield Python, platform, processors, memory, and the disk of the store."""
+    yield Diagnosis("python", f"{platform.python_version()} at {sys.executable}")
+    yield Diagnosis("platform", platform.platform())
+    yield Diagnosis("processors", f"{_processors()} usable of {os.cpu_count()}")
+    memory = _memory()
+    yield Diagnosis("memory", f"{memory / _GIB:.1f} GiB" if memory else "unknown on this platform")
+    yield from store_rows(store)
+
+
+def _processors() -> int:
+    """Return processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory() -> int | None:
+    """Return physical memory in bytes, None where the platform does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def store_rows(store: Path) -> Iterator[Diagnosis]:
+    """Yield whether the store can be written and how much room it has; nothing is left behind or created."""
+    try:
+        place = _existing(store)
+        with tempfile.TemporaryFile(dir=place):
+            pass
+        yield Diagnosis("store", f"{store} can be written" + ("" if place == store else ", and is not there yet"))
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        reason = error.strerror or str(error)
+        yield Diagnosis(
+            "store", f"{store} cannot be written: {reason}", "fail", "Choose another folder: --store FOLDER"
+        )
+        return
+    state: State = "fail" if free < NO_DISK else "warn" if free < LOW_DISK else "ok"
+    remedy = "" if state == "ok" else "Free some disk (`bench gc` removes what no result needs), or use --store FOLDER"
+    yield Diagnosis("disk at the store", f"{free / _GIB:.1f} GiB free", state, remedy)
+
+
+def _existing(path: Path) -> Path:
+    """Return the nearest existing folder at or above a path. Raises `NotADirectoryError` if that is a file."""
+    place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not place.is_dir():
+        raise NotADirectoryError(20, f"{place} is a file", str(place))
+    return place
+
+
+def libraries(find: Finder = version_of, requirements: Iterable[str] | None = None) -> Iterator[Diagnosis]:
+    """Yield our own version, then every library that we ask for, but those of the extra `dev`.
+
+    Args:
+        find: name → installed version.
+        requirements: as package metadata writes them; ours by default.
+    """
+    from packaging.requirements import Requirement
+
+    ours = find(DISTRIBUTION)
+    if ours is None:
+        remedy = f"Install it, editable from a checkout (pip install -e .) or as {DISTRIBUTION}; plugins need it"
+        yield Diagnosis(DISTRIBUTION, "not installed", "fail", remedy)
+    else:
+        yield Diagnosis(DISTRIBUTION, ours)
+    for text in _own_requirements() if requirements is None else requirements:
+        requirement = Requirement(text)
+        extra = _extra(requirement)
+        if extra != "dev" and requirement.name not in _APART:
+            yield _library(requirement, extra, find(requirement.name))
+
+
+def _own_requirements() -> list[str]:
+    """Return what our metadata asks for; nothing where we are not installed."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        return requires(DISTRIBUTION) or []
+    except PackageNotFoundError:
+        return []
+
+
+def _extra(requirement: Requirement) -> str:
+    """Return the extra that asks for it, empty for the base."""
+    marker = str(requirement.marker or "")
+    return marker.partition("extra == ")[2].strip("\"'") if "extra == " in marker else ""
+
+
+def _library(requirement: Requirement, extra: str, version: str | None) -> Diagnosis:
+    """Return one library against what we ask for."""
+    name = requirement.name
+    if version is None and extra:
+        return Diagnosis(name, f"not installed (extra {extra}: {reinstall(extra)})")
+    wanted = f"{name}{requirement.specifier}"
+    if version is None:
+        return Diagnosis(name, "not installed", "fail", f"Type: pip install '{wanted}'")
+    if not requirement.specifier.contains(version, prereleases=True):
+        return Diagnosis(name, f"{version}, expected {requirement.specifier}", "fail", f"Type: pip install '{wanted}'")
+    return Diagnosis(name, version)
+
+
+def torch_row() -> Diagnosis:
+    """Return the build of torch and the devices that it sees."""
+    try:
+        import torch
+    except Exception as error:  # a broken build raises whatever it likes
+        reason = f"{type(error).__name__}: {error}"
+        return Diagnosis("torch", f"cannot be imported: {reason}", "fail", "Type: pip install --force-reinstall torch")
+    build = f"{torch.__version__}, {f'CUDA {torch.version.cuda}' if torch.version.cuda else 'no CUDA'}"
+    devices = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    devices += ["mps"] if torch.backends.mps.is_available() else []
+    if torch.version.cuda and not devices:
+        remedy = "Check the driver (nvidia-smi); on a machine without a GPU this is harmless"
+        return Diagnosis("torch", f"{build}; no GPU is seen", "warn", remedy)
+    return Diagnosis("torch", f"{build}; cpu{''.join(f', {name}' for name in devices)}")
+
+
+def faiss_rows(find: Finder = version_of) -> Iterator[Diagnosis]:
+    """Yield the distributions of faiss, and what is wrong with them."""
+    found = faiss_distributions(find)
+    value = ", ".join(f"{name} {version}" for name, version in found.items())
+    conflict = faiss_conflict(find)
+    untested = [name for name in found if name not in OUR_FAISS]
+    if conflict:
+        yield Diagnosis("faiss", value, "fail", conflict)
+    elif untested:
+        remedy = f"It is not tested here; type: pip uninstall -y {untested[0]} && {reinstall('cpu')}"
+        yield Diagnosis("faiss", value, "warn", remedy)
+    else:
+        yield Diagnosis("faiss", value or f"not installed (extra cpu: {reinstall('cpu')})")
+
+
+def _plugin_sections(plugins: Plugins | None, data_dir: Path | None, environ: Mapping[str, str]) -> Iterator[Section]:
+    """Yield plugins, and the data that their suites find."""
+    try:
+        if plugins is None:
+            from bench.plugins import load
+
+            plugins = load(environ)
+    except BenchError as error:
+        remedy = "Mend that first; nothing else can be said of plugins and data"
+        yield Section("plugins", (Diagnosis("plugins", str(error), "fail", remedy),))
+        return
+    yield Section("plugins", tuple(plugin_rows(plugins)))
+    yield Section("data", tuple(data_rows(plugins, data_dir)))
+
+
+def plugin_rows(plugins: Plugins) -> Iterator[Diagnosis]:
+    """Yield what the plugins bring, then the broken ones with their reasons."""
+    for kind, names in (("methods", sorted(plugins.methods)), ("suites", sorted(plugins.suites))):
+        remedy = "" if names else "Nothing can run; look at BENCH_PLUGINS, and whether the package is installed"
+        yield Diagnosis(kind, ", ".join(names) or "none", "ok" if names else "fail", remedy)
+    for broken in plugins.broken:
+        remedy = f"Mend or remove it: pip uninstall {broken.distribution}" if broken.distribution else "Mend it"
+        yield Diagnosis(f"plugin {broken.name}", f"{broken.distribution}: {broken.reason}", "warn", remedy)
+
+
+def data_rows(plugins: Plugins, data_dir: Path | None) -> Iterator[Diagnosis]:
+    """Yield whether a folder of official data is named, and which tasks of each suite are complete there."""
+    cache = data_cache()
+    if data_dir is None:
+        yield Diagnosis("BENCH_DATA", "not set; suites look for their files in the download cache")
+    elif not data_dir.is_dir():
+        yield Diagnosis(
+            "BENCH_DATA", f"{data_dir} is no folder", "fail", "Name an existing one: export BENCH_DATA=FOLDER"
+        )
+        return
+    else:
+        yield Diagnosis("BENCH_DATA", str(data_dir))
+    yield Diagnosis(
+        "download cache", str(cache) if cache.is_dir() else f"{cache} (nothing fetched yet: bench data fetch)"
+    )
+    if data_dir is not None or cache.is_dir():
+        for name in sorted(plugins.suites):
+            yield _found(plugins, name, data_dir)
+
+
+def _found(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
+    """Say which tasks of a suite have all their official files."""
+    request = DataRequest("official", data_dir, offline=True)
+    try:
+        suite = plugins.suite(name)
+        tasks = suite.task_names("official") if "official" in suite.data else ()
+        there = [task for task in tasks if _complete(suite, task, request)]
+    except Exception as error:  # a plugin may raise whatever it likes, and the doctor examines the others all the same
+        return Diagnosis(
+            name, f"{type(error).__name__}: {error}", "warn", "The plugin that brings this suite must be mended"
+        )
+    return Diagnosis(
+        name, f"{len(there)} of {len(tasks)} tasks are complete" + (f": {', '.join(there)}" if there else "")
+    )
+
+
+def _complete(suite: Suite, task: str, request: DataRequest) -> bool:
+    """Return whether all files of a task are there: loading checks that, and opens none."""
+    try:
+        suite.load(task, request)
+    except BenchError:
+        return False
+    return True

@@ -1,0 +1,436 @@
+"""Exporting: an encoder of the store → a plain folder that other libraries load, with a model card.
+
+What is written, for each folder of an encoder::
+
+    config.json, model.safetensors, tokenizer.json, …    as transformers reads them
+    contract.json                                        how texts become vectors, in full
+    modules.json, 1_Pooling/, 2_Normalize/,
+    sentence_bert_config.json,
+    config_sentence_transformers.json                    the same, as sentence-transformers reads it
+
+A pair of encoders is two such folders, `query/` and `passage/`. `README.md` lies above both. Nothing that only the
+training needs (heads, queues, banks, key encoders) comes along: the weights are checked against the architecture's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from bench.core.contract import CONTRACT, SEPARATOR, Contract
+from bench.core.errors import BenchError, StoreError, UsageError
+from bench.core.files import canonical, explain, fsync_folder, read_sealed
+from bench.evaluation.command import words
+from bench.store.store import MANIFEST, Store
+
+STAGES = ("tune", "train", "init")
+"""The stages whose artefact is an encoder, the last in the chain first."""
+
+_TOKENIZER = (
+    "added_tokens.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "special_tokens_map.json",
+    "spiece.model",
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+)
+_SIMILARITY = {"cos": "cosine", "dot": "dot"}  # contract → sentence-transformers
+_MODULES = "sentence_transformers.models"
+_HUB = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
+
+
+@dataclass(frozen=True)
+class StoredEncoder:
+    """An encoder in a store, and what is known of it.
+
+    Args:
+        key: of its artefact.
+        folder: of its artefact.
+        manifest: of its artefact.
+        readout: what a run's settings said over the encoder's contract (prompts, lengths); it holds for the export too.
+        result: the result file's content, None where the encoder was asked for by its key.
+        languages: of the corpus that it was trained on, as far as the store still knows.
+    """
+
+    key: str
+    folder: Path
+    manifest: Mapping[str, Any]
+    readout: Mapping[str, Any] = field(default_factory=dict)
+    result: Mapping[str, Any] | None = None
+    languages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Args:
+        folder: where.
+        files: paths below it.
+        contracts: role → contract; `encoder` where one encoder serves both roles.
+        notices: sentences for people.
+    """
+
+    folder: Path
+    files: tuple[str, ...]
+    contracts: Mapping[str, Contract]
+    notices: tuple[str, ...]
+
+
+def from_result(path: Path, store: Store) -> StoredEncoder:
+    """Find the encoder that a result rests on.
+
+    Raises:
+        UsageError: the file cannot be read or is damaged, its method has no encoder, its tasks rest on several, or the
+            store does not hold it.
+        StoreError: the artefact in the store is damaged.
+    """
+    try:
+        content = read_sealed(path)
+        legs = [leg for legs in content["tasks"].values() for leg in legs.values()]
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise UsageError(
+            where=path, found=found, expected="a result file", hint="`bench list results` names them"
+        ) from error
+    except (ValueError, KeyError, AttributeError) as error:
+        raise UsageError(where=path, found=str(error), expected="a result file as `bench run` writes it") from error
+    keys = {key for leg in legs if (key := _encoder_key(leg["keys"])) is not None}
+    system = content["system"]
+    if not keys:
+        raise UsageError(where=path, found=f"{system['label']}, which has no encoder", expected="a system with one")
+    if len(keys) > 1:
+        hint = f"type --key {min(keys)} or another of them"
+        raise UsageError(
+            where=path, found=f"tasks that rest on {len(keys)} encoders", expected="one encoder", hint=hint
+        )
+    return replace(from_key(keys.pop(), store), readout=_readout(path, system, legs), result=content)
+
+
+def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return what overrides the encoder's contract: what a run's settings said, or how a protocol had texts read.
+
+    Raises:
+        UsageError: the protocol had texts of its tasks read in several ways.
+    """
+    if system.get("read_by") != "protocol":
+        return system.get("readout") or {}
+    ways = {canonical(leg["resolved"]): leg["resolved"] for leg in legs}
+    if len(ways) > 1:
+        raise UsageError(
+            where=path,
+            found=f"tasks whose texts are read in {len(ways)} ways, as their protocol says",
+            expected="one way",
+            hint="export the row without +protocol, or a result of one task",
+        )
+    return {"question_mark": True, "lowercase": False, **next(iter(ways.values()))}  # left out where they are as ever
+
+
+def from_key(key: str, store: Store) -> StoredEncoder:
+    """Find an encoder by its artefact's key or by the key's first digits.
+
+    Raises:
+        UsageError: the store holds none, or several.
+        StoreError: the artefact is damaged.
+    """
+    found = [
+        folder
+        for stage in STAGES
+        for folder in sorted((store.root / "artefacts" / stage).glob(f"{key}*"))
+        if folder.is_dir()
+    ]
+    if not found:
+        raise UsageError(
+            where=f"store {store.root}",
+            found=f"no encoder with the key {key!r}",
+            hint="type --store with the store of that run, or run it again",
+        )
+    if len(found) > 1:
+        raise UsageError(
+            found=f"{len(found)} encoders whose keys begin with {key!r}", expected="one", hint="type more digits"
+        )
+    faults = store.faults(found[0])
+    if faults:
+        raise StoreError(where=faults[0].path, found=faults[0].found, hint="run what made it again, then export")
+    manifest = read_sealed(found[0] / MANIFEST)
+    return StoredEncoder(manifest["key"], found[0], manifest, languages=_languages(manifest, store))
+
+
+def _encoder_key(keys: Mapping[str, str]) -> str | None:
+    """Return the key of a leg's encoder, None where it has none."""
+    return next((keys[stage] for stage in STAGES if stage in keys), None)
+
+
+def _languages(manifest: Mapping[str, Any], store: Store) -> tuple[str, ...]:
+    """Return the languages of the prepared corpus that an encoder was trained on; none where it is gone."""
+    inputs: Mapping[str, str] = manifest["identity"].get("inputs", {})
+    path = store.root / "artefacts" / "prepare" / inputs.get("shards", "none") / MANIFEST
+    return tuple(read_sealed(path)["facts"].get("languages", ())) if path.is_file() else ()
+
+
+def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
+    """Write an encoder, all or nothing.
+
+    Args:
+        origin: the encoder.
+        out: a folder that is not there, or empty.
+        citation: of the method, for the model card.
+
+    Raises:
+        UsageError: the folder is not empty, or the artefact holds no encoder.
+        BenchError: the weights hold what the architecture does not know.
+        StoreError: the folder cannot be written.
+    """
+    sources = _sources(origin)
+    notices: list[str] = []
+    contracts: dict[str, Contract] = {}
+    with _whole(out) as draft:
+        for role, source in sources.items():
+            folder = draft if role == "encoder" else draft / role
+            contracts[role] = replace(Contract.load(source), **origin.readout)
+            notices += _write(source, folder, contracts[role], role)
+        text = model_card(CardFacts(out.name, origin.manifest, origin.result, origin.languages, contracts, citation))
+        (draft / "README.md").write_text(text, encoding="utf-8")
+        files = tuple(sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()))
+    return Exported(out, files, contracts, tuple(dict.fromkeys(notices)))
+
+
+def _sources(origin: StoredEncoder) -> dict[str, Path]:
+    """Return role → folder of the encoders in an artefact: `encoder` alone, or `query` and `passage` of a pair."""
+    folder = origin.folder
+    first, second = folder / "encoder", folder / "passage"
+    if not first.is_dir():
+        first = folder
+    if not (first / CONTRACT).is_file():
+        raise UsageError(
+            where=folder, found=f"no {CONTRACT}", expected="the artefact of an encoder", hint="try another --key"
+        )
+    return {"query": first, "passage": second} if second.is_dir() else {"encoder": first}
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """Yield a folder next to `out`, which takes its place when all is written and vanishes when anything fails."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(where=out, found="a file", expected="a folder that is not there yet")
+    if out.is_dir() and any(out.iterdir()):
+        raise UsageError(
+            where=out, found="a folder in use", expected="one that is not there yet", hint="type another --out"
+        )
+    out = out.absolute()
+    draft = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(3)}.part")
+    try:
+        draft.mkdir(parents=True)
+        yield draft
+        draft.rename(out)  # over an empty folder too
+        fsync_folder(out.parent)
+    except OSError as error:
+        raise StoreError(where=out, found=explain(error), hint="nothing was exported") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _write(source: Path, folder: Path, contract: Contract, role: str) -> list[str]:
+    """Write one encoder's folder; return sentences for people."""
+    from bench.retrieval.backbones import extra_weights
+
+    weights = sorted(source.glob("model*.safetensors"))
+    unknown = extra_weights(source, weights, pooler=contract.pooling == "pooler")
+    if unknown:
+        raise BenchError(
+            where=source,
+            found=f"the weights {', '.join(unknown[:3])}, which the architecture does not know",
+            expected="an encoder without heads and queues",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    names = ("config.json", "model.safetensors.index.json", *(path.name for path in weights), *_TOKENIZER)
+    for name in names:
+        if (source / name).is_file():
+            shutil.copyfile(source / name, folder / name)
+    (folder / CONTRACT).write_bytes(canonical(contract.dump()))
+    layers = json.loads((source / "config.json").read_bytes()).get("num_hidden_layers")
+    if contract.layer not in (-1, layers):
+        sentence = (
+            f"the encoder reads layer {contract.layer} of {layers}, which sentence-transformers cannot express; its "
+            "files were left out, and README.md says how transformers reads it"
+        )
+        return [sentence, *_inexpressible(contract)]
+    _sentence_transformers(folder, contract, role)
+    return _inexpressible(contract)
+
+
+def _inexpressible(contract: Contract) -> list[str]:
+    """Return what a contract says that the files of sentence-transformers cannot."""
+    said = []
+    if contract.dtype != "float32":
+        said.append(
+            f"bench runs this encoder in {contract.dtype}; elsewhere choose it yourself (vectors differ in 2 digits)"
+        )
+    if not contract.question_mark:
+        said.append("a question mark at a query's end is left out, which you do yourself elsewhere")
+    if SEPARATOR in (contract.title or ""):
+        said.append(
+            "title and text of a passage are read as a pair, which you give to the tokenizer yourself elsewhere"
+        )
+    prompts = contract.query_prompt + contract.passage_prompt
+    if contract.lowercase and prompts != prompts.lower():
+        said.append("texts are lower-cased but prompts are not, which sentence-transformers does not distinguish")
+    return said
+
+
+def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
+    """Write the files by which sentence-transformers reads the folder as the contract says."""
+    from bench.retrieval.backbones import pooler_argument
+    from bench.retrieval.poolers import write_dense
+
+    pooler = contract.pooling == "pooler"
+    kinds = ["Transformer", "Pooling", *(["Dense"] if pooler else []), *(["Normalize"] if contract.normalise else [])]
+    places = [f"{at}_{kind}" if at else "" for at, kind in enumerate(kinds)]
+    modules = [
+        {"idx": at, "name": str(at), "path": place, "type": f"{_MODULES}.{kind}"}
+        for at, (place, kind) in enumerate(zip(places, kinds, strict=True))
+    ]
+    for place in places[1:]:
+        (folder / place).mkdir()
+    width = json.loads((folder / "config.json").read_bytes())["hidden_size"]
+    lengths = {"query": contract.query_length, "passage": contract.passage_length}
+    sizes: dict[str, Any] = {
+        "max_seq_length": lengths.get(role) or max(lengths.values()),
+        "do_lower_case": contract.lowercase,
+    }
+    if role == "encoder" and len(set(lengths.values())) > 1:
+        sizes |= {"query_length": lengths["query"], "document_length": lengths["passage"]}
+    if loading := pooler_argument(folder):  # its pooler would have random weights; ours is a module of its own
+        sizes["model_args"] = loading
+    files: dict[str, Any] = {
+        "modules.json": modules,
+        "sentence_bert_config.json": sizes,
+        "config_sentence_transformers.json": {
+            "model_type": "SentenceTransformer",
+            "prompts": {"query": contract.query_prompt, "document": contract.passage_prompt},
+            "default_prompt_name": None,
+            "similarity_fn_name": _SIMILARITY[contract.similarity],
+        },
+        "1_Pooling/config.json": {
+            "word_embedding_dimension": width,
+            "pooling_mode_cls_token": contract.pooling != "mean",
+            "pooling_mode_mean_tokens": contract.pooling == "mean",
+            "include_prompt": True,
+        },
+    }
+    if pooler:
+        inner, outer = write_dense(sorted(folder.glob("model*.safetensors")), folder / places[2])
+        activation = "torch.nn.modules.activation.Tanh"
+        dense = {"in_features": inner, "out_features": outer, "bias": True, "activation_function": activation}
+        files[f"{places[2]}/config.json"] = dense
+    for name, value in files.items():
+        (folder / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What a card is made of.
+
+    Args:
+        name: of the exported folder.
+        manifest: of the encoder's artefact.
+        result: a result file's content, None where there is none.
+        languages: of the corpus, as far as they are known.
+        contracts: role → contract; `encoder` where one encoder serves both roles.
+        citation: of the method.
+    """
+
+    name: str
+    manifest: Mapping[str, Any]
+    result: Mapping[str, Any] | None
+    languages: Sequence[str]
+    contracts: Mapping[str, Contract]
+    citation: str
+
+
+def model_card(facts: CardFacts) -> str:
+    """Return the card, Markdown with a YAML head; the licence is left to whoever publishes the model."""
+    places = Environment(
+        loader=PackageLoader("bench", "studies/templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 (Markdown, not HTML)
+    )
+    system = (facts.result or {}).get("system", {})
+    identity = facts.manifest["identity"]
+    backbone = str(system.get("backbone") or _backbone(identity))
+    return places.get_template("model_card.md").render(
+        name=facts.name,
+        label=system.get("label") or identity.get("method") or facts.manifest["title"],
+        method=system.get("method") or identity.get("method", ""),
+        languages=list(facts.languages),
+        backbone=backbone,
+        hub=backbone if _HUB.fullmatch(backbone) and not Path(backbone).exists() else "",
+        facts=_card_rows(facts, system),
+        scores=_card_scores(facts.result) if facts.result else [],
+        result=facts.result,
+        command=shlex.join(words([facts.result], whole=False)) if facts.result else "",
+        contracts=facts.contracts,
+        plain=all(contract.layer == -1 for contract in facts.contracts.values()),
+        citation=facts.citation,
+    )
+
+
+def _budget(identity: Mapping[str, Any]) -> str:
+    """Return what the training was given; empty for an encoder that was not trained."""
+    if identity.get("flops"):
+        return f"{identity['flops']:.3g} floating-point operations"
+    return f"{identity['tokens']:,} tokens" if "tokens" in identity else ""
+
+
+def _backbone(identity: Mapping[str, Any]) -> str:
+    """Return the backbone that an artefact names itself; a folder's is known by the hashes of its files alone."""
+    found = identity.get("backbone")
+    return found if isinstance(found, str) else ""
+
+
+def _card_rows(facts: CardFacts, system: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what precedes the test, in words."""
+    identity, found = facts.manifest["identity"], facts.manifest["facts"]
+    seed = identity.get("seed")
+    tokens = found.get("tokens")
+    rows = [
+        ("method", f"{system.get('method') or identity.get('method', '')} {identity.get('version', '')}".strip()),
+        ("backbone", str(system.get("backbone") or _backbone(identity))),
+        ("corpus", str((system.get("corpus") or {}).get("name", ""))),
+        ("languages", ", ".join(facts.languages)),
+        ("budget", _budget(identity)),
+        ("tokens seen", f"{tokens:,} in {found.get('steps', 0):,} steps" if isinstance(tokens, int) else ""),
+        ("seed", "" if seed is None else str(seed)),
+        ("made by", f"retrieval-bench {version('retrieval-bench')}, artefact {facts.manifest['key']}"),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def _card_scores(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one row a leg of a task and one an average: its name and its measures in percent."""
+    rows = [
+        {"name": f"{task} {leg}".strip(), "measures": entry["measures"]}
+        for task, legs in result["tasks"].items()
+        for leg, entry in legs.items()
+    ]
+    rows += [{"name": average["name"], "measures": average["measures"]} for average in result["macro"]]
+    return rows

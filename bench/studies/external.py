@@ -1,0 +1,197 @@
+"""Runs from elsewhere: read, checked against the task that they claim to answer, and scored under its protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.config.profiles import choose_data, profile
+from bench.config.request import Request
+from bench.core.errors import DataError, UsageError
+from bench.core.publications import marked
+from bench.data.formats.faults import Faults
+from bench.data.formats.text import lines
+from bench.data.formats.trec import read_qrels, read_run
+from bench.evaluation.measures.evaluate import coverage
+from bench.evaluation.measures.specs import parse, parse_many
+from bench.pipeline.judging import Known, judging
+from bench.pipeline.legs import Legs
+from bench.pipeline.selection import all_known, tasks_of
+from bench.pipeline.settings import resolve_run
+from bench.pipeline.stages import score
+from bench.plugins import Plugins
+from bench.store.store import Store
+from bench.types import Candidates, Leg, Ranking, Run, Source, Task, Tie
+
+OFFICIAL_ORDER = "candidates"
+"""What `--run` says for the order in which a release gives its candidates."""
+
+
+@dataclass(frozen=True)
+class External:
+    """What came of scoring a run from elsewhere.
+
+    Args:
+        title: what it was scored against.
+        means: measure → mean over all judged queries.
+        official: what official scorers say where they do otherwise.
+        queries: number of judged queries.
+        per_query: query → measure → value.
+        notices: sentences for people.
+    """
+
+    title: str
+    means: Mapping[str, float]
+    official: Mapping[str, float]
+    queries: int
+    per_query: Mapping[str, Mapping[str, float]]
+    notices: tuple[str, ...]
+
+
+def _external(title: str, scored: score.Scored, notices: Sequence[str]) -> External:
+    table = scored.scores
+    rows = {
+        query: {name: column[place] for name, column in table.values.items()}
+        for place, query in enumerate(table.queries)
+    }
+    return External(title, table.means, scored.official, len(table.queries), rows, tuple(notices))
+
+
+def score_against_files(qrels: Path, run_file: Path, measures: str | None, tie: Tie, plugins: Plugins) -> External:
+    """Score a run file against a judgements file.
+
+    Queries of the run without a judgement are ignored, as trec_eval does, and reported; documents may be unjudged.
+
+    Raises:
+        UsageError: no measures, an unknown one, or no query in common.
+        DataError, DataFaultsError: a malformed line of either file.
+    """
+    known = plugins.measures_by_name
+    if not measures:
+        raise UsageError(found="no --measures", expected='some, e.g. --measures "nDCG@10 R@100 RR@100"')
+    specs = parse_many(measures, known)
+    judgements, rankings = read_qrels(qrels), read_run(run_file, tie)
+    seen = coverage(judgements, rankings)
+    if len(seen.missing) == len(judgements):
+        line = first_lines(run_file, seen.unexpected[:1])[seen.unexpected[0]]
+        raise DataError(
+            run_file,
+            line,
+            f"query id {seen.unexpected[0]!r}, and no query that is judged",
+            f"ids like {seen.missing[0]!r} of {qrels}",
+            "the two files do not belong together",
+        )
+    notices = []
+    if seen.unexpected:
+        line = first_lines(run_file, seen.unexpected[:1])[seen.unexpected[0]]
+        notices.append(
+            f"{run_file}:{line}: found query id {seen.unexpected[0]!r}"
+            + (f" and {len(seen.unexpected) - 1} more" if len(seen.unexpected) > 1 else "")
+            + f", expected queries judged in {qrels}; ignored, as trec_eval does"
+        )
+    notices += _missing(seen.missing, len(judgements))
+    protocol = score.Protocol(specs, tie, drop_identical=False, official=(), extra=known)
+    return _external(f"{run_file} against {qrels}", score.score(judgements, rankings, protocol), notices)
+
+
+def score_against_task(
+    plugins: Plugins,
+    store: Store,
+    *,
+    suite: str,
+    task: str,
+    run_file: Path,
+    leg: str | None = None,
+    data: str | None = None,
+    data_dir: Path | None = None,
+    measures: str | None = None,
+    sets: Sequence[str] = (),
+) -> External:
+    """Score a run file against a task of a suite under its protocol.
+
+    The task's own checks run first (and are kept in the store); then every id of the run must be known to it.
+
+    Raises:
+        UsageError: an unknown suite, task, leg or measure.
+        DataError, DataFaultsError: a malformed line, or an id that the task does not know.
+    """
+    size = profile()
+    request = Request(methods=(), suites=(suite,), tasks=(task,), data=data, data_dir=data_dir)
+    found = plugins.suite(suite)
+    all_known((task,), [found])
+    settings, own = resolve_run(profile=size, sets=sets)
+    tasks = tasks_of(found, request, choose_data(size, data), settings.mini.world)
+    if len(tasks) != 1:
+        names = ", ".join(one.id for one in tasks)
+        raise UsageError(where="--task", found=f"{task}, which covers {names}", expected="one of them")
+    chosen = tasks[0]
+    part = _leg(chosen, leg)
+    official = str(run_file) == OFFICIAL_ORDER and not run_file.exists()
+    if official and part.candidates is None:
+        raise UsageError(
+            found=f"--run {OFFICIAL_ORDER}", expected="a run file", hint=f"{chosen.id} searches a whole corpus"
+        )
+    known = plugins.measures_by_name
+    specs = parse_many(measures, known) if measures else tuple(parse(name, known) for name in chosen.measures)
+    judge = judging(chosen, part, specs, Legs(store, plugins, own), store, settings.data.unknown_ids)
+    if official and part.candidates is not None:
+        rankings = official_order(part.candidates)
+    else:
+        rankings = read_run(run_file, chosen.tie)
+        _ids_known(run_file, rankings, judge.known)
+    missing = _missing(coverage(dict.fromkeys(judge.queries), rankings).missing, len(judge.queries))
+    against = marked(chosen.id, found.stands_for)
+    name = f"the official order of the candidates of {against}" if official else f"{run_file} against {against}"
+    return _external(name, judge.score(rankings), missing)
+
+
+def official_order(source: Source[Candidates]) -> Run:
+    """Return the candidates of every query as the release orders them; scores fall by one where it gives none."""
+    found = {}
+    for row in source.read():
+        scores = row.scores or tuple(float(-place) for place in range(len(row.documents)))
+        found[row.query] = Ranking(row.query, row.documents, scores)
+    return found
+
+
+def _leg(task: Task, name: str | None) -> Leg:
+    """Return the leg of a task that a run answers."""
+    names = [leg.name for leg in task.legs]
+    if name is None and len(names) == 1:
+        return task.legs[0]
+    if name not in names:
+        given = f"--leg {name}" if name else "no --leg"
+        raise UsageError(where=task.id, found=given, expected=f"one of the legs {', '.join(names)}")
+    return task.legs[names.index(name)]
+
+
+def _missing(queries: Sequence[str], total: int) -> list[str]:
+    """Return notices of judged queries that the run lacks; they count 0."""
+    if not queries:
+        return []
+    return [f"the run lacks {len(queries)} of {total} judged queries, e.g. {queries[0]!r}; each counts 0"]
+
+
+def _ids_known(run_file: Path, rankings: Run, ids: Known) -> None:
+    """Refuse a run that names queries or documents which the task does not have."""
+    documents = list(dict.fromkeys(name for ranking in rankings.values() for name in ranking.documents))
+    with Faults() as faults:
+        for query, line in first_lines(run_file, [name for name in rankings if name not in ids.queries]).items():
+            faults.add(DataError(run_file, line, f"query id {query!r}", f"one of {ids.queries_name}"))
+        unknown = [name for name, known in zip(documents, ids.documents(documents), strict=True) if not known]
+        for document, line in first_lines(run_file, unknown, column=2).items():
+            faults.add(DataError(run_file, line, f"document id {document!r}", f"one of {ids.documents_name}"))
+
+
+def first_lines(run_file: Path, wanted: Collection[str], column: int = 0) -> dict[str, int]:
+    """Return the first line of a run file on which each word occurs in a column (0: the query, 2: the document)."""
+    left, found = set(wanted), dict[str, int]()
+    for number, text in lines(run_file) if left else ():
+        words = text.split()
+        if len(words) > column and words[column] in left:
+            found[words[column]] = number
+            left.remove(words[column])
+            if not left:
+                break
+    return found

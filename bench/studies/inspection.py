@@ -1,0 +1,120 @@
+"""Read a suite's official data through: every leg's corpus, questions and judgements, with their published counts.
+
+The stages `validate` and `read` do it, through the store: what they found is kept, and a run need not do it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.config.request import Request
+from bench.core.errors import BenchError, DataError, DataFaultsError, UsageError
+from bench.pipeline.legs import Legs
+from bench.pipeline.selection import tasks_of
+from bench.pipeline.settings import resolve_run
+from bench.plugins import Plugins
+from bench.store.graph import Listener, closure, make
+from bench.store.stage import Stage
+from bench.store.store import Store
+from bench.types import Suite
+
+Verdict = Literal["ok", "missing", "wrong"]
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A leg, and what came of reading it.
+
+    Args:
+        task: its id.
+        leg: its name, empty where the task has one only.
+        verdict: `missing` where files are, `wrong` where they are not what was published.
+        counts: documents, queries, judgements, answers, as far as they were read.
+        reason: in a sentence; empty where all is well.
+    """
+
+    task: str
+    leg: str
+    verdict: Verdict
+    counts: dict[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Legs to be read.
+
+    Args:
+        legs: each with its last stage, or with what is known already.
+    """
+
+    legs: tuple[tuple[Inspected, Stage | None], ...]
+
+    @property
+    def stages(self) -> list[Stage]:
+        """The last stages."""
+        return [stage for _, stage in self.legs if stage is not None]
+
+
+def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: Plugins, store: Store) -> Inspection:
+    """Find the legs of tasks on official data; only the checksums of their files are read.
+
+    Args:
+        suite: the suite.
+        names: its tasks, without its prefix; dev questions end with `@dev`.
+        data_dir: the folder of data.
+        plugins: for the stages.
+        store: for checksums.
+    """
+    settings, own = resolve_run()
+    builder = Legs(store, plugins, own)
+    found: list[tuple[Inspected, Stage | None]] = []
+    for name in names:
+        request = Request(methods=(), suites=(suite.name,), tasks=(f"{suite.name}/{name}",), data_dir=data_dir)
+        try:
+            (task,) = tasks_of(suite, request, "official", settings.mini.world)
+        except (UsageError, DataError, DataFaultsError) as error:
+            found.append((_fault(f"{suite.name}/{name}", "", error), None))
+            continue
+        for leg in task.legs:
+            try:
+                stage: Stage = builder.read(task, leg, settings.data.unknown_ids)
+            except (UsageError, DataError, DataFaultsError) as error:
+                found.append((_fault(task.id, leg.name, error), None))
+            else:
+                found.append((Inspected(task.id, leg.name, "ok"), stage))
+    return Inspection(tuple(found))
+
+
+def carry_out(prepared: Inspection, store: Store, listener: Listener) -> list[Inspected]:
+    """Read every leg; a fault in one does not keep the others from being read.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    faults: dict[str, BenchError] = {}
+    return [leg if last is None else _read(leg, last, store, listener, faults) for leg, last in prepared.legs]
+
+
+def _read(leg: Inspected, last: Stage, store: Store, listener: Listener, faults: dict[str, BenchError]) -> Inspected:
+    """Make what a leg's last stage rests on, and it; a corpus that failed once is not read again for every leg."""
+    facts: dict[str, Any] = {}
+    for item in closure([last]):
+        if item.key in faults:
+            return _fault(leg.task, leg.leg, faults[item.key])
+        ready = store.open(item)
+        try:
+            facts |= (ready or make(item, store, listener)).facts
+        except (UsageError, DataError, DataFaultsError) as error:
+            faults[item.key] = error
+            return _fault(leg.task, leg.leg, error)
+    kinds = ("documents", "queries", "judgements", "answers")
+    return Inspected(leg.task, leg.leg, "ok", {kind: facts[kind] for kind in kinds if kind in facts})
+
+
+def _fault(task: str, leg: str, error: BenchError) -> Inspected:
+    """Return a leg that cannot be read: `missing` where typing or fetching mends it, `wrong` where a file does."""
+    return Inspected(task, leg, "missing" if isinstance(error, UsageError) else "wrong", reason=str(error))

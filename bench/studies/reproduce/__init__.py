@@ -1,0 +1,1 @@
+"""Run a result again and compare."""

@@ -1,0 +1,234 @@
+"""Differences between a result and its replay: numbers, and what can make them differ. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bench.core.messages import shown
+
+Content = Mapping[str, Any]
+Place = tuple[str, str]
+"""A task and its leg."""
+PerQuery = Mapping[Place, Mapping[str, Mapping[str, float]]]
+"""Values by task and leg, measure and query."""
+Verdict = Literal["OK", "close", "differs"]
+
+EXACT = 1e-9
+"""Fractions that differ by less are the same number: files hold all digits."""
+CLOSE = 1e-3
+"""How far a mean may lie off where other libraries or another processor have computed it: 0.1 points."""
+_SYSTEM = ("method", "version", "backbone", "budget", "budget_flops", "readout", "contract", "post", "fuse", "rerank")
+_THREADS = "compute.threads"  # reported with the machine
+_FILES = {"validate": "the corpus", "read": "questions or judgements"}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What two results do not have in common.
+
+    Args:
+        kind: `settings`, `version`, `data`, `seed`, `libraries`, `machine`.
+        sentence: with both values.
+        slight: it may move last digits and no more.
+    """
+
+    kind: str
+    sentence: str
+    slight: bool = False
+
+
+@dataclass(frozen=True)
+class ReproducedValue:
+    """A measure of a leg in both results.
+
+    Args:
+        task: id.
+        leg: name, empty where there is one only.
+        measure: canonical name.
+        theirs: the file's mean, None where it has none.
+        ours: the replayed one.
+        changed: queries whose value is another; None where per-query values were not there to compare.
+        queries: judged ones.
+    """
+
+    task: str
+    leg: str
+    measure: str
+    theirs: float | None
+    ours: float | None
+    changed: int | None = None
+    queries: int = 0
+
+    @property
+    def off(self) -> float | None:
+        """Ours minus theirs; None where one is missing."""
+        return None if self.theirs is None or self.ours is None else self.ours - self.theirs
+
+    @property
+    def same(self) -> bool:
+        """Whether mean and every query agree to the last digit."""
+        return self.off is not None and abs(self.off) <= EXACT and not self.changed
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """How a replayed result compares.
+
+    Args:
+        verdict: OK, close or differs.
+        sentence: why.
+        values: every measure of every leg.
+        causes: what differs between both, apart from the numbers.
+    """
+
+    verdict: Verdict
+    sentence: str
+    values: tuple[ReproducedValue, ...]
+    causes: tuple[Cause, ...]
+
+
+def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: PerQuery) -> Reproduction:
+    """Compare a replayed result with the file that it replays.
+
+    Identical numbers are OK whatever else differs. Means up to `CLOSE` apart are close where only libraries, device,
+    threads or processor can be the reason. All else differs.
+
+    Args:
+        theirs: content of the result file.
+        ours: content of the replayed one.
+        their_values: per-query values of the file; legs without them are compared by their means.
+        our_values: of the replayed one.
+    """
+    values = tuple(_values(theirs, ours, their_values, our_values))
+    found = causes(theirs, ours)
+    if not values:
+        return Reproduction("differs", "both results have no task in common", values, tuple(found))
+    other = [value for value in values if not value.same]
+    if not other:
+        compared = "every query" if all(value.changed is not None for value in values) else "the means"
+        sentence = f"{_count(len(values), 'number')} the same to the last digit, {compared}"
+        return Reproduction("OK", sentence, values, tuple(found))
+    systems = (theirs["system"], *theirs["system"].get("parts", ()))
+    floating = any("contract" in one or "backbone" in one for one in systems)  # sums that depend on the processor
+    if floating and not any(cause.kind == "machine" for cause in found):
+        found.append(Cause("machine", "processor: results do not say which; sums of an encoder differ by it", True))
+    missing = [value for value in other if value.off is None]
+    if missing:
+        sentence = f"{_count(len(missing), 'number')} are in one of the two results only"
+        return Reproduction("differs", sentence, values, tuple(found))
+    worst = max(other, key=lambda value: abs(value.off or 0.0))
+    far = abs(worst.off or 0.0)
+    queries = f" ({worst.changed:,} of {worst.queries:,} queries)" if worst.changed is not None else ""
+    where = f"{worst.measure} of {f'{worst.task} {worst.leg}'.strip()}{queries}"
+    what = f"{_count(len(other), 'number')} of {len(values)} differ; {where} by {far:.2g}"
+    grave = [cause for cause in found if not cause.slight]
+    if far <= CLOSE and found and not grave:
+        return Reproduction(
+            "close", f"{what}, at most {CLOSE:g}, which {_kinds(found)} can explain", values, tuple(found)
+        )
+    if grave:
+        reason = f"the results do not have the same {_kinds(grave)}"
+    else:
+        reason = f"more than {CLOSE:g}" if found else "though nothing else is different"
+    return Reproduction("differs", f"{what}: {reason}", values, tuple(found))
+
+
+def causes(theirs: Content, ours: Content) -> list[Cause]:
+    """Return everything apart from numbers in which two results differ, each once."""
+    found = [*_of_systems(theirs["system"], ours["system"])]
+    versions = theirs["suite"]["version"], ours["suite"]["version"]
+    found += _differ("version", f"version of suite {theirs['suite']['name']}", *versions)
+    found += _differ("seed", "seed", theirs["seed"], ours["seed"])
+    found += _differ("settings", "profile", theirs["profile"], ours["profile"])
+    for task, legs in theirs["tasks"].items():
+        here = ours["tasks"].get(task, {})
+        for leg in (name for name in legs if name in here):
+            found += _of_legs(task, legs[leg], here[leg])
+    if not found and theirs["system"]["hash"] != ours["system"]["hash"]:
+        hashes = (content["system"]["hash"][:12] for content in (theirs, ours))
+        found += _differ("settings", "hash of the system", *hashes)
+    return list(dict.fromkeys(found))
+
+
+def _of_systems(one: Content, other: Content) -> Iterator[Cause]:
+    """What differs between two descriptions of a system."""
+    for key in _SYSTEM:
+        kind = "version" if key == "version" else "settings"
+        yield from _differ(kind, f"{key} of the system", one.get(key), other.get(key))
+    yield from _settings(one.get("settings", ()), other.get("settings", ()))
+    corpora = [side.get("corpus") or {} for side in (one, other)]
+    if corpora[0].get("name") != corpora[1].get("name"):
+        yield from _differ("data", "pretraining corpus", *(corpus.get("name") for corpus in corpora))
+    elif corpora[0] != corpora[1]:
+        yield Cause("data", f"pretraining corpus: {corpora[0].get('name')} has other documents here")
+
+
+def _of_legs(task: str, one: Content, other: Content) -> Iterator[Cause]:
+    """What differs between two scored legs."""
+    yield from _differ("data", f"release of {task}", one.get("release"), other.get("release"))
+    yield from _differ("settings", f"protocol of {task}", one.get("protocol"), other.get("protocol"))
+    if "settings" in one and "settings" in other:  # files of older versions do not say them
+        yield from _settings(one["settings"], other["settings"])
+    for stage, what in _FILES.items():
+        keys = [side.get("keys", {}).get(stage) for side in (one, other)]
+        if None not in keys and keys[0] != keys[1]:
+            yield Cause("data", f"{what} of {task}: other files, or read by other code")
+    for name, theirs, ours in _both(one.get("libraries", {}), other.get("libraries", {})):
+        yield from _differ("libraries", name, theirs, ours, slight=True)
+    for name, theirs, ours in _both(one.get("compute", {}), other.get("compute", {})):
+        yield from _differ("machine", name, theirs, ours, slight=True)
+
+
+def _settings(one: Sequence[Content], other: Sequence[Content]) -> Iterator[Cause]:
+    """Settings with another value, or that one side has alone."""
+    for key, theirs, ours in _both(*({row["key"]: row["value"] for row in rows} for rows in (one, other))):
+        if key != _THREADS:
+            yield from _differ("settings", key, theirs, ours)
+
+
+def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield every key with both values."""
+    for key in dict.fromkeys([*one, *other]):
+        yield key, one.get(key), other.get(key)
+
+
+def _differ(kind: str, what: str, theirs: Any, ours: Any, *, slight: bool = False) -> Iterator[Cause]:
+    """A cause where two values are not the same."""
+    if theirs != ours:
+        sentence = " ".join(f"{what}: the file has {_printed(theirs)}, here it is {_printed(ours)}".split())
+        yield Cause(kind, sentence, slight)
+
+
+def _printed(value: Any) -> str:
+    """A value in a sentence."""
+    said = value if isinstance(value, str) and value else shown(value)
+    return said if len(said) <= _LONG else f"{said[:_LONG]}…"
+
+
+_LONG = 120
+
+
+def _values(theirs: Content, ours: Content, their_values: PerQuery, our_values: PerQuery) -> Iterator[ReproducedValue]:
+    """Yield every measure of every leg of the file, and what the replay has of it."""
+    for task, legs in theirs["tasks"].items():
+        for leg, entry in legs.items():
+            other = ours["tasks"].get(task, {}).get(leg, {}).get("measures", {})
+            sides = [values.get((task, leg), {}) for values in (their_values, our_values)]
+            for name, mean, here in _both(entry["measures"], other):
+                changed, (first, second) = None, (side.get(name) for side in sides)
+                if first is not None and second is not None:  # queries that one side has alone count, too
+                    asked = first.keys() | second.keys()
+                    changed = sum(abs(first.get(one, -1.0) - second.get(one, -1.0)) > EXACT for one in asked)
+                yield ReproducedValue(task, leg, name, mean, here, changed, entry["queries"])
+
+
+def _kinds(found: Sequence[Cause]) -> str:
+    """The kinds of causes, each once."""
+    return " and ".join(dict.fromkeys(cause.kind for cause in found))
+
+
+def _count(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

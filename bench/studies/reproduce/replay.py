@@ -1,0 +1,169 @@
+"""A row once more: the request that its result file says, carried out into a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.config.request import Request
+from bench.core.errors import UsageError
+from bench.evaluation import results
+from bench.evaluation.command import ANYWHERE, asked
+from bench.pipeline.plan import Plan, plan
+from bench.pipeline.publish import tuned_hash
+from bench.pipeline.run import run
+from bench.pipeline.selection import Cell
+from bench.plugins import Plugins
+from bench.store.graph import Listener, steps
+from bench.store.store import Store
+from bench.studies.reproduce.differences import Cause, causes
+
+Content = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """What a result file cannot say, or what shall hold over it.
+
+    Args:
+        store: folder of stage outputs.
+        results: folder that the replayed result goes to.
+        corpus: what was pretrained on; None for what the file names.
+        backbone: where the training starts; None for what the file names.
+        tasks: folders of the user's; none for what the file names.
+        sets: `KEY=VALUE`, above those of the file.
+        data_dir: the folder of official layouts.
+        device: `auto` for the kind of device that the file names.
+        offline: never download.
+    """
+
+    store: Path
+    results: Path
+    corpus: str | None = None
+    backbone: str | None = None
+    tasks: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+    data_dir: Path | None = None
+    device: str = "auto"
+    offline: bool = False
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A row that is ready to be made again.
+
+    Args:
+        request: what is asked for.
+        plan: the stages of that row and of no other.
+        causes: in what it differs from the file already, before anything ran.
+    """
+
+    request: Request
+    plan: Plan
+    causes: tuple[Cause, ...]
+
+
+def request_of(content: Content, given: ReplayOptions) -> Request:
+    """Compose the request that makes a result again.
+
+    Args:
+        content: of the result file.
+        given: what it cannot say.
+
+    Raises:
+        UsageError: it rests on files of its maker's, and nobody says where they lie here.
+    """
+    said = asked([content], whole=False)
+    legs = (leg for legs in content["tasks"].values() for leg in legs.values())
+    machine: Mapping[str, Any] = next((leg["compute"] for leg in legs if leg.get("compute")), {})
+    threads = (f"compute.threads={machine['threads']}",) if machine.get("threads") else ()
+    request = replace(
+        said,
+        tasks=given.tasks or said.tasks,
+        backbone=given.backbone or said.backbone,
+        corpus=given.corpus or said.corpus,
+        sets=(*threads, *said.sets, *given.sets),
+        data_dir=given.data_dir,
+        store=given.store,
+        results=given.results,
+        device=str(machine.get("device") or "auto") if given.device == "auto" else given.device,
+        offline=given.offline,
+    )
+    tunings = [text for text in request.sets if text.partition("=")[0].strip() == "tune.data"][-1:]  # the last holds
+    for value, what, option in (
+        (request.corpus or "", "was trained on", "--corpus PATH"),
+        *((task, "was tested on", "--task FOLDER") for task in request.tasks),
+        *((text, "was tuned on", "--set tune.data=PATH") for text in tunings),
+    ):
+        if ANYWHERE in value[: len(ANYWHERE) + len("tune.data=")]:
+            name = value.rpartition("/")[2]
+            raise UsageError(f"the row {what} {name}, and its file does not say where that lies; type {option}")
+    return request
+
+
+def prepared(content: Content, given: ReplayOptions, plugins: Plugins, store: Store) -> Replay:
+    """Plan the stages of a result file's row.
+
+    Args:
+        content: of the result file.
+        given: what it cannot say.
+        plugins: who brings methods and suites.
+        store: where stages are kept.
+
+    Raises:
+        BenchError: see `bench.pipeline.plan.plan`.
+        UsageError: see `request_of`; or nothing that the request makes is that row.
+    """
+    request = request_of(content, given)
+    whole = plan(request, plugins, store)
+    cell, legs = _own(content, whole)
+    alone = replace(whole.experiment, cells=(cell,))
+    narrow = replace(whole, experiment=alone, legs=(legs,), steps=tuple(steps([leg.score for leg in legs], store)))
+    system = {**cell.system.about(), "hash": tuned_hash(cell)}
+    suite = {"name": cell.suite.name, "version": cell.suite.version}
+    here = {"system": system, "suite": suite, "seed": cell.seed, "profile": whole.profile.name, "tasks": {}}
+    return Replay(request, narrow, tuple(causes({**content, "tasks": {}}, here)))
+
+
+def replay(ready: Replay, plugins: Plugins, store: Store, listener: Listener) -> results.Published:
+    """Make the row again and publish it in the request's folder of results.
+
+    Args:
+        ready: from `prepared`.
+        plugins: who brings methods and suites.
+        store: where stages are kept.
+        listener: hears of stages.
+
+    Raises:
+        BenchError: what a stage raises.
+    """
+    outcome = run(ready.request, plugins, store, listener, ready.plan)
+    if outcome.failed:
+        raise UsageError(f"the row cannot be made again: {outcome.failed[0].reason}")
+    return outcome.published[0]
+
+
+def _own(content: Content, whole: Plan) -> tuple[Cell, Any]:
+    """The cell of a plan that makes a row: by its hash, else by its label, else the one that is trained as it is."""
+    system = content["system"]
+    found = [
+        (cell, legs)
+        for cell, legs in zip(whole.cells, whole.legs, strict=True)
+        if (cell.setting, cell.data) == (content["setting"], content["data"])
+    ]
+    rules: tuple[Callable[[Cell], bool], ...] = (
+        lambda cell: tuned_hash(cell) == system["hash"],
+        lambda cell: cell.system.label == system["label"],
+        lambda cell: cell.system.untrained == (system.get("budget") == 0),
+    )
+    for fits in rules:
+        mine = [pair for pair in found if fits(pair[0])]
+        if mine:
+            return mine[0]
+    reasons = "; ".join(dict.fromkeys(cell.reason for cell in whole.refused))
+    raise UsageError(
+        f"found no system here like {system['label']} in setting {content['setting']} on {content['data']} data"
+        + (f": {reasons}" if reasons else "; look at `bench plan` with the row's command")
+    )

@@ -1,0 +1,97 @@
+"""The settings of re-ranking, and of training a cross-encoder for it. Importing this module imports no torch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bench.config.base import Config, setting
+from bench.training.config import GradientBound, LearningRate, WarmUpSteps, WeightDecay
+
+MODEL = "model"
+"""The folder that the training writes next to its log: a Hugging Face sequence classifier of one label."""
+
+
+class CrossConfig(Config):
+    """What decides the training of a cross-encoder. The defaults suit `scratch:2x128` and the embedded world."""
+
+    epochs: float = setting(
+        12.0,
+        gt=0,
+        source="ours: a pretrained scratch:2x128 then finds 4 of 5 passages of its own pairs; Gao et al. 2021: 2",
+        help="how often every question is asked",
+    )
+    steps: int | None = setting(None, ge=1, source="Gao et al. 2021: epochs", help="steps, in place of epochs")
+    queries: int = setting(
+        8,
+        ge=1,
+        source="ours: tried on the mini world; Gao et al. 2021: 4 (GPUs with one each)",
+        help="queries in a step",
+    )
+    negatives: int = setting(
+        3,
+        ge=1,
+        source="ours: tried on the mini world; Gao et al. 2021: 7",
+        help="passages besides the positive: random hard negatives of the pair, then positives of other pairs",
+    )
+    together: int | None = setting(
+        None,
+        ge=1,
+        source="ours: as many as memory allows",
+        help="queries whose activations are kept at once, with the same gradient but for rounding; nothing: all",
+    )
+    length: int | None = setting(
+        None,
+        ge=16,
+        source="Nogueira and Cho 2019 and Gao et al. 2021: 512",
+        help="tokens kept of query and passage together; nothing: what the model has positions for, at most 512",
+    )
+    learning_rate: LearningRate = setting(
+        5e-4, source="ours: tried for scratch:2x128 on the mini world; Gao et al. 2021: 1e-5"
+    )
+    warm_up: WarmUpSteps = setting(0.1, source="Gao et al. 2021: a tenth")
+    weight_decay: WeightDecay = setting(0.01, source="Gao et al. 2021")
+    clip: GradientBound = setting(1.0, source="Gao et al. 2021, by the default of transformers' trainer")
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32",
+        source="ours: exact to resume; bfloat16 saves time on GPUs",
+        help="of the forward pass; weights, optimiser and loss stay float32",
+    )
+    log_every: int = setting(10, ge=1, source="ours: as in pretraining", help="steps between two lines of the log")
+    checkpoint_seconds: float = setting(
+        60.0,
+        idle=True,
+        gt=0,
+        source="ours: what a kill may cost",
+        help="seconds between two checkpoints; changes no result",
+    )
+    checkpoint_steps: int | None = setting(
+        None,
+        idle=True,
+        ge=1,
+        source="ours: seconds say what a kill costs",
+        help="steps between two checkpoints, where they come sooner; nothing: by seconds alone; changes no result",
+    )
+
+
+class RerankConfig(Config):
+    """How runs are re-ranked (`--rerank MODEL`, `--rerank trained`)."""
+
+    depth: int = setting(
+        100,
+        ge=1,
+        source="Contriever (TMLR'22): a cross-encoder re-ranks the top 100",
+        help="documents of each query that the cross-encoder scores",
+    )
+    backbone: str | None = setting(
+        None,
+        source="ours: what dense methods start from as well",
+        help="what a cross-encoder is trained from (--rerank trained): scratch:LxH, a folder or an id, also of a "
+        "cross-encoder; nothing: --backbone, else the profile's",
+    )
+    mine: Literal["bm25", "none"] = setting(
+        "bm25",
+        source="Nogueira and Cho 2019: a first stage's ranking; trained on random negatives, it separates topics only",
+        help="where its hard negatives come from: BM25 over the pairs' own passages, in the ranks that tune.mine_* "
+        "name, or the pairs as they are",
+    )
+    train: CrossConfig = CrossConfig()

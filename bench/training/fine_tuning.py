@@ -1,0 +1,340 @@
+"""Fine-tuning on one page: questions and passages → vectors → loss; two encoders or one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from bench.core.contract import CONTRACT, Contract, TrainingJob
+from bench.core.errors import UsageError
+from bench.core.files import canonical, write_bytes
+from bench.core.workspace import Workspace
+from bench.data.corpora import tokenizer
+from bench.data.pairs.stored_pairs import StoredPairs
+from bench.retrieval import backbones
+from bench.retrieval.encoder import Reader
+from bench.retrieval.packed import Ids, budget, enable
+from bench.training.checkpoint import WeightSelection
+from bench.training.config import ENCODER, PASSAGES
+from bench.training.distributed import gather, offset, weight, world
+from bench.training.encoder import TrainableEncoder
+from bench.training.fine_tuning_config import FineTuningConfig
+from bench.training.loop import fit
+from bench.training.losses import copies, info_nce, similarities, xtreme_r
+from bench.training.pair_batches import PairBatches, PairReader, Questions, split
+from bench.training.probes import probe
+from bench.types import Json
+
+_PROBED = 256  # held-out questions that probes look at
+_LOOKED = 16_384  # tokens encoded at once where nothing is learnt
+
+
+def fine_tune(
+    work: Workspace,
+    start: Path,
+    pairs: Path,
+    config: FineTuningConfig,
+    job: TrainingJob,
+    *,
+    passages: Path | None = None,
+    dev: Path | None = None,
+) -> dict[str, Json]:
+    """Fine-tune an encoder; write `encoder/`, `passages/` where there are two, and `log.jsonl`.
+
+    Args:
+        work: where to; `advance` counts tokens.
+        start: the folder of the encoder before, of questions where there were two.
+        pairs: training pairs on disk (`bench.data.pairs.stored_pairs`).
+        config: how.
+        job: seed, device, threads; the budget is the config's.
+        passages: the folder of the encoder of passages before, where there were two.
+        dev: held-out pairs on disk; None: some of `pairs` are held out.
+
+    Returns:
+        What `bench.training.loop.fit` returns, and: training_pairs, dev_pairs, dev (`own` pairs, or a `share` of those
+        that are trained on), epochs, scale (of xtreme-r).
+
+    Raises:
+        UsageError: too few pairs, no held-out pairs where some are needed, or as `fit` does.
+    """
+    if config.tied and passages is not None:
+        raise UsageError(
+            "found an encoder of questions and one of passages to begin with, and tune.tied=true; two encoders cannot "
+            "become one: type --set tune.tied=false"
+        )
+    sides = Sides.begin(start, passages, config, job)
+    reader = Reader(tokenizer.load(start), sides.contract)
+    source, held = _read(pairs, dev, reader, config, job.seed)
+    steps = config.steps or math.ceil(config.epochs * source.per_epoch / config.accumulate)
+    share = config.warm_up if config.warm_up_steps is None else config.warm_up_steps / steps
+    tuning = FineTuningObjective(config, sides)
+    facts = fit(
+        tuning.loss,
+        source,
+        sides.questions,
+        config.model_copy(update={"warm_up": share}),
+        replace(job, steps=steps),
+        work,
+        modules=tuning.modules,
+        look=None if held is None else partial(tuning.look, held.part(0, min(_PROBED, len(held)))),
+        ascent=config.rho if config.optimiser == "asam" else None,
+        selection=_selection(tuning, held, source, config),
+        section="tune",
+    )
+    sides.finish(work.out)
+    facts |= {"training_pairs": source.used, "dev_pairs": 0 if held is None else len(held)}
+    facts["dev"] = "share" if dev is None else "own"
+    facts["epochs"] = round(int(str(facts["steps"])) * config.accumulate / source.per_epoch, 4)
+    return facts if tuning.scale is None else {**facts, "scale": float(tuning.scale.value.detach())}
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The encoder of questions and that of passages; one and the same where they are tied.
+
+    Args:
+        questions: of questions.
+        passages: of passages.
+    """
+
+    questions: TrainableEncoder
+    passages: TrainableEncoder
+
+    @staticmethod
+    def begin(start: Path, passages: Path | None, config: FineTuningConfig, job: TrainingJob) -> Sides:
+        """Load one encoder or two, in training mode; two share a meter.
+
+        Raises:
+            UsageError: a folder is no encoder's.
+        """
+        contract = config.contract(Contract.load(start))
+        questions = _load(start, contract, config, job)
+        if config.tied:
+            return Sides(questions, questions)
+        other = _load(passages or start, contract, config, job)
+        return Sides(questions, replace(other, meter=questions.meter))
+
+    @property
+    def contract(self) -> Contract:
+        """How both read."""
+        return self.questions.contract
+
+    @property
+    def tied(self) -> bool:
+        """Whether they are one."""
+        return self.passages is self.questions
+
+    def __call__(self, batch: Questions) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the vectors of questions `[n, d]` and passages `[m, d]`, not normalised."""
+        if self.tied:
+            questions, passages = self.questions.together((batch.queries, batch.passages))
+            return questions, passages
+        return self.questions(batch.queries), self.passages(batch.passages)
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Switch gradients and dropout off, and count no tokens, for a look."""
+        models = (self.questions.model, self.passages.model)
+        modes = [model.training for model in models]
+        with torch.no_grad(), self.questions.meter.resting():
+            for model in models:
+                model.train(False)
+            try:
+                yield
+            finally:
+                for model, mode in zip(models, modes, strict=True):
+                    model.train(mode)
+
+    def looked(self, batch: Questions) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what a call does, without dropout and gradients, in little memory."""
+        with self.still():
+            return _in_pieces(self.questions, batch.queries), _in_pieces(self.passages, batch.passages)
+
+    def finish(self, out: Path) -> None:
+        """Write the encoder of passages where it is another one (the loop wrote that of questions), and contracts."""
+        folders = [out / ENCODER]
+        if not self.tied:
+            folders.append(out / PASSAGES)
+            self.passages.save(out / PASSAGES)
+        for folder in folders:
+            write_bytes(folder / CONTRACT, canonical(self.contract.dump()))
+
+
+class LearnedScale(nn.Module):
+    """The number that cosines are multiplied by."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.value = nn.Parameter(torch.tensor(value))
+
+
+class FineTuningObjective:
+    """Loss and measures of a fine-tuning.
+
+    Args:
+        config: how.
+        sides: what is tuned.
+    """
+
+    def __init__(self, config: FineTuningConfig, sides: Sides) -> None:
+        self.config, self.sides = config, sides
+        self.scale = LearnedScale(config.scale).to(sides.questions.device) if config.loss == "xtreme-r" else None
+        own = {} if sides.tied else {"passages": sides.passages.model}
+        self.modules = nn.ModuleDict({**own, **({} if self.scale is None else {"scale": self.scale})})
+
+    def loss(self, encode: TrainableEncoder, batch: Questions) -> tuple[torch.Tensor, Mapping[str, float]]:
+        """Return the loss of a batch, with the passages of all processes as candidates.
+
+        Args:
+            encode: of questions; one of the sides.
+            batch: n questions and m passages.
+
+        Returns:
+            The loss, a scalar; the share of questions whose passage scores highest (ties are misses), and how often
+            another passage has the text of a question's own. And the scale, where there is one.
+        """
+        queries, passages = self.sides(batch)  # [n, d], [m, d]
+        device = queries.device
+        positives, texts = (torch.from_numpy(values).to(device) for values in (batch.positives, batch.texts))
+        if self.config.gather_negatives and world() > 1:
+            positives = positives + offset(len(passages))
+            passages, texts = gather(passages), gather(texts)
+        twins = copies(texts, positives)
+        value = self.objective(queries, passages, positives, twins if self.config.mask_duplicates else None)
+        seen = {
+            "accuracy": accuracy(queries.detach(), passages.detach(), positives, self.sides.contract.similarity),
+            "duplicates": float(twins.sum()),
+        }
+        if self.scale is not None:
+            seen["scale"] = float(self.scale.value.detach())
+        return value * weight(len(queries)), seen
+
+    def objective(
+        self,
+        queries: torch.Tensor,
+        passages: torch.Tensor,
+        positives: torch.Tensor,
+        forbidden: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Return the config's loss of vectors `[n, d]` and `[m, d]`, a scalar."""
+        if self.scale is not None:
+            return xtreme_r(queries, passages, self.scale.value, positives, forbidden=forbidden)
+        similarity, temperature = self.sides.contract.similarity, self.config.temperature
+        return info_nce(
+            queries, passages, positives, temperature=temperature, similarity=similarity, forbidden=forbidden
+        )  # DPR's, where the similarity is the dot product and the temperature 1
+
+    def look(self, held: Questions) -> dict[str, float]:
+        """Probe held-out questions, each with its own passage, and their loss; as `bench.training.loop.Look`."""
+        queries, passages = self.sides.looked(held)
+        positives = torch.from_numpy(held.positives).to(queries.device)
+        found = probe(queries, passages[positives]) if len(held) > 1 else {}
+        return {**found, "dev_loss": self._mean_loss(held, queries, passages)}
+
+    def dev_loss(self, held: Questions) -> float:
+        """Return the mean loss of held-out questions, in batches as large as those of the training at most."""
+        return self._mean_loss(held, *self.sides.looked(held))
+
+    def dev_rank(self, held: Questions) -> float:
+        """Return how many of all held-out passages score at least as high as a question's own, on average; 0 is best.
+
+        Source: DPR's average rank (`validate_average_rank` of its code), from 0.
+        """
+        queries, passages = self.sides.looked(held)
+        positives = torch.from_numpy(held.positives).to(queries.device)
+        ranks = []
+        for start in range(0, len(queries), self.config.pairs):
+            some = slice(start, start + self.config.pairs)
+            ranks.append(rivals(queries[some], passages, positives[some], self.sides.contract.similarity))
+        return float(torch.cat(ranks).double().mean())
+
+    def _mean_loss(self, held: Questions, queries: torch.Tensor, passages: torch.Tensor) -> float:
+        """The mean over questions of the loss in batches of one size, but for one question more or less."""
+        count = math.ceil(len(held) / self.config.pairs)
+        edges = [round(at * len(held) / count) for at in range(count + 1)]
+        places = [*held.positives.tolist(), len(held.passages)]
+        total = 0.0
+        for start, end in pairwise(edges):
+            own = torch.tensor(places[start:end], device=queries.device) - places[start]
+            with torch.no_grad():
+                loss = self.objective(queries[start:end], passages[places[start] : places[end]], own)
+            total += float(loss) * (end - start)
+        return total / len(held)
+
+
+def rivals(queries: torch.Tensor, passages: torch.Tensor, positives: torch.Tensor, similarity: str) -> torch.Tensor:
+    """Return how many other passages score at least as high as each question's own, int64 `[n]`.
+
+    Args:
+        queries: `[n, d]`.
+        passages: `[m, d]`.
+        positives: place of each question's own, `[n]`.
+        similarity: `dot` or `cos`.
+    """
+    scores = similarities(queries, passages, "cos" if similarity == "cos" else "dot")  # [n, m]
+    return (scores >= scores.gather(1, positives[:, None])).sum(1) - 1  # but for itself
+
+
+def accuracy(queries: torch.Tensor, passages: torch.Tensor, positives: torch.Tensor, similarity: str) -> float:
+    """Return the share of questions whose own passage scores highest; ties are misses. Arguments as in `rivals`."""
+    return float((rivals(queries, passages, positives, similarity) == 0).float().mean())
+
+
+def _load(folder: Path, contract: Contract, config: FineTuningConfig, job: TrainingJob) -> TrainableEncoder:
+    """Load an encoder in training mode, with a new pooler where it needs one and has none."""
+    model = backbones.load_encoder(folder, "new" if contract.pooling == "pooler" else "none", job.seed)
+    enable(model)
+    nn.Module.to(model, job.device)
+    model.train()
+    return TrainableEncoder(model, folder, contract, config.precision, chunk_tokens=config.chunk_tokens)
+
+
+def _in_pieces(encode: TrainableEncoder, sequences: Sequence[Ids]) -> torch.Tensor:
+    """Encode many sequences, `[n, d]`, some tokens at a time."""
+    made = budget([len(sequence) for sequence in sequences], _LOOKED)
+    vectors = torch.cat([encode([sequences[at] for at in batch]) for batch in made])
+    return vectors[torch.tensor([at for batch in made for at in batch], device=vectors.device).argsort()]
+
+
+def _read(
+    pairs: Path, dev: Path | None, reader: Reader, config: FineTuningConfig, seed: int
+) -> tuple[PairBatches, Questions | None]:
+    """Open the pairs; hold some out, or take the ones that are given."""
+    training = PairReader(StoredPairs(pairs), reader, config)
+    count = len(training.pairs)
+    if dev is None:
+        numbers, held = split(count, config.dev_share, config.dev_most, seed)
+        apart = training
+    else:
+        apart = PairReader(StoredPairs(dev), reader, config)
+        numbers, _ = split(count, 0.0, 0, seed)
+        _, held = split(len(apart.pairs), 1.0, config.dev_most, seed)
+    source = PairBatches(training, numbers, seed)
+    if len(held):
+        return source, apart.fixed(held.tolist())
+    if config.selection != "last":
+        raise UsageError(
+            f"tune.selection={config.selection} needs held-out pairs, and of {count} training pairs none is (tune."
+            f"dev_share is {config.dev_share}, tune.dev_most {config.dev_most}); raise it, or type --set "
+            "tune.selection=last"
+        )
+    return source, None
+
+
+def _selection(
+    tuning: FineTuningObjective, held: Questions | None, source: PairBatches, config: FineTuningConfig
+) -> WeightSelection | None:
+    """How the weights that are kept are chosen; None: the last ones are."""
+    if config.selection == "last" or held is None:
+        return None
+    measure = partial(tuning.dev_loss if config.selection == "dev-loss" else tuning.dev_rank, held)
+    every = config.evaluate_every or max(1, round(source.per_epoch / config.accumulate))
+    return WeightSelection(config.selection, measure, every=every, patience=config.patience, begin=config.select_from)

@@ -1,0 +1,241 @@
+"""The settings of fine-tuning: how an encoder goes on to learn from questions and their passages.
+
+The defaults suit `scratch:2x128` and the embedded world; the papers' recipes are presets over them. Importing this
+module imports no torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from bench.config.base import setting
+from bench.core.contract import Contract
+from bench.training.config import SHORTEST, GradientBound, LearningRate, LoopConfig, WarmUpSteps, WeightDecay
+
+
+class FineTuningConfig(LoopConfig):
+    """What decides a fine-tuning, and how the tuned encoder reads texts."""
+
+    loss: Literal["dpr", "xtreme-r"] = setting(
+        "dpr",
+        source="CCP and MSM tune with DPR's code for questions over Wikipedia, with XTREME-R's for its two tasks",
+        help="how a passage is compared with the others: dpr by dot product over temperature, with hard negatives; "
+        "xtreme-r by cosine times a learnable scale",
+    )
+    epochs: float = setting(
+        5.0,
+        gt=0,
+        source="ours: tried on the mini world; CCP 20, MSM 40 (NQ) and 3 (MS MARCO)",
+        help="how often every question is asked",
+    )
+    steps: int | None = setting(
+        None, ge=1, source="CCP and MSM: epochs; Contriever: 20,000 steps", help="steps, in place of epochs"
+    )
+    pairs: int = setting(
+        32,
+        ge=2,
+        source="ours: for some hundred pairs; CCP 48, MSM 128 (NQ) and 64 (MS MARCO), Contriever 1,024",
+        help="questions in a batch of one process; the passages of all of them are each one's candidates",
+    )
+    hard_negatives: int = setting(
+        1,
+        ge=0,
+        source="DPR: one hard negative a question; Contriever: one negative",
+        help="negatives of its own that a question brings into the batch, where its pair has as many; 0: none",
+    )
+    hard_share: float = setting(
+        1.0,
+        ge=0,
+        le=1,
+        source="DPR: all of them hard; Contriever: a tenth",
+        help="probability of each such negative to be a hard one of the pair; otherwise it is a passage of another "
+        "pair, drawn at random",
+    )
+    negatives: Literal["drawn", "first"] = setting(
+        "drawn",
+        source="DPR's and Contriever's code: drawn anew each time",
+        help="which of a pair's hard negatives: random ones in every epoch, or the first ones",
+    )
+    positives: Literal["drawn", "first"] = setting(
+        "drawn",
+        source="Contriever's code: drawn anew each time; DPR's: the first",
+        help="which of a pair's positives: a random one in every epoch, or the first one",
+    )
+    mask_duplicates: bool = setting(
+        False,
+        source="DPR's code: they count as negatives",
+        help="other passages of the batch with the positive's very text are no candidates",
+    )
+    language_pure: bool = setting(
+        False,
+        source="ours: the papers' code shuffles all pairs",
+        help="every batch is of questions of one language; false: as they come",
+    )
+    gather_negatives: bool = setting(
+        True,
+        source="DPR: the passages of all processes are candidates; here their gradients flow back as well",
+        help="with several processes, candidates are the passages of all of them",
+    )
+    temperature: float = setting(
+        0.05,
+        gt=0,
+        source="Contriever's tuning: 0.05; DPR: none, which is 1",
+        help="dpr: what similarities are divided by; by dot product 1 as a rule, as vectors are long",
+    )
+    scale: float = setting(
+        100.0,
+        gt=0,
+        source="XTREME-R's code: 100 at the start, not clamped",
+        help="xtreme-r: what cosines are multiplied by at the start; it is trained along, without weight decay",
+    )
+    tied: bool = setting(
+        True,
+        source="Contriever and XTREME-R: one encoder; DPR's code, and so CCP and MSM: two",
+        help="one encoder for questions and passages; false: two, which begin alike",
+    )
+    optimiser: Literal["adamw", "asam"] = setting(
+        "adamw",
+        source="CCP, MSM and XTREME-R: AdamW; Contriever in English: ASAM",
+        help="asam takes gradients where the loss is highest near the weights, in twice the time, and steps by AdamW",
+    )
+    rho: float = setting(
+        0.5, gt=0, source="ASAM's code: 0.5; Contriever gives none", help="asam: how far above the weights it looks"
+    )
+    learning_rate: LearningRate = setting(
+        3e-4, source="ours: tried for scratch:2x128 on the mini world; CCP and Contriever 1e-5, MSM 1e-5 and 2e-5"
+    )
+    warm_up: WarmUpSteps = setting(0.1, source="ours: as in pretraining; DPR: 1,237 steps, XTREME-R: none")
+    warm_up_steps: int | None = setting(
+        None, ge=0, source="ours: a share suits every number of pairs", help="steps of it, in place of the share"
+    )
+    weight_decay: WeightDecay = setting(0.0, source="DPR and XTREME-R: 0")
+    clip: GradientBound = setting(2.0, source="DPR: 2.0")
+    pooling: Literal["cls", "mean", "pooler"] | None = setting(
+        None,
+        source="ours: the encoder's; DPR: cls, MSM's script: mean, XTREME-R: pooler",
+        help="the vector of a text; a pooler that was never trained begins anew; nothing: what the encoder has",
+    )
+    similarity: Literal["dot", "cos"] | None = setting(
+        None,
+        source="ours: the encoder's; DPR: dot product, XTREME-R: cosine",
+        help="how two vectors are compared, in tuning and in search; nothing: as the encoder has it (xtreme-r: cosine)",
+    )
+    query_tokens: int | None = setting(
+        None,
+        ge=SHORTEST,
+        source="ours: the encoder's; DPR 256, XTREME-R 96 (questions) and 64 (mentions)",
+        help="tokens kept of a query, special ones included; nothing: what the encoder keeps",
+    )
+    passage_tokens: int | None = setting(
+        None,
+        ge=SHORTEST,
+        source="ours: the encoder's; DPR 256, XTREME-R 256 (sentences) and 64 (entities)",
+        help="tokens kept of a passage, special ones included; nothing: what the encoder keeps",
+    )
+    question_mark: bool = setting(
+        True,
+        source="DPR's code",
+        help="the question mark at the end of a question is left out, in tuning and in the test",
+    )
+    title: str | None = setting(
+        None,
+        source="ours: the encoder's; DPR: ' [SEP] ' (in XLM-R's words ' </s></s> ')",
+        help="what joins title and text of a passage; nothing: what the encoder has",
+    )
+    titles: bool = setting(
+        True, source="DPR: with titles", help="passages are read with their titles, if the encoder does"
+    )
+    selection: Literal["last", "dev-loss", "dev-rank"] = setting(
+        "last",
+        source="MSM on MS MARCO: the last epoch's; CCP: dev-loss; MSM on NQ: dev-rank from epoch 30 of 40",
+        help="which weights are kept: the last, or the best on held-out pairs by DPR's loss, or by the average number "
+        "of their passages above a question's own",
+    )
+    select_from: float = setting(
+        0.0,
+        ge=0,
+        lt=1,
+        source="ours: all of them; MSM on NQ: 0.75, epoch 30 of 40",
+        help="share of the steps before which nothing is evaluated",
+    )
+    dev_share: float = setting(
+        0.1,
+        ge=0,
+        lt=1,
+        source="Contriever on SciFact: a random tenth",
+        help="share of the pairs that is held out for selection and probes, at random; not where dev pairs are given",
+    )
+    dev_most: int = setting(
+        10_000, ge=0, source="DPR's code: 10,000 questions", help="pairs that are held out, at most"
+    )
+    evaluate_every: int | None = setting(
+        None,
+        ge=1,
+        source="DPR: every epoch; Contriever's few-shot: 100",
+        help="steps between two evaluations; nothing: an epoch's",
+    )
+    patience: int | None = setting(
+        None,
+        ge=1,
+        source="DPR: no early stopping; Contriever stops few-shot tunings early, without a number",
+        help="evaluations in a row without a better one, after which the tuning stops; nothing: never",
+    )
+    probe_every: int = setting(
+        100,
+        ge=1,
+        source="ours: less than 5 % of the time on the mini world",
+        help="steps between two looks at held-out pairs for signs of collapse",
+    )
+    mine: Literal["none", "bm25", "self"] = setting(
+        "none",
+        source="DPR's NQ comes with BM25's; Contriever mines with its own first tuning",
+        help="where hard negatives come from: the pairs as they are, BM25, or the encoder as it is tuned so far",
+    )
+    mine_from: int = setting(
+        1, ge=1, source="ours: from the top, judged positives left out", help="first rank that is looked at"
+    )
+    mine_to: int = setting(100, ge=1, source="DPR: BM25's top 100", help="last rank that is looked at")
+    mine_margin: float | None = setting(
+        None,
+        gt=0,
+        source="ours: DPR and Contriever keep all",
+        help="candidates that score above this multiple of the positive's score are left out, as they may be right "
+        "answers; nothing: none are",
+    )
+    mine_keep: int = setting(
+        10, ge=1, source="ours: more than an epoch draws", help="hard negatives kept of a question"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """Refuse what contradicts itself."""
+        if self.loss == "xtreme-r" and self.similarity == "dot":
+            raise ValueError("loss is xtreme-r and similarity dot; xtreme-r compares by cosine: leave similarity out")
+        if self.patience is not None and self.selection == "last":
+            raise ValueError("patience is given and selection is last; type --set tune.selection=dev-loss, or dev-rank")
+        if self.mine_from > self.mine_to:
+            raise ValueError(f"mine_from is {self.mine_from} and mine_to {self.mine_to}; the first is at most that")
+        return self
+
+    def contract(self, own: Contract) -> Contract:
+        """Return how the tuned encoder reads texts.
+
+        Args:
+            own: how it read them before; prompts stay, and so does all that the settings leave open.
+        """
+        similarity = self.similarity or ("cos" if self.loss == "xtreme-r" else own.similarity)
+        return replace(
+            own,
+            pooling=self.pooling or own.pooling,
+            layer=own.layer if self.pooling is None else -1,
+            normalise=similarity == "cos",
+            similarity=similarity,
+            query_length=self.query_tokens or own.query_length,
+            passage_length=self.passage_tokens or own.passage_length,
+            title=(own.title if self.title is None else self.title) if self.titles else None,
+            dtype=self.precision,
+            question_mark=not self.question_mark,  # in search as in tuning
+        )

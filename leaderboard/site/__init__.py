@@ -1,0 +1,1 @@
+"""What pages are made from: boards with their tests, columns, texts, drawings, files."""

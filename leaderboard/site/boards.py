@@ -1,0 +1,304 @@
+"""Results → boards: one table a suite, setting and kind of data, with the paired tests that every column rests on.
+
+A row is a system; its seeds are inside it, averaged per query before anything is tested. All statistics of a board come
+from one matrix of paired tests, corrected together (Holm), so that its columns cannot contradict each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+
+from bench.core.errors import StoreError
+from bench.core.messages import bare
+from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.results.format import About
+from bench.evaluation.results.read import Result
+from bench.evaluation.significance.ranks import LEVEL, ordered
+from bench.evaluation.significance.tests import Comparison
+from leaderboard.site.statistics import SEED, Statistics, statistics
+from leaderboard.site.systems import Cost, Stratum, System, averaged, command, cost, grouped, of_seeds, weights
+
+__all__ = ["LEVEL", "SEED", "Board", "Row", "TaskColumn", "boards"]
+
+_KINDS = ("official", "mini", "local")
+"""In the order of the site; worlds other than the default one (`mini-few-names`) follow `mini`."""
+_SAME = 1e-6  # an average that differs by less from what its members give is made of them
+
+
+@dataclass(frozen=True)
+class TaskColumn:
+    """A task of the table.
+
+    Args:
+        task: canonical id.
+        name: without `mini/` (or its like) and the suite's name.
+        queries: judged ones, of all legs.
+    """
+
+    task: str
+    name: str
+    queries: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system on a board; numbers are fractions of the board's measure, means over its seeds.
+
+    Args:
+        name: its label, with the hash behind where two systems bear one label.
+        system: as its results describe it.
+        seeds: that are averaged.
+        tasks: value by task id.
+        averages: value by the average's name.
+        measures: the headline in every measure.
+        score: the headline; None for a system that lacks a task of it, which then has no rank.
+        low: lower end of the 95 % interval over queries; None without a test.
+        high: its upper end.
+        ranks: first and last place that the tests leave open; None without a test.
+        tied: not significantly worse than the best.
+        command: reproduces the row.
+        libraries: versions that can have changed its numbers.
+    """
+
+    name: str
+    system: About
+    seeds: tuple[int, ...]
+    tasks: Mapping[str, float]
+    averages: Mapping[str, float]
+    measures: Mapping[str, float]
+    score: float | None
+    command: str
+    libraries: Mapping[str, str]
+    low: float | None = None
+    high: float | None = None
+    ranks: tuple[int, int] | None = None
+    tied: bool = False
+    letters: str = ""
+    of_seeds: tuple[float, ...] = ()
+    by_measure: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    cost: Cost = field(default_factory=Cost)
+
+
+@dataclass(frozen=True)
+class Board:
+    """A table of systems.
+
+    Args:
+        suite: canonical name.
+        title: of the suite.
+        version: of the suite.
+        setting: how encoders were tuned.
+        data: `official`, `mini` (`mini-few-names` and the like) or `local`.
+        measure: of all numbers but `Row.measures`.
+        headline: what the score is the average of, or the name of the only task.
+        whole: the headline is an average of the suite's own, so every task it needs was run.
+        columns: tasks.
+        averages: names of the suite's averages that a row has.
+        rows: systems with a score, best first.
+        incomplete: the others, by name.
+        best_against: the best row's comparison with each other, by name, and Holm's p.
+        pairs: how many pairs were tested.
+        untested: why there are no tests, empty where there are.
+        notes: what a reader must know.
+        card: protocol card, Markdown.
+        stands_for: the benchmark that the suite is a substitute for, empty for a benchmark itself.
+        tests: of every two systems, on the headline and on each task.
+    """
+
+    suite: str
+    title: str
+    version: str
+    setting: str
+    data: str
+    measure: str
+    headline: str
+    whole: bool
+    columns: tuple[TaskColumn, ...]
+    averages: tuple[str, ...]
+    rows: tuple[Row, ...]
+    incomplete: tuple[Row, ...]
+    best_against: Mapping[str, tuple[Comparison, float]]
+    pairs: int
+    untested: str
+    notes: tuple[str, ...]
+    card: str
+    stands_for: str = ""
+    tests: Statistics = field(default_factory=Statistics)
+
+    @property
+    def every(self) -> tuple[Row, ...]:
+        """All rows: ranked ones, then incomplete ones."""
+        return self.rows + self.incomplete
+
+    @property
+    def queries(self) -> int:
+        """Judged queries of all columns."""
+        return sum(column.queries for column in self.columns)
+
+    @property
+    def best(self) -> list[str]:
+        """Names of the rows in the best group, best first."""
+        return [row.name for row in self.rows if row.tied]
+
+
+def boards(results: Iterable[Result], cache: Path | None = None) -> list[Board]:
+    """Build a board for every suite, setting and kind of data: official data first, benchmarks before substitutes.
+
+    Args:
+        results: all of them.
+        cache: folder that keeps what the tests found; None to test anew.
+
+    Raises:
+        StoreError: results that must not share a table (another version of the suite, other queries), or a
+            damaged bundle.
+    """
+    groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        about = result.content.tested()
+        if about.tasks:
+            groups[about.data, about.suite.name, about.setting].append(replace(result, content=about))
+    made = [_board(results, cache) for results in groups.values()]
+    kinds = {board.data: _KINDS.index(board.data.partition("-")[0]) for board in made}
+    return sorted(made, key=lambda one: (kinds[one.data], one.data, bool(one.stands_for), one.suite, one.setting))
+
+
+def _board(results: Sequence[Result], cache: Path | None) -> Board:
+    """Build the board of results that share suite, setting and kind of data."""
+    suite = results[0].content.suite
+    for result in results:
+        if result.content.suite.version != suite.version:
+            raise StoreError(
+                where=f"{results[0].path} and {result.path}",
+                found=f"versions {suite.version} and {result.content.suite.version} of suite {suite.name}",
+                expected="one version",
+                hint="rerun the older result or remove its folder",
+            )
+    systems, notes = grouped(results)
+    legs = next(iter(results[0].content.tasks.values()))
+    measure = suite.primary or next(iter(next(iter(legs.values())).measures))  # the one named first is the headline
+    columns = _columns(systems, measure, suite.name)
+    if not columns:
+        lacking = f"no task with a {measure}"
+        raise StoreError(where=results[0].path, found=lacking, expected="the suite's headline measure")
+    named = [tuple(one.name for one in system.first.content.averages if measure in one.measures) for system in systems]
+    averages = max(named, key=len)
+    whole = bool(averages)
+    headline = averages[0] if whole else columns[0].name if len(columns) == 1 else f"Mean of {len(columns)} tasks"
+    rows = [_row(one, columns, averages, measure) for one in systems]
+    complete = sorted((row for row in rows if row.score is not None), key=lambda row: (-(row.score or 0), row.name))
+    by_name = {one.name: one for one in systems}
+    tasks = [column.task for column in columns]
+    shares = weights(by_name[complete[0].name], tasks, headline if whole else "") if complete else {}
+    untested = _untested(complete, by_name, shares, headline, measure)
+    ranked = [row.name for row in complete]
+    found = statistics(systems, ranked, {} if untested else shares, tasks, measure, cache)
+    tested, best_against = _tested(complete, found)
+    shown = tested[0].name if tested else systems[0].name
+    return Board(
+        suite=suite.name,
+        title=suite.title,
+        version=suite.version,
+        setting=results[0].content.setting,
+        data=results[0].content.data,
+        measure=measure,
+        headline=headline,
+        whole=whole,
+        columns=columns,
+        averages=averages,
+        rows=tuple(tested),
+        incomplete=tuple(sorted((row for row in rows if row.score is None), key=lambda row: row.name)),
+        best_against=best_against,
+        pairs=0 if untested else len(tested) * (len(tested) - 1) // 2,
+        untested=untested,
+        notes=tuple(notes),
+        card=by_name[shown].first.card,
+        stands_for=max(result.content.suite.stands_for for result in results),
+        tests=found,
+    )
+
+
+def _columns(systems: Sequence[System], measure: str, suite: str) -> tuple[TaskColumn, ...]:
+    """List the tasks that a system has."""
+    found = {}
+    for one in systems:
+        for task, legs in one.first.content.tasks.items():
+            if one.has(task, measure):
+                name = bare(task).removeprefix(f"{suite}/")
+                found[task] = TaskColumn(task, name, sum(leg.queries for leg in legs.values()))
+    return tuple(found[task] for task in sorted(found))
+
+
+def _row(one: System, columns: Sequence[TaskColumn], averages: Sequence[str], measure: str) -> Row:
+    """Build a system's row, not yet tested."""
+    tasks = {column.task: one.task(column.task, measure) for column in columns if one.has(column.task, measure)}
+    named = {name: found for name in averages if (found := averaged(one, name)) and measure in found}
+    headline: Mapping[str, float] = {}
+    if averages:
+        headline = named.get(averages[0], {})
+    elif len(tasks) == len(columns):
+        names = next(iter(next(iter(one.first.content.tasks.values())).values())).measures
+        shared = [name for name in names if all(one.has(column.task, name) for column in columns)]
+        headline = {name: mean(one.task(column.task, name) for column in columns) for name in shared}
+    legs = [leg for parts in one.first.content.tasks.values() for leg in parts.values()]
+    libraries = {name: version for leg in legs for name, version in leg.libraries.items()}
+    every = dict.fromkeys(name for leg in legs for name in leg.measures)
+    by_measure = {  # a task where a leg lacks a measure is left out of it
+        name: {column.task: one.task(column.task, name) for column in columns if one.has(column.task, name)}
+        for name in every
+    }
+    return Row(
+        name=one.name,
+        system=one.first.content.system,
+        seeds=tuple(result.content.seed for result in one.results),
+        tasks=tasks,
+        averages={name: values[measure] for name, values in named.items()},
+        measures=headline,
+        score=headline.get(measure),
+        command=command([result.content for result in one.results], whole=bool(averages) and averages[0] in named),
+        libraries=dict(sorted(libraries.items())),
+        of_seeds=of_seeds(one, averages[0] if averages else "", list(tasks), measure) if headline else (),
+        by_measure=by_measure,
+        cost=cost(one.results),
+    )
+
+
+def _tested(rows: Sequence[Row], found: Statistics) -> tuple[list[Row], dict[str, tuple[Comparison, float]]]:
+    """Return the ranked rows with intervals, rank intervals, letters and ties, all from one matrix of tests."""
+    names = [row.name for row in rows]
+    tests = {
+        pair: (found.whole.comparison(*pair).difference, found.whole.corrected[pair])
+        for pair in combinations(found.whole.names, 2)
+    }
+    order = ordered(names, tests)
+    ranked = []
+    for row in rows:
+        low, high = found.intervals.get(row.name, (None, None))
+        one = replace(row, low=low, high=high)
+        if tests:
+            one = replace(
+                one, ranks=order.ranks[row.name], letters=order.letters[row.name], tied=row.name in order.best
+            )
+        ranked.append(one)
+    best = names[0] if names else ""
+    against = {
+        other: (found.whole.comparison(best, other), found.whole.corrected[best, other]) for other in names[1:] if tests
+    }
+    return ranked, against
+
+
+def _untested(
+    rows: Sequence[Row], systems: Mapping[str, System], shares: Mapping[Stratum, float], average: str, measure: str
+) -> str:
+    """Return why the headline cannot be tested, or an empty string; its parts must add up to it."""
+    if not rows:
+        return "no system has every task"
+    for row in rows:
+        held = {stratum: systems[row.name].stratum(stratum, measure) for stratum in shares}
+        whole = sum(shares[stratum] * (value or 0.0) for stratum, value in held.items())
+        if None in held.values() or abs(whole - (row.score or 0)) > _SAME:
+            return f"these results do not say which tasks {average} is made of"
+    return ""

@@ -1,0 +1,351 @@
+"""The columns of a board, each declared once: for its page, the CSV and JSON files, LaTeX and Markdown.
+
+A new column is one entry of `COLUMNS`: unless it says otherwise, it appears on the page, in both files and in print.
+Files have the columns in the order of their declaration, and people read them by `place`. What a page shows is checked
+against the CSV when a site is built (`leaderboard.site.verify`), by the same declarations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Flag, auto
+from typing import Any
+
+from markupsafe import Markup
+
+from bench.core.publications import mark
+from bench.evaluation.tables import DIGITS, MISSING, Column, Table, Value, duration, plain
+from leaderboard.site import text
+from leaderboard.site.boards import Board, Row
+from leaderboard.site.captions import banner, caption, notes, sentence
+from leaderboard.site.heat import HeatCell
+from leaderboard.site.render import link
+from leaderboard.site.site import FIRST
+
+
+class View(Flag):
+    """Where a column appears."""
+
+    CSV = auto()
+    JSON = auto()
+    PAGE = auto()
+    PRINT = auto()
+    FILES = CSV | JSON
+    PEOPLE = PAGE | PRINT
+    ALL = FILES | PEOPLE
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a board as columns read it.
+
+    Args:
+        board: the table.
+        row: the system.
+        bar: its interval, drawn; empty without one.
+        paper: what its paper printed under the same conditions, empty if nothing is known.
+        cells: of the map by task; None for a task that it lacks.
+    """
+
+    board: Board
+    row: Row
+    bar: Markup = field(default_factory=Markup)
+    paper: str = ""
+    cells: tuple[HeatCell | None, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Its name in fragments of addresses."""
+        return text.slug(self.row.name)
+
+
+@dataclass(frozen=True)
+class BoardColumn(Column):
+    """A column of a board; `value` takes a `TableRow`, and `head` may name the board's `{headline}`.
+
+    Args:
+        value: reads the value of a row; None where it has none.
+        views: where it appears.
+        place: its position for people, ascending.
+        percent: a fraction that people read in percent.
+        abbr: the head in full, for screen readers.
+        missing: why a cell is empty, for screen readers.
+        optional: left out of a page where no row has a value.
+        sort: the number that a page sorts by, where the text does not say it.
+        expected: returns what a page must show by its line of the CSV; None to print the CSV's own value.
+        css: classes of its cells.
+        group: the JSON object that holds it, for columns named by the data.
+    """
+
+    value: Callable[[Any], Any] | None = None
+    views: View = View.ALL
+    place: int = 90
+    percent: bool = False
+    abbr: str = ""
+    missing: str = ""
+    optional: bool = False
+    sort: Callable[[TableRow], float | None] | None = None
+    expected: Callable[[Mapping[str, str]], str | None] | None = None
+    css: str = ""
+    group: str = ""
+
+    def take(self, line: TableRow) -> Any:
+        """Return the value of a row."""
+        return self.value(line) if self.value else None
+
+    def shown(self, value: Any) -> str:
+        """Print a value for people."""
+        if value is None or value == "":
+            return MISSING
+        if self.show:
+            return self.show(value)
+        return text.number(value) if self.percent else f"{value:,}" if type(value) is int else plain(value)
+
+    def cell(self, line: TableRow) -> str | None:
+        """Return what the page shows; None where there is nothing."""
+        value = self.take(line)
+        return None if value is None or value == "" else self.shown(value)
+
+    def sorted_by(self, line: TableRow) -> float | None:
+        """Return the number that the page sorts a row by; None to sort by the text."""
+        value = self.sort(line) if self.sort else self.take(line) if self.percent and not self.group else None
+        return text.fraction(value) if isinstance(value, float) else value
+
+    @property
+    def classes(self) -> str:
+        """Classes of its head."""
+        return "" if self.number is False else "n"
+
+    def by_csv(self, line: Mapping[str, str]) -> str | None:
+        """Return what the page must show by a line of the CSV; None for a column that the CSV lacks."""
+        if self.expected:
+            return self.expected(line)
+        if self.key not in line:
+            return None
+        cell: Value = line[self.key] or None
+        return self.shown(_parsed(cell) if isinstance(cell, str) and self.number is not False else cell)
+
+
+def _parsed(cell: str) -> Value:
+    """A cell of a CSV as a number, or the text that it is."""
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return cell
+
+
+def _of(read: Callable[[Row], Any]) -> Callable[[TableRow], Any]:
+    """Read a value from the row alone."""
+    return lambda line: read(line.row)
+
+
+_about = [
+    BoardColumn(name, value=lambda line, name=name: getattr(line.board, name), views=View.CSV)  # type: ignore[misc]
+    for name in ("data", "suite", "stands_for", "setting", "measure")
+]
+COLUMNS: tuple[BoardColumn, ...] = (
+    BoardColumn("system", value=_of(lambda row: row.name), views=View.FILES | View.PRINT, place=0, number=False),
+    BoardColumn("method", value=_of(lambda row: row.system.method), views=View.JSON),
+    BoardColumn("hash", value=_of(lambda row: row.system.hash), views=View.FILES),
+    *_about,
+    BoardColumn("data", value=lambda line: _kind(line.board), views=View.PRINT, place=5, number=False, optional=True),
+    BoardColumn("seeds", value=_of(lambda row: " ".join(map(str, row.seeds))), views=View.CSV),
+    BoardColumn("seeds", value=_of(lambda row: list(row.seeds)), views=View.JSON),
+    BoardColumn(
+        "seeds",
+        "Seeds",
+        value=_of(lambda row: len(row.seeds)),
+        views=View.PEOPLE,
+        place=80,
+        expected=lambda csv: str(len(csv["seeds"].split())),
+    ),
+    BoardColumn(
+        "score", "{headline}", value=_of(lambda row: row.score), place=20, percent=True, best=True, css="score"
+    ),
+    BoardColumn("low", value=_of(lambda row: row.low), views=View.FILES),
+    BoardColumn("high", value=_of(lambda row: row.high), views=View.FILES),
+    BoardColumn(
+        "interval",
+        "95 % interval",
+        value=_of(lambda row: None if row.low is None else text.bounds(row.low, row.high)),
+        views=View.PEOPLE,
+        place=30,
+        expected=lambda csv: text.bounds(*(float(csv[end]) if csv[end] else None for end in ("low", "high"))),
+    ),
+    BoardColumn(
+        "bar", value=lambda line: line.bar, views=View.PAGE, place=40, number=False, show=Markup, optional=True
+    ),
+    BoardColumn("ranks", value=_of(lambda row: text.place(row.ranks) if row.ranks else ""), views=View.CSV),
+    BoardColumn("ranks", value=_of(lambda row: list(row.ranks) if row.ranks else None), views=View.JSON),
+    BoardColumn(
+        "rank",
+        "Rank",
+        value=_of(lambda row: row.ranks and text.place(row.ranks)),
+        views=View.PEOPLE,
+        place=10,
+        missing="no rank",
+        expected=lambda csv: csv["ranks"] or MISSING,
+    ),
+    BoardColumn("tied", value=_of(lambda row: row.tied), views=View.CSV),
+    BoardColumn("tied_with_best", value=_of(lambda row: row.tied), views=View.JSON),
+    BoardColumn(
+        "tied",
+        "Tied",
+        value=_of(lambda row: row.letters),
+        views=View.PAGE,
+        place=50,
+        number=False,
+        abbr="Tied: rows that share a letter do not differ significantly",
+        missing="not tested",
+        expected=lambda _: None,  # files have no letters
+    ),
+    BoardColumn(
+        "cost",
+        "Training",
+        value=_of(lambda row: row.cost.seconds),
+        views=View.PAGE,
+        place=70,
+        abbr="Training and tuning, time on the clock",
+        missing="not reported",
+        optional=True,
+        show=duration,
+        sort=_of(lambda row: row.cost.seconds),
+    ),
+    BoardColumn(
+        "paper",
+        "Paper",
+        value=lambda line: line.paper,
+        views=View.PAGE,
+        place=75,
+        abbr="What the paper printed under the same conditions",
+        missing="no matching number",
+        optional=True,
+        show=lambda printed: link("reported.html", printed),
+    ),
+    BoardColumn(
+        "measures",
+        value=_of(lambda row: dict(zip(row.measures, map(text.fraction, row.measures.values()), strict=True))),
+        views=View.JSON,
+    ),
+    BoardColumn("command", value=_of(lambda row: row.command), views=View.JSON),
+    BoardColumn("libraries", value=_of(lambda row: dict(row.libraries)), views=View.JSON),
+)
+"""All columns but those of averages and tasks, which `columns` adds."""
+
+
+def columns(board: Board, view: View) -> list[BoardColumn]:
+    """Return the columns of a board in a view, in its order."""
+    found = [replace(one, head=one.head.format(headline=board.headline)) for one in COLUMNS]
+    shared: dict[str, Any] = {"percent": True, "best": True}
+    for at, name in enumerate(board.averages):  # the first is the headline, which people read as the score
+        value = _of(lambda row, name=name: row.averages.get(name))  # type: ignore[misc]
+        views = View.ALL if at else View.FILES
+        found.append(BoardColumn(name, name, value=value, views=views, place=60, group="averages", **shared))
+    # Pages show tasks in their map instead; the only task of a board without averages is its headline.
+    views = View.FILES if not board.whole and len(board.columns) == 1 else View.FILES | View.PRINT
+    for column in board.columns:
+        value = _of(lambda row, task=column.task: row.tasks.get(task))  # type: ignore[misc]
+        found.append(BoardColumn(column.task, column.name, value=value, views=views, place=99, group="tasks", **shared))
+    kept = [one for one in found if view in one.views]
+    return sorted(kept, key=lambda one: one.place) if view in View.PEOPLE else kept
+
+
+def page_columns(lines: Sequence[TableRow], board: Board) -> list[BoardColumn]:
+    """Return the columns of a board's page; optional ones only where a row has a value."""
+    return _used(columns(board, View.PAGE), lines)
+
+
+def page_column(key: str) -> BoardColumn | None:
+    """Return the column of a page by the key of its header; None for another header."""
+    return next((one for one in COLUMNS if one.key == key and View.PAGE in one.views), None)
+
+
+def _used(found: Sequence[BoardColumn], lines: Sequence[TableRow]) -> list[BoardColumn]:
+    """Leave out optional columns without a value."""
+    return [one for one in found if not one.optional or any(one.cell(line) is not None for line in lines)]
+
+
+def file_table(board: Board) -> Table:
+    """Return a board for programs: the CSV file of its page, and parquet; fractions."""
+    held = columns(board, View.CSV)
+    rows = tuple(tuple(one.take(line) for one in held) for line in _lines(board))
+    said = banner(board.data, board.stands_for)
+    name = f"{board.suite} · {board.setting} · {board.data} data" + (f". {said}" if said else "")
+    return Table(name, tuple(held), rows, notes(board.data, board.stands_for), digits=DIGITS)
+
+
+def print_table(board: Board) -> Table:
+    """Return a board for print, in percent; the best group is bold."""
+    lines = list(_lines(board))
+    held = _used(columns(board, View.PRINT), lines)
+    heads = text.distinct([one.head if one.percent else one.head.lower() or one.key for one in held])
+    shown = tuple(
+        replace(one, head=head, number=True if one.percent else one.number, show=one.shown)
+        for one, head in zip(held, heads, strict=True)
+    )
+    best = frozenset(at for at, line in enumerate(lines) if line.row.tied)
+    rows = tuple(tuple(one.take(line) for one in held) for line in lines)
+    return Table(caption(board), shown, rows, notes(board.data, board.stands_for), best)
+
+
+def board_json(board: Board) -> bytes:
+    """Write a board as JSON: fractions, every measure, comparisons of the best row, commands."""
+    held = columns(board, View.JSON)
+    content = {
+        "schema": "retrieval-bench/board/1",
+        "note": banner(board.data, board.stands_for),
+        "suite": {
+            "name": board.suite,
+            "title": board.title,
+            "version": board.version,
+            "stands_for": board.stands_for or None,
+        },
+        "setting": board.setting,
+        "data": board.data,
+        "measure": board.measure,
+        "headline": board.headline,
+        "whole_suite": board.whole,
+        "tasks": [{"task": column.task, "queries": column.queries} for column in board.columns],
+        "sentence": sentence(board),
+        "pairs_tested": board.pairs,
+        "rows": [_record(held, line) for line in _lines(board)],
+        "best_against": [
+            {
+                "system": name,
+                **{key: text.fraction(getattr(one, key)) for key in ("difference", "low", "high", "p_randomisation")},
+                "p_holm": text.fraction(chance),
+                **{key: getattr(one, key) for key in ("n", "wins", "ties", "losses")},
+            }
+            for name, (one, chance) in board.best_against.items()
+        ],
+    }
+    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _record(held: Sequence[BoardColumn], line: TableRow) -> dict[str, Any]:
+    """A row for machines; averages and tasks that it lacks are left out of their objects."""
+    found: dict[str, Any] = {"averages": {}, "tasks": {}}
+    for column in held:
+        value = column.take(line)
+        value = text.fraction(value) if isinstance(value, float) else value
+        if not column.group:
+            found[column.key] = value
+        elif value is not None:
+            found[column.group][column.key] = value
+    return found
+
+
+def _lines(board: Board) -> Iterator[TableRow]:
+    """Every row of a board, without drawings."""
+    return (TableRow(board, row) for row in board.every)
+
+
+def _kind(board: Board) -> str | None:
+    """The kind of data in print; None for official data of a benchmark itself."""
+    if board.stands_for:
+        return f"{board.data}, {mark(board.stands_for)}"
+    return None if board.data == FIRST else board.data

@@ -1,0 +1,192 @@
+"""Results in the words of others: files as mteb's `TaskResult` lays them out, and Hugging Face's `model-index`.
+
+mteb (2.x, `mteb.results.TaskResult`) wants `dataset_revision`, `task_name`, `mteb_version`, `evaluation_time` and
+`scores`: by split a list of objects with `hf_subset`, `languages`, `main_score` and measures by mteb's names. What we
+do not have is null; what mteb does not know (`note`, `seeds`) it passes over. The suite is the task, its tasks are the
+subsets. `model-index` (the Hub's model card metadata) wants of every result the type of its task, type and name of its
+data set, and type and value of its metrics. Both hold fractions, means over seeds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bench.core.messages import bare
+from bench.evaluation.results.format import Content
+from bench.evaluation.results.read import Result
+from bench.evaluation.tables import visible
+from leaderboard.site import text
+from leaderboard.site.captions import notes
+from leaderboard.site.site import FIRST
+
+_MEASURES = {
+    "nDCG": "ndcg",
+    "RR": "mrr",
+    "R": "recall",
+    "Rcap": "recall_cap",
+    "AP": "map",
+    "P": "precision",
+    "answer-R": "answer_recall",
+}
+"""Ours → mteb's, before the cut."""
+# fmt: off
+_LANGUAGES = {
+    "af": "afr-Latn", "ar": "ara-Arab", "az": "aze-Latn", "bg": "bul-Cyrl", "bn": "ben-Beng", "cs": "ces-Latn",
+    "da": "dan-Latn", "de": "deu-Latn", "el": "ell-Grek", "en": "eng-Latn", "es": "spa-Latn", "et": "est-Latn",
+    "eu": "eus-Latn", "fa": "fas-Arab", "fi": "fin-Latn", "fr": "fra-Latn", "ha": "hau-Latn", "he": "heb-Hebr",
+    "hi": "hin-Deva", "hu": "hun-Latn", "id": "ind-Latn", "ig": "ibo-Latn", "it": "ita-Latn", "ja": "jpn-Jpan",
+    "jv": "jav-Latn", "ka": "kat-Geor", "kk": "kaz-Cyrl", "km": "khm-Khmr", "ko": "kor-Hang", "ml": "mal-Mlym",
+    "mr": "mar-Deva", "ms": "msa-Latn", "my": "mya-Mymr", "nl": "nld-Latn", "no": "nor-Latn", "pl": "pol-Latn",
+    "pt": "por-Latn", "ro": "ron-Latn", "ru": "rus-Cyrl", "rw": "kin-Latn", "sr": "srp-Cyrl", "sv": "swe-Latn",
+    "sw": "swa-Latn", "ta": "tam-Taml", "te": "tel-Telu", "th": "tha-Thai", "tl": "tgl-Latn", "tr": "tur-Latn",
+    "tw": "twi-Latn", "uk": "ukr-Cyrl", "ur": "urd-Arab", "vi": "vie-Latn", "wo": "wol-Latn", "yo": "yor-Latn",
+    "zh": "zho-Hans", "zu": "zul-Latn",
+}
+# fmt: on
+"""ISO 639-1 as our tasks have it → ISO 639-3 and script as mteb has it."""
+_CHINESE = {"zh_cn": "zho-Hans", "zh_hk": "zho-Hant", "zh_tw": "zho-Hant"}
+_CODES = {code[:3]: code for code in _LANGUAGES.values()} | {"swh": "swh-Latn", "cmn": "cmn-Hans", "pes": "pes-Arab"}
+SPLIT = "test"
+
+Group = tuple[Result, ...]
+"""Results of one system on one suite in one setting, one a seed."""
+
+
+def grouped(results: Iterable[Result]) -> list[Group]:
+    """Group the seeds of a system, by suite, setting and kind of data."""
+    found: dict[tuple[str, ...], list[Result]] = {}
+    for result in results:
+        about = result.content
+        key = (about.data, about.suite.name, about.setting, about.system.label, about.system.hash)
+        found.setdefault(key, []).append(result)
+    return [tuple(sorted(found[key], key=lambda one: one.content.seed)) for key in sorted(found)]
+
+
+def mteb_files(groups: Sequence[Group]) -> Iterator[tuple[str, bytes]]:
+    """Yield a path, `SYSTEM/HASH/SUITE-SETTING.json`, and the content of every system on every suite.
+
+    Other data than official carry their name in path and task.
+    """
+    for group in groups:
+        content = group[0].content
+        kind = "" if content.data == FIRST else f"{content.data}-"
+        place = f"{text.slug(content.system.label)}/{content.system.hash[:12]}"
+        name = f"{place}/{kind}{text.slug(f'{content.suite.name}-{content.setting}')}.json"
+        yield name, (json.dumps(mteb_result(group), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def mteb_result(group: Group) -> dict[str, Any]:
+    """One system on one suite in mteb's layout."""
+    content = group[0].content
+    scores = []
+    for task, leg, values in _scored(group):
+        main = content.suite.primary if content.suite.primary in values else next(iter(values))
+        name = bare(task).removeprefix(f"{content.suite.name}/")
+        scores.append(
+            {
+                **{measure_name(measure): value for measure, value in values.items()},
+                "main_score": values[main],
+                "hf_subset": f"{name}:{leg}" if leg else name,
+                "languages": languages(name),
+            }
+        )
+    said = notes(content.data, content.suite.stands_for)
+    return {
+        "dataset_revision": content.suite.version,
+        "task_name": _suite_name(content),
+        "mteb_version": None,
+        "scores": {SPLIT: scores},
+        "evaluation_time": None,
+        "kg_co2_emissions": None,
+        "setting": content.setting,
+        "seeds": [one.content.seed for one in group],
+        **({"note": " ".join(said)} if said else {}),
+    }
+
+
+def model_index(groups: Sequence[Group]) -> bytes:
+    """The metadata block of a model card, YAML: one model a system, one result a task of a suite.
+
+    Names and texts are quoted as JSON has them, which YAML reads alike.
+    """
+    said = dict.fromkeys(
+        note for group in groups for note in notes(group[0].content.data, group[0].content.suite.stands_for)
+    )
+    lines = [*(f"# {visible(note)}" for note in said), "model-index:"]
+    by_system: dict[tuple[str, str], list[Group]] = {}
+    for group in groups:
+        by_system.setdefault((group[0].content.system.label, group[0].content.system.hash), []).append(group)
+    for (label, _), own in by_system.items():
+        lines += [f"- name: {_quoted(label)}", "  results:"]
+        for group in own:
+            for task, leg, values in _scored(group):
+                lines += _index_lines(group[0].content, task, leg, values)
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _index_lines(content: Content, task: str, leg: str, values: Mapping[str, float]) -> list[str]:
+    """One result of a model."""
+    about = content.suite
+    name = bare(task).removeprefix(f"{about.name}/")
+    where = f"{name}:{leg}" if leg else name
+    marked = ", ".join(notes(content.data, about.stands_for))
+    title = f"{about.title} ({where}), {content.setting}" + (f"; {marked}" if marked else "")
+    lines = [
+        "  - task:",
+        "      type: retrieval",
+        "      name: Retrieval",
+        "    dataset:",
+        f"      type: {_quoted(_suite_name(content))}",
+        f"      name: {_quoted(title)}",
+        f"      config: {_quoted(where)}",
+        f"      split: {SPLIT}",
+        f"      revision: {_quoted(about.version)}",
+        "    metrics:",
+    ]
+    for measure, value in values.items():
+        lines += [
+            f"    - type: {_quoted(measure_name(measure))}",
+            f"      value: {value}",
+            f"      name: {_quoted(measure)}",
+        ]
+    return lines
+
+
+def measure_name(measure: str) -> str:
+    """Our name of a measure as mteb spells it: `nDCG@10` → `ndcg_at_10`, `R@2kt` → `recall_at_2kt`."""
+    name, _, cut = measure.partition("@")
+    spelt = _MEASURES.get(name) or re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return f"{spelt}_at_{cut}" if cut else spelt
+
+
+def languages(name: str) -> list[str]:
+    """Return the languages in a task's name: `sw` → `swa-Latn`, `deu-fra` → both; none for a data set's name."""
+    codes = [_LANGUAGES.get(part) or _CODES.get(part) or _CHINESE.get(part) for part in name.split("-")]
+    return [code for code in codes if code] if all(codes) else []
+
+
+def _suite_name(content: Content) -> str:
+    """The suite as others shall call it: other data than official are part of its name."""
+    return content.suite.name if content.data == FIRST else f"{content.data}/{content.suite.name}"
+
+
+def _scored(group: Group) -> Iterator[tuple[str, str, dict[str, float]]]:
+    """Yield task, leg and the means over seeds of every measure, the headline first; dev tasks are left out."""
+    first = group[0].content.tested()
+    for task, legs in sorted(first.tasks.items()):
+        for leg in legs:
+            found = [one.content.tasks.get(task, {}).get(leg) for one in group]
+            held = [one for one in found if one is not None]
+            shared = [name for name in legs[leg].measures if all(name in one.measures for one in held)]
+            shared.sort(key=lambda name: name != group[0].content.suite.primary)
+            means = {name: text.fraction(sum(one.measures[name] for one in held) / len(held)) for name in shared}
+            if means:
+                yield task, leg, means
+
+
+def _quoted(value: str) -> str:
+    """A text as JSON, which is YAML too."""
+    return json.dumps(visible(value), ensure_ascii=False)

@@ -1,0 +1,138 @@
+"""Values query by query as files of their own: scripts that a page loads on request, and the same as CSV.
+
+Numbers are means over seeds in ten-thousandths; query ids are stored once a task, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.core.files import digest
+from bench.core.messages import bare
+from bench.evaluation.results.read import FloatArray
+from bench.evaluation.tables import DIGITS, Table, encoded, plain_columns
+from leaderboard.site.captions import notes
+from leaderboard.site.rows import Entry
+from leaderboard.site.text import json_for_page
+
+LARGEST = 300_000
+"""Bytes of a script; of a task that would need more, the CSV alone is there."""
+_SCALE = 10_000
+_LONGEST = 50
+
+
+@dataclass(frozen=True)
+class QueryTable:
+    """The values of a leg of a row.
+
+    Args:
+        task: id.
+        leg: name, empty where there is one only.
+        queries: ids in their byte order.
+        columns: by measure, values [queries, seeds].
+    """
+
+    task: str
+    leg: str
+    queries: tuple[str, ...]
+    columns: dict[str, FloatArray]
+
+    @property
+    def title(self) -> str:
+        """Its title on pages."""
+        return f"{bare(self.task)} {self.leg}".strip()
+
+    @property
+    def name(self) -> str:
+        """Its name in addresses."""
+        return leg_name(self.task, self.leg)
+
+    @property
+    def ids(self) -> str:
+        """The name of its queries; other queries of the same task have another."""
+        return f"{self.name}-{digest(list(self.queries))[:8]}"
+
+
+@dataclass(frozen=True)
+class Held:
+    """Paths of the values of a leg, from the root of the site.
+
+    Args:
+        table: the values.
+        script: the path of the script; None where it would be too large.
+        csv: the path of the table.
+        ids: the path of the script with the query ids.
+    """
+
+    table: QueryTable
+    script: str | None
+    csv: str
+    ids: str
+
+
+def leg_name(task: str, leg: str) -> str:
+    """The name of a task's leg in addresses."""
+    plain = re.sub(r"[^a-z0-9]+", "-", f"{bare(task)} {leg}".lower()).strip("-")[:_LONGEST]
+    return f"{plain}-{digest([task, leg])[:6]}"
+
+
+def tables(entry: Entry) -> Iterator[QueryTable]:
+    """Read the values of a row, leg by leg.
+
+    Raises:
+        StoreError: a damaged bundle, or seeds with different queries.
+    """
+    for task, legs in entry.system.first.content.tasks.items():
+        for leg, about in legs.items():
+            found = {
+                measure: [result.values(task, leg, measure) for result in entry.results]
+                for measure in about.measures
+                if all(measure in result.content.tasks[task][leg].measures for result in entry.results)
+            }
+            queries = next(iter(found.values()))[0][0]
+            columns = {
+                measure: np.stack([values for asked, values in seeds if asked == queries], axis=1)
+                for measure, seeds in found.items()
+            }
+            yield QueryTable(task, leg, queries, columns)
+
+
+def place(entry: Entry, table: QueryTable) -> Held:
+    """Return where the values of a leg are stored."""
+    stem = f"{entry.inside}data/q/{entry.id}-{table.name}"
+    small = len(table.queries) * len(table.columns) * len(f"{_SCALE},") < LARGEST
+    return Held(table, f"{stem}.js" if small else None, f"{stem}.csv", f"{entry.inside}data/ids/{table.ids}.js")
+
+
+def script(entry: Entry, table: QueryTable) -> bytes:
+    """`RB.put("ID-TASK", …)`: measures with a whole number a query, in the order of the ids."""
+    held = {
+        "ids": table.ids,
+        "measures": {
+            name: np.rint(_SCALE * values.mean(axis=1)).astype(int).tolist() for name, values in table.columns.items()
+        },
+    }
+    return put(f"{entry.id}-{table.name}", held)
+
+
+def ids_script(table: QueryTable) -> bytes:
+    """`RB.put("TASK", […])`: the query ids of a task."""
+    return put(table.ids, list(table.queries))
+
+
+def put(key: str, value: object) -> bytes:
+    """A script that hands a value to the page."""
+    return f"RB.put({json_for_page(key)},{json_for_page(value)});\n".encode()
+
+
+def as_csv(entry: Entry, table: QueryTable) -> bytes:
+    """Write the values of a leg as CSV, fractions, means over seeds, after notes on comparability."""
+    board = entry.board
+    means = [values.mean(axis=1).tolist() for values in table.columns.values()]
+    rows = tuple((board.data, table.task, table.leg, *values) for values in zip(table.queries, *means, strict=True))
+    heads = plain_columns("data", "task", "leg", "query", *table.columns)
+    return encoded(Table(table.title, heads, rows, notes(board.data, board.stands_for), digits=DIGITS), "csv")

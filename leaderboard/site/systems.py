@@ -1,0 +1,219 @@
+"""The systems of a board: their results, one a seed; what each task weighs, their cost, their commands."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.core.errors import StoreError
+from bench.core.messages import bare
+from bench.evaluation.command import words
+from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.results import shares
+from bench.evaluation.results.format import Average, Content
+from bench.evaluation.results.read import FloatArray, Result
+from bench.evaluation.tables import visible
+from leaderboard.site.text import plural
+
+Stratum = tuple[str, str]
+"""A task and its leg: where queries are resampled and signs flipped."""
+
+
+@dataclass(frozen=True)
+class System:
+    """Results of one system, one a seed, all with the same tasks."""
+
+    name: str
+    results: tuple[Result, ...]
+
+    @property
+    def first(self) -> Result:
+        """The result of the lowest seed."""
+        return self.results[0]
+
+    def average(self, name: str) -> Average | None:
+        """The average of that name as the first seed has it; all seeds have the same tasks, so the same averages."""
+        return next((average for average in self.first.content.averages if average.name == name), None)
+
+    def has(self, task: str, measure: str) -> bool:
+        """Whether all its legs of a task have a measure."""
+        legs = [result.content.tasks.get(task) for result in self.results]
+        return all(parts and all(measure in leg.measures for leg in parts.values()) for parts in legs)
+
+    def task(self, task: str, measure: str) -> float:
+        """Mean over seeds of the mean over legs."""
+        return mean(_of_task(result, task, measure) for result in self.results)
+
+    def strata(self, task: str) -> list[Stratum]:
+        """The legs of a task, none where it is not there."""
+        return [(task, leg) for leg in self.first.content.tasks.get(task, {})]
+
+    def stratum(self, stratum: Stratum, measure: str) -> float | None:
+        """Mean over seeds of a leg's value; None where a seed lacks it."""
+        task, leg = stratum
+        found = [result.content.tasks.get(task, {}).get(leg) for result in self.results]
+        held = [one.measures[measure] for one in found if one is not None and measure in one.measures]
+        return mean(held) if len(held) == len(self.results) else None
+
+
+def _of_task(result: Result, task: str, measure: str) -> float:
+    """Mean over the legs of a task."""
+    return mean(leg.measures[measure] for leg in result.content.tasks[task].values())
+
+
+def of_seeds(one: System, average: str, tasks: Sequence[str], measure: str) -> tuple[float, ...]:
+    """The headline of each seed: an average of that name, or the mean of the tasks where there is none."""
+    if not average:
+        return tuple(mean(_of_task(result, task, measure) for task in tasks) for result in one.results)
+    kinds_by_seed = ([kind for kind in result.content.averages if kind.name == average] for result in one.results)
+    return tuple(kinds[0].measures[measure] for kinds in kinds_by_seed if kinds and measure in kinds[0].measures)
+
+
+def grouped(results: Sequence[Result]) -> tuple[list[System], list[str]]:
+    """Group results by system; of seeds that ran other tasks only those with the most are kept, and a note says so."""
+    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        groups[result.content.system.label, result.content.system.hash].append(result)
+    labels = [label for label, _ in groups]
+    found, notes = [], []
+    for (label, digest), group in sorted(groups.items()):
+        name = label if labels.count(label) == 1 else f"{label} ({digest[:8]})"
+        group.sort(key=lambda result: (result.content.seed, str(result.path)))
+        seeds = [result.content.seed for result in group]
+        if len(set(seeds)) < len(seeds):
+            raise StoreError(
+                where=group[0].path.parent.parent,
+                found=f"two results of {label} with one seed",
+                expected="one",
+                hint="remove one of their folders",
+            )
+        most = set(max(group, key=lambda result: len(result.content.tasks)).content.tasks)
+        kept = [result for result in group if set(result.content.tasks) == most]
+        left = [str(result.content.seed) for result in group if result not in kept]
+        if left:
+            notes.append(f"{name}: seed {', '.join(left)} lacks tasks that other seeds have, and is left out.")
+        found.append(System(name, tuple(kept)))
+    return found, notes
+
+
+def averaged(one: System, name: str) -> dict[str, float]:
+    """An average's value in every measure, mean over seeds; empty where the system has none of that name."""
+    first = one.average(name)
+    found = [average for result in one.results for average in result.content.averages if average.name == name]
+    if first is None or len(found) < len(one.results):
+        return {}
+    shared = [measure for measure in first.measures if all(measure in average.measures for average in found)]
+    return {measure: mean(average.measures[measure] for average in found) for measure in shared}
+
+
+def weights(one: System, columns: Sequence[str], average: str) -> dict[Stratum, float]:
+    """Return the weight of each leg of each task in the headline; weights sum to one.
+
+    Where the result does not name an average's members, all its tasks count alike; whether that is so is for the caller
+    to see from the value.
+    """
+    named = one.average(average)
+    tasks = {task: list(legs) for task, legs in one.first.content.tasks.items()}
+    return shares(tasks, named.members if named and named.members else [bare(task) for task in columns])
+
+
+def values(systems: Sequence[System], strata: Iterable[Stratum], measure: str) -> dict[str, dict[Stratum, FloatArray]]:
+    """Read per-query values [seeds, queries] of the strata that a system has.
+
+    Raises:
+        StoreError: two results hold other queries for the same task.
+    """
+    found: dict[str, dict[Stratum, FloatArray]] = {one.name: {} for one in systems}
+    for task, leg in strata:
+        asked: tuple[tuple[str, ...], Result] | None = None
+        for one in systems:
+            columns = []
+            for result in one.results:
+                if measure not in getattr(result.content.tasks.get(task, {}).get(leg), "measures", ()):
+                    continue
+                queries, column = result.values(task, leg, measure)
+                asked = asked or (queries, result)
+                if queries != asked[0]:
+                    counts = f"{plural(len(asked[0]), 'query', 'queries')} and {len(queries):,}"
+                    raise StoreError(
+                        where=f"{asked[1].path} and {result.path}",
+                        found=f"different queries for {task} ({counts})",
+                        expected="the same",
+                        hint="rerun the older result or remove its folder",
+                    )
+                columns.append(column)
+            if len(columns) == len(one.results):
+                found[one.name][task, leg] = np.stack(columns)
+    return found
+
+
+STAGES = ("train", "tune")
+"""Stages that train; a second tuning is `tune-2`."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of training and tuning, mean over seeds; None if no result reports it or nothing was trained.
+
+    Args:
+        seconds: on the clock.
+        tokens: read.
+        flops: floating-point operations.
+    """
+
+    seconds: float | None = None
+    tokens: float | None = None
+    flops: float | None = None
+
+
+def cost(results: Sequence[Result]) -> Cost:
+    """Sum the cost of a system's results, one a seed."""
+    trained = [_trained(result) for result in results]
+
+    def total(name: str) -> float | None:
+        sums = []
+        for facts in trained:
+            values = [one.get(name) for one in facts]
+            numbers = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+            good = [one for one in numbers if math.isfinite(one) and one >= 0]
+            if not good or len(good) < len(values):  # a training that does not report it
+                return None
+            sums.append(sum(good))
+        return mean(sums) if sums else None
+
+    return Cost(total("seconds"), total("tokens"), total("flops"))
+
+
+def _trained(result: Result) -> list[dict[str, Any]]:
+    """The facts of every training behind a result; one that several tasks share counts once."""
+    found: dict[str, dict[str, Any]] = {}
+    for task, legs in result.content.tasks.items():
+        for leg in legs.values():
+            for stage, facts in leg.facts.items():
+                if stage.partition("-")[0] in STAGES and isinstance(facts, dict):
+                    found[leg.keys.get(stage) or f"{stage} {task}"] = facts
+    return list(found.values())
+
+
+LONGEST = 8_000
+"""Characters of a command that a page shows; what is longer was not typed."""
+
+
+def command(results: Sequence[Content], *, whole: bool) -> str:
+    """Compose `bench run …` for a system's results, one a seed, as a shell takes it; no word can become another.
+
+    One that is longer than anybody types is replaced by the command that replays the result file.
+
+    Args:
+        results: of one system on one suite, setting and kind of data; they differ in their seed only.
+        whole: every task of the suite was run, so none needs to be named.
+    """
+    said = words([one.model_dump() for one in results], whole=whole)
+    typed = " ".join(shlex.quote(visible(word).replace("\n", " ")) for word in said)
+    return typed if len(typed) <= LONGEST else "bench reproduce path/to/result.json"

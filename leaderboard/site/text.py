@@ -1,0 +1,115 @@
+"""Formats of the site: numbers, names of files, inert text, Markdown without HTML."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from bench.evaluation.tables import DIGITS, MISSING, points, visible
+
+
+def fraction(value: float) -> float:
+    """Round a number to what files hold: more digits are noise, and not the same on every machine.
+
+    Pages print from the rounded number, so that none of them differs from its file.
+    """
+    return round(value, DIGITS)
+
+
+def micro(value: float) -> int:
+    """A fraction in millionths, which is what files hold of it: page data are whole numbers."""
+    return round(1_000_000 * value)
+
+
+def gap(value: float, other: float) -> float:
+    """The difference of two fractions as files hold them."""
+    return (micro(value) - micro(other)) / 1_000_000
+
+
+def number(value: float | None) -> str:
+    """Print a fraction in percent with one decimal, `—` for what is not there."""
+    return MISSING if value is None else points(fraction(value))
+
+
+def signed(value: float) -> str:
+    """Print a difference of fractions in points, with its sign."""
+    return points(fraction(value), sign=True)
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """Print an interval in percent: `[46.8, 49.0]`, `—` for what is not there."""
+    return MISSING if low is None or high is None else f"[{number(low)}, {number(high)}]"
+
+
+def place(ranks: tuple[int, int] | None) -> str:
+    """Print a rank interval: `3`, `1–2`, `—` for a row without rank."""
+    if ranks is None:
+        return MISSING
+    first, last = ranks
+    return f"{first}" if first == last else f"{first}–{last}"
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """Print a count with thousands separated and its noun: `1 query`, `8,661 queries`."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def listed(names: list[str]) -> str:
+    """Join names as a sentence does: `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Make names different from each other: the second of one name gets a number."""
+    return tuple(
+        name if names[:at].count(name) == 0 else f"{name} ({names[:at].count(name) + 1})"
+        for at, name in enumerate(names)
+    )
+
+
+def slug(name: str) -> str:
+    """Return a file name of `a-z 0-9 -` that cannot leave its folder; a hash keeps changed names distinct."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80]
+    if plain and plain == name:
+        return plain
+    return f"{plain or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def finished(value: object) -> object:
+    """Return a value as a page shows it: hidden characters of text made visible, our own HTML unchanged."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def json_for_page(content: Any) -> Markup:
+    """Write JSON for a `script` element: ASCII without `<`, `>` and `&`."""
+    raw = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for char in "<>&":
+        raw = raw.replace(char, f"\\u{ord(char):04x}")
+    return Markup(raw)  # noqa: S704 (nothing in it can end the element)
+
+
+def markdown(text: str, *, headings: int = 2) -> Markup:
+    """Render a card: CommonMark with tables, no HTML, no pictures, links to the web alone.
+
+    Args:
+        text: Markdown; HTML in it is shown as text.
+        headings: how many levels they go down, below the page's own.
+    """
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    parser.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign] # its documented way
+    tokens = parser.parse(visible(text.replace("\r\n", "\n").replace("\t", "    ")))
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(6, int(token.tag[1:]) + headings)}"
+        if token.type == "th_open":
+            token.attrSet("scope", "col")
+        if align := token.attrs.pop("style", None):  # the site's policy allows no style attributes
+            token.attrSet("class", str(align).replace("text-align:", "to-"))
+    return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 (the renderer escapes all text)

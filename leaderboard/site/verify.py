@@ -1,0 +1,164 @@
+"""Check a site before it is written: numbers as in its files, working links, bounded size, no network.
+
+The pages are parsed as text, independent of how they were made: a cell is compared with its CSV, a link with the list
+of files. A table is checked where it names its file (`data-csv`); a column by the key of its
+header (`data-k`), as `leaderboard.site.columns` declares it; `t1` … are the tasks in their order.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from bench.evaluation.tables import spreadsheet_text
+from leaderboard.site import text
+from leaderboard.site.columns import page_column
+from leaderboard.site.render import SCRIPT, STYLE, THEME
+
+KIB = 1 << 10
+BUDGETS = (
+    (re.compile(r"(.*/)?suites/.*\.html"), 200 * KIB),
+    (re.compile(r"(.*/)?index\.html"), 120 * KIB),
+    (re.compile(r"(.*/)?runs/.*\.html"), 40 * KIB),
+    (re.compile(r".*\.html"), 500 * KIB),
+    (re.compile(re.escape(STYLE)), 20 * KIB),
+    (re.compile(re.escape(SCRIPT)), 25 * KIB),
+    (re.compile(r"(.*/)?data/.*\.js"), 300 * KIB),
+)
+"""The first that fits a file's path bounds its bytes, uncompressed."""
+
+_TARGET = re.compile(rb'<(\w+)[^>]*?\s(href|src)="([^"]*)"')
+_AWAY = re.compile(rb"\burl\(|@import|https?://(?!www\.w3\.org/)")  # names of XML languages are no addresses
+_ID = re.compile(rb'\sid="([^"]*)"')
+_TABLE = re.compile(r'<table[^>]*\sdata-csv="([^"]*)"(?:\sdata-base="([^"]*)")?[^>]*>(.*?)</table>', re.DOTALL)
+_HEAD = re.compile(r"<thead>\s*<tr>(.*?)</tr>", re.DOTALL)
+_ROW = re.compile(r"<tr data-id[^>]*>(.*?)</tr>", re.DOTALL)
+_CELL = re.compile(r'<t[hd]((?:\s[a-z-]+(?:="[^"]*")?)*)>(.*?)</t[hd]>', re.DOTALL)
+_KEY = re.compile(r'data-k="([^"]*)"')
+_WIDE = re.compile(r'colspan="(\d+)"')
+_HIDDEN = re.compile(r'<span class="hidden">.*?</span>|<span class="dot".*?</span>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_PARTS = re.compile(r"(?:<b>(.*?)</b> )?<i>(.*?)</i>")
+
+
+def faults(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield a sentence for every fault of a site.
+
+    Args:
+        files: content by path.
+    """
+    for name, size, most in too_large(files):
+        yield f"{name}: would have {size:,} bytes, expected at most {most:,}"
+    ids: dict[str, frozenset[bytes]] = {}
+    for name, content in files.items():
+        if name.endswith(".html"):
+            yield from _links(name, content, files, ids)
+            if b"data-csv" in content:
+                yield from _numbers(name, content.decode(), files)
+    for name in (STYLE, SCRIPT, THEME):
+        if _AWAY.search(files.get(name, b"")):
+            yield f"{name}: found an address, expected a file that fetches nothing"
+
+
+def too_large(files: Mapping[str, bytes]) -> list[tuple[str, int, int]]:
+    """Files over their budget: path, bytes, most."""
+    found = []
+    for name, content in files.items():
+        most = next((most for pattern, most in BUDGETS if pattern.fullmatch(name)), None)
+        if most is not None and len(content) > most:
+            found.append((name, len(content), most))
+    return found
+
+
+def _links(name: str, content: bytes, files: Mapping[str, bytes], ids: dict[str, frozenset[bytes]]) -> Iterator[str]:
+    """Yield the dead links of a page, and what it would fetch from elsewhere."""
+    here = posixpath.dirname(name)
+    for tag, attribute, raw in set(_TARGET.findall(content)):
+        target = html.unescape(raw.decode())
+        if target.startswith(("http://", "https://", "mailto:")):
+            if tag != b"a" or attribute != b"href":
+                yield f"{name}: would fetch {target}, expected a file of the site"
+            continue
+        if target.startswith("data:,"):
+            continue
+        path, _, fragment = target.partition("#")
+        meant = posixpath.normpath(posixpath.join(here, path)) if path else name
+        if meant not in files:
+            yield f"{name}: links to {target}, which is not there"
+        elif fragment and "=" not in fragment and meant.endswith(".html"):
+            if meant not in ids:
+                ids[meant] = frozenset(_ID.findall(files[meant]))
+            if fragment.encode() not in ids[meant]:
+                yield f"{name}: links to {target}, where nothing has that name"
+
+
+def _numbers(name: str, page: str, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the cells of a page's tables that differ from their CSV."""
+    for source, base, inside in _TABLE.findall(page):
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(name), html.unescape(source)))
+        lines = [line for line in files[path].decode().splitlines() if not line.startswith("# ")]
+        lines_ = list(csv.DictReader(io.StringIO("\n".join(lines) + "\n")))
+        rows = {row["system"]: row for row in lines_}
+        tasks = list(lines_[0])[list(lines_[0]).index("tied") + 1 :] if lines_ else []
+        head = _HEAD.search(inside)
+        heads = (_KEY.search(attributes) for attributes, _ in _CELL.findall(head[1] if head else ""))
+        keys = [found[1] if found else "" for found in heads]
+        count = sum(bool(re.fullmatch(r"t\d+", key)) for key in keys)
+        columns = {f"t{place}": task for place, task in enumerate(tasks[len(tasks) - count :], 1)}
+        for cells in map(_CELL.findall, _ROW.findall(inside)):
+            system = _plain(cells[0][1])
+            row = rows.get(spreadsheet_text(system))
+            if row is None:
+                yield f"{name}: shows {system}, which {path} has not"
+                continue
+            ground = rows.get(spreadsheet_text(html.unescape(base))) if base else None
+            yield from _row(name, system, keys, cells, row, ground, columns)
+
+
+def _row(
+    name: str,
+    system: str,
+    keys: Sequence[str],
+    cells: Sequence[tuple[str, str]],
+    row: Mapping[str, str],
+    ground: Mapping[str, str] | None,
+    columns: Mapping[str, str],
+) -> Iterator[str]:
+    """Yield the cells of a row that differ from its line of the CSV."""
+    place = 0
+    for attributes, inside in cells:
+        key = keys[place] if place < len(keys) else ""
+        wide = _WIDE.search(attributes)
+        place += int(wide[1]) if wide else 1
+        if wide:
+            continue
+        expected = _expected(key, row, ground, columns)
+        parts = _PARTS.fullmatch(inside)  # difference and value of the map
+        shown = " ".join(filter(None, parts.groups())) if parts else _plain(inside)
+        if expected is not None and shown != expected:
+            yield f"{name}: shows {shown} for {system}, {key}; its CSV says {expected}"
+
+
+def _expected(
+    key: str, row: Mapping[str, str], ground: Mapping[str, str] | None, columns: Mapping[str, str]
+) -> str | None:
+    """Return what a cell must show by the CSV; None for a column that the CSV lacks."""
+    column = page_column(key)
+    if column is not None:
+        return column.by_csv(row)
+    if key not in columns:
+        return None
+    cells = [row[columns[key]], ground[columns[key]] if ground else ""]
+    value, other = (float(cell) if cell else None for cell in cells)
+    if value is None or other is None:
+        return text.number(value)
+    return f"{text.signed(text.gap(value, other))} {text.number(value)}"
+
+
+def _plain(inside: str) -> str:
+    """The text of a cell."""
+    return html.unescape(_TAG.sub("", _HIDDEN.sub("", inside))).strip()

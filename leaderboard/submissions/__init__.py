@@ -1,0 +1,1 @@
+"""Results from elsewhere: the open format, its checks, and how a result is packed and added."""

@@ -1,0 +1,223 @@
+"""Add accepted results to a results folder: the bundle as submitted, and a record of what was recomputed.
+
+The result file is written last, so that no reader ever sees half a bundle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+from filelock import FileLock
+
+from bench.core.errors import DataError, DataFaultsError, StoreError
+from bench.core.files import explain, fsync_folder, read_sealed, sha256_file, write_bytes, write_sealed
+from bench.evaluation.results import RESULT, Heading
+from bench.evaluation.results.format import ACCEPTED, ACCEPTED_SCHEMA, Accepted
+from leaderboard.submissions.bundle import Candidate
+from leaderboard.submissions.validate import Verdict
+
+State = Literal["added", "already there"]
+
+
+@dataclass(frozen=True)
+class Added:
+    """A result that is in the folder now.
+
+    Args:
+        title: of the submission.
+        path: its result file.
+        state: whether it was added now.
+    """
+
+    title: str
+    path: Path
+    state: State
+
+
+def folder_of(found: Candidate) -> Path:
+    """Return the place of a result under a results folder, which its content decides."""
+    one = found.content
+    system, suite = one.system.model_dump(), one.suite.model_dump()
+    return Heading(system, suite, one.setting, one.data, one.profile, one.seed, cards={}).folder
+
+
+def existing(found: Candidate, results: Path) -> list[Path]:
+    """Return the result files of the same system, suite, setting, data and seed in a results folder.
+
+    They include whatever occupies the place of the result.
+    """
+    place = folder_of(found)
+    pattern = f"*-{found.content.system.hash[:8]}/{place.name}/{RESULT}"
+    own = results / place / RESULT
+    return [path for path in sorted((results / place.parent.parent).glob(pattern)) if path == own or _same(path, found)]
+
+
+def _same(path: Path, found: Candidate) -> bool:
+    """Return whether a result file is of the same system; the labels may differ."""
+    try:
+        return bool(read_sealed(path)["system"]["hash"] == found.content.system.hash)
+    except (OSError, ValueError, KeyError, TypeError):
+        return True  # damaged, which `bench verify` reports: refuse a duplicate rather than hide it
+
+
+def check_place(verdict: Verdict, results: Path, *, trusted: bool = False) -> Verdict:
+    """Return the verdict with the faults of a result in this results folder: place, duplicate, false record.
+
+    Args:
+        verdict: on the result alone.
+        results: the folder that holds it or shall hold it.
+        trusted: accept a record in the bundle as it is.
+    """
+    found = verdict.found
+    if found is None:
+        return verdict
+    own, wanted = found.result.path.resolve(), (results / folder_of(found) / RESULT).resolve()
+    reasons = list(verdict.reasons)
+    if own.is_relative_to(results.resolve()) and own != wanted:
+        expected = f"{folder_of(found).as_posix()} below {results}, which its content decides"
+        reasons.append(DataError(verdict.title, None, "a result at another place than its own", expected, "move it"))
+    reasons += [
+        _duplicate(verdict.title, str(path))
+        for path in existing(found, results)
+        if path.resolve() != own and path.read_bytes() != found.raw
+    ]
+    reasons += [] if trusted else _false_claims(verdict, found)
+    return Verdict(verdict.title, found, tuple(reasons), verdict.more, verdict.outcomes)
+
+
+def _duplicate(title: str, other: str) -> DataError:
+    """Return the error for a second result of the same system, suite, setting, data and seed."""
+    found = f"another result of the same system, suite, setting, data and seed at {other}"
+    return DataError(title, None, found, "none", "if this one shall replace it, take that folder away first")
+
+
+def _duplicates(verdicts: Sequence[Verdict]) -> list[DataError]:
+    """Return errors for different results of one kind in one submission; the same file twice is no error."""
+    seen: dict[Path, Verdict] = {}
+    reasons = []
+    for verdict in verdicts:
+        if verdict.found is not None:
+            first = seen.setdefault(folder_of(verdict.found), verdict)
+            if first.found is not None and first.found.raw != verdict.found.raw:
+                reasons.append(_duplicate(verdict.title, first.title))
+    return reasons
+
+
+def _false_claims(verdict: Verdict, found: Candidate) -> list[DataError]:
+    """Refuse a record in the bundle that claims more than was recomputed now: anybody can write one."""
+    path = found.folder / ACCEPTED
+    if not path.exists():
+        return []
+    where = f"{verdict.title}/{ACCEPTED}"
+    try:
+        said = Accepted.model_validate(read_sealed(path))
+    except (OSError, ValueError, RecursionError) as error:
+        return [
+            DataError(where, None, f"that it cannot be trusted: {str(error)[:200]}", "no such file", "take it away")
+        ]
+    if said.result != hashlib.sha256(found.raw).hexdigest():
+        return [DataError(where, None, "a record of another result file", "none", "take it away")]
+    ours = verdict.recomputed
+    for task, legs in said.recomputed.items():
+        for leg, names in legs.items():
+            for name in names:
+                if name not in ours.get(task, {}).get(leg, []):
+                    claim = f"a claim that {name[:80]!a} of {f'{task} {leg}'.strip()} was recomputed"
+                    return [DataError(where, None, claim, "no more than could be recomputed here", "take it away")]
+    return []
+
+
+def write_record(folder: Path, verdict: Verdict, found: Candidate, when: str) -> None:
+    """Write `accepted.json`, sealed.
+
+    Args:
+        folder: where to.
+        verdict: of an accepted result.
+        found: the result.
+        when: the time, ISO 8601.
+    """
+    said: dict[str, Any] = {
+        "schema": ACCEPTED_SCHEMA,
+        "result": hashlib.sha256(found.raw).hexdigest(),
+        "version": version("retrieval-bench"),
+        "when": when,
+        "recomputed": verdict.recomputed,
+        "not_recomputed": verdict.not_recomputed,
+    }
+    write_sealed(folder / ACCEPTED, said)
+
+
+def now() -> str:
+    """Return the time for records, or that of SOURCE_DATE_EPOCH, so that an addition is reproducible to the byte."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    at = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+    return at.replace(microsecond=0).isoformat()
+
+
+def refuse(verdicts: Sequence[Verdict]) -> None:
+    """Raise the reasons of all verdicts together, and refuse duplicates.
+
+    Raises:
+        DataError, DataFaultsError: one of the results is refused.
+    """
+    reasons = [*(fault for verdict in verdicts for fault in verdict.reasons), *_duplicates(verdicts)]
+    more = sum(verdict.more for verdict in verdicts)
+    if len(reasons) == 1 and not more:
+        raise reasons[0]
+    if reasons:
+        raise DataFaultsError(reasons, more)
+
+
+def add(verdicts: Sequence[Verdict], results: Path, when: str) -> list[Added]:
+    """Add accepted results to a results folder; if one is refused, nothing is written.
+
+    Args:
+        verdicts: of the results, `check_place` included.
+        results: the folder.
+        when: the time in the records.
+
+    Raises:
+        DataError, DataFaultsError: why results are refused.
+        StoreError: the folder cannot be written, or a file changed meanwhile.
+    """
+    refuse(verdicts)
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        with FileLock(results / ".lock"):
+            return [_put(verdict, verdict.found, results, when) for verdict in verdicts if verdict.found is not None]
+    except OSError as error:
+        raise StoreError(
+            f"cannot write the result to {results}: {explain(error)}; mend that or choose another folder by --results"
+        ) from error
+
+
+def _put(verdict: Verdict, found: Candidate, results: Path, when: str) -> Added:
+    """Copy one bundle."""
+    there = existing(found, results)
+    if there and there[0].read_bytes() != found.raw:  # added during the validation
+        raise _duplicate(verdict.title, str(there[0]))
+    if there:
+        return Added(verdict.title, there[0], "already there")
+    target = results / folder_of(found)
+    if target.exists():
+        shutil.rmtree(target)  # without a result file: an interrupted addition
+    try:
+        for name, seal in found.content.files.items():
+            write_bytes(target / name, (found.folder / name).read_bytes())
+            if sha256_file(target / name) != seal:
+                raise StoreError(f"{found.folder / name} changed while it was read; type the same command again")
+        write_record(target, verdict, found, when)
+        write_bytes(target / RESULT, found.raw)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    fsync_folder(target.parent)
+    return Added(verdict.title, target / RESULT, "added")

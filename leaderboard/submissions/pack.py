@@ -1,0 +1,150 @@
+"""Results as people submit them: packed small enough for git, and opened from files, folders and archives."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import copy_file, explain, read_sealed, sha256_file, write_sealed
+from bench.data.fetching.unpack import Limits, unpack
+from bench.evaluation.results import RESULT, faults, result_files
+from leaderboard.submissions.bundle import LARGEST_FILE
+
+_LIMITS = Limits(ratio=100, least=256 << 20, files=100_000)
+"""Bundles are compressed already, so an archive of them hardly grows."""
+_LARGEST_ARCHIVE = 2 << 30
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submitted bundle.
+
+    Args:
+        folder: of its result file.
+        title: what messages call it.
+    """
+
+    folder: Path
+    title: str
+
+
+@contextmanager
+def submissions(paths: Sequence[Path]) -> Iterator[list[Submission]]:
+    """Yield the submitted bundles; archives are unpacked into a temporary folder.
+
+    Args:
+        paths: result files, files of bundles, folders, archives (zip, tar, tar.gz …).
+
+    Raises:
+        UsageError: nothing is there, or no result is in it.
+        DataError: an archive that is damaged or holds what is refused.
+    """
+    with ExitStack() as stack:
+        found: dict[Path, Submission] = {}
+        for path in paths:
+            if not path.exists() and not path.is_symlink():
+                raise UsageError(where=path, found="nothing", expected=f"a {RESULT}, its folder, or an archive of one")
+            if path.is_symlink():
+                raise UsageError(where=path, found="a link", expected="a file or folder", hint="name its target")
+            for one in _bundles(path, stack):
+                found.setdefault(one.folder.resolve(), one)
+        yield list(found.values())
+
+
+def _bundles(path: Path, stack: ExitStack) -> list[Submission]:
+    """Return the bundles of a file, folder or archive."""
+    if path.is_dir():
+        return _below(path, str(path))
+    above = [path.parent] if path.name == RESULT else path.resolve().parents
+    around = next((folder for folder in above if path.name == RESULT or (folder / RESULT).is_file()), None)
+    if around is not None:  # the bundle that a file belongs to
+        return [Submission(around, str(around))]
+    if path.stat().st_size > _LARGEST_ARCHIVE:
+        size = f"{path.stat().st_size:,} bytes"
+        raise UsageError(where=path, found=size, expected=f"at most {_LARGEST_ARCHIVE:,}")
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+    unpack(path, folder, _LIMITS)
+    return _below(folder, str(path))
+
+
+def _below(folder: Path, title: str) -> list[Submission]:
+    """Return the bundles of a folder, at least one."""
+    found = [path.parent for path in result_files(folder)]
+    if not found:
+        expected = "the folder of a result, as `bench run` writes it: results/DATA/SUITE/SETTING/SYSTEM/seed-N"
+        raise UsageError(where=title, found=f"no {RESULT}", expected=expected)
+    inner = {one: one.relative_to(folder).as_posix() for one in found}
+    return [Submission(one, title if inner[one] == "." else f"{title}/{inner[one]}") for one in found]
+
+
+_URL = re.compile(r"https://[^\s?#]+/")
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A packed copy of a result.
+
+    Args:
+        path: the result file of the copy.
+        aside: runs to upload, by their name in the result's own folder, and the address of each.
+    """
+
+    path: Path
+    aside: dict[str, str]
+
+
+def pack(folder: Path, out: Path, url: str = "") -> Packed:
+    """Copy a bundle; runs of more than 1 MB are left out and named in `remote`.
+
+    Args:
+        folder: of a result of this machine; it is not changed.
+        out: of the copy; must not exist, or be empty.
+        url: what the addresses of such runs begin with, to its last `/`; their names in the bundle follow.
+
+    Raises:
+        UsageError: no result there, `out` in use, no or no proper `url` where one is needed, or a large file that is
+            no run.
+        StoreError: the result is damaged, or the copy cannot be written.
+    """
+    path = folder / RESULT
+    if not path.is_file():
+        expected = "the folder of a result, as `bench run` writes it"
+        raise UsageError(where=folder, found=f"no {RESULT}", expected=expected)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(where=f"--out {out}", found="an existing folder", expected="a new or empty one")
+    if damage := faults(path):
+        raise StoreError(where=damage[0].path, found=damage[0].found, hint="rerun the command that wrote it")
+    content = read_sealed(path)
+    sizes = {name: (folder / name).stat().st_size for name in content["files"]}
+    large = _large(sizes, url)
+    remote = {**content.get("remote", {})}
+    remote |= {name: {"url": url + name, "sha256": sha256_file(folder / name), "bytes": sizes[name]} for name in large}
+    content["files"] = {name: seal for name, seal in content["files"].items() if name not in large}
+    try:
+        for name in content["files"]:
+            copy_file(folder / name, out / name)
+        write_sealed(out / RESULT, {**content, "remote": remote} if remote else content)
+    except OSError as error:
+        raise StoreError(f"cannot write to {out}: {explain(error)}; choose another folder by --out") from error
+    return Packed(out / RESULT, {name: url + name for name in large})
+
+
+def _large(sizes: dict[str, int], url: str) -> list[str]:
+    """Return the files that must be remote, all of them runs. Raises `UsageError` as `pack` does."""
+    large = [name for name, size in sizes.items() if size > LARGEST_FILE]
+    if other := [name for name in large if not name.startswith("runs/")]:
+        found, most = f"{sizes[other[0]]:,} bytes", f"at most {LARGEST_FILE:,}"
+        raise UsageError(where=other[0], found=found, expected=most, hint="only runs may be remote")
+    if large and not _URL.fullmatch(url):
+        raise UsageError(
+            where="--url",
+            found=repr(url),
+            expected="the start of the addresses of large runs, https://…/",
+            hint=f"upload {large[0]} and {len(large) - 1} more, which have over {LARGEST_FILE:,} bytes",
+        )
+    return large

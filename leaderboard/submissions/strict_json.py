@@ -1,0 +1,93 @@
+"""JSON from untrusted sources: refused where parsers could disagree about it, or where it could harm one.
+
+Python's own parser accepts NaN, lets the second of two equal keys win, turns 1e999 into an infinity and recurses
+without a limit. No run ever writes any of that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+from bench.data.formats.faults import RecordError, shown
+
+DEEPEST = 40
+"""Objects and lists inside each other; a run writes nine."""
+LONGEST = 100_000
+"""Characters of one text; the longest card has a tenth."""
+_LARGEST = 1 << 63
+_DIGITS = 25
+_MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*\\?(?:"|\Z)|[][{}]', re.DOTALL)  # a text to its end, or a bracket
+
+
+def parse(raw: bytes, *, longest: int = LONGEST) -> Any:
+    """Parse JSON.
+
+    Args:
+        raw: UTF-8.
+        longest: characters of a text, at most.
+
+    Raises:
+        RecordError: it is none, is nested too deep, holds a key twice, a NaN, an infinity, a number beyond 64 bits, a
+            text that is too long or half a surrogate pair.
+    """
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise RecordError(f"byte 0x{raw[error.start]:02x}, which is not UTF-8", "UTF-8 text") from None
+    depth = 0
+    for found in _MARKS.finditer(text):  # before anything recurses; brackets inside texts do not count
+        depth += (found[0] in "[{") - (found[0] in "]}")
+        if depth > DEEPEST:
+            raise RecordError(f"more than {DEEPEST} levels of nesting", "fewer")
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_float=_number, parse_int=_int, parse_constant=_number)
+    except RecordError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"no JSON ({error})", "JSON") from None
+    _check_texts(value, longest)
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object whose keys are all different."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for at, key in enumerate(keys) if key in keys[:at])
+        raise RecordError(f"the key {shown(twice)} twice in one object", "each once")
+    return found
+
+
+def _number(text: str) -> float:
+    """Parse a finite number; the constants that only Python's parser knows are none."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise RecordError(text if text[-1].isalpha() else f"the number {shown(text)}", "a finite number")
+    return value
+
+
+def _int(text: str) -> int:
+    """Parse a whole number of 64 bits."""
+    if len(text) > _DIGITS or not -_LARGEST <= int(text) < _LARGEST:
+        raise RecordError(f"the number {shown(text)}", "a number of at most 64 bits")
+    return int(text)
+
+
+def _check_texts(value: Any, longest: int) -> None:
+    """Refuse texts that are too long, or that no UTF-8 file can hold."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            waiting += [*found, *found.values()]
+        elif isinstance(found, list):
+            waiting += found
+        elif isinstance(found, str):
+            if len(found) > longest:
+                raise RecordError(f"a text of {len(found):,} characters", f"at most {longest:,}")
+            if not found.isascii() and any("\ud800" <= char <= "\udfff" for char in found):
+                raise RecordError(f"half a surrogate pair in {found[:20]!a}", "text")

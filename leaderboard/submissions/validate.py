@@ -1,0 +1,169 @@
+"""Validate a result from elsewhere: check everything that can be checked, and report every reason to refuse it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bench.core.errors import DataError
+from bench.data.formats.faults import shown
+from bench.evaluation.results import RESULT, averages
+from bench.evaluation.results.format import place
+from leaderboard.submissions.bundle import AGAIN, Candidate, Reasons, candidate, per_query
+from leaderboard.submissions.invariants import read_checked_run, table_faults
+from leaderboard.submissions.recompute import TOLERANCE, Judges, Outcome, SuiteKnown, not_recomputed, recompute
+
+Outcomes = Mapping[tuple[str, str], Outcome]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of validating a result.
+
+    Args:
+        title: what messages call it.
+        found: the result; None if it cannot be read.
+        reasons: why it is refused, file by file; none if it is accepted.
+        more: faults that are counted but not listed.
+        outcomes: what was recomputed, by task and leg.
+    """
+
+    title: str
+    found: Candidate | None
+    reasons: tuple[DataError, ...]
+    more: int = 0
+    outcomes: Outcomes = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.reasons
+
+    @property
+    def recomputed(self) -> dict[str, dict[str, list[str]]]:
+        """Names of recomputed numbers, by task and leg."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for (task, leg), outcome in self.outcomes.items():
+            if outcome.recomputed:
+                found.setdefault(task, {})[leg] = list(outcome.recomputed)
+        return found
+
+    @property
+    def not_recomputed(self) -> dict[str, dict[str, dict[str, str]]]:
+        """Return why the others were not recomputed, by task, leg and name."""
+        found: dict[str, dict[str, dict[str, str]]] = {}
+        for (task, leg), outcome in self.outcomes.items():
+            if outcome.taken:
+                found.setdefault(task, {})[leg] = {name: why[:2000] for name, why in outcome.taken.items()}
+        return found
+
+
+def validate(folder: Path, title: str, judges: Judges) -> Verdict:
+    """Validate a bundle.
+
+    Args:
+        folder: of its result file.
+        title: what messages call it.
+        judges: provides the judgements of its tasks.
+
+    Raises:
+        OSError: a file that cannot be read.
+    """
+    reasons = Reasons(title)
+    found = candidate(folder, reasons)
+    outcomes: dict[tuple[str, str], Outcome] = {}
+    if found is not None:
+        known = judges.suite(found.content)
+        _averages(found, known, reasons)
+        for task, leg in found.legs:
+            outcomes[task, leg] = _leg(found, task, leg, judges, known, reasons)
+    return Verdict(title, found, tuple(reasons.listed()), reasons.more, outcomes)
+
+
+def without_trust(verdict: Verdict) -> Verdict:
+    """Return the verdict with a reason for each cause that left numbers unverified."""
+    taken = [
+        (f"{task} {leg}".strip(), name, why)
+        for (task, leg), outcome in verdict.outcomes.items()
+        for name, why in outcome.taken.items()
+    ]
+    first: dict[str, tuple[str, str]] = {}
+    for said, name, why in taken:
+        first.setdefault(why, (said, name))
+    reasons = [
+        DataError(
+            verdict.title,
+            None,
+            f"{shown(name)} of {said}, which could not be recomputed",
+            "only recomputable numbers",
+            why,
+        )
+        for why, (said, name) in first.items()
+    ]
+    return replace(verdict, reasons=verdict.reasons or tuple(reasons))
+
+
+def _leg(found: Candidate, task: str, leg: str, judges: Judges, known: SuiteKnown | str, reasons: Reasons) -> Outcome:
+    """Check the values and the run of a leg, and one against the other."""
+    about, where = found.content.tasks[task][leg], (task, leg)
+    said = " ".join(where).strip()
+    if not isinstance(about.protocol.get("k"), int) or about.protocol.get("tie") not in ("trec", "list"):
+        reasons.add(
+            RESULT, f"the protocol {shown(about.protocol)} of {said}", "`tie` and `k` as a run writes them", AGAIN
+        )
+    before = len(reasons)
+    table = per_query(found, task, leg, reasons)
+    if table is None:
+        return not_recomputed(about, "its values cannot be read")
+    table_faults(where, about, table, reasons)
+    remote = found.content.remote.get(place("runs", task, leg))
+    if remote is not None:
+        size = f"{remote.bytes / 1e6:,.1f} MB"
+        return not_recomputed(about, f"the run is not in the bundle ({size} at {remote.url})")
+    run = read_checked_run(found, where, about, table, reasons)
+    if run is None or len(reasons) > before:
+        return not_recomputed(about, "see the reasons")
+    if isinstance(known, str):
+        return not_recomputed(about, known)
+    judged = judges.leg(found.content, task, leg)
+    if isinstance(judged, str):
+        return not_recomputed(about, judged)
+    return recompute(where, about, table, run, judged, reasons)
+
+
+def _averages(found: Candidate, known: SuiteKnown | str, reasons: Reasons) -> None:
+    """Check the suite's names and averages against the installed one; without one, only averages of legs."""
+    content = found.content
+    for task, legs in content.tasks.items():
+        if len({frozenset(leg.measures) for leg in legs.values()}) > 1:
+            reasons.add(RESULT, f"legs of {task} with different measures", "the same for all", AGAIN)
+            return
+    if isinstance(known, SuiteKnown):
+        for name in ("title", "primary", "stands_for"):
+            says, expected = getattr(content.suite, name), getattr(known, name)
+            if says != expected and not (name == "primary" and says is None):
+                reasons.add(
+                    RESULT, f"suite {name} {shown(says)}", f"{expected!r}, as suite {content.suite.name} has it"
+                )
+    plain = {
+        task: {leg: {"measures": one.measures} for leg, one in legs.items()} for task, legs in content.tasks.items()
+    }
+    ours = {
+        str(one["name"]): one["measures"]
+        for one in averages(plain, known.macros if isinstance(known, SuiteKnown) else ())
+    }
+    theirs = {one.name: one.measures for one in content.macro}
+    if len(theirs) != len(content.macro):
+        reasons.add(RESULT, "two averages of one name", "each once", AGAIN)
+    for name in ours:
+        if name not in theirs:
+            reasons.add(RESULT, f"no average {shown(name)}", "every average whose tasks are there", AGAIN)
+    for name, values in theirs.items():
+        if name not in ours and isinstance(known, SuiteKnown):
+            reasons.add(RESULT, f"an average {shown(name)}", f"those of suite {content.suite.name} alone", AGAIN)
+        for measure in sorted(values.keys() | ours[name].keys()) if name in ours else ():
+            says, expected = values.get(measure), ours[name].get(measure)
+            if says is None or expected is None or abs(says - expected) > TOLERANCE:
+                found_ = f"{shown(measure)} of the average {shown(name)} = {says}"
+                reasons.add(RESULT, found_, f"{expected}, the mean of its members", AGAIN)

@@ -1,0 +1,277 @@
+"""What the suites share: a benchmark as data, its protocol, and where its official files are looked for.
+
+A suite's module names its tasks, rules, averages, recipes and releases, says how a leg is made of official files and of
+the embedded world, and `Benchmark.suite` makes the plugin's `Suite` of that. The card is `cards/NAME.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from bench import Corpus, Item, Leg, Macro, Source, Suite, Task, Tie, UsageError, hookimpl
+from bench.suites import DataRequest, File, FineTuning, Member, PairFormat, Readout, Release, Reported, official
+
+if TYPE_CHECKING:
+    from bench.suites import Answering, WorldSettings
+
+Recipes = Mapping[str, Mapping[str, tuple[FineTuning, ...]]]
+ENGLISH = "en"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How the tasks of a suite are scored; see `bench.types.Task`.
+
+    Args:
+        official: names of scorers (`suites.scorers.OFFICIAL`).
+        release: of official data.
+    """
+
+    measures: tuple[str, ...]
+    tie: Tie = "trec"
+    depth: int = 100
+    official: tuple[str, ...] = ()
+    drop_identical: bool = False
+    similarity: Literal["cos", "dot"] | None = None
+    lengths: tuple[int, int] | None = None
+    readout: Readout | None = None
+    release: str = ""
+
+    def task(self, identity: str, data: str, *legs: Leg) -> Task:
+        """Return the task of some legs under these rules."""
+        from suites.scorers import OFFICIAL
+
+        return Task(
+            identity,
+            data,
+            legs,
+            self.measures,
+            self.tie,
+            self.depth,
+            drop_identical=self.drop_identical,
+            official=tuple(OFFICIAL[name] for name in self.official),
+            similarity=self.similarity,
+            lengths=self.lengths,
+            release=self.release if data == "official" else "",
+            readout=self.readout,
+        )
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A suite as data.
+
+    Args:
+        name: canonical; also of its folder under the folder of data, and of its card.
+        title: how pages call it.
+        summary: one sentence.
+        citation: a reference line.
+        licence: of the data, in a sentence.
+        rules: of all tasks but those in `special`.
+        tasks: names of the official ones.
+        legs: (task, split, request) → its legs on official data. Raises `UsageError` where a file is missing.
+        macros: its averages, the headline first.
+        mini: names of the tasks over the embedded world.
+        mini_legs: (task, split, settings of the world) → its legs there.
+        dev: by kind of data, the tasks with dev questions, which settings may be chosen by.
+        special: rules of single tasks.
+        dev_scorers: official scorers score dev questions too.
+        primary: the headline measure; the first one where empty.
+        tables: → text by the mark in the card that it replaces.
+        releases: → the official files; None where none are fetched.
+        recipes: by setting and name, how encoders are tuned before the test.
+        pair_formats: forms of training files that this release alone has.
+        printed: papers print numbers for it.
+        elsewhere: a paper whose numbers for no suite go with this one.
+        stands_for: see `bench.types.Suite`.
+    """
+
+    name: str
+    title: str
+    summary: str
+    citation: str
+    licence: str
+    rules: Rules
+    tasks: tuple[str, ...]
+    legs: Callable[[str, str, DataRequest], tuple[Leg, ...]]
+    macros: tuple[Macro, ...]
+    mini: tuple[str, ...] = ()
+    mini_legs: Callable[[str, str, WorldSettings], tuple[Leg, ...]] | None = None
+    dev: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    special: Mapping[str, Rules] = field(default_factory=dict)
+    dev_scorers: bool = False
+    primary: str = ""
+    tables: Callable[[], Mapping[str, str]] = dict
+    releases: Callable[[], Sequence[Release]] | None = None
+    recipes: Recipes = field(default_factory=dict)
+    pair_formats: tuple[PairFormat, ...] = ()
+    printed: bool = True
+    elsewhere: str = ""
+    stands_for: str = ""
+
+    def suite(self) -> Suite:
+        """Return what the plugin brings."""
+        return Suite(
+            name=self.name,
+            version="1",
+            title=self.title,
+            summary=self.summary,
+            citation=self.citation,
+            licence=self.licence,
+            settings=("unsupervised", *self.recipes),
+            data=("official", "mini") if self.mini else ("official",),
+            task_names=self.task_names,
+            load=self.load,
+            folder=None,
+            macros=self.macros,
+            primary=self.primary or self.rules.measures[0],
+            card=self.card,
+            dev=self.load_dev if self.dev else None,
+            dev_names=self.dev_names if self.dev else None,
+            stands_for=self.stands_for,
+            releases=self.releases,
+            reported=self.reported if self.printed else None,
+            recipes=self.recipes,
+            pair_formats=self.pair_formats,
+        )
+
+    def task_names(self, data: str) -> tuple[str, ...]:
+        """List the tasks for a kind of data."""
+        return {"official": self.tasks, "mini": self.mini}.get(data, ())
+
+    def dev_names(self, data: str) -> tuple[str, ...]:
+        """List the tasks with dev questions for a kind of data."""
+        return self.dev.get(data, ())
+
+    def load(self, name: str, request: DataRequest) -> Task:
+        """Return a task on its test questions.
+
+        Raises:
+            UsageError: if there is no such task or folder, or a file is missing.
+        """
+        official.known(self.name, name, self.task_names(request.data))
+        return self._task(name, "test", request)
+
+    def load_dev(self, name: str, request: DataRequest) -> Task:
+        """Return a task on its dev questions, with an id of its own; raises as `load` does."""
+        official.known(self.name, name, self.dev_names(request.data))
+        task = self._task(name, "dev", request)
+        return replace(task, id=f"{task.id}@dev", official=task.official if self.dev_scorers else ())
+
+    def _task(self, name: str, split: str, request: DataRequest) -> Task:
+        """Return a task on the questions of a split. Raises `UsageError`."""
+        rules = self.special.get(name, self.rules)
+        if request.data != "mini" or self.mini_legs is None:
+            return rules.task(f"{self.name}/{name}", "official", *self.legs(name, split, request))
+        from bench.suites import mini
+
+        world = mini.named(request.world)
+        return rules.task(f"{world.corpus}/{self.name}/{name}", world.corpus, *self.mini_legs(name, split, world))
+
+    def card(self) -> str:
+        """Return the protocol card with its tables filled in."""
+        text = files("suites").joinpath(f"cards/{self.name}.md").read_text(encoding="utf-8")
+        for mark, table in self.tables().items():
+            text = text.replace(f"<!-- {mark} -->", table)
+        return text
+
+    def reported(self) -> Sequence[Reported]:
+        """List what papers printed."""
+        from suites.reported import elsewhere, of
+
+        return (*of(self.name), *(elsewhere(self.elsewhere) if self.elsewhere else ()))
+
+
+def brings(*suites: Suite) -> Callable[[], Iterable[Suite]]:
+    """Return the hook by which a module brings suites."""
+
+    @hookimpl
+    def bench_suites() -> Iterable[Suite]:
+        return suites
+
+    return bench_suites
+
+
+def average(suite: str, name: str, tasks: Iterable[str], note: str, *, mini: bool = False) -> Macro:
+    """Return an average over tasks of a suite; `{}` in its name becomes their number."""
+    members = tuple(f"{suite}/{task}" for task in tasks)
+    return Macro(name.format(len(members)), members, note, mini=mini)
+
+
+def markdown(head: str, rows: Iterable[Iterable[object]], *, text: int = 1) -> str:
+    """Return a Markdown table; whole numbers get separators.
+
+    Args:
+        head: names of the columns, separated by `|`.
+        rows: the cells.
+        text: how many columns hold text, left-aligned; the others are right-aligned.
+    """
+    names = [name.strip() for name in head.split("|")]
+    rule = "---|" * text + "---:|" * (len(names) - text)
+    cells = ([f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows)
+    return "\n".join([f"| {' | '.join(names)} |", f"|{rule}", *(f"| {' | '.join(row)} |" for row in cells)])
+
+
+def find(*places: Path, expected: str, hint: str, packed: Member | None = None) -> File:
+    """Return the first of several places that is a file.
+
+    Args:
+        places: where a file may lie; errors name the first.
+        expected: what it holds.
+        hint: how to come by it.
+        packed: where it may be instead, inside an archive.
+
+    Raises:
+        UsageError: if it is nowhere.
+    """
+    for path in places:
+        if path.is_file():
+            return path
+    if packed is not None and packed.archive.is_file():
+        return packed
+    lacking = f"no such file, nor {packed.archive}" if packed else "no such file"
+    raise UsageError(where=places[0], found=lacking, expected=expected, hint=hint)
+
+
+def plain_or_packed(folder: Path, name: str) -> tuple[Path, Path]:
+    """Return the two places of a file that may be compressed."""
+    return folder / name, folder / f"{name}.gz"
+
+
+def missing(path: Path, name: str, expected: str, hint: str) -> Source[Item]:
+    """Return a source of texts that are not there; reading it raises `UsageError`.
+
+    So questions, answers and runs of others can be read where the large file is not at hand.
+
+    Args:
+        path: where the file is expected.
+        name: what messages call the texts.
+        expected: what the file holds.
+        hint: how to come by it, and what can be done without.
+    """
+    return Source(name, "missing/1", (path,), partial(_missing, path, expected, hint))
+
+
+def _missing(path: Path, expected: str, hint: str) -> Iterator[Item]:
+    """Raise `UsageError`: the texts are not there."""
+    raise UsageError(where=path, found="no such file", expected=expected, hint=hint)
+
+
+def answering(found: Answering, pool: str, language: str) -> Leg:
+    """Return a leg of questions of the embedded world that English passages answer by strings.
+
+    Args:
+        found: the questions and the passages.
+        pool: id of the passages.
+        language: of the questions.
+    """
+    from bench.suites import mini
+
+    corpus = Corpus(pool, found.corpus, ENGLISH)
+    asked, accepted = mini.queries_of(found.questions), mini.answers_of(found.questions)
+    return Leg("", asked, None, corpus, language, answers=accepted)

@@ -1,0 +1,164 @@
+"""Candidate lists in AskUbuntu's format, and the questions that they name.
+
+Conventions: a line of a candidate file is four columns separated by tabs: query id, ids of the similar questions, ids
+of all candidates in the order of the first stage, its scores (never increasing); within a column blanks separate. The
+similar questions are among the candidates; a query may have none, and then it has no judgement. A line of the texts is
+question id, title, body, separated by tabs; the body may be missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Literal
+
+from bench import DataError, Item, Judgement, Source
+from bench.suites import (
+    Candidates,
+    File,
+    FileSource,
+    Format,
+    RecordError,
+    check_id,
+    file_source,
+    numbered_source,
+    records,
+    shown,
+)
+
+_COLUMNS = "4 columns separated by tabs: query id, similar ids, candidate ids, scores"
+_TEXT_COLUMNS = "3 columns separated by tabs: question id, title, body (which may be missing)"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One line of a candidate file: the ids that answer the query, in the file's order, and all candidates."""
+
+    similar: tuple[str, ...]
+    candidates: Candidates
+
+
+def candidates(path: File, name: str = "") -> FileSource[Candidates]:
+    """Return the candidate lists of all queries, also of those without a similar question."""
+    return numbered_source(name or path.name, "askubuntu-candidates/1", path, _candidates)
+
+
+def judgements(path: File, name: str = "") -> FileSource[Judgement]:
+    """Return the judgements: every similar question at grade 1; a query without one has no row."""
+    return numbered_source(name or path.name, "askubuntu-similar/1", path, _judgements)
+
+
+def texts(path: File, name: str = "", *, body: bool = False) -> FileSource[Item]:
+    """Return the questions of a text file.
+
+    Args:
+        path: the file, plain or compressed; not opened before the source is read.
+        name: what messages call it; the file's name where empty.
+        body: whether an item's text is title and body joined by a blank, instead of the title alone.
+    """
+    reader = f"askubuntu-texts/1:{'title+body' if body else 'title'}"
+    return file_source(name or path.name, reader, path, Format("question", partial(_question, body=body), _once))
+
+
+def queries_of(text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
+    """Return the questions that are asked in candidate lists, in the order of the texts.
+
+    Reading raises `DataError` if the texts lack one of them, besides what the two sources raise.
+    """
+    return _chosen("queries", text, lists)
+
+
+def pool_of(text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
+    """Return the questions that are candidates of any query, in the order of the texts; errors as in `queries_of`."""
+    return _chosen("candidates", text, lists)
+
+
+def _row(text: str) -> _Row:
+    """Parse one line. Raises `RecordError`."""
+    columns = text.split("\t")
+    if len(columns) != 4:
+        raise RecordError(f"{len(columns)} column{'s' * (len(columns) != 1)} in {shown(text)}", _COLUMNS)
+    query = check_id(columns[0].strip(), "query id")
+    similar, offered = columns[1].split(), columns[2].split()
+    for ids, what in ((similar, "similar question"), (offered, "candidate")):
+        if len(set(ids)) != len(ids):
+            twice = next(one for at, one in enumerate(ids) if one in ids[:at])
+            raise RecordError(f"{what} {twice!r} a second time", "each once", "remove one of the two")
+    if not offered:
+        raise RecordError(f"no candidate of query {query!r}", "at least one")
+    if strays := [one for one in similar if one not in offered]:
+        raise RecordError(f"similar question {strays[0]!r}", f"one of the {len(offered)} candidates of the line")
+    return _Row(tuple(similar), Candidates(query, tuple(offered), _scores(columns[3], len(offered))))
+
+
+def _scores(text: str, expected: int) -> tuple[float, ...]:
+    """Read the scores of a line. Raises `RecordError`."""
+    words = text.split()
+    if len(words) != expected:
+        raise RecordError(f"{len(words)} scores", f"{expected}, one a candidate")
+    try:
+        scores = tuple(map(float, words))
+    except ValueError as error:
+        raise RecordError(str(error), "a number") from None
+    if not all(map(math.isfinite, scores)):
+        raise RecordError(f"scores that are not finite in {shown(text)}", "finite numbers")
+    if rise := next((pair for pair in pairwise(scores) if pair[1] > pair[0]), None):
+        raise RecordError(f"score {rise[1]} after {rise[0]}", "scores that never increase")
+    return scores
+
+
+_ROWS = Format("query", _row, lambda row: f"query id {row.candidates.query!r}")
+
+
+def _candidates(path: File) -> Iterator[tuple[int, Candidates]]:
+    """Stream (line, candidates)."""
+    for line, row in records(path, _ROWS):
+        yield line, row.candidates
+
+
+def _judgements(path: File) -> Iterator[tuple[int, Judgement]]:
+    """Stream (line, judgement)."""
+    for line, row in records(path, _ROWS):
+        for document in row.similar:
+            yield line, Judgement(row.candidates.query, document, 1)
+
+
+def _once(item: Item) -> str:
+    """Return what may occur only once among the texts."""
+    return f"question id {item.id!r}"
+
+
+def _question(text: str, *, body: bool) -> Item:
+    """Parse one line of the texts. Raises `RecordError`."""
+    columns = text.split("\t")
+    if len(columns) not in (2, 3):
+        raise RecordError(f"{len(columns)} column{'s' * (len(columns) != 1)} in {shown(text)}", _TEXT_COLUMNS)
+    identity = check_id(columns[0].strip(), "question id")
+    parts = columns[1:] if body else columns[1:2]
+    return Item(identity, " ".join(filter(None, map(str.strip, parts))))
+
+
+def _chosen(what: Literal["queries", "candidates"], text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
+    """Return the source of the texts that candidate lists name."""
+    return Source(
+        f"{text.name}: {what} of {lists.name}",
+        f"chosen-{what}/1:{text.reader}:{lists.reader}",
+        (*text.files, *lists.files),
+        partial(_read_chosen, what, text, lists),
+    )
+
+
+def _read_chosen(what: str, text: Source[Item], lists: Source[Candidates]) -> Iterator[Item]:
+    """Stream the chosen texts; raise at the end if one did not come."""
+    wanted = {name for one in lists.read() for name in ((one.query,) if what == "queries" else one.documents)}
+    asked = len(wanted)
+    for item in text.read():
+        if item.id in wanted:
+            wanted.remove(item.id)
+            yield item
+    if wanted:
+        found = f"no text for {len(wanted):,} of the {asked:,} questions of {lists.name}, e.g. {min(wanted)!r}"
+        raise DataError(text.name, None, found, "one for each", "the two files do not belong together")

@@ -1,0 +1,121 @@
+r"""DPR's files: passages of Wikipedia, cut into blocks of a hundred words, and questions with accepted answers.
+
+Passages are rows of id, text, title, separated by tabs, under a header line of just these words or none; questions are
+rows of question and accepted answers as a Python list, which is read as a literal: nothing is evaluated. A question has
+no id in these files: its id is its line's number counted from 0, as text, so that questions asked twice stay apart.
+
+Conventions: a field that begins with `"` is quoted, with `""` for a quotation mark inside; elsewhere the mark is
+plain text. So csv reads it, and with csv the official programs; but here a quoted field ends on its line. In the
+released files they all do, and one that does not would swallow the rows below it, so it is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+from collections.abc import Iterator, Sequence
+
+from bench import Item
+from bench.suites import (
+    Answers,
+    File,
+    FileSource,
+    Format,
+    RecordError,
+    check_id,
+    file_source,
+    numbered_source,
+    records,
+    shown,
+)
+from suites.readers import accepted
+
+COLUMNS = ("id", "text", "title")
+"""Of a row, and the words of the header where there is one."""
+
+_ASKED = ("question", "answers")
+_MARK, _TAB = '"', "\t"
+
+
+def passages(path: File, name: str = "") -> FileSource[Item]:
+    """Return the passages of a file; duplicate ids are not looked for (see `bench.data.formats.ids.IdCollector`)."""
+    return file_source(name or path.name, "dpr-passages/1", path, _passages)
+
+
+def questions(path: File, name: str = "") -> FileSource[Item]:
+    """Return the questions of a file.
+
+    Reading raises `DataError` or `DataFaultsError` for malformed rows.
+    """
+    return numbered_source(name or path.name, "dpr-questions/1", path, _questions)
+
+
+def answers(path: File, name: str = "") -> FileSource[Answers]:
+    """Return the accepted answers of a file's questions; errors as in `questions`."""
+    return numbered_source(name or path.name, "dpr-answers/1", path, _answers)
+
+
+def cells(text: str, columns: Sequence[str]) -> list[str]:
+    """Cut a line into its fields, quoted or not.
+
+    Args:
+        text: the line.
+        columns: what they are called.
+
+    Raises:
+        RecordError: another number of fields, or a quoted one that does not end on the line.
+    """
+    if _MARK in text:
+        rows = csv.reader((text, ""), delimiter=_TAB)  # the second line is taken only by a quotation still open
+        try:
+            found = next(rows)
+        except csv.Error:  # there are two: a field over csv's limit, and a bare carriage return outside quotes
+            limit = csv.field_size_limit()
+            fault = f"a field longer than {limit:,} characters" if len(text) > limit else "a carriage return in a line"
+            raise RecordError(fault, _expected(columns)) from None
+        if rows.line_num > 1:
+            hint = "a quotation mark inside a quoted field is written twice"
+            raise RecordError("a quoted field that does not end on its line", 'a closing "', hint)
+    else:
+        found = text.split(_TAB)
+    if len(found) != len(columns):
+        raise RecordError(f"{len(found)} column{'s' * (len(found) != 1)} in {shown(text)}", _expected(columns))
+    return found
+
+
+def _expected(columns: Sequence[str]) -> str:
+    """Return what a line should hold."""
+    return f"{len(columns)} columns separated by tabs: {', '.join(columns)}"
+
+
+def _passages(first: str) -> Format[Item]:
+    """Return the format of the file, with a header or without."""
+    return Format("document", _passage, header=COLUMNS if tuple(first.split(_TAB)) == COLUMNS else None)
+
+
+def _passage(text: str) -> Item:
+    """Parse one row. Raises `RecordError`."""
+    identity, passage, title = cells(text, COLUMNS)
+    return Item(check_id(identity, "document id"), passage, title)
+
+
+def _row(text: str) -> tuple[str, tuple[str, ...]]:
+    """Parse one row. Raises `RecordError`."""
+    question, listed = cells(text, _ASKED)
+    if not question.strip():
+        raise RecordError("an empty question", "the question's text")
+    try:
+        value = ast.literal_eval(listed.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise RecordError(f"answers {shown(listed)}", "a Python list of strings, e.g. ['Alan Turing']") from None
+    return question, accepted.strings(value, "answers")
+
+
+def _questions(path: File) -> Iterator[tuple[int, Item]]:
+    """Stream (line, question)."""
+    return ((line, Item(str(line - 1), question)) for line, (question, _) in records(path, Format("question", _row)))
+
+
+def _answers(path: File) -> Iterator[tuple[int, Answers]]:
+    """Stream (line, answers)."""
+    return ((line, Answers(str(line - 1), strings)) for line, (_, strings) in records(path, Format("question", _row)))

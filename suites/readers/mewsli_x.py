@@ -1,0 +1,229 @@
+"""Mewsli-X: entities with their descriptions, news articles that mention some of them, and pairs to train on.
+
+Rows of entities: {"entity_id", "description", "description_language", "sentence_spans": [{"start", "end"}]}; other
+keys are not read, nor is the title, which the official strings leave out. Rows of articles: {"context": {"language",
+"text", "sentence_spans"}, "mentions": [{"example_id", "mention_span": {"start", "end", "text"}, "entity_id"}]}. Rows
+of `wikipedia_pairs-train.jsonl` (167,719 of them; `-dev` has 14,051), English mentions in Wikipedia: {
+"contextual_mention": {"context", "mention"}, "entity"}, each as above.
+
+Conventions: spans are [start, end) in characters of the row's text. Strings are those of the official baseline, as
+utils_mewslix.py of XTREME-R makes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bench import Item, Judgement
+from bench.suites import (
+    Faults,
+    File,
+    FileSource,
+    Format,
+    PairOutcome,
+    PairSource,
+    RecordError,
+    again,
+    check_id,
+    file_source,
+    jsonl,
+    numbered_source,
+    once_asked,
+    pair,
+    pair_source,
+    reader,
+    records,
+    shown,
+    unique,
+)
+
+PAIRS = "mewsli-x-pairs/1"
+"""Name and version of what reads pairs."""
+
+_BRACED = re.compile(r"\{(.*?)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A mention with its entity.
+
+    Args:
+        query: what is asked, see `query_text`.
+        entity: id of the entity that is meant.
+    """
+
+    query: Item
+    entity: str
+
+
+def query_text(text: str, sentence_spans: Sequence[jsonl.Span], start: int, end: int) -> str:
+    """Return what is asked for a mention: itself, and the sentence that holds it with the mention in braces.
+
+    Braces that the sentence has of its own become parentheses.
+
+    Args:
+        text: the article.
+        sentence_spans: of its sentences; the first that holds the whole mention is taken.
+        start: first character of the mention.
+        end: one behind its last.
+
+    Raises:
+        RecordError: no sentence holds the mention.
+    """
+    held = next((one for one in sentence_spans if one[0] <= start and end <= one[1]), None)
+    if held is None:
+        raise RecordError(f"a mention from {start} to {end}", "one inside a single sentence")
+    mention = text[start:end]
+    left, right = (_BRACED.sub(r"(\1)", part) for part in (text[held[0] : start], text[end : held[1]]))
+    return _one_line(f"{mention}: {left} {{ {mention} }} {right}")
+
+
+def entity_text(description: str, sentence_spans: Sequence[jsonl.Span]) -> str:
+    """Return what is searched of an entity: the sentences of its description, parted by blanks.
+
+    Args:
+        description: as released.
+        sentence_spans: of its sentences.
+    """
+    return _one_line(" ".join(description[start:end] for start, end in sentence_spans))
+
+
+def entities(path: File, name: str = "") -> FileSource[Item]:
+    """Return the entities of a file; duplicate ids are not looked for (see `bench.data.formats.ids.IdCollector`)."""
+    return file_source(name or path.name, "mewsli-x-entities/1", path, Format("entity", _entity))
+
+
+def mentions(path: File, language: str, name: str = "") -> FileSource[Item]:
+    """Return the mentions in articles of a language, as queries; faults of other languages' articles are not raised.
+
+    Args:
+        path: the file of articles in all languages; not opened before the source is read.
+        language: ISO 639-1 code.
+        name: what messages call it; the file's name where empty.
+    """
+    code = f"mewsli-x-mentions/1:{language}"
+    return numbered_source(name or path.name, code, path, partial(_queries, language))
+
+
+def meant(path: File, language: str, name: str = "") -> FileSource[Judgement]:
+    """Return the entities that the mentions in articles of a language mean; arguments as in `mentions`."""
+    return numbered_source(name or path.name, f"mewsli-x-meant/1:{language}", path, partial(_judgements, language))
+
+
+def _one_line(text: str) -> str:
+    """Join lines by blanks, and make a blank of two, once."""
+    return " ".join(text.splitlines()).replace("  ", " ").strip()
+
+
+def _entity(line: str) -> Item:
+    """Parse one entity. Raises `RecordError`."""
+    return _described(jsonl.json_object(line, ("entity_id", "description", "description_language", "sentence_spans")))
+
+
+def _described(row: dict[str, Any]) -> Item:
+    """Return an entity as it is searched. Raises `RecordError`."""
+    description = jsonl.text(row, "description")
+    body = entity_text(description, _spans(row, description))
+    return Item(_id(row, "entity_id"), body, language=jsonl.text(row, "description_language"))
+
+
+def _queries(language: str, path: File) -> Iterator[tuple[int, Item]]:
+    """Stream (line, query)."""
+    return ((line, one.query) for line, one in _mentions(language, path))
+
+
+def _judgements(language: str, path: File) -> Iterator[tuple[int, Judgement]]:
+    """Stream (line, judgement)."""
+    return ((line, Judgement(one.query.id, one.entity, 1)) for line, one in _mentions(language, path))
+
+
+def _mentions(language: str, path: File) -> Iterator[tuple[int, Mention]]:
+    """Stream (line, mention), and raise all faults at the end."""
+    first: dict[str, int] = {}
+    with Faults() as faults:
+        for line, found in records(path, Format("article", partial(_article, language))):
+            for one in found:
+                if one.query.id in first:
+                    faults.add(again(once_asked(one.query), first[one.query.id]).at(path, line))
+                first.setdefault(one.query.id, line)
+                if not faults:
+                    yield line, one
+
+
+def _article(language: str, line: str) -> tuple[Mention, ...]:
+    """Read the mentions of one article, none of one in another language. Raises `RecordError`."""
+    row = jsonl.json_object(line, ("context", "mentions"))
+    context = jsonl.inner(row, "context")
+    if jsonl.string(context, "language") != language:
+        return ()
+    body = jsonl.text(context, "text")
+    if not body:
+        hint = "the released files leave texts out; get-mewsli-x.sh of the release fills them in"
+        raise RecordError("an article without text", "its text", hint)
+    sentences = _spans(context, body)
+    return tuple(_mention(one, language, body, sentences) for one in jsonl.objects(row, "mentions"))
+
+
+def _mention(row: dict[str, Any], language: str, body: str, sentences: Sequence[jsonl.Span]) -> Mention:
+    """Parse one mention of a text. Raises `RecordError`."""
+    identity = _id(row, "example_id")
+    place = jsonl.inner(row, "mention_span")
+    start, end = jsonl.span(*_ends(place), len(body), "mention")
+    said = jsonl.text(place, "text")
+    if said != body[start:end]:
+        raise RecordError(f"{shown(body[start:end])} at mention {identity}", f"{shown(said)}, its own text")
+    query = Item(identity, query_text(body, sentences, start, end), language=language)
+    return Mention(query, _id(row, "entity_id"))
+
+
+def pairs(path: File, name: str = "") -> PairSource:
+    """Return the training pairs of a file: a mention with its sentence, and the entity that it means.
+
+    Reading raises `DataError` or `DataFaultsError`, with the line.
+
+    Args:
+        path: the file, plain or compressed; not opened before the source is read.
+        name: where the pairs come from; the file's name where empty.
+    """
+    name = name or path.name
+    return pair_source(name, reader(PAIRS, name), (path,), partial(_pairs, path, name))
+
+
+def _pairs(path: File, name: str) -> Iterator[tuple[int, PairOutcome]]:
+    """Stream (line, what was found)."""
+    with Faults() as faults:
+        rows = records(path, Format("pair", partial(_pair, name)))
+        yield from unique(path, ((line, (one,)) for line, one in rows), faults)
+
+
+def _pair(name: str, line: str) -> PairOutcome:
+    """Parse one pair. Raises `RecordError`."""
+    row = jsonl.json_object(line, ("contextual_mention", "entity"))
+    asked, entity = jsonl.inner(row, "contextual_mention"), _described(jsonl.inner(row, "entity"))
+    context = jsonl.inner(asked, "context")
+    body = jsonl.text(context, "text")
+    mention = _mention(jsonl.inner(asked, "mention"), jsonl.text(context, "language"), body, _spans(context, body))
+    if entity.id != mention.entity:
+        raise RecordError(f"entity {entity.id!r} with a mention of {mention.entity!r}", "the entity that is meant")
+    return pair(mention.query, (entity,), (), name)
+
+
+def _spans(row: dict[str, Any], body: str) -> list[jsonl.Span]:
+    """Parse the spans of a text's sentences. Raises `RecordError`."""
+    return [jsonl.span(*_ends(one), len(body), "sentence") for one in jsonl.objects(row, "sentence_spans")]
+
+
+def _ends(row: dict[str, Any]) -> tuple[object, object]:
+    """Return the two ends of a span as they are. Raises `RecordError`."""
+    return jsonl.present(row, "start", "where the span begins"), jsonl.present(row, "end", "where the span ends")
+
+
+def _id(row: dict[str, Any], key: str) -> str:
+    """Return an id without the blanks around it. Raises `RecordError`."""
+    words = key.replace("_", " ")
+    value = jsonl.present(row, key, f"the {words}")
+    return check_id(value.strip() if isinstance(value, str) else value, words)

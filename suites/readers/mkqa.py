@@ -1,0 +1,155 @@
+"""MKQA as Contriever prepares it: the questions, their English answers, and texts with plain punctuation.
+
+The file is JSON lines {"example_id", "queries": {language}, "answers": {"en": […]}}. Only the English answers decide,
+whatever the language of the question. A question is kept if the last of them is of a type that a passage can hold (not
+`unanswerable`, `binary` or `long_answer`); accepted are, answer by answer, the aliases and then the text of those of
+such a type. Source: Contriever's `preprocess_xmkqa.py`. A question without any English answer, where that script
+decides by the question before, is left out: nothing answers it. The release has none.
+
+`normalise` is Contriever's `normalize_text`, whose classes of characters are those of ChemDataExtractor. What they do
+not name stays as it is: tildes, plus signs, tabs and line ends among others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from bench import Item, Source
+from bench.suites import (
+    Answers,
+    File,
+    FileSource,
+    Format,
+    RecordError,
+    check_id,
+    jsonl,
+    numbered_source,
+    records,
+    shown,
+)
+from suites.readers import accepted
+
+NOT_KEPT = ("unanswerable", "binary", "long_answer")
+"""Types of answers that no passage is searched for."""
+
+KEPT = ("entity", "date", "number", "number_with_unit", "short_phrase")
+"""The other types."""
+
+_REMOVED = [*range(0x01, 0x09), 0x0E, 0x0F, *range(0x11, 0x1C), 0xAD]  # most control characters; the soft hyphen
+_PLAIN = {
+    " ": "\u000b\u000c\u0085",  # line tabulation, form feed, next line
+    "-": "‐‑‒–—―⁃⁻−－",  # hyphens, dashes, bars, minus signs
+    "/": "⁄∕",  # fraction and division slash
+    '"': "“”„‟",
+    "'": "‘’‚‛՚Ꞌꞌ＇`´′‵",  # quotes, apostrophes, accents, primes
+    "''": "″‶",
+    "'''": "‴‷",
+    "''''": "⁗",
+    "...": "…",
+}
+_BECOMES = {
+    **dict.fromkeys(map(chr, _REMOVED), ""),
+    **{character: plain for plain, characters in _PLAIN.items() for character in characters},
+}
+_ANY = re.compile(f"[{re.escape(''.join(_BECOMES))}]")  # four times as fast as `str.translate`: most texts have few
+
+
+def questions_source(path: File, language: str, name: str = "") -> FileSource[Item]:
+    """Return the kept questions in a language.
+
+    Reading raises `DataError` or `DataFaultsError` for malformed rows, of questions that are not kept too, and for a
+    repeated id.
+
+    Args:
+        path: the file, plain or compressed; not opened before the source is read.
+        language: as MKQA calls it, e.g. `sv` or `zh_cn`; items say the part before `_`.
+        name: what messages call it; the file's name where empty.
+    """
+    return numbered_source(name or path.name, f"mkqa-questions/1:{language}", path, partial(_items, language=language))
+
+
+def answers_source(path: File, name: str = "") -> FileSource[Answers]:
+    """Return the accepted answers of the kept questions, the same for all languages; see `questions_source`."""
+    return numbered_source(name or path.name, "mkqa-answers/1", path, _answers)
+
+
+def _items(path: File, language: str) -> Iterator[tuple[int, Item]]:
+    """Stream (line, question)."""
+    return ((line, item) for line, (item, _) in _kept(path, language))
+
+
+def _answers(path: File) -> Iterator[tuple[int, Answers]]:
+    """Stream (line, answers)."""
+    return ((line, Answers(item.id, strings)) for line, (item, strings) in _kept(path, ""))
+
+
+def _kept(path: File, language: str) -> Iterator[tuple[int, tuple[Item, tuple[str, ...]]]]:
+    """Stream (line, question and answers) of the questions that are kept."""
+    form = Format("question", partial(_question, language=language), lambda one: f"question id {one[0].id!r}")
+    return ((line, one) for line, one in records(path, form) if one[1])
+
+
+def _question(line: str, *, language: str) -> tuple[Item, tuple[str, ...]]:
+    """Parse one row, without a text where no language is asked for. Raises `RecordError`."""
+    row = jsonl.json_object(line, ("example_id", "queries", "answers"))
+    identity = check_id(jsonl.present(row, "example_id", "the question id"), "question id")
+    asked = jsonl.text(jsonl.inner(row, "queries"), language) if language else ""
+    item = Item(identity, asked, language=language.partition("_")[0])
+    return item, _accepted(jsonl.objects(jsonl.inner(row, "answers"), "en"))
+
+
+def _accepted(answers: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Return the accepted strings of the English answers, none if the question is not kept. Raises `RecordError`."""
+    strings: list[Any] = []
+    kinds: list[str] = []
+    for answer in answers:
+        kinds.append(kind := jsonl.string(answer, "type"))
+        if kind not in KEPT and kind not in NOT_KEPT:
+            raise RecordError(f'an English answer of "type" {shown(kind)}', f"one of {', '.join((*KEPT, *NOT_KEPT))}")
+    for answer, kind in zip(answers, kinds, strict=True):
+        if kind in KEPT:
+            strings += [
+                *(jsonl.members(answer, "aliases") if "aliases" in answer else []),
+                jsonl.string(answer, "text"),
+            ]
+    found = accepted.strings(strings, "an English answer's aliases and text") if strings else ()
+    return found if kinds and kinds[-1] in KEPT else ()
+
+
+def normalise(text: str) -> str:
+    """Return the text with plain punctuation; letters, their case and their accents stay.
+
+    Three dots with blanks around and between them are drawn together as well.
+    """
+    return _ANY.sub(lambda found: _BECOMES[found[0]], text).replace(" . . . ", " ... ")
+
+
+def prepared(source: Source[Item]) -> Source[Item]:
+    """Return the same items as Contriever encodes them across languages: title and text lower-cased, then normalised.
+
+    Preparing the two apart and joining them by a blank gives what preparing the joined string gives, but where three
+    spaced dots (` . . . `) begin in a title and end in the text.
+    """
+    name, reader = f"{source.name} (lower-cased, normalised)", f"lower-normalised/1:{source.reader}"
+    read = partial(_prepared, source)
+    if isinstance(source, FileSource):
+        return FileSource(name, reader, source.files, read, numbered=partial(_prepared_lines, source))
+    return Source(name, reader, source.files, read)
+
+
+def _prepared(source: Source[Item]) -> Iterator[Item]:
+    """Stream prepared items."""
+    return map(_prepare, source.read())
+
+
+def _prepared_lines(source: FileSource[Item]) -> Iterator[tuple[int, Item]]:
+    """Stream (line, prepared item)."""
+    return ((line, _prepare(item)) for line, item in source.numbered())
+
+
+def _prepare(item: Item) -> Item:
+    """Lower and normalise title and text."""
+    return Item(item.id, normalise(item.text.lower()), normalise(item.title.lower()), item.language)

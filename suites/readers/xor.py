@@ -1,0 +1,114 @@
+"""XOR-Retrieve's questions: JSON lines {"id", "question", "lang", "split", "answers"}, all languages in one file.
+
+Conventions: `lang` is read without the white space around it (Arabic questions of the training file say " ar");
+answers are English, and those that are exactly "yes" or "no" do not count; a question that has no other is neither
+asked nor judged, but must be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from bench import DataError, Item
+from bench.suites import (
+    Answers,
+    File,
+    FileSource,
+    Format,
+    RecordError,
+    check_id,
+    jsonl,
+    numbered_source,
+    records,
+    shown,
+)
+from suites.readers import accepted
+
+_NOT_COUNTED = ("yes", "no")
+_KEYS = ("id", "question", "lang", "split", "answers")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is read of a file.
+
+    Args:
+        language: whose questions, e.g. `ar`.
+        split: what every row of the file must say, e.g. `dev`.
+        rows: how many questions the file must hold in all its languages; None where that is not known.
+    """
+
+    language: str
+    split: str
+    rows: int | None = None
+
+
+def questions(path: File, part: Part, name: str = "") -> FileSource[Item]:
+    """Return the questions of a language, also those whose answers do not count.
+
+    Reading raises `DataError` or `DataFaultsError` for malformed rows, a repeated question id, a row of
+    another split, or another number of rows than expected.
+
+    Args:
+        path: the file; not opened before the source is read.
+        part: what is read of it.
+        name: what messages call it; the file's name where empty.
+    """
+    return numbered_source(name or path.name, f"xor-questions/1:{_key(part)}", path, partial(_items, part=part))
+
+
+def answers(path: File, part: Part, name: str = "") -> FileSource[Answers]:
+    """Return the answers that count of a language's questions, without questions that have none.
+
+    Arguments and errors as in `questions`.
+    """
+    reader = f"xor-answers/1:{_key(part)}:bench.scoring.kilotokens.counted"  # frozen: where `counted` was once
+    return numbered_source(name or path.name, reader, path, partial(_answers, part=part))
+
+
+def counted(answers: Sequence[str]) -> tuple[str, ...]:
+    """Return the answers that count: all but those that are exactly "yes" or "no" ("Yes" stays)."""
+    return tuple(answer for answer in answers if answer not in _NOT_COUNTED)
+
+
+def _key(part: Part) -> str:
+    """Return what decides which records are read."""
+    return f"{part.language}:{part.split}:{'any' if part.rows is None else part.rows}"
+
+
+def _items(path: File, part: Part) -> Iterator[tuple[int, Item]]:
+    """Stream (line, question)."""
+    return ((line, item) for line, (item, _) in _of(path, part))
+
+
+def _answers(path: File, part: Part) -> Iterator[tuple[int, Answers]]:
+    """Stream (line, counted answers)."""
+    return ((line, Answers(item.id, some)) for line, (item, every) in _of(path, part) if (some := counted(every)))
+
+
+def _of(path: File, part: Part) -> Iterator[tuple[int, tuple[Item, tuple[str, ...]]]]:
+    """Stream (line, question) of a language; raise at the end if the file holds another number of rows."""
+    count = 0
+    form = Format("question", partial(_question, split=part.split), lambda one: f"question id {one[0].id!r}")
+    for line, one in records(path, form):
+        count += 1
+        if one[0].language == part.language:
+            yield line, one
+    if part.rows is not None and count != part.rows:
+        hint = "this is not the published release: fetch it again"
+        raise DataError(str(path), None, f"{count:,} questions", f"{part.rows:,}", hint)
+
+
+def _question(text: str, *, split: str) -> tuple[Item, tuple[str, ...]]:
+    """Parse one row to the question and all its answers. Raises `RecordError`."""
+    row = jsonl.json_object(text, _KEYS)
+    identity = check_id(jsonl.present(row, "id", "the question id"), "question id")
+    if (found := jsonl.string(row, "split")) != split:
+        raise RecordError(f"a question of split {shown(found)}", f"one of {shown(split)}", "this is another file")
+    language = jsonl.string(row, "lang").strip()
+    if not language:
+        raise RecordError('an empty "lang"', "the question's language, e.g. 'ar'")
+    allowed = accepted.strings(jsonl.present(row, "answers", "a list of strings under that key"), '"answers"')
+    return Item(identity, jsonl.string(row, "question"), language=language), allowed

@@ -1,0 +1,182 @@
+r"""XQuAD-R: paragraphs in SQuAD's JSON with sentence breaks, as questions and the sentences that answer them.
+
+One file is one language: {"data": [{"paragraphs": [{"context", "sentence_breaks": [[start, end], …], "qas": [{"id",
+"question", "answers": [{"answer_start"}]}]}]}]}. Equal question ids in several files are translations of each other.
+
+Conventions: every sentence of a paragraph is a candidate `{language}_{paragraph}_{sentence}`, paragraphs numbered from
+1 through the whole file and sentences from 0; equal sentences in different places stay apart. A question is
+`{id}_{language}`. It is answered by the first sentence in which its answer begins, by any other sentence of that
+paragraph with the same text, and by those sentences of its translations. A question whose answer begins in no sentence
+is left out, and so is a paragraph without any other. A candidate's text is the sentence and its paragraph with nothing
+between them and without "\n". Source: utils_lareqa.py of XTREME-R.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench import DataError, Item, Judgement, Source
+from bench.suites import Faults, RecordError, check_id, jsonl, lines, squad
+
+_LAYOUT = "an object in SQuAD's layout"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question whose answer begins in a sentence.
+
+    Args:
+        id: shared with its translations.
+        text: the question.
+        answers: numbers of the sentences that answer it, at least one.
+    """
+
+    id: str
+    text: str
+    answers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph of a file.
+
+    Args:
+        number: from 1, through the whole file.
+        context: its text.
+        sentences: its sentences; what is between two of them belongs to none.
+        asked: its questions, without those whose answer begins in no sentence.
+    """
+
+    number: int
+    context: str
+    sentences: tuple[str, ...]
+    asked: tuple[Asked, ...]
+
+
+def candidates(files: Mapping[str, Path], name: str) -> Source[Item]:
+    """Return the pool: the sentences of all languages, with their paragraphs.
+
+    Reading raises as `paragraphs` does.
+
+    Args:
+        files: by language, in the order of the pool; not opened before the source is read.
+        name: what messages call it.
+    """
+    reader = f"xquad-r-candidates/1:{','.join(files)}"
+    return Source(name, reader, tuple(files.values()), partial(_candidates, dict(files)))
+
+
+def questions(language: str, path: Path, name: str) -> Source[Item]:
+    """Return the questions of a language; arguments and errors as in `candidates`."""
+    return Source(name, f"xquad-r-questions/1:{language}", (path,), partial(_questions, language, path))
+
+
+def judgements(language: str, files: Mapping[str, Path], name: str) -> Source[Judgement]:
+    """Return the answers, in all languages, of the questions of one; arguments and errors as in `candidates`."""
+    reader = f"xquad-r-judgements/1:{language}:{','.join(files)}"
+    return Source(name, reader, tuple(files.values()), partial(_judgements, language, dict(files)))
+
+
+def paragraphs(path: Path) -> Iterator[Paragraph]:
+    """Read the paragraphs of a file, also those without questions, and raise all its faults at the end.
+
+    Raises:
+        DataError: for one fault, with the paragraph that it is in; for a file that is no JSON or holds no paragraph.
+        DataFaultsError: for several.
+    """
+    first: dict[str, int] = {}
+    number = 0
+    with Faults() as faults:
+        for number, row in enumerate(_rows(path), start=1):
+            try:
+                paragraph = _paragraph(number, row)
+                for one in paragraph.asked:
+                    if one.id in first:
+                        raise RecordError(
+                            f"question id {one.id!r} a second time", f"it once (first in paragraph {first[one.id]})"
+                        )
+                    first[one.id] = number
+            except RecordError as error:
+                faults.add(error.at(f"{path}, paragraph {number}", None))
+                continue
+            if not faults:
+                yield paragraph
+    if not number:
+        raise DataError(path, None, "no paragraph", "at least one")
+
+
+def _candidates(files: Mapping[str, Path]) -> Iterator[Item]:
+    """Stream the pool."""
+    for language, path in files.items():
+        for paragraph in paragraphs(path):
+            if paragraph.asked:
+                for at, sentence in enumerate(paragraph.sentences):
+                    body = squad.in_context(sentence, paragraph.context)
+                    yield Item(_candidate(language, paragraph, at), body, language=language)
+
+
+def _questions(language: str, path: Path) -> Iterator[Item]:
+    """Stream the questions."""
+    asked = (one for paragraph in paragraphs(path) for one in paragraph.asked)
+    return (Item(f"{one.id}_{language}", one.text, language=language) for one in asked)
+
+
+def _judgements(language: str, files: Mapping[str, Path]) -> Iterator[Judgement]:
+    """Stream the judgements, question by question, each in the order of the pool."""
+    answers: dict[str, list[str]] = {one.id: [] for paragraph in paragraphs(files[language]) for one in paragraph.asked}
+    for spoken, path in files.items():
+        for paragraph in paragraphs(path):
+            for one in paragraph.asked:
+                if one.id in answers:
+                    answers[one.id] += [_candidate(spoken, paragraph, at) for at in one.answers]
+    for question, documents in answers.items():
+        for document in documents:
+            yield Judgement(f"{question}_{language}", document, 1)
+
+
+def _candidate(language: str, paragraph: Paragraph, sentence: int) -> str:
+    """Return the id of a candidate."""
+    return f"{language}_{paragraph.number}_{sentence}"
+
+
+def _rows(path: Path) -> Iterator[Any]:
+    """Parse a file and stream its paragraphs as they are. Raises `DataError`."""
+    content = "\n".join(line for _, line in lines(path))
+    try:
+        root = json.loads(content)
+    except json.JSONDecodeError as error:
+        found = f"no JSON ({error.msg} at place {error.colno} of the line)"
+        raise DataError(path, error.lineno, found, _LAYOUT) from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, None, f"JSON that cannot be read ({error})", _LAYOUT) from None
+    try:
+        for article in jsonl.objects(jsonl.an_object(root, "the file"), "data"):
+            yield from jsonl.members(article, "paragraphs")
+    except RecordError as error:
+        raise error.at(path, None) from None
+
+
+def _paragraph(number: int, row: object) -> Paragraph:
+    """Parse one paragraph. Raises `RecordError`."""
+    values = jsonl.an_object(row, "the paragraph")
+    context = jsonl.text(values, "context")
+    breaks = squad.given_breaks(values, context)
+    sentences = tuple(context[start:end] for start, end in breaks)
+    asked = []
+    for question in jsonl.objects(values, "qas"):
+        answers = jsonl.objects(question, "answers")
+        if len(answers) != 1:
+            raise RecordError(f"{len(answers)} answers of a question", "exactly one")
+        start = jsonl.whole_number(jsonl.present(answers[0], "answer_start", "where the answer begins"), "answer start")
+        at = next((at for at, (first, behind) in enumerate(breaks) if first <= start < behind), None)
+        identity = check_id(jsonl.present(question, "id", "the question id"), "question id")
+        words = jsonl.text(question, "question")
+        if at is not None:
+            same = tuple(place for place, sentence in enumerate(sentences) if sentence == sentences[at])
+            asked.append(Asked(identity, words, same))
+    return Paragraph(number, context, sentences, tuple(asked))

@@ -1,0 +1,331 @@
+"""The benchmarks' own scorers where they depart from the house's rules, shown with ours under their names.
+
+Conventions: all values are fractions, also where the official script prints per cent. `ranked` lists hold the best
+first. Insertion order in the official Python scorers is the order of the ranking here. Where the official code stops
+with an exception, `UndefinedError` is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from bench import Measure, Ranking, Run, UsageError
+from bench.suites import (
+    Coverage,
+    MeasureSpec,
+    OfficialScorer,
+    Qrels,
+    Tokenise,
+    average_precision,
+    coverage,
+    evaluate,
+    judge,
+    judged,
+    mean,
+    needed,
+    order,
+    precision,
+    reciprocal_rank,
+    relevant,
+    without_identical,
+)
+from suites.readers.xor import counted
+
+BEIR_CUTS = (1, 3, 5, 10, 100, 1000)
+"""BEIR's default cuts."""
+
+MEWSLIX_LANGUAGES = ("ar", "de", "en", "es", "fa", "ja", "pl", "ro", "ta", "tr", "uk")
+"""The languages of Mewsli-X's macro average, fixed by its scorer."""
+
+
+class UndefinedError(UsageError):
+    """A number that the official code does not give either: it stops with an exception on this input."""
+
+
+def beir(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS, ignore_identical_ids: bool = True) -> dict[str, float]:
+    """NDCG@k, MAP@k, Recall@k and P@k as BEIR's evaluator gives them.
+
+    They are pytrec_eval's, averaged over the queries present in both run and judgements: a query that the run does not
+    name leaves the mean, one that it names without documents counts 0. Rounded to 5 digits.
+
+    Args:
+        qrels: the judgements.
+        run: the rankings; their order does not matter, equal scores are ordered by document id descending.
+        ks: the cuts.
+        ignore_identical_ids: leave out documents whose id is the query's.
+
+    Raises:
+        UndefinedError: if run and judgements share no query.
+        UsageError: as `judged` does.
+    """
+    rankings = judged(qrels, without_identical(run) if ignore_identical_ids else run, "trec")
+    names = {"NDCG": "nDCG", "MAP": "AP", "Recall": "R", "P": "P"}
+    asked = {f"{theirs}@{k}": MeasureSpec(ours, k) for theirs, ours in names.items() for k in ks}
+    found = judge(qrels, rankings, tuple(asked.values()))
+    if not all(found.values()):
+        raise UndefinedError("BEIR's scorer has nothing to average: the run names no judged query")
+    return {name: round(mean(found[str(spec)].values()), 5) for name, spec in asked.items()}
+
+
+def beir_mrr(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str, float]:
+    """MRR@k of BEIR's custom scorers (`mrr`)."""
+    return _beir_custom("MRR", "RR", qrels, run, ks)
+
+
+def beir_capped_recall(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str, float]:
+    """R_cap@k of BEIR's custom scorers (`recall_cap`); TREC-COVID's Recall@100 in Contriever is this at 100.
+
+    Raises:
+        UndefinedError: if a query of the run has no relevant document; the official code divides by zero there.
+    """
+    empty = [query for query in run if query in qrels and not relevant(qrels[query])]
+    if empty:
+        raise UndefinedError(
+            f"BEIR's R_cap is not defined for queries without a relevant document; there are {len(empty)}, "
+            f"e.g. {empty[0]!r}; use Rcap, which counts them as 0"
+        )
+    return _beir_custom("R_cap", "Rcap", qrels, run, ks)
+
+
+def beir_accuracy(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str, float]:
+    """Accuracy@k of BEIR's custom scorers (`top_k_accuracy`): is any relevant document among the first k?"""
+    return _beir_custom("Accuracy", "Success", qrels, run, ks)
+
+
+def beir_hole(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str, float]:
+    """Hole@k of BEIR's custom scorers (`hole`): the share of the first k that nobody judged for any query."""
+    annotated = {document for grades in qrels.values() for document in grades}
+
+    def holes(documents: Sequence[str], _: Mapping[str, int], cut: int | None) -> float:
+        return precision(documents, dict.fromkeys(set(documents) - annotated, 1), cut)
+
+    return _beir_custom("Hole", "Hole", qrels, run, ks, {"Hole": Measure("Hole", holes, "unjudged among k / k")})
+
+
+def mrtydi_ccp(qrels: Qrels, run: Run, k: int = 100) -> dict[str, float]:
+    """MRR@k and Recall@k of CCP's Mr.TyDi script: list order, and every row of the qrels is relevant at any grade.
+
+    A missing query counts 0.
+
+    Raises:
+        UsageError: as `judged` does.
+    """
+    rows = {query: dict.fromkeys(grades, 1) for query, grades in qrels.items()}
+    means = evaluate(rows, run, (MeasureSpec("RR", k), MeasureSpec("R", k)), "list").means
+    return {f"MRR@{k}": means[f"RR@{k}"], f"Recall@{k}": means[f"R@{k}"]}
+
+
+def lareqa_ap(targets: Iterable[str], ranked: Sequence[str], k: int | None = 20) -> float:
+    """AP@k of one question in LAReQA: divided by min(number of targets, k); without k by the number of targets."""
+    return average_precision(ranked, dict.fromkeys(targets, 1), k)
+
+
+def lareqa_ap20(qrels: Qrels, run: Run) -> float:
+    """mAP@20 of LAReQA: the mean over all questions, in list order; a missing question counts 0."""
+    return evaluate(qrels, run, (MeasureSpec("AP", 20),), "list").means["AP@20"]
+
+
+@dataclass(frozen=True)
+class MewsliX:
+    """What Mewsli-X's scorer says.
+
+    Args:
+        macro: mean over the eleven languages; one without a file of predictions counts 0.
+        mrr: MRR@20 (which is mAP@20: one gold entity a mention) by language.
+        coverage: by language, mentions without and predictions without a mention.
+    """
+
+    macro: float
+    mrr: Mapping[str, float]
+    coverage: Mapping[str, Coverage]
+
+
+def mewslix(gold: Mapping[str, Mapping[str, str]], predictions: Mapping[str, Mapping[str, Sequence[str]]]) -> MewsliX:
+    """Score entity predictions as XTREME-R's Mewsli-X script: list order, first 20, duplicates occupy ranks.
+
+    Args:
+        gold: by language and mention, the entity's id; blanks around it are stripped.
+        predictions: by language and mention, ranked entity ids.
+
+    Raises:
+        UsageError: if a language has no gold mention.
+    """
+    mrr = {language: _mewslix_mrr(language, gold, predictions.get(language, {})) for language in MEWSLIX_LANGUAGES}
+    return MewsliX(
+        macro=mean(mrr.values()),
+        mrr=mrr,
+        coverage={lang: coverage(gold[lang], predictions.get(lang, {})) for lang in MEWSLIX_LANGUAGES},
+    )
+
+
+def askubuntu(ranked_labels: Iterable[Sequence[int]]) -> dict[str, float]:
+    """MAP, MRR, P@1 and P@5 of AskUbuntu's re-ranking (Lei et al.).
+
+    Queries without a positive leave every mean; P@k divides by min(k, length of the list). All 0 without any query.
+
+    Args:
+        ranked_labels: for each query the labels (1 positive) of its candidates in ranked order.
+    """
+    queries = [tuple(labels) for labels in ranked_labels if any(labels)]
+    measures: Mapping[str, Callable[[Sequence[int]], float]] = {
+        "MAP": lambda labels: average_precision(*_labelled(labels), None),
+        "MRR": lambda labels: reciprocal_rank(*_labelled(labels), None),
+        "P@1": lambda labels: precision(*_labelled(labels), 1),
+        "P@5": lambda labels: precision(*_labelled(labels), min(5, len(labels))),
+    }
+    return {name: mean(map(value, queries)) if queries else 0.0 for name, value in measures.items()}
+
+
+def xor_retrieve(
+    data: Iterable[Mapping[str, Any]], predictions: Iterable[Mapping[str, Any]], budget: int, tokenise: Tokenise
+) -> dict[str, Any]:
+    """Score predictions as XOR-Retrieve's script does, from the records of its two files.
+
+    The language is the one that a prediction says. A prediction for an unknown question, or for one none of whose
+    answers count, leaves every number; so does a question that nobody predicts anything for.
+
+    Args:
+        data: questions: `id` and `answers`.
+        predictions: `id` (CCP's script: `q_id`), `lang` and `ctxs`, the texts of the passages, best first.
+        budget: in tokens: 2,000 for R@2kt, 5,000 for R@5kt.
+        tokenise: see `tokeniser`.
+
+    Returns:
+        `per_language` (`count`, `hit`, and `score` in per cent by language), `macro_avg` (their mean), and `per_item`
+        (hit or not by question id; None for what leaves the numbers).
+
+    Raises:
+        UsageError: a record lacks one of these keys, or no prediction counts.
+    """
+    accepted = {_key(row, "question", "id"): counted(_key(row, "question", "answers")) for row in data}
+    items: dict[str, bool | None] = {}
+    hits: dict[str, list[bool]] = {}
+    for row in predictions:
+        question = _key(row, "prediction", "id", "q_id")
+        language, passages = _key(row, "prediction", "lang"), _key(row, "prediction", "ctxs")
+        answers = accepted.get(question, ())
+        items[question] = needed(answers, passages, budget, tokenise) is not None if answers else None
+        if answers:
+            hits.setdefault(language, []).append(bool(items[question]))
+    if not hits:
+        raise UsageError(
+            "XOR-Retrieve's scorer has nothing to average: found no prediction for a question with an answer other "
+            "than yes or no; expected the ids of the data file"
+        )
+    languages = {
+        language: {"count": len(found), "hit": sum(found), "score": 100 * sum(found) / len(found)}
+        for language, found in hits.items()
+    }
+    average = mean(float(values["score"]) for values in languages.values())
+    return {"per_language": languages, "macro_avg": average, "per_item": items}
+
+
+def named_questions(values: Mapping[str, Mapping[str, float]], run: Run) -> dict[str, float]:
+    """R@Nkt as XOR-Retrieve's scorer averages: over the counted questions that the predictions name, not over all.
+
+    Source: the official `eval_xor_retrieve.py`. Nothing where the run names no counted question.
+
+    Args:
+        values: by measure and query.
+        run: the rankings.
+    """
+    found = {}
+    for measure, by_query in values.items():
+        named = [value for query, value in by_query.items() if query in run]
+        if named and measure.endswith("kt"):
+            found[f"{measure} (XOR)"] = sum(named) / len(named)
+    return found
+
+
+def _shown(name: str, label: str, compute: Callable[[Qrels, Run], Mapping[str, float]]) -> OfficialScorer:
+    """Return a scorer whose values are labelled, without those that the official code does not give either."""
+
+    def values(qrels: Qrels, run: Run) -> dict[str, float]:
+        try:
+            found = compute(qrels, run)
+        except UndefinedError:
+            return {}
+        return {f"{measure} ({label})": value for measure, value in found.items()}
+
+    return OfficialScorer(name, values)
+
+
+_SCORERS = (
+    _shown("beir", "BEIR", lambda qrels, run: beir(qrels, run, (10, 100))),
+    _shown("beir-capped", "BEIR", lambda qrels, run: beir_capped_recall(qrels, without_identical(run), (100,))),
+    _shown("beir-custom", "BEIR", lambda qrels, run: _beir_others(qrels, without_identical(run), (10, 100))),
+    _shown("mrtydi-ccp", "CCP", mrtydi_ccp),
+    _shown("lareqa", "LAReQA", lambda qrels, run: {"mAP@20": lareqa_ap20(qrels, run)}),
+    _shown("askubuntu", "AskUbuntu", lambda qrels, run: askubuntu(_labels(qrels, run))),
+    OfficialScorer("xor", answers=named_questions),
+)
+OFFICIAL: Mapping[str, OfficialScorer] = MappingProxyType({scorer.name: scorer for scorer in _SCORERS})
+"""What `suites.common.Rules.official` names.
+
+Where the official code stops with an exception (on an empty run, or R_cap for a query without a relevant document),
+there is no value; the function behind it says why (`UndefinedError`).
+"""
+
+
+def _beir_others(qrels: Qrels, run: Run, ks: Sequence[int]) -> dict[str, float]:
+    """Give the custom measures that are always defined."""
+    return beir_mrr(qrels, run, ks) | beir_accuracy(qrels, run, ks) | beir_hole(qrels, run, ks)
+
+
+def _beir_custom(
+    name: str, ours: str, qrels: Qrels, run: Run, ks: Sequence[int], extra: Mapping[str, Measure] = {}
+) -> dict[str, float]:
+    """Compute a measure of ours as BEIR's custom scorers do: divided by all judged queries, rounded to 5 digits.
+
+    The official code sorts stably by score, so equal scores keep their order, which is the list rule. It stops at a
+    query without judgements; here such a query is left out.
+    """
+    ranked = {query: _sorted(ranking) for query, ranking in judged(qrels, run, "list").items()}
+    means = evaluate(qrels, ranked, [MeasureSpec(ours, k) for k in ks], "list", extra).means
+    return {f"{name}@{k}": round(means[f"{ours}@{k}"], 5) for k in ks}
+
+
+def _sorted(ranking: Ranking) -> Ranking:
+    """Sort stably by score."""
+    documents, scores = ranking.documents, ranking.scores
+    by_score = order(documents, scores, "list")
+    return Ranking(ranking.query, [documents[at] for at in by_score], [scores[at] for at in by_score])
+
+
+def _mewslix_mrr(
+    language: str, gold: Mapping[str, Mapping[str, str]], predictions: Mapping[str, Sequence[str]]
+) -> float:
+    """Average the reciprocal rank over the gold mentions of one language."""
+    if not gold.get(language):
+        raise UsageError(f"Mewsli-X: there is no gold mention for language {language!r}; all eleven must be there")
+    return mean(
+        reciprocal_rank(predictions.get(mention, ()), {entity.strip(): 1}, 20)
+        for mention, entity in gold[language].items()
+    )
+
+
+def _labelled(labels: Sequence[int]) -> tuple[list[str], dict[str, int]]:
+    """Turn ranked labels into documents and grades."""
+    grades = {str(rank): label for rank, label in enumerate(labels)}
+    return list(grades), grades
+
+
+def _labels(qrels: Qrels, run: Run) -> list[list[int]]:
+    """Turn a run over candidates into ranked labels; the script sees only what the ranking holds."""
+    rankings = judged(qrels, run, "list")
+    return [
+        [int(qrels[query].get(document, 0) >= 1) for document in ranking.documents]
+        for query, ranking in rankings.items()
+    ]
+
+
+def _key(row: Mapping[str, Any], what: str, *names: str) -> Any:
+    """Return the value of the first of these keys that is there. Raises `UsageError`."""
+    for name in names:
+        if name in row:
+            return row[name]
+    listed = " or ".join(f'"{name}"' for name in names)
+    raise UsageError(f"found a {what} with the keys {sorted(row)}, expected {listed} among them")

@@ -1,0 +1,78 @@
+"""How settings are read: one `--set`, one TOML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.config.layers import parse_set, read_toml
+from bench.core.errors import ConfigError, DataError
+from bench.testing import fields
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value"),
+    [
+        ("method.tau=0.05", ("method", "tau"), 0.05),
+        ("search.k = 50 ", ("search", "k"), 50),
+        ("method.variant=rank_bm25", ("method", "variant"), "rank_bm25"),
+        ('method.variant="rank_bm25"', ("method", "variant"), "rank_bm25"),
+        ("method.flag=true", ("method", "flag"), True),
+        ("method.flag=True", ("method", "flag"), "True"),
+        ("method.layers=[1, 2]", ("method", "layers"), [1, 2]),
+        ("method.query=a=b", ("method", "query"), "a=b"),
+        ("method.revision=2024-01-01", ("method", "revision"), "2024-01-01"),
+        ("method.name=1\nother = 2", ("method", "name"), "1\nother = 2"),
+        ("search.k=", ("search", "k"), None),
+        ('method.name=""', ("method", "name"), ""),
+        ("k=1", ("k",), 1),
+    ],
+)
+def test_set_reads_toml_or_text(text: str, path: tuple[str, ...], value: object) -> None:
+    """TOML where it is TOML, text where it is not, nothing where nothing stands."""
+    found = parse_set(text)
+    assert found == (path, value)
+    assert type(found[1]) is type(value)
+
+
+@pytest.mark.parametrize("text", ["search.k", "=5", ".k=5", "search.=5", "", "a..b=1"])
+def test_set_without_key_or_equals_is_refused(text: str) -> None:
+    """With an example of what to type."""
+    with pytest.raises(ConfigError, check=fields(where="--set", expected="KEY=VALUE", hint="search.k=50")):
+        parse_set(text)
+
+
+@given(st.text())
+def test_set_never_breaks_on_a_value(value: str) -> None:
+    """Whatever stands behind the equals sign, the key is the key, and the value is one that a config can judge."""
+    path, found = parse_set(f"a.b={value}")
+    assert path == ("a", "b")
+    assert found is None or isinstance(found, str | bool | int | float | list | dict)
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        (b"[method]\nk1 = \n", ":2: found a fault: Invalid value, expected TOML"),
+        (b"a = 1\na = 2\n", ":2: found a fault: Cannot overwrite a value, expected TOML"),
+        (b"a = 1\nb = \xff\n", ":2: found byte 0xff, expected UTF-8 text"),
+    ],
+)
+def test_a_file_that_is_not_toml_is_told(tmp_path: Path, content: bytes, where: str) -> None:
+    """File and line, what was found, what was expected."""
+    file = tmp_path / "run.toml"
+    file.write_bytes(content)
+    with pytest.raises(DataError) as error:
+        read_toml(file)
+    assert str(error.value).startswith(f"{file}{where}")
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """A missing file and a folder."""
+    with pytest.raises(DataError, check=fields(found="No such file", expected="a TOML file")):
+        read_toml(tmp_path / "none.toml")
+    with pytest.raises(DataError, check=fields(found="Is a directory")):
+        read_toml(tmp_path)

@@ -1,0 +1,185 @@
+"""Grids: what plugins promise of them, what a name stands for, and how a cell's settings are layered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.config.base import Config, setting
+from bench.config.grids import (
+    CellReference,
+    as_the_grid_says,
+    chosen,
+    grid_faults,
+    grids,
+    reported,
+    space_faults,
+    unfolded,
+)
+from bench.config.profiles import profile
+from bench.config.request import Request
+from bench.config.spaces import Choice, LogUniform, Uniform
+from bench.core.errors import UsageError
+from bench.pipeline.settings import variants
+from bench.pipeline.systems import labels
+from bench.plugins import method_faults
+from bench.testing import fields
+from bench.types import Cell, Method, Preset
+
+OURS: dict[str, Any] = {"source": "ours: a test", "help": "for tests"}
+
+
+class Head(Config):
+    """A section of the config."""
+
+    bn: bool = setting(True, **OURS)
+
+
+class Settings(Config):
+    """The config of the method."""
+
+    tau: float = setting(0.1, gt=0, le=10, **OURS)
+    depth: int = setting(2, ge=1, **OURS)
+    head: Head = Head()
+
+
+CELLS = (
+    Cell("full,0.1", {"tau": 0.1}, {"acc": 91.3, "other": 1.0}),
+    Cell("no-bn,0.1", {"tau": 0.1, "head": {"bn": False}}, {"acc": 72.5}),
+    Cell("fail", {"tau": 0.01}, fails=True),
+    Cell("unknown", {"tau": 1.0}),
+)
+GRID = Preset(
+    {"depth": 3, "head": {"bn": True}}, "a paper, Table 5", "", CELLS, suite="tatoeba", task="fra-eng",
+    reported_measure="acc",
+)  # fmt: skip
+OTHER = Method("other", "1", "", "", Settings, lambda _: pytest.fail("built"))
+METHOD = replace(OTHER, name="ccp", presets={"table5": GRID, "plain": Preset({"depth": 4}, "", "")})
+
+
+def made(preset: str | None, *methods: Method, label: str | None = None, **request: Any) -> dict[str, Settings]:
+    """Return the config of every system by its label."""
+    asked = Request(methods=(), suites=("s",), **request)
+    found = variants(asked, methods or (METHOD,), preset, profile())
+    configs = {}
+    for variant, name in zip(found, labels(found, label), strict=True):
+        assert isinstance(variant.resolved.method, Settings)
+        configs[name] = variant.resolved.method
+    return configs
+
+
+def test_a_grid_is_one_system_a_cell_over_the_preset() -> None:
+    """The cell's values lie over the preset's, section by section."""
+    found = made("table5")
+    assert list(found) == ["ccp@table5=full,0.1", "ccp@table5=no-bn,0.1", "ccp@table5=fail", "ccp@table5=unknown"]
+    assert [config.depth for config in found.values()] == [3, 3, 3, 3]
+    assert [config.head.bn for config in found.values()] == [True, False, True, True]
+    assert [config.tau for config in found.values()] == [0.1, 0.1, 0.01, 1.0]
+
+
+def test_what_the_user_says_lies_over_every_cell_and_in_the_label(tmp_path: Path) -> None:
+    """A file, then `--set`; both are told in the label, what the cell says is not."""
+    (tmp_path / "mine.toml").write_text("[method]\ndepth = 5\n")
+    found = made("table5", file=tmp_path / "mine.toml", sets=("method.tau=0.5",))
+    assert {(config.tau, config.depth) for config in found.values()} == {(0.5, 5)}
+    assert list(found)[1] == "ccp@table5=no-bn,0.1,tau=0.5,depth=5"
+
+
+def test_one_cell_is_a_preset_of_its_own() -> None:
+    """With its label; a plain preset and no preset are as ever."""
+    (label, config), *rest = made("Table5=NO-BN,0.1").items()
+    assert (label, config.head.bn, rest) == ("ccp@table5=no-bn,0.1", False, [])
+    assert list(made("plain")) == ["ccp@plain"]
+    assert list(made(None)) == ["ccp"]
+    with pytest.raises(UsageError, check=fields(found="preset 'table5=none'", expected="plain, table5", hint="table5")):
+        made("table5=none")
+
+
+def test_a_method_without_the_grid_stands_beside_its_cells() -> None:
+    """Once, as it is."""
+    found = made("table5", OTHER, METHOD)
+    assert len(found) == 5
+    assert found["other"] == Settings()
+
+
+def test_a_label_of_the_user_is_followed_by_the_cell() -> None:
+    """And one that grows too long is refused before anything runs."""
+    assert list(made("table5=fail", label="mine")) == ["mine=fail"]
+    assert next(iter(made("table5=fail", METHOD, OTHER, label="mine"))) == "ccp@mine=fail"
+    with pytest.raises(UsageError, match="expected up to 80 letters"):
+        made("table5=fail", label="x" * 78)
+
+
+def test_a_grid_says_where_to_look_unless_the_user_does() -> None:
+    """Suite, task and setting, also for one cell; a suite of the user's is taken as it is, whole."""
+    asked = Request(methods=("ccp",), suites=())
+    for name in ("table5", "table5=fail"):
+        there = as_the_grid_says(asked, [METHOD], name)
+        assert (there.suites, there.tasks, there.settings) == (("tatoeba",), ("fra-eng",), ())
+    own = replace(asked, suites=("mrtydi",))
+    assert as_the_grid_says(own, [METHOD], "table5") == own
+    assert as_the_grid_says(replace(asked, tasks=("deu-eng",)), [METHOD], "table5").tasks == ("deu-eng",)
+    assert as_the_grid_says(asked, [METHOD], "plain") == asked
+    tuned = replace(METHOD, presets={"table5": replace(GRID, setting="english", task="")})
+    assert as_the_grid_says(asked, [tuned], "table5").settings == ("english",)
+    assert as_the_grid_says(asked, [tuned], "table5").tasks == ()
+
+
+def test_names_and_numbers_of_a_grid() -> None:
+    """Only grids are listed; the paper's numbers come under one label, a failure without a number."""
+    assert list(grids(METHOD)) == ["ccp/table5"]
+    assert reported(GRID) == {"full,0.1": 91.3, "no-bn,0.1": 72.5, "fail": None}
+    assert chosen([METHOD], "table5=fail") == [(METHOD, "table5=fail", CellReference("ccp/table5", "fail"))]
+    assert unfolded(METHOD).presets["table5=no-bn,0.1"].values == {"depth": 3, "head.bn": False, "tau": 0.1}
+
+
+def test_a_sound_grid_and_space_have_no_faults() -> None:
+    """The method above, and a space of every kind."""
+    sound = replace(
+        METHOD, space={"tau": LogUniform(0.01, 1), "depth": Choice((1, 2)), "head.bn": Choice((True, False))}
+    )
+    assert method_faults(sound) == []
+
+
+@pytest.mark.parametrize(
+    ("preset", "fault"),
+    [
+        (replace(GRID, suite=""), "preset p: has cells and names no suite, expected where ours is looked at"),
+        (
+            replace(GRID, reported_measure="mrr"),
+            "preset p: reported_measure is 'mrr', expected one of ['acc', 'other']",
+        ),
+        (replace(GRID, cells=(Cell("A-b", {}), Cell("a_B", {}))), "preset p: has the cell A-b, a_B more than once"),
+        (replace(GRID, cells=(Cell("x y", {}),)), "preset p, cell 'x y': expected letters, digits"),
+        (replace(GRID, cells=(Cell("x" * 80, {}),)), "a label of more than 80 characters"),
+        (replace(GRID, cells=(Cell("x", {"tua": 1.0}),)), "preset p, cell 'x': tua is no setting of Settings"),
+        (replace(GRID, cells=(Cell("x", {"tau": 0.0}),)), "preset p, cell 'x': tau is 0.0 (preset), expected a number"),
+    ],
+)
+def test_a_faulty_grid_is_told(preset: Preset, fault: str) -> None:
+    """When the plugin is loaded, not when somebody runs it."""
+    faults = list(grid_faults(replace(METHOD, presets={"p": preset})))
+    assert any(fault in one for one in faults), faults
+
+
+@pytest.mark.parametrize(
+    ("key", "space", "fault"),
+    [
+        ("tau", Uniform(1, 1), "space tau: goes from 1 to 1, expected two numbers, the lower one first"),
+        ("tau", LogUniform(0, 1), "space tau: low is not above 0"),
+        ("tau", Uniform(0.5, 20), "space tau: tau is 20.0 (preset), expected a number"),
+        ("tau", Choice(()), "space tau: expected values, all different"),
+        ("depth", Choice((1, 1)), "space depth: expected values, all different"),
+        ("depth", Choice((1, None)), "space depth: holds None, which a settings file cannot say"),
+        ("depth", Uniform(1, 3), "space depth: depth is 1.0 (preset), expected a whole number"),
+        ("depht", Choice((1,)), "space depht: depht is no setting of Settings"),
+        ("tau", (0.1, 0.2), "space tau: found (0.1, 0.2), expected Choice, Uniform or LogUniform"),
+    ],
+)
+def test_a_faulty_space_is_told(key: str, space: Any, fault: str) -> None:
+    """Every end of a range, and every value of a choice, must be a value that the config takes."""
+    faults = list(space_faults(replace(METHOD, space={key: space})))
+    assert any(fault in one for one in faults), faults

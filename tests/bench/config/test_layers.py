@@ -1,0 +1,349 @@
+"""Configs: layers, strictness, and errors that say what to type."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field, ValidationError, model_validator
+
+from bench.config.base import Config, setting
+from bench.config.layers import check_config, check_preset, describe, dump
+from bench.config.profiles import PROFILES, Profile
+from bench.core.errors import ConfigError, UsageError
+from bench.core.files import canonical
+from bench.pipeline.settings import RunConfig, Settings, resolve, resolve_run
+from bench.testing import fields
+from bench.types import Method, Preset
+
+OURS: dict[str, Any] = {"source": "ours: a test", "help": "for tests"}
+
+
+class HeadConfig(Config):
+    """A section within a method's config."""
+
+    width: int = setting(128, ge=1, **OURS)
+    bias: bool = setting(False, **OURS)
+
+
+class BM25Config(Config):
+    """A config with a field of every type."""
+
+    k1: float = setting(
+        1.2, ge=0, source="Robertson & Zaragoza 2009, §3.3", help="how soon a repeated word tells no more"
+    )
+    b: float = setting(0.75, ge=0, le=1, **OURS)
+    variant: Literal["lucene", "rank_bm25"] = setting("lucene", **OURS)
+    name: str = setting("", **OURS)
+    layers: tuple[int, ...] = setting((1, 2), **OURS)
+    depth: int | None = setting(None, ge=1, **OURS)
+    head: HeadConfig = HeadConfig(width=64)
+
+
+class OtherConfig(Config):
+    """The config of another method in the same run."""
+
+    tau: float = setting(0.05, gt=0, lt=1, **OURS)
+    k1: float = setting(2.0, ge=0, **OURS)
+
+
+def method(name: str, config: type[Config], **presets: Mapping[str, Any]) -> Method:
+    """Return a method that only has a config and presets."""
+    named = {key: Preset(values, "a paper, Table 1", "") for key, values in presets.items()}
+    return Method(name, "1", "", "", config, lambda _: pytest.fail("built"), presets=named)
+
+
+BM25 = method("bm25", BM25Config, tuned={"k1": 0.9, "head": {"bias": True}}, bare={})
+OTHER = method("other", OtherConfig)
+PROFILE = replace(PROFILES["mini"], values={"search": {"k": 7}})
+
+
+def bm25(*sets: str, **layers: Any) -> Settings:
+    """Resolve BM25's settings alone."""
+    return resolve([BM25], sets=sets, **layers)["bm25"]
+
+
+def own(resolved: Settings) -> BM25Config:
+    """Return the method's config, narrowed to its class."""
+    assert isinstance(resolved.method, BM25Config)
+    return resolved.method
+
+
+def refused(*sets: str, **layers: Any) -> str:
+    """Return the message about settings that cannot be meant."""
+    with pytest.raises(ConfigError) as error:
+        bm25(*sets, **layers)
+    assert error.value.exit_code == 2
+    return str(error.value)
+
+
+def test_layers_lie_in_order(tmp_path: Path) -> None:
+    """Each layer wins over the ones below, key by key, and every row says who set it."""
+    file = tmp_path / "run.toml"
+    file.write_text("[search]\nk = 8\n[method]\nb = 0.5\nk1 = 1.0\n")
+    resolved = bm25("method.k1=2", "method.head.width=3", profile=PROFILE, preset="tuned", file=file)
+    config = own(resolved)
+    assert (config.k1, config.b, config.head, resolved.run.search.k) == (2.0, 0.5, HeadConfig(width=3, bias=True), 8)
+    origins = {row.key: row.origin for row in resolved.rows()}
+    assert {row.key for row in describe(RunConfig())} <= set(origins)
+    assert {key: origin for key, origin in origins.items() if key.startswith(("method", "search", "data"))} == {
+        "method.k1": "--set",
+        "method.b": str(file),
+        "method.variant": "default",
+        "method.name": "default",
+        "method.layers": "default",
+        "method.depth": "default",
+        "method.head.width": "--set",
+        "method.head.bias": "preset tuned",
+        "search.k": str(file),
+        "data.unknown_ids": "default",
+        "data.language": "default",
+    }
+    assert bm25(profile=PROFILE).run.search.k == 7
+    assert bm25(profile=PROFILE).origins == {"search.k": "profile mini"}
+    assert own(bm25(preset="tuned")).k1 == 0.9
+
+
+def test_a_section_keeps_the_defaults_of_its_place() -> None:
+    """Setting one key of a section leaves the others as the outer config declares them, not as the section does."""
+    assert own(bm25("method.head.bias=true")).head == HeadConfig(width=64, bias=True)
+
+
+def test_a_row_says_all(tmp_path: Path) -> None:
+    """Value, default, source of the default, help, what is allowed."""
+    (row,) = [row for row in bm25("method.k1=2").rows() if row.key == "method.k1"]
+    assert row == (
+        "method.k1",
+        2.0,
+        1.2,
+        "Robertson & Zaragoza 2009, §3.3",
+        "how soon a repeated word tells no more",
+        "a number ≥ 0",
+        "--set",
+    )
+    assert [row.key for row in describe(OtherConfig())] == ["tau", "k1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("k=50", "search.k"),
+        ("method.k2=1", "method.k1"),
+        ("serch.kk=1", "search.k"),
+        ("method.width=1", "method.head.width"),
+        ("method.k1.x=1", "method.k1"),
+        ("qqqqqq=1", ""),
+    ],
+)
+def test_an_unknown_key_is_reported_with_the_nearest(text: str, near: str) -> None:
+    """The nearest key of any section with the values that it takes, and where all of them are listed."""
+    with pytest.raises(ConfigError, check=fields(found=text.partition("=")[0], hint=near, exit_code=2)) as error:
+        bm25(text)
+    first, last = str(error.value).splitlines()
+    assert near in first
+    assert last == "`bench show bm25` lists every setting."
+
+
+def test_a_section_is_reported_with_its_keys() -> None:
+    """Where the name of a section was given a value."""
+    first, _ = refused("method.head=1").splitlines()
+    assert [key in first for key in ("method.head.width", "method.head.bias", "method.k1")] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("method.k1=fast", 'method.k1 is "fast" (--set), expected a number ≥ 0'),
+        ('method.k1="1"', 'method.k1 is "1" (--set), expected a number ≥ 0'),
+        ("method.k1=true", "method.k1 is true (--set), expected a number ≥ 0"),
+        ("method.k1=-1", "method.k1 is -1 (--set), expected a number ≥ 0"),
+        ("method.k1=", "method.k1 is nothing (--set), expected a number ≥ 0"),
+        ("method.k1=nan", "method.k1 is nan (--set), expected a finite number"),
+        ("method.k1=inf", "method.k1 is inf (--set), expected a finite number"),
+        ("method.b=1.01", "method.b is 1.01 (--set), expected a number from 0 to 1"),
+        ("method.variant=okapi", 'method.variant is "okapi" (--set), expected one of lucene, rank_bm25'),
+        ("method.depth=0", "method.depth is 0 (--set), expected a whole number ≥ 1, or nothing"),
+        ("method.depth=true", "method.depth is true (--set), expected a whole number ≥ 1, or nothing"),
+        ("search.k=1.0", "search.k is 1.0 (--set), expected a whole number ≥ 1, or nothing"),
+        ("method.head.bias=1", "method.head.bias is 1 (--set), expected true or false"),
+        ("method.layers=3", "method.layers is 3 (--set), expected a list, each a whole number"),
+        ('method.layers=[1, "2"]', 'method.layers is [1, "2"] (--set), expected a list, each a whole number'),
+        ("method.name=1.2", "method.name is 1.2 (--set), expected text; type --set 'method.name=\"1.2\"'"),
+        ("method.name=", "method.name is nothing (--set), expected text"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told(text: str, told: str) -> None:
+    """Key, value, where it came from, and what is allowed in plain words."""
+    assert refused(text) == told
+
+
+def test_values_that_fit_are_kept_as_they_are() -> None:
+    """A whole number does for a number, a list for a tuple, nothing for an optional value."""
+    config = own(bm25("method.k1=1", "method.layers=[]", "method.depth=", "method.name=1a"))
+    assert (config.k1, type(config.k1), config.layers, config.depth, config.name) == (1.0, float, (), None, "1a")
+    assert own(bm25("method={k1 = 3, head.bias = true}")).head.bias is True
+
+
+def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
+    """Unknown keys and misfits of every layer, in one message."""
+    file = tmp_path / "run.toml"
+    file.write_text("[method]\nb = 2\n[serch]\nk = 1\n")
+    lines = refused("method.k1=-1", "search.k=0", file=file).splitlines()
+    assert lines == [
+        f"serch.k ({file}) is no setting; did you mean search.k (a whole number ≥ 1, or nothing)?",
+        "search.k is 0 (--set), expected a whole number ≥ 1, or nothing",
+        "method.k1 is -1 (--set), expected a number ≥ 0",
+        f"method.b is 2 ({file}), expected a number from 0 to 1",
+        "`bench show bm25` lists every setting.",
+    ]
+
+
+def test_a_fault_names_its_layer() -> None:
+    """Also a profile's and a preset's."""
+    wrong = replace(PROFILE, values={"search.k": 0})
+    assert refused(profile=wrong) == "search.k is 0 (profile mini), expected a whole number ≥ 1, or nothing"
+    broken = method("bm25", BM25Config, tuned={"b": 3.0})
+    with pytest.raises(ConfigError, match=r"method\.b is 3\.0 \(preset tuned\), expected a number from 0 to 1"):
+        resolve([broken], preset="tuned")
+
+
+def test_a_setting_holds_for_the_methods_that_have_it() -> None:
+    """One that a single method has, one that both have, and one that none has."""
+    both = resolve([BM25, OTHER], sets=["method.k1=3", "method.tau=0.2"])
+    assert dump(both["other"].method) == {"tau": 0.2, "k1": 3.0}
+    assert (own(both["bm25"]).k1, own(both["bm25"]).b) == (3.0, 0.75)
+    assert both["bm25"].origins == {"method.k1": "--set"}
+    with pytest.raises(ConfigError, check=fields(found="method.taw", hint="method.tau")):
+        resolve([BM25, OTHER], sets=["method.taw=1"])
+    with pytest.raises(
+        ConfigError, match=r"^method\.tau is 1 \(--set\), expected a number > 0 and < 1 \(method other\)$"
+    ):
+        resolve([BM25, OTHER], sets=["method.tau=1"])
+
+
+def test_a_preset_holds_for_the_methods_that_have_it() -> None:
+    """One of them at least; an empty preset is one; an unknown name is told with what there is."""
+    both = resolve([BM25, OTHER], preset="Tuned")
+    assert (own(both["bm25"]).k1, both["other"].method) == (0.9, OtherConfig())
+    assert own(bm25(preset="bare")) == BM25Config()
+    with pytest.raises(UsageError, check=fields(found="preset 'tunde'", expected="bare, tuned", hint="tuned")):
+        resolve([BM25, OTHER], preset="tunde")
+
+
+def test_the_harness_alone_has_no_method() -> None:
+    """Its own settings resolve without one; a method's key is unknown."""
+    config, rows = resolve_run(profile=PROFILE, sets=["data.unknown_ids=keep"])
+    assert (config.search.k, config.data.unknown_ids) == (7, "keep")
+    origins = {row.key: row.origin for row in rows}
+    assert {key: origin for key, origin in origins.items() if origin != "default"} == {
+        "search.k": "profile mini",
+        "data.unknown_ids": "--set",
+    }
+    assert origins["data.language"] == "default"
+    with pytest.raises(ConfigError, check=fields(found="method.k1")):
+        resolve_run(sets=["method.k1=1"])
+
+
+def test_a_dump_is_json_that_hashes_alike() -> None:
+    """`1` and `1.0` are one value of a number; the dump survives JSON; infinities cannot be dumped."""
+    one, same = bm25("method.k1=1"), bm25("method.k1=1.0")
+    assert canonical(one.dump()) == canonical(same.dump())
+    assert json.loads(canonical(one.dump())) == one.dump() | {"method": dump(one.method) | {"layers": [1, 2]}}
+    assert list(one.dump())[:3] == ["method", "search", "data"]
+    assert dump(RunConfig())["data"] == {"unknown_ids": "refuse", "language": None}
+    with pytest.raises(ConfigError, check=fields(where="k1", found="inf", expected="a finite number")):
+        dump(BM25Config(k1=math.inf))
+
+
+def test_a_config_is_frozen_strict_and_closed() -> None:
+    """As a class, without any layers."""
+    config = BM25Config()
+    with pytest.raises(ValidationError, match="frozen"):
+        config.k1 = 2.0  # type: ignore[misc]  # the mistake under test
+    with pytest.raises(ValidationError, match="k2"):
+        BM25Config.model_validate({"k2": 1.0})
+    with pytest.raises(ValidationError, match="k1"):
+        BM25Config.model_validate({"k1": "1"})
+    assert hash(config) == hash(BM25Config())
+
+
+class Crossed(Config):
+    """A config with a rule between two fields."""
+
+    low: int = setting(1, **OURS)
+    high: int = setting(2, **OURS)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Crossed:
+        if self.low > self.high:
+            raise ValueError(f"low {self.low} is above high {self.high}")
+        return self
+
+
+def test_a_rule_between_fields_is_told_in_its_authors_words() -> None:
+    """It belongs to no key, so the section stands before it."""
+    with pytest.raises(ConfigError, match=r"^method: low 5 is above high 2$"):
+        resolve([method("crossed", Crossed)], sets=["method.low=5"])
+
+
+class Faulty(Config):
+    """A config that breaks the promises of a config."""
+
+    plain: float = 0.1
+    helpless: int = setting(1, source="ours: a test", help="")
+    outside: Annotated[float, Field(le=1)] = setting(2.0, **OURS)
+    loose: list[int] = setting([1], **OURS)
+    endless: float = setting(math.inf, **OURS)
+
+
+class Required(Config):
+    """A config that nobody can build without saying something."""
+
+    must: int = Field(description="a number", json_schema_extra={"source": "nobody"})
+
+
+class Lax(Config, extra="allow"):
+    """A config that opens what every config closes."""
+
+
+def test_a_rule_within_a_section_names_it() -> None:
+    """Two budgets at once."""
+    with pytest.raises(ConfigError, match=r"^budget: found tokens 5 and flops 1000000000\.0; a training has"):
+        resolve_run(sets=["budget.tokens=5", "budget.flops=1e9"])
+
+
+def test_a_config_class_is_checked() -> None:
+    """Every broken promise is a phrase that names the field; a good class has none."""
+    assert check_config(BM25Config) == check_config(RunConfig) == []
+    assert check_config(Faulty) == [
+        "plain names no source of its default",
+        "plain has no help line",
+        "helpless has no help line",
+        "loose is of a type that can change in place; use a tuple",
+        "endless is inf, expected a finite number",
+        "outside is 2.0, expected a number ≤ 1",
+    ]
+    assert check_config(Required) == ["must has no default"]
+    assert check_config(Lax) == ["Lax changes extra, which every config keeps"]
+    assert check_config(3) == ["config is 3, expected a subclass of bench.config.layers.Config"]
+
+
+def test_a_preset_is_checked() -> None:
+    """Unknown keys and values that do not fit."""
+    assert check_preset(BM25Config, {"k1": 1, "head": {"width": 5}}) == []
+    assert check_preset(BM25Config, {"k2": 1, "b": 2}) == [
+        "k2 is no setting of BM25Config",
+        "b is 2 (preset), expected a number from 0 to 1",
+    ]
+
+
+def test_every_profile_sets_what_there_is() -> None:
+    """The packaged profiles' values resolve."""
+    for one in PROFILES.values():
+        assert isinstance(one, Profile)
+        resolve_run(profile=one)

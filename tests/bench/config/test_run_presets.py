@@ -1,0 +1,105 @@
+"""Named runs: what they fill in, what the user says over them, and what a plugin must promise of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import bench
+from bench.cli import list as listing
+from bench.cli import show
+from bench.config.request import Request, RunPreset
+from bench.core.errors import UsageError
+from bench.pipeline.plan import plan
+from bench.plugins import Plugins, load
+from bench.store.store import Store
+from suites.runs import MINI_GRID
+
+OWN = RunPreset("quick", "One.", ("crop",), ("lareqa", "beir"), ("mini",), seeds=(3, 4), values={"budget.tokens": 99})
+
+
+@pytest.fixture
+def with_runs() -> Callable[..., Plugins]:
+    """Load what is installed, and some runs more."""
+
+    def make(*runs: RunPreset) -> Plugins:
+        module = ModuleType("runs_made_here")
+        module.bench_runs = bench.hookimpl(lambda: list(runs))  # type: ignore[attr-defined]  # a plugin made here
+        return load({}, extra=(module,))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"methods": ("crop",), "suites": ("lareqa", "beir"), "tasks": ("mini",), "seeds": (3, 4)}),
+        ({"methods": ("bm25",)}, {"methods": ("bm25",), "suites": ("lareqa", "beir"), "tasks": ("mini",)}),
+        ({"suites": ("mkqa",), "seeds": (0,)}, {"methods": ("crop",), "suites": ("mkqa",), "tasks": (), "seeds": (0,)}),
+        ({"tasks": ("en",)}, {"suites": ("lareqa", "beir"), "tasks": ("en",)}),
+        ({"data": "official", "profile": "small"}, {"data": "official", "profile": "small", "preset": None}),
+    ],
+)
+def test_what_the_user_says_holds(given: dict[str, Any], expected: dict[str, Any]) -> None:
+    """The rest is the preset's, but for tasks of other suites than its own."""
+    asked = OWN.applied(Request(**{"methods": (), "suites": (), "preset": "quick", **given}))
+    assert {name: getattr(asked, name) for name in expected} == expected
+
+
+def test_its_settings_lie_below_the_users(with_runs: Callable[..., Plugins], tmp_path: Path) -> None:
+    """`--set` wins over them, they over the profile; seeds and data are those of the plan."""
+    request = Request((), ("mrtydi",), preset="quick", tasks=("en",))
+    for sets, tokens in (((), 99), (("budget.tokens=7",), 7)):
+        found = plan(replace(request, sets=sets), with_runs(OWN), Store(tmp_path / "store"))
+        trained = next(cell.system for cell in found.cells if cell.system.label == "crop")
+        assert trained.pretraining is not None
+        assert trained.pretraining.tokens == tokens
+        assert {cell.seed for cell in found.cells} == {3, 4}
+        assert {cell.data for cell in found.cells} == {"mini"}
+
+
+def test_a_name_that_nobody_brings(with_runs: Callable[..., Plugins], tmp_path: Path) -> None:
+    """The near name; of a method's preset, that the method is to be named."""
+    with pytest.raises(UsageError, match=r"no run preset 'quik'; did you mean quick\? .* or --preset METHOD/quik"):
+        plan(Request((), (), preset="quik"), with_runs(OWN), Store(tmp_path / "store"))
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (replace(OWN, name="Two Words"), "is called 'Two Words'"),
+        (replace(OWN, methods=()), "names no methods"),
+        (replace(OWN, seeds=()), "names no seeds"),
+        (replace(OWN, settings=("hungarian",)), "names the setting 'hungarian'"),
+    ],
+)
+def test_promises(with_runs: Callable[..., Plugins], broken: RunPreset, reason: str) -> None:
+    """A plugin that breaks one is set aside with the reason."""
+    found = with_runs(broken)
+    assert reason in next(one.reason for one in found.broken if one.distribution == "given directly")
+    assert "quick" not in found.runs
+
+
+def test_the_mini_grid_names_what_there_is() -> None:
+    """Seven methods, eight suites that have mini data, and three seeds."""
+    plugins = load()
+    assert (len(MINI_GRID.methods), len(MINI_GRID.suites), MINI_GRID.seeds) == (7, 8, (0, 1, 2))
+    assert set(MINI_GRID.methods) <= set(plugins.methods)
+    assert all("mini" in plugins.suite(name).data for name in MINI_GRID.suites)
+    assert all(set(MINI_GRID.settings) <= set(plugins.suite(name).settings) for name in MINI_GRID.suites)
+
+
+def test_it_is_listed_and_shown() -> None:
+    """By `bench list presets` and `bench show`."""
+    rows = json.loads(CliRunner().invoke(listing.command, ["presets", "--json"]).stdout)["presets"]
+    assert next(row for row in rows if row["name"] == "mini-grid")["suite"].startswith("tatoeba, mrtydi")
+    found = json.loads(CliRunner().invoke(show.command, ["mini-grid", "--json"]).stdout)
+    assert (found["methods"], found["values"]) == (list(MINI_GRID.methods), dict(MINI_GRID.values))
+    assert "budget.tokens" in CliRunner().invoke(show.command, ["mini_grid"]).stdout

@@ -1,0 +1,50 @@
+"""Errors: their fields, the sentence made of them, and their way through a process boundary."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from bench.core.errors import BenchError, ConfigError, DataError, DataFaultsError, PluginError, StoreError, UsageError
+from bench.testing import fields
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"found": "7", "expected": "1 to 5"}, "found 7, expected 1 to 5"),
+        ({"where": "--seed", "found": "x", "expected": "a number"}, "--seed: found x, expected a number"),
+        ({"where": "a.tsv", "found": "x", "expected": "y", "hint": "type z"}, "a.tsv: found x, expected y; type z"),
+        ({"message": "all of it", "found": "7"}, "all of it"),
+        ({"found": "nothing"}, "found nothing"),
+    ],
+)
+def test_the_sentence_is_made_of_the_fields(given: dict[str, str], sentence: str) -> None:
+    """Parts that are empty leave no trace."""
+    assert str(UsageError(**given)) == sentence
+
+
+@pytest.mark.parametrize("kind", [BenchError, UsageError, ConfigError, PluginError, StoreError])
+def test_fields_survive_a_process_boundary(kind: type[BenchError]) -> None:
+    """Workers send errors pickled."""
+    error = kind(where="w", found="f", expected="e", hint="h")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 (pickled on the line itself)
+    assert type(again) is kind
+    assert (str(again), again.where, again.found, again.expected, again.hint) == (str(error), "w", "f", "e", "h")
+
+
+def test_faults_of_data_survive_it_too() -> None:
+    """With the line, and with all faults of a file."""
+    fault = DataError("a.jsonl", 3, "x", "y", "z")
+    several = pickle.loads(pickle.dumps(DataFaultsError([fault], 2)))  # noqa: S301 (pickled on the line itself)
+    assert (several.faults[0].line, several.faults[0].found, several.more) == (3, "x", 2)
+    assert str(several.faults[0]) == "a.jsonl:3: found x, expected y; z"
+
+
+def test_a_check_matches_fields() -> None:
+    """Texts by containment, all else by equality."""
+    error = DataError("a.jsonl", 3, "x of 7", "y")
+    assert fields(where="a.jsonl", line=3, found="7", exit_code=2)(error)
+    assert not fields(line=4)(error)
+    assert not fields(found="8")(error)

@@ -1,0 +1,316 @@
+"""The world as a whole: the same everywhere, in its own scripts, sharing only names and numerals."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import sys
+import time
+import unicodedata
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from bench.core.errors import UsageError
+from bench.core.files import digest
+from bench.data import mini
+from bench.data.mini.draws import Draws, cumulative_weights
+from bench.data.mini.languages import LANGUAGES
+from bench.data.mini.latent import story
+from bench.data.mini.settings import WorldSettings
+from bench.data.mini.writer import inflected, lexicon, shared, writer
+
+SMALL = replace(mini.DEFAULT, documents=60, articles=40, questions=20, pairs=40)
+
+DIGEST = """
+import json, sys
+from dataclasses import asdict, replace
+from bench.data import mini
+from bench.core.files import digest
+small = replace(mini.DEFAULT, documents=20, articles=12, questions=8, pairs=10)
+order = mini.LANGUAGES if sys.argv[1] == "forward" else mini.LANGUAGES[::-1]
+everything = {}
+for language in order:
+    records = [
+        *mini.documents(language, small), *mini.dialogues(language, small),
+        *mini.passages(language, small).read(), *mini.questions(language, "test", small).read(),
+        *mini.judgements(language, "train", small).read(), *mini.language_pairs(language, small).read(),
+        *mini.cross_lingual(language, small).questions.read(), *mini.mkqa(language, small).questions.read(),
+        *mini.mentions(language, "dev", small).read(),
+    ]
+    everything[language] = [[asdict(one) for one in records], mini.bitext(language, small) if language != "en" else []]
+for domain in mini.BEIR_DOMAINS:
+    parts = mini.beir(domain, small)
+    everything[domain] = [asdict(one) for part in (parts.corpus, parts.queries, parts.qrels) for one in part.read()]
+parts = mini.duplicates("test", small)
+everything["duplicates"] = [asdict(one) for part in (parts.candidates, parts.corpus) for one in part.read()]
+parts = mini.sentence_answers("th", small)
+everything["sentences"] = [asdict(one) for part in (parts.corpus, parts.queries) for one in part.read()]
+everything["entities"] = [asdict(one) for one in mini.entities(small).read()]
+print(digest(everything))
+"""
+
+
+PINNED = "5e3a4ddf2cbd6d66736609d308f0b8504a704ed347974fae6af5db3d9b18aa44"
+"""What `DIGEST` prints, whatever the machine."""
+
+
+def _digest(order: str, hash_seed: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", DIGEST, order],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
+    )
+    return done.stdout.strip()
+
+
+def test_every_text_is_the_same_in_another_process_order_and_hash_seed() -> None:
+    """The pinned digest guards `VERSION`: whoever changes a text must change both."""
+    assert _digest("forward", "1") == _digest("backward", "2") == PINNED
+
+
+def test_draws_are_numpy_s_own_doubles() -> None:
+    """The upper 53 bits are what numpy's generator makes of the same state, block by block; no key is another's."""
+    import numpy as np
+
+    expected = np.random.Generator(np.random.PCG64(np.random.SeedSequence([3, 1, 8]))).random(600).tolist()
+    draws = Draws(3, 8)
+    assert [draws.unit() for _ in range(600)] == expected
+    assert len({Draws(*key).unit() for key in ((0,), (0, 0), (0, 0, 0), (0, "a"), (0, "a", 0))}) == 5
+
+
+def test_draws_are_fair() -> None:
+    """Weights of a Zipf law and shuffles come out as they should, within four standard errors."""
+    draws = Draws(1, "fair")
+    counts = Counter(draws.weighted(cumulative_weights(3, 1.0)) for _ in range(11_000))
+    for rank, share in enumerate((6 / 11, 3 / 11, 2 / 11)):
+        assert abs(counts[rank] - 11_000 * share) < 4 * (11_000 * share * (1 - share)) ** 0.5
+    orders = Counter("".join(draws.shuffled("abc")) for _ in range(6000))
+    assert len(orders) == 6
+    assert all(abs(count - 1000) < 4 * (1000 * 5 / 6) ** 0.5 for count in orders.values())
+
+
+@pytest.mark.parametrize("language", mini.LANGUAGES)
+def test_words_are_written_in_the_language_s_script(language: str) -> None:
+    """Every letter and mark of every form belongs to the script, and normalisation leaves words as they are."""
+    scripts = LANGUAGES[language].scripts
+    forms = lexicon(SMALL, language).forms()
+    letters = {letter for form in forms for letter in form}
+    assert {unicodedata.category(letter)[0] for letter in letters} <= {"L", "M"}
+    assert {letter for letter in letters if not unicodedata.name(letter).startswith(scripts)} == set()
+    assert [form for form in forms if unicodedata.normalize("NFKC", form).lower() != form] == []
+
+
+def test_texts_hold_nothing_but_words_shared_tokens_and_marks() -> None:
+    """Every sentence is a sequence of words of its lexicon, names, numerals, blanks and the language's own marks."""
+    for code, language in LANGUAGES.items():
+        words = [*lexicon(SMALL, code).forms(), *shared(SMALL), *language.stop, *"".join(language.question), " "]
+        longest_first = sorted(map(re.escape, words), key=len, reverse=True)
+        sequence = re.compile(f"(?:{'|'.join(longest_first)})+", re.IGNORECASE)
+        for document in list(mini.documents(code, SMALL))[:10]:
+            assert [sentence for sentence in document.sentences if not sequence.fullmatch(sentence)] == []
+
+
+def test_languages_share_only_names_and_numerals() -> None:
+    """No form of a word occurs in two languages, and what two corpora have in common is shared by all."""
+    forms = {code: lexicon(mini.DEFAULT, code).forms() for code in mini.LANGUAGES}
+    for one, other in combinations(mini.LANGUAGES, 2):
+        assert forms[one].isdisjoint(forms[other])
+    seen = {
+        code: {word for document in mini.documents(code, SMALL) for word in re.findall(r"\w+", str(document.sentences))}
+        for code in mini.LANGUAGES
+    }
+    tokens = set(shared(SMALL))
+    for one, other in combinations(mini.LANGUAGES, 2):
+        common = seen[one] & seen[other]
+        assert common <= tokens
+        assert len(common) > len(tokens) / 4
+
+
+def test_no_form_of_a_word_is_a_form_of_another() -> None:
+    """Within a language too, what stands in a text tells one concept."""
+    for code, language in LANGUAGES.items():
+        words = [word for group in lexicon(SMALL, code).content for word in group]
+        assert len({form for word in words for form in inflected(word, language)}) == sum(
+            len(inflected(word, language)) for word in words
+        )
+
+
+def test_names_belong_to_topics() -> None:
+    """In every language, the documents of a name speak of its topic's concepts far more than of any other's."""
+    settings = replace(mini.DEFAULT, documents=400)
+    per_topic = settings.names + settings.numerals
+    topic_of = {token: number // per_topic for number, token in enumerate(shared(settings))}
+    for code in ("en", "ar", "ko"):
+        concept_of = {
+            word: number // settings.concepts
+            for number, group in enumerate(lexicon(settings, code).content)
+            for bare in group
+            for word in inflected(bare, LANGUAGES[code])
+        }
+        met: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        for document in mini.documents(code, settings):
+            words = re.findall(r"\w+", " ".join(document.sentences).lower())
+            topics = [concept_of[word] for word in words if word in concept_of]
+            for token in {word for word in re.findall(r"\w+", " ".join(document.sentences)) if word in topic_of}:
+                met[topic_of[token]].update(topics)
+        assert len(met) == settings.topics
+        assert [topic for topic, counts in met.items() if counts.most_common(1)[0][0] != topic] == []
+
+
+def test_scenes_follow_one_another_unless_shuffled() -> None:
+    """Neighbouring sentences share more concepts than distant ones; without order they do not."""
+
+    def overlap(settings: WorldSettings, distance: int) -> float:
+        shares = []
+        for number in range(300):
+            thoughts = story(settings, Draws(5, "order", number), 8).thoughts
+            for one, other in zip(thoughts, thoughts[distance:], strict=False):
+                shares.append(len(set(one.concepts) & set(other.concepts)) / len(one.concepts))
+        return sum(shares) / len(shares)
+
+    assert overlap(mini.DEFAULT, 1) > 2 * overlap(mini.DEFAULT, 5)
+    shuffled = mini.PRESETS["no-order"]
+    assert overlap(shuffled, 1) == pytest.approx(overlap(shuffled, 5), abs=0.03)
+
+
+@pytest.mark.parametrize(("name", "share"), [("few-names", 0.4), ("default", 0.8), ("many-names", 1.0)])
+def test_names_are_as_frequent_as_the_settings_say(name: str, share: float) -> None:
+    """The share of sentences with a name or numeral is the rate, within four standard errors."""
+    settings = replace(mini.named(name), documents=200)
+    tokens = set(shared(settings))
+    sentences = [sentence for document in mini.documents("fi", settings) for sentence in document.sentences]
+    having = sum(not tokens.isdisjoint(re.findall(r"\w+", sentence)) for sentence in sentences)
+    assert abs(having / len(sentences) - share) <= 4 * (share * (1 - share) / len(sentences)) ** 0.5
+
+
+def test_synonyms_follow_their_law() -> None:
+    """Two synonyms with exponent 1 are written two to one."""
+    write, draws = writer(replace(mini.DEFAULT, inflection=0.0), "te"), Draws(1, "synonyms")
+    counts = Counter(write.word(7, draws) for _ in range(3000))
+    first, second = write.lexicon.content[7]
+    assert counts.keys() == {first, second}
+    assert abs(counts[first] - 2000) < 4 * (3000 * 2 / 9) ** 0.5
+
+
+def test_the_five_settings_differ() -> None:
+    """Each named world has its own digest and texts, and the name alone changes neither."""
+    assert tuple(mini.PRESETS) == ("default", "few-names", "many-names", "no-order", "noisy-synonyms")
+    assert len({settings.digest() for settings in mini.PRESETS.values()}) == 5
+    first = {digest(next(mini.documents("sw", settings)).sentences) for settings in mini.PRESETS.values()}
+    assert len(first) == 5
+    renamed = replace(mini.DEFAULT, name="other")
+    assert renamed.digest() == mini.DEFAULT.digest()
+    assert next(mini.documents("sw", renamed)) == next(mini.documents("sw"))
+    assert [settings.corpus for settings in mini.PRESETS.values()][:2] == ["mini", "mini-few-names"]
+    assert [mini.of_corpus(settings.corpus) for settings in mini.PRESETS.values()] == list(mini.PRESETS.values())
+
+
+def test_another_seed_is_another_world() -> None:
+    """No word of it is the same."""
+    other = replace(SMALL, seed=SMALL.seed + 1)
+    common = lexicon(SMALL, "ru").forms() & lexicon(other, "ru").forms()
+    assert len(common) < len(lexicon(SMALL, "ru").forms()) / 20
+    assert next(mini.documents("ru", SMALL)).sentences != next(mini.documents("ru", other)).sentences
+
+
+def test_larger_sizes_keep_what_smaller_ones_have() -> None:
+    """Every document is decided by its number alone."""
+    assert list(mini.documents("ja", SMALL)) == list(mini.documents("ja", mini.DEFAULT))[: SMALL.documents]
+
+
+def test_documents_are_as_many_and_as_long_as_promised() -> None:
+    """All languages, unique ids, no sentence empty, no group; the stream in pieces is the stream as a whole."""
+    everything = list(mini.corpus(SMALL).read())
+    assert len(everything) == len({document.id for document in everything}) == 14 * SMALL.documents
+    assert everything == [document for code in mini.LANGUAGES for document in mini.documents(code, SMALL)]
+    for document in everything:
+        assert 6 <= len(document.sentences) <= 12
+        assert document.title
+        assert not document.group
+        assert all(sentence == sentence.strip() != "" for sentence in document.sentences)
+
+
+def test_dialogues_hold_questions_and_answers() -> None:
+    """Sessions have utterances of both kinds, and are none of the documents."""
+    sessions = [session for code in ("es", "ar") for session in mini.dialogues(code, SMALL)]
+    turns = [turn for session in sessions for turn in session.sentences]
+    asking = sum(turn.endswith(("?", "؟")) for turn in turns)
+    assert len(turns) / 5 < asking < len(turns) / 2
+    said = {sentence for code in ("es", "ar") for one in mini.documents(code, SMALL) for sentence in one.sentences}
+    assert said.isdisjoint(turns)
+    assert len(list(mini.dialogue_corpus(SMALL, ("es", "ar")).read())) == len(sessions) == 40
+
+
+def test_sources_can_be_pickled_and_say_what_decides_them() -> None:
+    """A source read in another process gives the same; different streams and settings have different readers."""
+    source = mini.passages("th", SMALL)
+    again = pickle.loads(pickle.dumps(source))  # noqa: S301 (pickled on the line itself)
+    assert list(again.read()) == list(source.read())
+    assert source.files == ()
+    assert source.name == "mini/mrtydi/th passages"
+    assert source.reader.startswith(f"mini/1:{SMALL.digest()}:")
+    readers = [
+        mini.passages("th", SMALL).reader,
+        mini.passages("te", SMALL).reader,
+        mini.passages("th", mini.DEFAULT).reader,
+        mini.questions("th", "dev", SMALL).reader,
+        mini.questions("th", "test", SMALL).reader,
+        mini.corpus(SMALL).reader,
+        mini.corpus(SMALL, ("th",)).reader,
+        mini.dialogue_corpus(SMALL, ("th",)).reader,
+    ]
+    assert len(set(readers)) == len(readers)
+
+
+def test_generation_is_quick() -> None:
+    """All documents take some seconds of the processor, one language's pool and questions a fraction of one."""
+    start = time.process_time()
+    assert sum(1 for _ in mini.corpus().read()) == 21_000
+    assert time.process_time() - start < 10  # about 2 on an idle core
+    fresh = replace(mini.DEFAULT, seed=99)
+    start = time.process_time()
+    assert len(list(mini.passages("ko", fresh).read())) > 350
+    assert len(list(mini.questions("ko", "test", fresh).read())) == 60
+    assert time.process_time() - start < 1  # about 0.05
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"topics": 1}, "found topics 1, expected at least 2"),
+        ({"articles": 0}, "found articles 0, expected at least 1"),
+        ({"name_rate": 1.5}, "found name_rate 1.5, expected a share from 0 to 1"),
+    ],
+)
+def test_impossible_settings_are_refused(change: dict[str, int], message: str) -> None:
+    """The sentence names the field, what was found and what is possible."""
+    with pytest.raises(UsageError, match=re.escape(message)):
+        replace(mini.DEFAULT, **change)  # type: ignore[arg-type]  # the values fit the fields named
+
+
+def test_unknown_names_get_a_suggestion() -> None:
+    """Settings, splits, domains and languages that do not exist."""
+    with pytest.raises(UsageError, match="few-names"):
+        mini.named("few-name")
+    with pytest.raises(UsageError, match="mini-few-names"):
+        mini.of_corpus("mini-few-name")
+    with pytest.raises(UsageError, match="test"):
+        mini.questions("en", "tests")
+    with pytest.raises(UsageError, match="test"):
+        mini.judgements("en", "tests")
+    with pytest.raises(UsageError, match="claims"):
+        mini.beir("claim")
+    with pytest.raises(UsageError, match="dev"):
+        mini.duplicates("devel")
+    with pytest.raises(UsageError, match="th"):
+        mini.sentence_answers("sw")
+    with pytest.raises(UsageError, match="de"):
+        mini.mentions("dd", "test")
+    with pytest.raises(UsageError, match="de"):
+        mini.mkqa("dd")

@@ -1,0 +1,165 @@
+"""Choosing a world: the setting reaches pretraining and tests, and nothing of two worlds ever meets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from bench.config.request import Request
+from bench.config.sections import MiniConfig
+from bench.core.errors import ConfigError, UsageError
+from bench.data import mini
+from bench.pipeline.plan import Plan, plan
+from bench.pipeline.selection import Cell
+from bench.plugins import load
+from bench.store.store import Store
+
+SUITES = ("tatoeba", "mrtydi", "xor-retrieve", "mewsli-x", "lareqa", "mkqa", "beir", "askubuntu")
+OTHER = ("mini.world=few-names",)
+
+
+def planned(place: Path, *sets: str, **given: Any) -> Plan:
+    """Plan a run on Swahili."""
+    values: dict[str, Any] = {"methods": ("bm25", "crop"), "suites": ("mrtydi",), "tasks": ("sw",), **given}
+    return plan(Request(**values, sets=sets), load(), Store(place))
+
+
+def cells(found: Plan, label: str) -> list[Cell]:
+    """The cells of a system."""
+    return [cell for cell in found.cells if cell.system.label == label]
+
+
+def keys(found: Plan) -> dict[str, set[str]]:
+    """Keys by stage."""
+    stages = {step.stage.name for step in found.steps}
+    return {stage: {step.stage.key for step in found.steps if step.stage.name == stage} for stage in stages}
+
+
+def test_the_setting_takes_what_there_is() -> None:
+    """Written out, so that reading settings imports no world; the default is the default."""
+    annotation = MiniConfig.model_fields["world"].annotation
+    assert get_args(annotation) == tuple(mini.PRESETS)
+    assert MiniConfig().world == mini.DEFAULT.name
+
+
+def test_a_world_that_is_not_there(tmp_path: Path) -> None:
+    """The names are listed, for the setting and for the corpus."""
+    with pytest.raises(ConfigError, match=r"mini.world is \"few\" .*expected one of default, few-names, many-names"):
+        planned(tmp_path, "mini.world=few")
+    with pytest.raises(UsageError, match="no corpus of the mini world 'mini-few'; did you mean mini-few-names"):
+        planned(tmp_path, corpus="mini-few")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_suite_hands_the_world_on(tmp_path: Path, suite: str) -> None:
+    """Tasks, corpora and every source are another world's; their names say so."""
+    usual, other = (planned(tmp_path, *sets, methods=("bm25",), suites=(suite,), tasks=()) for sets in ((), OTHER))
+    assert [task.id for task in other.cells[0].tasks] == [
+        task.id.replace("mini/", "mini-few-names/") for task in usual.cells[0].tasks
+    ]
+    assert {cell.data for cell in other.cells} == {task.data for task in other.cells[0].tasks} == {"mini-few-names"}
+    for one, two in zip(usual.cells[0].tasks, other.cells[0].tasks, strict=True):
+        for here, there in zip(one.legs, two.legs, strict=True):
+            assert there.corpus.id.startswith(f"mini-few-names/{suite}")
+            pairs = list(zip(here.sources, there.sources, strict=True))
+            assert all(
+                a.reader.replace(mini.DEFAULT.digest(), mini.named("few-names").digest()) == b.reader for a, b in pairs
+            )
+            assert not {a.reader for a, _ in pairs} & {b.reader for _, b in pairs}
+            assert next(there.corpus.items.read()).text
+
+
+def test_no_key_is_shared(tmp_path: Path) -> None:
+    """Nothing made in one world is reused in another; the same system in the same world is."""
+    usual, other, again = (keys(planned(tmp_path, *sets)) for sets in ((), OTHER, OTHER))
+    assert other == again
+    assert {"validate", "prepare", "train", "score"} <= usual.keys()
+    for stage, found in usual.items():
+        assert not found & other[stage], stage
+
+
+def test_results_lie_apart(tmp_path: Path) -> None:
+    """BM25 is one system in all worlds, so only the kind of data parts its results; crop is another system."""
+    usual, other = planned(tmp_path), planned(tmp_path, *OTHER)
+    ((one,), (two,)) = (cells(found, "bm25") for found in (usual, other))
+    assert one.system.hash == two.system.hash
+    assert (one.data, two.data) == ("mini", "mini-few-names")
+    ((one,), (two,)) = (cells(found, "crop") for found in (usual, other))
+    assert one.system.hash != two.system.hash
+    assert two.system.choices["corpus"]["name"] == "mini-few-names"
+
+
+def test_a_corpus_by_its_name(tmp_path: Path) -> None:
+    """It is the same corpus as the setting chooses; tested in another world it says so, and `mini` is the default's."""
+    chosen, named = planned(tmp_path, *OTHER), planned(tmp_path, corpus="mini-few-names")
+    assert keys(chosen)["train"] == keys(named)["train"]
+    assert not chosen.warnings
+    assert named.warnings == ("trained on mini-few-names, tested in another world (mini)",)
+    crossed = planned(tmp_path, *OTHER, corpus="mini")
+    assert keys(crossed)["train"] == keys(planned(tmp_path))["train"]
+    assert crossed.warnings == ("trained on mini, tested in another world (mini-few-names)",)
+
+
+def test_a_folder_of_that_name_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands on disk comes first, but for `mini` itself."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mini-own").mkdir()
+    (tmp_path / "mini-own" / "sw.txt").write_text("Moja. Mbili.\n\nTatu. Nne.\n", encoding="utf-8")
+    (cell,) = cells(planned(tmp_path, corpus="mini-own"), "crop")
+    given = cell.system.pretraining
+    assert given is not None
+    assert (given.corpus, given.of_world) == ("mini-own", False)
+
+
+def test_a_world_that_nothing_reads(tmp_path: Path) -> None:
+    """A setting without effect is refused; a method that is pretrained in the world has one."""
+    tiny = str(Path(__file__).parents[3] / "fixtures" / "tiny-beir")
+    given: dict[str, Any] = {"suites": ("beir",), "tasks": (tiny,)}
+    with pytest.raises(UsageError, match=r"found mini.world=few-names, but nothing in this run reads the embedded"):
+        planned(tmp_path, *OTHER, **given, methods=("bm25",))
+    (cell,) = cells(planned(tmp_path, *OTHER, **given), "crop")
+    assert cell.system.pretraining is not None
+    assert cell.system.pretraining.corpus == "mini-few-names"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"data": "mini-few-names"}, "type --data mini --set mini.world=few-names"),
+        (
+            {"tasks": ("mini-few-names/mrtydi/sw",)},
+            "this run reads mini data; type --data mini --set mini.world=few-na",
+        ),
+        ({"tasks": ("mini/mrtydi/sw",), "data": "official"}, "this run reads official data; .* mini.world=default"),
+    ],
+)
+def test_names_copied_from_a_table(tmp_path: Path, given: dict[str, Any], sentence: str) -> None:
+    """What names another world than the run's is never run silently in this one."""
+    with pytest.raises(UsageError, match=sentence):
+        planned(tmp_path, **given, methods=("bm25",))
+
+
+def test_a_task_by_its_full_name(tmp_path: Path) -> None:
+    """In the run's own world it is taken."""
+    (cell,) = planned(tmp_path, *OTHER, methods=("bm25",), tasks=("mini-few-names/mrtydi/sw",)).cells
+    assert [task.id for task in cell.tasks] == ["mini-few-names/mrtydi/sw"]
+
+
+def test_a_run_from_elsewhere_in_another_world(tmp_path: Path) -> None:
+    """`bench score` reads the setting too: the official order of the candidates differs from world to world."""
+    from bench.studies.external import score_against_task
+
+    found = {
+        world: score_against_task(
+            load(),
+            Store(tmp_path),
+            suite="askubuntu",
+            task="test",
+            run_file=Path("candidates"),
+            sets=(f"mini.world={world}",),
+        )
+        for world in ("default", "noisy-synonyms")
+    }
+    assert found["default"].means["AP"] > found["noisy-synonyms"].means["AP"], "more synonyms, fewer words in common"

@@ -1,0 +1,128 @@
+"""`bench compare` on the screen, for spreadsheets, for Markdown and for LaTeX; hostile names stay text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from markdown_it import MarkdownIt
+
+from bench.cli.compare import command
+from bench.core.errors import UsageError
+from bench.testing import fields
+
+Write = Callable[..., Path]
+Column = Callable[..., dict[str, list[float]]]
+Say = Callable[..., str]
+
+HOSTILE = "=cmd|'/c calc'!A1_<b>*x*%&\\[y]$#{}~^"
+
+
+@pytest.fixture
+def say(tmp_path: Path) -> Say:
+    """Type a comparison; return stdout."""
+
+    def run(*words: str) -> str:
+        given = [*words, "--suite", "mrtydi", "--results", str(tmp_path / "results")]
+        return CliRunner().invoke(command, given, catch_exceptions=False, standalone_mode=False).stdout
+
+    return run
+
+
+@pytest.fixture
+def two(write: Write, column: Column) -> dict[str, Any]:
+    """Two systems, one of a hostile name; return the values of both."""
+    values = {"plain": column(0.6, 1), HOSTILE: column(0.4, 2)}
+    write("plain", values["plain"])
+    path = write("evil", values[HOSTILE], deterministic=True)
+    content = json.loads(path.read_text())
+    from bench.core.files import write_sealed
+
+    del content["seal"]
+    content["system"]["label"] = HOSTILE
+    write_sealed(path, content)
+    return values
+
+
+def test_the_screen_tells_all(two: dict[str, Any], say: Say) -> None:
+    """Ranks, letters, wins, what was detectable, each task, what the columns mean."""
+    said = say("plain", HOSTILE, "--per-task")
+    assert "pairs on each task (Holm over all 2 tests)" in said
+    assert "mrtydi/sw" in said
+    assert re.search(r"plain +0 +\d+\.\d +1 +a", said)
+    assert re.search(r"p < 0\.001 +p < 0\.001 +p < 0\.001 +\d\.\d\d +\d+/\d+/\d+ +\d+\.\d +120", said)
+    assert "95 % intervals draw queries within tasks; tests are over queries" in said
+    assert "warning: one training run of plain: training variation not included" in said
+    assert "mrtydi/sw" not in say("plain", HOSTILE)
+
+
+def test_csv_is_read_back(two: dict[str, Any], say: Say) -> None:
+    """Fractions in full, a row over all and one a task; a name that begins a formula is quoted."""
+    rows = list(csv.DictReader(io.StringIO(say("plain", HOSTILE, "--format", "csv"))))
+    assert [row["scope"] for row in rows] == ["mean of 2 tasks", "mini/mrtydi/en", "mini/mrtydi/sw"]
+    assert {row["other"] for row in rows} == {f"'{HOSTILE}"}
+    for row, language in zip(rows[1:], ("en", "sw"), strict=True):
+        means = [sum(own[language]) / len(own[language]) for own in two.values()]
+        assert float(row["value"]) == pytest.approx(means[0], abs=1e-12)
+        assert float(row["difference"]) == pytest.approx(means[0] - means[1], abs=1e-12)
+        assert int(row["wins"]) + int(row["ties"]) + int(row["losses"]) == int(row["queries"]) == 60
+    assert float(rows[0]["difference"]) == pytest.approx(sum(float(row["difference"]) for row in rows[1:]) / 2)
+
+
+def test_markdown_renders_to_the_text_itself(two: dict[str, Any], say: Say) -> None:
+    """The hostile name comes out as it went in, in one cell, and no tag or emphasis comes of it."""
+    text = say("plain", HOSTILE, "--format", "markdown", "--per-task")
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    inline = [token for token in parser.parse(text) if token.type == "inline"]
+    cells = ["".join(child.content for child in token.children or ()) for token in inline]
+    assert HOSTILE in cells
+    kinds = {child.type for token in inline for child in token.children or ()}
+    assert kinds <= {"text", "text_special"}
+    rendered = parser.render(text)
+    assert rendered.count("<table>") == 4
+    assert "<b>" not in rendered
+
+
+def test_latex_escapes_and_balances(two: dict[str, Any], say: Say) -> None:
+    """Every sign with a meaning is taken its meaning; rows have as many cells as their table has columns."""
+    text = say("plain", HOSTILE, "--format", "latex")
+    assert r"=cmd\textbar{}'/c calc'!A1\_\textless{}b\textgreater{}{*}x{*}\%\&\textbackslash{}{[}y{]}\$\#\{\}" in text
+    assert r"\textasciitilde{}\textasciicircum{}" in text
+    tables = re.findall(r"\\begin\{tabular\}\{([lr]+)\}\n\\toprule\n(.*?)\n\\bottomrule", text, re.DOTALL)
+    assert len(tables) == 3
+    for columns, body in tables:
+        lines = [line for line in body.split("\n") if line != r"\midrule"]
+        assert all(len(re.findall(r"(?<!\\)&", line)) == len(columns) - 1 for line in lines)
+        assert all(line.endswith(r" \\") for line in lines)
+    bare = re.sub(r"\\[{}]", "", text)
+    assert bare.count("{") == bare.count("}")
+
+
+def test_queries_are_shown_with_texts(two: dict[str, Any], say: Say) -> None:
+    """Their language and both values; the runs of this bundle are empty."""
+    said = say("plain", HOSTILE, "--queries", "1")
+    assert re.search(r"\+\d+\.\d  mrtydi/(en|sw) (en|sw)-q\d+ \[(en|sw)\]: \d+\.\d against \d+\.\d  \w+", said)
+    assert "plain: nothing found" in said
+    found = json.loads(say("plain", HOSTILE, "--queries", "1", "--json"))["comparisons"][0]
+    assert len(found["queries"]) == 2
+    assert {row["task"] for row in found["tests"][0]["by_task"]} == {"mini/mrtydi/en", "mini/mrtydi/sw"}
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("--json", "--format", "csv"), "--json and --format csv"),
+        (("--queries", "2", "--format", "latex"), "--queries with --format latex"),
+    ],
+)
+def test_options_that_contradict_each_other(two: dict[str, Any], say: Say, words: tuple[str, ...], found: str) -> None:
+    """With a sentence."""
+    with pytest.raises(UsageError, check=fields(found=found)):
+        say("plain", HOSTILE, *words)

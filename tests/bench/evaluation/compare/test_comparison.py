@@ -1,0 +1,183 @@
+"""Systems compared: seeds, settings, tasks, ranks, what is doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.core.errors import UsageError
+from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
+from bench.evaluation.significance.tests import holm, pairwise, stratified
+from bench.types import Suite
+
+Write = Callable[..., Path]
+Column = Callable[..., dict[str, list[float]]]
+
+
+def chosen(key: str, value: Any) -> dict[str, Any]:
+    """A setting as a result holds it."""
+    return {"key": key, "value": value, "origin": "--set"}
+
+
+@pytest.fixture
+def held(tmp_path: Path, suite: Suite) -> Callable[..., Compared]:
+    """Compare on the results of this test."""
+
+    def hold(*names: str, **asked: Any) -> Compared:
+        (found,) = compare(names, tmp_path / "results", suite, CompareOptions(**asked))
+        return found
+
+    return hold
+
+
+def test_settings_of_one_system_are_paired_by_their_trainings(write: Write, column: Column, held: Any) -> None:
+    """Each run with its own tuned self; the runs scatter far more than tuning helps, and yet it is told apart."""
+    shifts = (-0.2, -0.1, 0.0, 0.1, 0.2)
+    for seed, shift in enumerate(shifts):
+        plain = column(0.4, 1, shift)
+        write("crop", plain, seed=seed, trained="t")
+        better = {language: [value + 0.02 for value in values] for language, values in plain.items()}
+        write("crop", better, seed=seed, trained="t", setting="english")
+        write("other", better, seed=seed, trained="o", setting="english")
+    found = held("crop:english", "crop:unsupervised")
+    (test,) = found.tests
+    assert (test.first, test.second) == ("crop:english", "crop:unsupervised")
+    assert (test.comparison.seeds, test.same_trainings) == ((5, 5), True)
+    assert (test.comparison.low, test.comparison.high) == pytest.approx((0.02, 0.02))
+    assert found.settings == {"crop:english": "english", "crop:unsupervised": "unsupervised"}
+    assert found.about["setting"] == "english, unsupervised"
+    assert "settings are compared with each other: crop:english is english, crop:unsupervised is unsupervised" in (
+        found.doubts
+    )
+    apart = held("other:english", "crop:unsupervised").tests[0]
+    assert not apart.same_trainings
+    assert apart.comparison.low < 0 < apart.comparison.high
+    assert apart.comparison.p_randomisation < 0.001
+    doubts = held("other:english", "crop:unsupervised").doubts
+    assert any("with other training runs the order may turn" in one for one in doubts)
+
+
+def test_a_system_in_two_settings_is_found_in_each(write: Write, column: Column, tmp_path: Path, suite: Suite) -> None:
+    """Its hash differs between them, and that is no second system."""
+    for setting in ("unsupervised", "english"):
+        write("crop", column(0.4, 1), setting=setting)
+        write("ict", column(0.5, 2), setting=setting)
+    found = compare(("crop", "ict"), tmp_path / "results", suite, CompareOptions())
+    assert sorted(one.about["setting"] for one in found) == ["english", "unsupervised"]
+    with pytest.raises(UsageError, match="crop has results in 2 settings; say which: crop:english or crop:unsup"):
+        compare(("crop", "ict:english"), tmp_path / "results", suite, CompareOptions())
+    (one,) = compare(("crop", "ict:english"), tmp_path / "results", suite, CompareOptions(setting="unsupervised"))
+    assert [side.label for side in one.sides] == ["crop:unsupervised", "ict:english"]
+
+
+def test_names_with_settings_that_mean_nothing(write: Write, column: Column, tmp_path: Path, suite: Suite) -> None:
+    """An unknown setting, one without results, settings in which nobody meets."""
+    write("crop", column(0.4, 1))
+    write("ict", column(0.4, 1), setting="english")
+    for names, sentence in (
+        (("crop:englsh", "ict"), "no setting 'englsh'; did you mean english"),
+        (("crop:english", "ict"), "crop has no results on mrtydi in .* in setting english; it has some in unsupervis"),
+        (("crop", "ict"), "to compare settings, name them: crop:unsupervised"),
+        (("crop:unsupervised", "icd"), "no system 'icd'; did you mean ict"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            compare(names, tmp_path / "results", suite, CompareOptions())
+
+
+def test_every_task_is_tested_and_corrected_together(write: Write, column: Column, held: Any) -> None:
+    """Three pairs, two tasks: Holm over six; each as the library tests it alone, turned where the pair is."""
+    values = {"a": column(0.4, 1), "b": column(0.45, 2), "c": column(0.47, 3)}
+    for label, own in values.items():
+        write(label, own)
+    found = held("a", "b", "c", by_task=True)
+    chances, corrected = [], []
+    for test in found.tests:
+        for task, one in test.by_task.items():
+            language = task.rpartition("/")[2]
+            expected = stratified({task: (values[test.first][language], values[test.second][language])}, 0)
+            assert one.comparison.difference == pytest.approx(expected.difference)
+            assert one.comparison.p_randomisation == expected.p_randomisation
+            chances.append(expected.p_randomisation)
+            corrected.append(one.corrected)
+    assert len(chances) == 6
+    assert corrected == pytest.approx(holm(chances))
+    rows = found.as_json()["tests"][0]["by_task"]
+    assert [row["task"] for row in rows] == ["mini/mrtydi/en", "mini/mrtydi/sw"]
+    assert rows[0]["queries"] + rows[1]["queries"] == found.tests[0].comparison.n
+    assert held("a", "b", "c").tests[0].by_task == {}
+
+
+def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: Column, held: Any) -> None:
+    """Two systems that are the same but for noise, and one far below."""
+    write("good", column(0.6, 1))
+    write("same", column(0.6, 2))
+    write("bad", column(0.2, 3))
+    found = held("good", "bad", "same")
+    apart = {frozenset({one.first, one.second}) for one in found.tests if (one.corrected or 0) <= 0.05}
+    assert apart == {frozenset({"good", "bad"}), frozenset({"same", "bad"})}
+    assert found.ranks == {"good": (1, 2), "same": (1, 2), "bad": (3, 3)}
+    assert found.groups == {"good": "a", "same": "a", "bad": "b"}
+    told = found.as_json()["systems"][1]
+    assert told == {
+        "system": "bad",
+        "setting": "unsupervised",
+        "hash": found.sides[1].system["hash"],
+        "seeds": [0],
+        "value": found.values["bad"],
+        "ranks": [3, 3],
+        "group": "b",
+        "costs": {},
+    }
+
+
+def test_how_many_runs_intervals_know_is_told(write: Write, column: Column, held: Any) -> None:
+    """One: not included; three: too few; a deterministic system has no runs."""
+    for seed in range(3):
+        write("three", column(0.5, seed), seed=seed)
+    write("fixed", column(0.4, 9), deterministic=True)
+    write("one", column(0.4, 8))
+    found = held("three", "fixed")
+    assert found.doubts == ("fewer than 5 training runs: three (3); intervals may be too short",)
+    (test,) = found.tests
+    assert test.comparison.seeds == (3, 1)
+    expected = pairwise(
+        {
+            "three": {task: np.array([column(0.5, seed)[task] for seed in range(3)]) for task in ("en", "sw")},
+            "fixed": {task: np.array(column(0.4, 9)[task]) for task in ("en", "sw")},
+        },
+        0,
+    )["three", "fixed"]
+    assert (test.comparison.low, test.comparison.high) == pytest.approx((expected.low, expected.high))
+    assert "one training run of one: training variation not included" in held("one", "fixed").doubts
+
+
+def test_the_difference_is_that_of_the_values(write: Write, column: Column, held: Any) -> None:
+    """Over the number that the table shows."""
+    write("a", column(0.6, 1))
+    write("b", {"sw": column(0.3, 2)["sw"]})
+    found = held("a", "b")
+    assert found.tasks == ("mini/mrtydi/sw",)
+    assert found.tests[0].comparison.difference == pytest.approx(found.values["a"] - found.values["b"])
+    assert "compared on 1 tasks; not all systems have mini/mrtydi/en" in found.doubts
+
+
+def test_what_was_set_differently(write: Write, column: Column, held: Any) -> None:
+    """Both values; a setting that another method does not know is told apart from one that differs."""
+    rows = [chosen("method.learning_rate", 0.002), chosen("method.clip", 1.0)]
+    dense = {"contract": {"pooling": "mean"}, "method": "crop"}
+    write("a", column(0.4, 1), **dense, budget=10, settings=rows)
+    write("b", column(0.4, 2), **dense, budget=20, settings=[chosen("method.learning_rate", 0.001), rows[1]])
+    write("k", column(0.4, 3), method="bm25", settings=[chosen("method.clip", 0.25)])
+    both = {one.key: one for one in held("a", "b").differing}
+    assert {key: one.values for key, one in both.items()} == {
+        "budget": {"a": "10", "b": "20"},
+        "method.learning_rate": {"a": "0.002", "b": "0.001"},
+    }
+    assert all(one.telling for one in both.values())
+    apart = {one.key: one for one in held("a", "k").differing}
+    assert apart["method.learning_rate"].values == {"a": "0.002", "k": "—"}
+    assert [key for key, one in apart.items() if one.telling] == ["method"]

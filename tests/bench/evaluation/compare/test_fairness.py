@@ -1,0 +1,163 @@
+"""Fairness: every difference in what systems were given is a sentence with both values; none where there is none."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from bench.evaluation.compare.fairness import Side, warnings
+
+CORPUS = {"name": "mini", "digest": {"reader": "mini/1", "files": []}}
+CONTRACT = {"pooling": "mean", "layer": None, "query_prompt": "", "similarity": "cos"}
+TUNING = {"trials": 8, "rule": "highest", "split": "dev", "suite": "mrtydi", "data": "mini", "seed": 0}
+
+
+def result(changes: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
+    """A result file's content; `changes` by dotted path, e.g. `system.budget`."""
+    leg = {
+        "measures": {"RR@100": 0.5},
+        "queries": 60,
+        "protocol": {"k": 100, "tie": "trec"},
+        "facts": {"train": {"tokens": 1000, "flops": 5e9, "steps": 10, "finite": True, "note": "x"}},
+    }
+    content: dict[str, Any] = {
+        "system": {
+            "deterministic": False,
+            "budget": 1000,
+            "corpus": CORPUS,
+            "backbone": "scratch:2x128",
+            "contract": CONTRACT,
+            "readout": {},
+            "settings": [{"key": "method.precision", "value": "float32"}],
+        },
+        "suite": {"name": "mrtydi", "version": "1"},
+        "setting": "unsupervised",
+        "data": "mini",
+        "seed": seed,
+        "tasks": {"mini/mrtydi/sw": {"": leg}},
+    }
+    content = copy.deepcopy(content)
+    for path, value in changes.items():
+        place = content
+        *parts, last = path.split("|")
+        for part in parts:
+            place = place[part]
+        place[last] = value
+    return content
+
+
+LEG = "tasks|mini/mrtydi/sw|"
+
+
+def side(label: str, **changes: Any) -> Side:
+    """A system with one seed."""
+    return Side(label, [result({path.replace("__", "|"): value for path, value in changes.items()})])
+
+
+def test_alike_is_fair() -> None:
+    """No sentence."""
+    assert warnings([side("a"), side("b"), side("c")]) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"system|budget": 2_000_000}, "budget of pretraining (tokens): a has 1,000, b has 2,000,000"),
+        ({"system|corpus": {"name": "wiki"}}, "pretraining corpus: a has mini, b has wiki"),
+        (
+            {"system|corpus": {"name": "mini", "digest": "other"}},
+            "pretraining corpus: a has mini, b has mini (the same name, with other documents)",
+        ),
+        ({"system|backbone": "xlm-r"}, "backbone: a has scratch:2x128, b has xlm-r"),
+        (
+            {"system|settings": [{"key": "method.precision", "value": "bfloat16"}]},
+            "precision of training: a has float32, b has bfloat16",
+        ),
+        ({f"{LEG}|facts|train|tokens": 1300}, "tokens really seen in pretraining: a has 1,000, b has 1,300"),
+        ({f"{LEG}|facts|train|flops": 9e9}, "FLOPs of pretraining: a has 5e+09, b has 9e+09"),
+        ({"system|tuning": TUNING}, "trials of tuning: a has none, b has 8"),
+        ({"system|readout": {"query_prompt": "query: "}}, "readout (query_prompt): a has empty, b has query: "),
+        ({"system|contract": CONTRACT | {"pooling": "cls"}}, "readout (pooling): a has mean, b has cls"),
+        ({"suite|version": "2"}, "version of the suite: a has 1, b has 2"),
+        ({f"{LEG}|protocol|k": 10}, "protocol on mrtydi/sw (k): a has 100, b has 10"),
+        ({f"{LEG}|queries": 59}, "judged queries of mrtydi/sw: a has 60, b has 59"),
+        ({"seed": 3}, "seeds: a has 0, b has 3"),
+    ],
+)
+def test_every_difference_is_one_sentence_with_both_values(changes: Mapping[str, Any], sentence: str) -> None:
+    """One thing changed, one warning."""
+    assert warnings([Side("a", [result({})]), Side("b", [result(changes)])]) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"trials": 16}, "trials of tuning: a has 8, b has 16"),
+        ({"rule": "lowest"}, "rule of selection: a has highest, b has lowest"),
+        ({"split": "train"}, "part tuned on: a has dev, b has train"),
+    ],
+)
+def test_tunings_are_held_against_each_other(changes: Mapping[str, Any], sentence: str) -> None:
+    """Trials, rule, part."""
+    one, other = side("a", system__tuning=TUNING), side("b", system__tuning={**TUNING, **changes})
+    assert warnings([one, other]) == [sentence]
+
+
+def test_tuned_elsewhere_is_told() -> None:
+    """Settings chosen on another suite or other data are not the same help."""
+    found = warnings([side("a", system__tuning=TUNING), side("b", system__tuning={**TUNING, "suite": "beir"})])
+    assert found == [
+        "suite tuned on: a has mrtydi, b has beir",
+        "b was tuned on beir (mini data) and is compared on mrtydi (mini data)",
+    ]
+
+
+def test_small_overshoots_are_no_difference() -> None:
+    """The last step spends a little more than the budget; 2 % is the bound."""
+    for tokens, told in ((1019, False), (1025, True)):
+        other = Side("b", [result({f"{LEG}|facts|train|tokens": tokens})])
+        assert bool(warnings([side("a"), other])) is told
+
+
+def test_a_start_and_a_method_without_an_encoder_are_not_asked_for_a_budget() -> None:
+    """`crop@init` has budget 0 by its nature, BM25 none, and BM25 has one seed."""
+    start = side("crop@init", system__budget=0)
+    sparse = Side("bm25", [result({"seed": 5})])
+    for key in ("budget", "corpus", "backbone", "contract", "readout"):
+        del sparse.contents[0]["system"][key]
+    sparse.contents[0]["system"]["deterministic"] = True
+    assert warnings([side("crop"), start, sparse]) == []
+    assert warnings([side("crop", system__tuning=TUNING), start]) == []
+
+
+def test_costs_are_means_over_seeds_in_the_house_order() -> None:
+    """Tokens, FLOPs, steps; what is no number is left out, and so is what a seed lacks."""
+    one, other = result({}), result({f"{LEG}|facts|train|steps": 20}, seed=1)
+    both = Side("a", [one, other])
+    assert both.costs() == {"tokens": 1000, "flops": 5e9, "steps": 15}
+    assert list(both.costs()) == ["tokens", "flops", "steps"]
+    del other["tasks"]["mini/mrtydi/sw"][""]["facts"]["train"]["steps"]
+    assert list(both.costs()) == ["tokens", "flops"]
+    assert Side("b", [result({f"{LEG}|facts": {}})]).costs() == {}
+
+
+def test_a_readout_is_held_against_the_other_as_it_was_on_the_same_task() -> None:
+    """What a leg was read by stands over what the system says; each key is told once, an absent new one is as ever."""
+    whole = {**CONTRACT, "layer": 8, "query_length": 512}
+    own = {f"{LEG}|resolved": whole, "system|read_by": "protocol"}
+    found = warnings([Side("a", [result({f"{LEG}|resolved": CONTRACT})]), Side("a+protocol", [result(own)])])
+    assert found == [
+        "readout (layer): a has none, a+protocol has 8",
+        "readout (query_length): a has none, a+protocol has 512",
+    ]
+    kept = result({f"{LEG}|resolved": {**CONTRACT, "question_mark": True}})
+    dropped = result({f"{LEG}|resolved": {**CONTRACT, "question_mark": False}})
+    assert warnings([Side("a", [result({})]), Side("b", [kept])]) == []
+    assert warnings([Side("a", [result({})]), Side("b", [dropped])]) == [
+        "readout (question_mark): a has True, b has False"
+    ]
+    sparse = result({f"{LEG}|resolved": {"analyzer": "en"}})
+    assert warnings([Side("a", [result({})]), Side("b", [sparse])]) == []

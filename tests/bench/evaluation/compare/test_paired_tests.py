@@ -1,0 +1,134 @@
+"""Paired tests: pairs on per-query means over shared seeds, within tasks, corrected for their number."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.core.files import sha256_file, write_sealed
+from bench.evaluation.compare.paired_tests import SeedResults, compare_run, paired_tests
+from bench.evaluation.results import RESULT, SCHEMA, Result
+from bench.evaluation.results.format import place
+from bench.evaluation.results.read import result
+from bench.evaluation.significance.tests import holm, stratified
+
+MEASURE = "RR@100"
+
+
+def bundle(folder: Path, tasks: Mapping[str, Sequence[float]], seed: int = 0, **about: Any) -> Result:
+    """Write a result with per-query values; queries are numbered."""
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "system": {"label": "x", "hash": "0" * 64, "method": "x", "version": "1", "deterministic": False, **about},
+        "suite": {"name": "s", "version": "1", "title": "S"},
+        "setting": "unsupervised",
+        "data": "official",
+        "profile": "mini",
+        "seed": seed,
+        "macro": [],
+        "tasks": {},
+        "files": {},
+    }
+    for name, values in tasks.items():
+        task, _, leg = name.partition(":")
+        names = [f"q{number}" for number in range(len(values))]
+        content["tasks"].setdefault(task, {})[leg] = {
+            "measures": {MEASURE: float(np.mean(values))},
+            "queries": len(values),
+        }
+        table = {"queries": names, "measures": {MEASURE: [float(value) for value in values]}}
+        content["files"][place("per-query", task, leg)] = put(folder, place("per-query", task, leg), table)
+    write_sealed(folder / RESULT, content)
+    return result(folder / RESULT)
+
+
+def put(folder: Path, name: str, table: Any) -> str:
+    """Write per-query values; return their sha256."""
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(gzip.compress(json.dumps(table).encode()))
+    return sha256_file(folder / name)
+
+
+@pytest.fixture
+def values() -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    """Three systems on 40 queries; the second is better than the first by 0.1 on average, the third is noise."""
+    chance = np.random.default_rng(0)
+    base = 0.35 + 0.2 * chance.random(40)
+    return {
+        "a": base,
+        "b": np.clip(base + chance.normal(0.1, 0.1, 40), 0.1, 0.9),
+        "c": base + chance.uniform(-0.1, 0.1, 40),
+    }
+
+
+def test_pairs_over_seeds_are_tested_on_query_means(tmp_path: Path, values: dict[str, Any]) -> None:
+    """Equal to the library's test on means worked out here, with Holm's correction over the three pairs."""
+    rows = []
+    for label, column in values.items():
+        seeds = {}
+        for seed, shift in ((0, -0.05), (1, 0.05)):
+            seeds[seed] = bundle(tmp_path / label / str(seed), {"s/x": column + shift, "s/y:there": column})
+        rows.append(SeedResults(label, seeds))
+    found = paired_tests(rows, MEASURE)
+    chances = []
+    for one, (first, second) in zip(found, (("b", "a"), ("c", "a"), ("b", "c")), strict=True):
+        assert {one.first, one.second} == {first, second}
+        assert one.about == {"seeds": [0, 1]}
+        task = (values[one.first], values[one.second])
+        expected = stratified({"s/x": task, "s/y/there": task}, 0)
+        assert one.comparison.difference == pytest.approx(expected.difference, abs=1e-12)
+        assert one.comparison.p_randomisation == pytest.approx(expected.p_randomisation, abs=1e-12)
+        assert one.comparison.difference >= 0
+        chances.append(expected.p_randomisation)
+    assert [one.corrected for one in found] == pytest.approx(holm(chances))
+    assert "p_holm" in found[0].row()
+
+
+def test_only_the_named_tasks_count(tmp_path: Path, values: dict[str, Any]) -> None:
+    """A task with its legs, whatever else the result holds."""
+    rows = [
+        SeedResults("a", {0: bundle(tmp_path / "a", {"s/x": values["a"], "s/y:there": values["b"]})}),
+        SeedResults("b", {0: bundle(tmp_path / "b", {"s/x": values["b"], "s/y:there": values["b"]})}),
+    ]
+    (found,) = paired_tests(rows, MEASURE, {"s/y"})
+    assert found.comparison.difference == 0
+    assert found.comparison.n == 40
+
+
+def test_one_result_of_a_deterministic_system_stands_against_all_seeds(tmp_path: Path, values: dict[str, Any]) -> None:
+    """Seeds 3 and 4 of the other; systems without a common seed are not paired."""
+    fixed = SeedResults("bm25", {0: bundle(tmp_path / "f", {"s/x": values["a"]})}, deterministic=True)
+    moving = SeedResults("b", {seed: bundle(tmp_path / f"b{seed}", {"s/x": values["b"]}) for seed in (3, 4)})
+    lonely = SeedResults("c", {9: bundle(tmp_path / "c", {"s/x": values["c"]})})
+    pairs = {frozenset({one.first, one.second}): one for one in paired_tests([fixed, moving, lonely], MEASURE)}
+    assert set(pairs) == {frozenset({"bm25", "b"}), frozenset({"bm25", "c"})}
+    assert pairs[frozenset({"bm25", "b"})].about["seeds"] == [3, 4]
+    expected = float(np.mean(values["b"] - values["a"]))
+    assert pairs[frozenset({"bm25", "b"})].comparison.difference == pytest.approx(abs(expected))
+
+
+def test_queries_are_paired_by_name(tmp_path: Path) -> None:
+    """A bundle that lists the same queries in another order gives the same differences."""
+    first = bundle(tmp_path / "a", {"s/x": [0.1, 0.9]})
+    second = bundle(tmp_path / "b", {"s/x": [0.1, 0.9]})
+    turned = put(tmp_path / "b", "per-query/s/x.json.gz", {"queries": ["q1", "q0"], "measures": {MEASURE: [0.9, 0.1]}})
+    files = {"per-query/s/x.json.gz": turned}
+    second = Result(second.path, second.content.model_copy(update={"files": files}))
+    (found,) = paired_tests([SeedResults("a", {0: first}), SeedResults("b", {0: second})], MEASURE)
+    assert (found.comparison.difference, found.comparison.ties) == (0, 2)
+
+
+def test_cells_of_a_grid_are_left_to_the_ablation(tmp_path: Path, values: dict[str, Any]) -> None:
+    """A grid of 24 cells would print 276 lines; systems outside grids are paired as ever."""
+    contents = []
+    for label, grid in (("a", None), ("b", None), ("c", {"preset": "m/t", "cell": "x"})):
+        contents.append(bundle(tmp_path / label, {"s/x": values[label]}, label=label, grid=grid))
+    (found,) = compare_run(contents, {"s": MEASURE})
+    assert {found.first, found.second} == {"a", "b"}
+    assert found.row()["seed"] == 0

@@ -1,0 +1,88 @@
+"""Answers within so many tokens of the ranked passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import nltk
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bench.evaluation.measures.kilotokens import ABBREVIATIONS, needed, tokeniser
+
+WORDS = st.text(st.sampled_from("abA "), max_size=14)
+
+
+def by_definition(answers: Sequence[str], passages: Sequence[str], cut: int) -> bool:
+    """Read, cut, join and look, as the official script does it."""
+    read: list[str] = []
+    for passage in passages:
+        if len(read) >= cut:
+            break
+        read += passage.split()
+    joined = " ".join(read[:cut])
+    return any(answer in joined for answer in answers)
+
+
+@given(st.lists(WORDS, max_size=3), st.lists(WORDS, max_size=5), st.integers(0, 12))
+@example([""], [], 0)
+@example(["b "], ["a b", "c"], 5)  # the blank comes with the next token
+@example(["b "], ["a b", ""], 5)
+@example([" "], ["a", " ", "b"], 5)
+@example(["a b a"], ["b a", "b", "a b"], 9)  # over three passages
+@example(["b", "a b"], ["a b"], 9)
+def test_the_smallest_number_of_tokens(answers: list[str], passages: list[str], budget: int) -> None:
+    """It is the first cut at which the official script finds an answer; there is one for exactly the same budgets."""
+    found = needed(answers, passages, budget, str.split)
+    cuts = [cut for cut in range(budget + 1) if by_definition(answers, passages, cut)]
+    assert found == (cuts[0] if cuts else None)
+    assert cuts == list(range(cuts[0], budget + 1)) if cuts else True
+
+
+def test_reading_stops_at_the_answer_or_the_budget() -> None:
+    """Each passage is tokenised once, and none behind the answer or the budget."""
+    tokenised: list[str] = []
+
+    def split(text: str) -> list[str]:
+        tokenised.append(text)
+        return text.split()
+
+    passages = ["one two", "three four", "five six", "seven eight"]
+    assert needed(["two three"], iter(passages), 8, split) == 3
+    assert tokenised == passages[:2]
+    tokenised.clear()
+    assert needed(["seven"], iter(passages), 6, split) is None
+    assert needed(["seven"], iter(passages), 5, split) is None
+    assert tokenised == [*passages[:3], *passages[:3]]
+
+    unread = iter(passages)
+    assert needed([], unread, 5, split) is None
+    assert needed(["x", ""], unread, 5, split) == 0
+    assert list(unread) == passages
+
+
+def test_without_the_model_of_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences end all the same, but not at an abbreviation or an initial; the name says what was used."""
+    monkeypatch.setattr(nltk.data, "path", [])
+    found = tokeniser()
+    assert found.name == f"nltk-{nltk.__version__}:word_tokenize:abbreviations/1"
+    text = "Dr. J. Smith of the U.S. Navy left Moscow. He didn't return."
+    words = ["Dr.", "J.", "Smith", "of", "the", "U.S.", "Navy", "left", "Moscow", ".", "He", "did", "n't", "return"]
+    assert found.tokenise(text) == [*words, "."]
+    assert found.tokenise("") == []
+    assert all(one == one.lower() and not one.endswith(".") for one in ABBREVIATIONS)
+
+
+def test_with_the_model_of_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that NLTK finds is used: this one, in its format, knows one abbreviation that nobody else does."""
+    folder = tmp_path / "tokenizers" / "punkt_tab" / "english"
+    folder.mkdir(parents=True)
+    for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):
+        (folder / name).write_text("")
+    (folder / "abbrev_types.txt").write_text("qux\n")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    found = tokeniser()
+    assert found.name == f"nltk-{nltk.__version__}:word_tokenize:punkt_tab"
+    assert found.tokenise("A qux. Bar. A dr. Foo.") == ["A", "qux.", "Bar", ".", "A", "dr", ".", "Foo", "."]

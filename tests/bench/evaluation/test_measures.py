@@ -1,0 +1,118 @@
+"""Measure names: canonical printing, papers' spellings, and sentences for what is not a measure."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.core.errors import PluginError, UsageError
+from bench.evaluation.measures.list_type import LIST_TYPE
+from bench.evaluation.measures.specs import BUILTIN, MeasureSpec, parse, parse_many
+from bench.types import Measure
+
+FOO = Measure("Foo", lambda _documents, _grades, _cut: 0.5, "half")
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("nDCG@10", "nDCG@10"),
+        ("NDCG@10", "nDCG@10"),
+        ("ndcg_cut@10", "nDCG@10"),
+        ("ndcg", "nDCG"),
+        ("R@100", "R@100"),
+        ("r@100", "R@100"),
+        ("Recall@100", "R@100"),
+        ("RR@100", "RR@100"),
+        ("rr@100", "RR@100"),
+        ("MRR@100", "RR@100"),
+        ("MRR", "RR"),
+        ("mAP@20", "AP@20"),
+        ("MAP@20", "AP@20"),
+        ("AP", "AP"),
+        ("Precision@5", "P@5"),
+        ("p@1", "P@1"),
+        ("Hit@1", "Success@1"),
+        ("Success@1", "Success@1"),
+        ("R_cap@100", "Rcap@100"),
+        ("rcap@100", "Rcap@100"),
+        (" RR@010 ", "RR@10"),
+        ("accuracy", "accuracy"),
+        ("ACC", "accuracy"),
+        ("R@2kt", "R@2kt"),
+        ("Recall@5KT", "R@5kt"),
+        ("R@2k", "R@2kt"),
+        ("answer-R@20", "answer-R@20"),
+        ("has-answer@5", "answer-R@5"),
+    ],
+)
+def test_every_accepted_spelling_has_one_canonical_form(text: str, canonical: str) -> None:
+    """Papers' spellings are input only; what prints is canonical and parses back to the same value."""
+    spec = parse(text)
+    assert str(spec) == canonical
+    assert parse(str(spec)) == spec
+
+
+def test_many_measures_keep_their_order_and_stand_once() -> None:
+    """Blanks and commas separate; MRR@100 is RR@100 again."""
+    assert parse_many(" nDCG@10 R@100,RR@100,\n MRR@100, nDCG@10") == (
+        MeasureSpec("nDCG", 10),
+        MeasureSpec("R", 100),
+        MeasureSpec("RR", 100),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nDGC@10", r"unknown measure 'nDGC@10'; did you mean nDCG.*there are nDCG, nDCG@k, R@k"),
+        ("recal@5", r"did you mean R\b"),
+        ("zzzz", r"^unknown measure 'zzzz'; there are nDCG"),
+        ("", r"unknown measure ''"),
+        ("@10", r"unknown measure '@10'"),
+        ("nDCG@0", r"found the cut '0', expected a whole number from 1"),
+        ("nDCG@-3", r"found the cut '-3'"),
+        ("R@2km", r"found the cut '2km'"),
+        ("R@0kt", r"found the cut '0kt'"),
+        ("answer-R", r"measure 'answer-R' has no cut; .* e\.g\. answer-R@100"),
+        ("R@", r"found the cut ''"),
+        ("R@1.5", r"found the cut '1.5'"),
+        ("R@1@2", r"found the cut '1@2'"),
+        ("R@٣", r"found the cut '٣'"),
+        ("R@9999999999", r"expected a whole number from 1 to 1000000000"),
+        ("accuracy@1", r"measure 'accuracy@1' has a cut, expected none \(1 if the first .*; write accuracy"),
+        ("accuracy@x", r"measure 'accuracy@x' has a cut"),
+        ("R", r"measure 'R' has no cut; .* e\.g\. R@100"),
+        ("Precision", r"measure 'Precision' has no cut; .* e\.g\. P@100"),
+    ],
+)
+def test_what_is_not_a_measure_gets_a_sentence(text: str, message: str) -> None:
+    """The sentence names what was found, what is near, and what exists."""
+    with pytest.raises(UsageError, match=message):
+        parse(text)
+
+
+def test_no_measure_at_all_is_an_error() -> None:
+    """An empty list would score nothing and look like success."""
+    with pytest.raises(UsageError, match="no measure named; there are nDCG"):
+        parse_many(" , ")
+
+
+def test_a_plugins_measure_parses_with_and_without_cut() -> None:
+    """It is found without case, listed among what exists, and suggested."""
+    extra = {"Foo": FOO}
+    assert parse_many("Foo foo@3", extra) == (MeasureSpec("Foo"), MeasureSpec("Foo", 3))
+    with pytest.raises(UsageError, match=r"did you mean Foo\?.*from plugins Foo"):
+        parse("fooo@3", extra)
+    with pytest.raises(UsageError, match="unknown measure 'Foo@3'"):
+        parse("Foo@3")
+
+
+def test_a_plugin_cannot_take_a_name_of_ours() -> None:
+    """Not even an alias: `mrr@10` must never change its meaning."""
+    with pytest.raises(PluginError, match=r"'mrr', which the harness already reads as RR"):
+        parse("nDCG@10", {"mrr": FOO})
+
+
+def test_every_measure_has_a_list_type_function() -> None:
+    """The two tables name the same measures."""
+    assert set(BUILTIN) == set(LIST_TYPE)

@@ -1,0 +1,107 @@
+"""Rank intervals, letters and the best group: hand cases, and every set of decided pairs on few rows."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from bench.core.errors import UsageError
+from bench.evaluation.significance.ranks import best_group, decided, letters, rank_intervals
+from bench.testing import fields
+
+CHAIN = {("a", "c"), ("a", "d"), ("b", "d")}
+"""Of four rows neighbours are tied, and nothing else."""
+
+
+def test_a_chain_of_ties_by_hand() -> None:
+    """Groups a–b, b–c, c–d; a is beaten by none and beats two."""
+    assert letters("abcd", CHAIN) == {"a": "a", "b": "ab", "c": "bc", "d": "c"}
+    assert rank_intervals("abcd", CHAIN) == {"a": (1, 2), "b": (1, 3), "c": (2, 4), "d": (3, 4)}
+    assert best_group("abcd", CHAIN) == ("a", "b")
+
+
+def test_all_tied_and_all_apart() -> None:
+    """One letter and all ranks, or a letter and a rank each."""
+    assert letters("xyz", set()) == dict.fromkeys("xyz", "a")
+    assert rank_intervals("xyz", set()) == dict.fromkeys("xyz", (1, 3))
+    apart = set(combinations("xyz", 2))
+    assert letters("xyz", apart) == {"x": "a", "y": "b", "z": "c"}
+    assert rank_intervals("xyz", apart) == {"x": (1, 1), "y": (2, 2), "z": (3, 3)}
+    assert best_group("xyz", apart) == ("x",)
+    assert (letters("", set()), best_group("", set())) == ({}, ())
+    assert letters("x", set()) == {"x": "a"}
+
+
+def test_the_middle_row_that_differs_from_nobody() -> None:
+    """Short of queries, it is tied with both ends, which are told apart: lines under a table could not show it."""
+    assert letters("axz", {("a", "z")}) == {"a": "a", "x": "ab", "z": "b"}
+    assert best_group("axz", {("a", "z")}) == ("a", "x")
+
+
+def brute_force(names: str, different: set[tuple[str, str]]) -> set[frozenset[str]]:
+    """All largest groups none of which holds a pair that is told apart, by looking at every set of rows."""
+    pairs = [set(pair) for pair in different]
+    every = [set(group) for size in range(1, len(names) + 1) for group in combinations(names, size)]
+    tied = [group for group in every if not any(pair <= group for pair in pairs)]
+    return {frozenset(group) for group in tied if not any(group < other for other in tied)}
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 0.9])
+def test_letters_are_all_largest_groups_of_ties(share: float) -> None:
+    """On random pairs of seven rows: as many letters as groups, the same groups, and a letter shared means tied."""
+    draw = np.random.default_rng(int(100 * share))
+    names = "abcdefg"
+    for _ in range(60):
+        different = {pair for pair in combinations(names, 2) if draw.random() < share}
+        found = letters(names, different)
+        used = sorted(set("".join(found.values())))
+        groups = {frozenset(name for name in names if letter in found[name]) for letter in used}
+        assert groups == brute_force(names, different)
+        assert len(groups) == len(used)
+        for one, other in combinations(names, 2):
+            assert bool(set(found[one]) & set(found[other])) == ((one, other) not in different)
+
+
+def test_columns_agree_with_each_other() -> None:
+    """Who is in the best group can be first, and shares a letter with the best row."""
+    draw = np.random.default_rng(3)
+    names = [f"row{number}" for number in range(40)]
+    better = {pair for at, pair in enumerate(combinations(names, 2)) if draw.random() < 0.7 or at == 5}
+    ranks, marks = rank_intervals(names, better), letters(names, better)
+    for name in best_group(names, better):
+        assert (names[0], name) not in better
+        assert set(marks[name]) & set(marks[names[0]])
+    assert all(1 <= low <= high <= 40 for low, high in ranks.values())
+    assert sum(high - low for low, high in ranks.values()) == 40 * 39 - 2 * len(better)
+
+
+def test_more_groups_than_letters() -> None:
+    """The twenty-eighth of many rows that are all told apart is b with a digit."""
+    names = [f"{number:02}" for number in range(30)]
+    found = letters(names, set(combinations(names, 2)))
+    assert (found["00"], found["25"], found["26"], found["27"]) == ("a", "z", "a1", "b1")
+
+
+def test_what_is_decided() -> None:
+    """The better one first; the level counts, and no difference is never one."""
+    tests = {("a", "b"): (0.1, 0.01), ("a", "c"): (-0.1, 0.05), ("b", "c"): (0.2, 0.051), ("c", "d"): (0.0, 0.0)}
+    assert decided(tests) == {("a", "b"), ("c", "a")}
+    assert decided(tests, 0.01) == {("a", "b")}
+
+
+@pytest.mark.parametrize(
+    ("names", "pairs", "fault"),
+    [
+        ("aa", set(), {"found": "a name twice"}),
+        ("ab", {("a", "c")}, {"expected": "two different rows of a, b"}),
+        ("ab", {("a", "a")}, {"expected": "two different rows of a, b"}),
+        ("ab", {("a", "b"), ("b", "a")}, {"found": "decided both ways"}),
+    ],
+)
+def test_what_is_no_matrix_is_refused(names: str, pairs: set[tuple[str, str]], fault: dict[str, str]) -> None:
+    """By all three."""
+    for function in (rank_intervals, letters, best_group):
+        with pytest.raises(UsageError, check=fields(**fault)):
+            function(names, pairs)

@@ -1,0 +1,158 @@
+"""Drawings: axes with round ends, marks where their numbers are, and documents that any XML reader takes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.evaluation.svg import Axis, Chart, Point, Series, axis, interval_bar, line_chart
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def chart(*lines: Series, title: str = "a title", notes: tuple[str, ...] = ()) -> ElementTree.Element:
+    """Draw and parse."""
+    return ElementTree.fromstring(line_chart(Chart(title, notes, "pairs", "percent", lines)))  # noqa: S314 (our own text)
+
+
+def line(name: str, *points: tuple[float, Sequence[float]]) -> Series:
+    """A line through the means of values."""
+    return Series(name, tuple(Point(x, tuple(values)) for x, values in points))
+
+
+def corners(root: ElementTree.Element, at: int = 0) -> list[tuple[float, float]]:
+    """The corners of a line."""
+    drawn = root.findall(f"{SVG}polyline")[at].get("points") or ""
+    return [(float(x), float(y)) for x, _, y in (corner.partition(",") for corner in drawn.split())]
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    """All texts."""
+    return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
+
+
+def test_means_are_joined_and_seeds_are_faint() -> None:
+    """Three places, two seeds: a line through means, markers at means, faint ones at values, all to one scale."""
+    root = chart(line("a", (300, (30.0, 50.0)), (0, (10.0, 20.0)), (100, (20.0, 20.0))))
+    (x0, y0), (x100, y100), (x300, y300) = corners(root)
+    assert x0 < x100 < x300
+    assert (y0 - y100) / (y100 - y300) == pytest.approx((20 - 15) / (40 - 20), abs=0.02)
+    dots = [one for one in root.findall(f"{SVG}circle") if float(one.get("cy") or 0) < 400]
+    faint = sorted(float(one.get("cy") or 0) for one in dots if one.get("fill-opacity") == "0.35")
+    unit = (y0 - y300) / 25
+    assert faint == pytest.approx(sorted(y0 + unit * (15 - value) for value in (30, 50, 10, 20, 20, 20)), abs=0.2)
+    assert {"0", "100", "300", "a title", "percent", "pairs", "a"} <= set(texts(root))
+
+
+def test_the_axis_is_linear_then_logarithmic() -> None:
+    """Up to the smallest number above 0 is one unit; from there a factor of e is one."""
+    root = chart(line("a", (0, (1.0,)), (100, (2.0,)), (100 * math.e, (3.0,)), (100 * math.e**3, (4.0,))))
+    first, *rest = (x for x, _ in corners(root))
+    assert [(x - first) / (rest[0] - first) for x in rest] == pytest.approx([1, 2, 4], abs=0.01)
+
+
+def test_a_level_line_goes_right_across() -> None:
+    """One value, no marker in the plot, at the height of that value; it takes no place on the axis."""
+    root = chart(line("a", (100, (10.0,)), (200, (20.0,))), Series("b", (Point(0, (15.0,)),), level=True))
+    (_, low), (_, high) = corners(root)
+    levels = [one.get("d") or "" for one in root.findall(f"{SVG}path")]
+    assert any(part.startswith("M64 ") and part.endswith("H732") for part in levels)
+    (height,) = (float(part[4:].partition("H")[0]) for part in levels if "H" in part)
+    assert height == pytest.approx((low + high) / 2, abs=0.1)
+    ticks = [float(one.get("x1") or 0) for one in root.findall(f"{SVG}line") if one.get("x1") == one.get("x2")]
+    assert len(ticks) == 2
+
+
+def test_texts_are_escaped_and_told_to_readers() -> None:
+    """Labels come from users."""
+    root = chart(line("<a> & b", (1, (1.0,))), title='t < "u"', notes=("not comparable & so on",))
+    assert "<a> & b" in texts(root)
+    assert root.find(f"{SVG}title").text == 't < "u"'  # type: ignore[union-attr]  # there is one
+    assert root.find(f"{SVG}desc").text == "not comparable & so on"  # type: ignore[union-attr]  # there is one
+    style = root.find(f"{SVG}style")
+    assert style is not None
+    assert "prefers-color-scheme: dark" in (style.text or "")
+
+
+def test_no_text_stands_on_another() -> None:
+    """Title, sentences, the name of the vertical axis and its highest tick follow each other with room between."""
+    root = chart(line("a", (1, (1.0,)), (2, (3.0,))), notes=("one sentence", "another sentence"))
+    words = ("a title", "one sentence", "another sentence", "percent", "3.0")
+    heights = {"".join(one.itertext()): float(one.get("y") or 0) for one in root.iter(f"{SVG}text")}
+    assert all(below - above >= 14 for above, below in pairwise(heights[word] for word in words))
+
+
+values = st.lists(st.floats(0, 100), min_size=1, max_size=4)
+
+
+@given(st.dictionaries(st.integers(0, 10**6), values, min_size=1, max_size=6), st.integers(1, 9))
+def test_everything_stays_inside(points: dict[int, list[float]], copies: int) -> None:
+    """Whatever the numbers: marks lie inside the frame, ticks of the vertical axis ascend, bytes are the same."""
+    lines = [line(f"s{at}", *points.items()) for at in range(copies)]
+    text = line_chart(Chart("t", ("n",), "x", "y", tuple(lines)))
+    assert text == line_chart(Chart("t", ("n",), "x", "y", tuple(lines)))
+    root = ElementTree.fromstring(text)  # noqa: S314 (our own text)
+    width, height = float(root.get("width") or 0), float(root.get("height") or 0)
+    for one in root.iter(f"{SVG}circle"):
+        assert 0 < float(one.get("cx") or -1) < width
+        assert 0 < float(one.get("cy") or -1) < height
+    grid = [one for one in root.iter(f"{SVG}line") if one.get("class") == "grid"]
+    heights = [float(one.get("y1") or 0) for one in grid]
+    assert all(one > other for one, other in pairwise(heights))
+    for at in range(copies if len(points) > 1 else 0):
+        xs = [x for x, _ in corners(root, at)]
+        assert all(one <= other for one, other in pairwise(xs))
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "end", "step"),
+    [([0.38, 0.81], 0.3, 0.9, 0.1), ([0.468, 0.49], 0.465, 0.49, 0.005), ([0.0, 1.0], 0.0, 1.0, 0.2)],
+)
+def test_round_ends(values: list[float], start: float, end: float, step: float) -> None:
+    """By hand: the smallest round step with at most six of them."""
+    found = axis(values)
+    assert found is not None
+    assert (found.start, found.end, found.step) == pytest.approx((start, end, step))
+    assert found.ticks == pytest.approx([start + place * step for place in range(round((end - start) / step) + 1)])
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1))
+def test_an_axis_holds_all_its_values(values: list[float]) -> None:
+    """With at most seven ticks, and every value between the insets."""
+    found = axis(values)
+    assert found is not None
+    assert found.start < found.end
+    assert found.start <= min(values) + 1e-9
+    assert found.end >= max(values) - 1e-9
+    assert len(found.ticks) <= 8
+    assert all(found.inset <= found.pixel(value) <= found.width - found.inset for value in values)
+
+
+def test_no_value_no_axis() -> None:
+    """A board without intervals."""
+    assert axis([]) is None
+
+
+def test_a_bar_lies_where_its_numbers_are() -> None:
+    """Ends, value and seeds in pixels, worked out by hand: 152 pixels for the whole axis, 4 left free."""
+    on = Axis(0.0, 1.0, 0.25)
+    drawn = interval_bar(on, 0.25, 0.5, 0.75, [0.4, 0.6])
+    ElementTree.fromstring(drawn)  # noqa: S314 (our own text)
+    assert 'x1="42.0" y1="9" x2="118.0"' in drawn
+    assert 'cx="80.0"' in drawn
+    assert 'd="M64.8 14v5M95.2 14v5"' in drawn
+    assert "hollow" not in drawn
+
+
+def test_one_seed_is_a_hollow_mark_without_tick() -> None:
+    """The interval then says nothing of training."""
+    drawn = interval_bar(Axis(0.0, 1.0, 0.25), 0.25, 0.5, 0.75, [0.5])
+    assert 'class="hollow"' in drawn
+    assert not re.search(r"tick|style=", drawn)

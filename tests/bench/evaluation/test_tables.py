@@ -1,0 +1,126 @@
+"""Tables: the same cells in every format, numbers as the column says, and no text that acts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+from markdown_it import MarkdownIt
+
+from bench.evaluation.tables import (
+    FORMATS,
+    Column,
+    Table,
+    as_csv,
+    as_html,
+    as_latex,
+    as_markdown,
+    as_rich,
+    duration,
+    encoded,
+    plain_columns,
+    points,
+    spreadsheet_text,
+    visible,
+)
+
+HOSTILE = '=cmd|"x"!A1 & 100% $a_b$ {c} ~^\\ [1] <b> *'
+MIXED = Table(
+    "two systems",
+    (Column("system", "System"), Column("score", "RR@100", show=points, best=True), Column("runs"), Column("note")),
+    (("crop", 0.51249999, 3, None), ("bm25", 0.25, 1, "1.5M")),
+    ("mini data",),
+    best=frozenset({0}),
+    digits=6,
+)
+
+
+def test_files_hold_fractions_under_keys() -> None:
+    """CSV and JSON: rounded values, counts whole, nothing for None; the note goes along."""
+    note, *lines = as_csv(MIXED).splitlines()
+    assert note == "# mini data"
+    assert list(csv.reader(lines)) == [
+        ["system", "score", "runs", "note"],
+        ["crop", "0.5125", "3", ""],
+        ["bm25", "0.25", "1", "1.5M"],
+    ]
+    found = json.loads(encoded(MIXED, "json"))
+    assert found["rows"][0] == {"system": "crop", "score": 0.5125, "runs": 3, "note": None}
+    assert (found["table"], found["notes"]) == ("two systems", ["mini data"])
+
+
+def test_people_read_heads_percent_and_the_best_in_bold() -> None:
+    """The same cells in Markdown, LaTeX, HTML and on a terminal; columns of numbers are aligned to the right."""
+    lines = as_markdown(MIXED).splitlines()
+    assert {"| System | RR@100 | runs | note |", "| --- | ---: | ---: | ---: |", "| crop | **51.2** | 3 | — |"} <= {
+        *lines
+    }
+    latex = as_latex(MIXED)
+    assert r"\begin{tabular}{lrrr}" in latex
+    assert r"crop & \textbf{51.2} & 3 & --- \\" in latex
+    assert r"\caption{two systems. mini data}" in latex
+    root = ElementTree.fromstring(f"<div>{as_html(MIXED)}</div>")  # noqa: S314 (our own text)
+    cells = [["".join(cell.itertext()) for cell in row] for row in root.findall("table/tbody/tr")]
+    assert cells == [["crop", "51.2", "3", "—"], ["bm25", "25.0", "1", "1.5M"]]
+    assert [one.text for one in root.findall("table/tbody/tr/td/b")] == ["51.2"]
+    assert [column.justify for column in as_rich(MIXED).columns] == ["left", "right", "right", "right"]
+
+
+def test_columns_take_their_values_from_items() -> None:
+    """Declared once: key, head, value and format."""
+    columns = (Column("name", value=lambda item: item[0]), Column("gain", show=points, value=lambda item: item[1]))
+    assert Table.of("t", columns, [("a", -0.021)]).shown() == [["a", "−2.1"]]
+
+
+def test_words_that_would_act() -> None:
+    """CSV cells are no formulas; LaTeX, Markdown and HTML print what is written."""
+    columns = (Column("a"), Column("=b", number=True, show=points))
+    table = Table(HOSTILE, columns, ((HOSTILE, 0.5), ("-1+2", None), ("@x", 1.0)), ("note\u202e",))
+    note, *lines = as_csv(table).splitlines()
+    assert note == "# note[U+202E]"
+    rows = list(csv.reader(lines))
+    assert rows[0] == ["a", "'=b"]
+    assert [row[0] for row in rows[1:]] == [f"'{HOSTILE}", "'-1+2", "'@x"]
+    row = next(line for line in as_latex(table).splitlines() if line.startswith("=cmd"))
+    assert row == (
+        '=cmd\\textbar{}"x"!A1 \\& 100\\% \\$a\\_b\\$ \\{c\\} \\textasciitilde{}\\textasciicircum{}\\textbackslash{} '
+        "{[}1{]} \\textless{}b\\textgreater{} {*} & 50.0 \\\\"
+    )
+    row = next(line for line in as_markdown(table).splitlines() if line.startswith("| =cmd"))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 3
+    for text in (as_markdown(table), as_html(table)):
+        shown = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+        root = ElementTree.fromstring(f"<div>{shown}</div>")  # noqa: S314 (rendered from our own text)
+        assert next(cell.text for cell in root.iter("td")) == HOSTILE
+
+
+def test_parquet_or_another_format_of_its_own() -> None:
+    """Every other format is text in UTF-8."""
+    table = Table("ไทย", plain_columns("a"), (("é",),))
+    assert all("é" in encoded(table, kind).decode() for kind in FORMATS if kind != "parquet")
+
+
+def test_hidden_characters_are_shown() -> None:
+    """Control characters and those that turn text round; joiners, which scripts need, stay."""
+    assert visible("a\u202eb\x00c\u200b") == "a[U+202E]b[U+0000]c[U+200B]"
+    assert visible("क\u200dष\nไทย") == "क\u200dष\nไทย"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1"])
+def test_a_cell_is_no_formula(text: str) -> None:
+    """A spreadsheet takes what begins so for a formula."""
+    assert spreadsheet_text(text)[0] not in "=+-@\t\r"
+    assert spreadsheet_text("crop@init") == "crop@init"
+    assert io.StringIO(as_csv(Table("", plain_columns("a"), ((text,),)))).readlines()[1][0] not in "=+-@\t"
+
+
+def test_times_have_two_digits() -> None:
+    """Seconds up to two minutes, minutes up to two hours, then hours."""
+    shown = {0.4: "0.4 s", 2.75: "2.8 s", 32.4: "32 s", 119: "120 s", 150: "2.5 min", 2580: "43 min", 4320: "72 min"}
+    shown |= {0: "0 s", 7200: "2 h", 4e5: "110 h", 4e6: "1,100 h"}
+    assert {seconds: duration(seconds) for seconds in shown} == shown
+    assert duration(None) == "—"

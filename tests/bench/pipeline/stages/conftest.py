@@ -1,0 +1,60 @@
+"""What tests of stages that read runs share: a leg, a run and a workspace in one call each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from bench.core.order import best
+from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.data.formats.trec import write_run
+from bench.types import Tie
+
+Scores = Mapping[str, Mapping[str, float]]
+"""By query, by document."""
+
+
+@pytest.fixture
+def make_leg(tmp_path: Path) -> Callable[..., Path]:
+    """Write a `read` artefact: judgements by query, or queries alone; a query's text is its id after `what is`."""
+
+    def make(qrels: Mapping[str, Mapping[str, int]], name: str = "leg") -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        rows = ({"id": query, "text": f"what is {query}", "language": "en"} for query in qrels)
+        (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        judged = ((query, document, grade) for query, grades in qrels.items() for document, grade in grades.items())
+        (folder / "qrels.tsv").write_text("".join(f"{q}\t{document}\t{grade}\n" for q, document, grade in judged))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Callable[..., Path]:
+    """Write the artefact of a search: scores by query and document, in the task's order."""
+
+    def make(scores: Scores, name: str, tie: Tie = "trec") -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        rankings = (best(query, list(row), list(row.values()), len(row), tie) for query, row in scores.items() if row)
+        with (folder / "run.trec").open("wb") as stream:
+            write_run(stream, rankings, name)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def make_work(tmp_path: Path) -> Callable[..., Workspace]:
+    """Make a workspace in a folder of its own; the same name has the same parts again."""
+
+    def make(name: str = "", advance: Advance = silent) -> Workspace:
+        out = tmp_path / f"out{sum(1 for _ in tmp_path.glob('out*'))}"
+        out.mkdir()
+        return Workspace(out, Parts(tmp_path / f"parts of {name or out.name}"), advance)
+
+    return make

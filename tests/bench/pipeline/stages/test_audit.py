@@ -1,0 +1,148 @@
+"""The audit stage: what of a leg is looked for, how it is counted, and what is left of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.core.errors import DataError
+from bench.core.workspace import Parts, Workspace
+from bench.data.contamination.search import AuditConfig, Text
+from bench.pipeline.stages import audit
+from bench.types import Item, Source
+
+RULES = AuditConfig()
+LONG = "a rye sourdough rises slowly because its wild yeast works best in a cool kitchen"
+OTHER = "moths navigate by the moon and so they fly in spirals around a lamp at night"
+
+
+def _leg(
+    place: Path,
+    queries: Mapping[str, str],
+    qrels: Sequence[tuple[str, str, int]],
+    answers: Mapping[str, Sequence[str]] | None = None,
+) -> Path:
+    """An artefact of `read`, written by hand."""
+    place.mkdir()
+    lines = (json.dumps({"id": name, "text": text, "language": "en"}) for name, text in queries.items())
+    (place / "queries.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    (place / "qrels.tsv").write_text("".join(f"{query}\t{name}\t{grade}\n" for query, name, grade in qrels))
+    if answers:
+        rows = (json.dumps({"query": query, "strings": strings}) for query, strings in answers.items())
+        (place / "answers.jsonl").write_text("".join(f"{row}\n" for row in rows))
+    return place
+
+
+class _Corpus:
+    """Passages, and how often they were read."""
+
+    def __init__(self, *items: Item, name: str = "corpus") -> None:
+        self.items, self.name, self.readings = items, name, 0
+
+    def read(self) -> Iterator[Item]:
+        """Stream the passages."""
+        self.readings += 1
+        yield from self.items
+
+    def source(self) -> Source[Item]:
+        """The passages as a source, a new one each time."""
+        return Source(self.name, "made/1", (), self.read)
+
+
+def _training(*documents: str) -> Source[Text]:
+    """Documents of one sentence."""
+    return Source("training", "made/1", (), lambda: (Text(f"d{at}", (text,)) for at, text in enumerate(documents)))
+
+
+def _write(tmp_path: Path, audited: audit.Audited) -> tuple[Mapping[str, object], list[dict[str, object]]]:
+    """The facts and the lines of the artefact."""
+    out = tmp_path / "out"
+    out.mkdir()
+    facts = audit.write(Workspace(out, Parts(tmp_path / "parts")), audited)
+    return facts, [dict(line) for line in audit.findings(out)]
+
+
+def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path) -> None:
+    """Relevant passages alone, each once, by text; answers that are long enough, each once; exact and near apart."""
+    corpus = _Corpus(
+        Item("p1", f"so {LONG} in winter", title="Bread"),
+        Item("p2", OTHER),
+        Item("p3", f"distractor {LONG}"),
+        Item("p4", "", title=f"{OTHER}"),
+        Item("p5", "nothing of the kind stands anywhere at all in what was trained on"),
+    )
+    leg = _leg(
+        tmp_path / "leg",
+        {"q1": "Why does rye bread rise?", "q2": LONG.upper(), "q3": "never seen"},
+        [("q1", "p1", 1), ("q1", "p2", 2), ("q2", "p1", 1), ("q2", "p3", 0), ("q3", "p4", 1), ("q3", "p5", 1)],
+        {
+            "q1": ["yeast", "wild yeast works best in a cool kitchen"],
+            "q3": ["yeast", "the moon and its silver spirals by night"],
+        },
+    )
+    training = _training("Nothing.", f"It is known that {LONG}.", OTHER, "Why does rye bread rise?")
+    (found,) = audit.audit(training, [audit.Asked(leg, corpus.source())], RULES)
+    facts, lines = _write(tmp_path, found)
+    assert facts == {
+        "queries": {"of": 3, "exact": 2, "near": 0},
+        "passages": {"of": 4, "exact": 2, "near": 1},
+        "answers": {"of": 2, "exact": 1, "near": 0, "short": 1},
+        "texts": 4,
+    }
+    assert [(line["kind"], line["id"], line["how"], line["where"]) for line in lines] == [
+        ("queries", "q1", "equal", "d3"),
+        ("queries", "q2", "contained", "d1"),
+        ("passages", "p1", "run", "d1"),
+        ("passages", "p2", "equal", "d2"),
+        ("passages", "p4", "equal", "d2"),
+        ("answers", "q1", "contained", "d1"),
+    ]
+    assert lines[2]["text"] == f"so {LONG} in winter"
+    assert lines[2]["said"] == f"It is known that {LONG}."
+
+
+def test_grams_count_for_questions_alone(tmp_path: Path) -> None:
+    """A passage of the same words as a question of another leg is not found by its grams."""
+    asked = "Which moth flies in spirals around lamps?"
+    corpus = _Corpus(Item("p1", asked))
+    first = _leg(tmp_path / "first", {"q1": asked}, [("q1", "p1", 1)])
+    training = _training("Which moth flies in spirals around a lamp?")
+    (found,) = audit.audit(training, [audit.Asked(first, corpus.source())], RULES)
+    assert [(one.part.kind, one.how) for one in found.findings] == [("queries", "alike")]
+
+
+def test_legs_are_audited_together_as_each_alone(tmp_path: Path) -> None:
+    """The training texts are read once for all legs, and so is a corpus that they share."""
+    corpus, own = _Corpus(Item("p1", LONG), Item("p2", OTHER)), _Corpus(Item("p1", "something else"), name="own")
+    legs = [
+        audit.Asked(_leg(tmp_path / "a", {"q": LONG}, [("q", "p1", 1)]), corpus.source()),
+        audit.Asked(_leg(tmp_path / "b", {"q": "unseen"}, [("q", "p2", 1)]), corpus.source()),
+        audit.Asked(_leg(tmp_path / "c", {"q": OTHER}, [("q", "p1", 0)], {"q": [LONG]}), own.source()),
+    ]
+    readings: list[int] = []
+
+    def read() -> Iterator[Text]:
+        readings.append(1)
+        yield Text("d", (f"{LONG}; {OTHER}",))
+
+    training = Source("training", "made/1", (), read)
+    together = audit.audit(training, legs, RULES)
+    assert len(readings) == 1
+    assert corpus.readings == 1
+    assert own.readings == 0  # no passage of it is relevant
+    assert together == [audit.audit(training, [leg], RULES)[0] for leg in legs]
+    assert [[(one.part.kind, one.how) for one in leg.findings] for leg in together] == [
+        [("queries", "contained"), ("passages", "contained")],
+        [("passages", "contained")],
+        [("queries", "contained"), ("answers", "contained")],
+    ]
+
+
+def test_a_training_without_text_is_refused(tmp_path: Path) -> None:
+    """It would seem free of any leak."""
+    leg = audit.Asked(_leg(tmp_path / "leg", {"q": "x"}, [("q", "p", 1)]), _Corpus(Item("p", "y")).source())
+    with pytest.raises(DataError, match="training: found no training text, expected at least one"):
+        audit.audit(_training(), [leg], RULES)

@@ -1,0 +1,215 @@
+"""Encoding and dense search as stages: from items to a run, killed and begun again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+from bench.core.contract import Contract
+from bench.core.errors import BenchError, StoreError
+from bench.core.workspace import Parts, Workspace
+from bench.data.formats.trec import read_run
+from bench.pipeline.stages import encode, search_dense
+from bench.pipeline.stages.read import CANDIDATES, QUERIES
+from bench.pipeline.stages.search import Rules
+from bench.retrieval import encoder as loading
+from bench.retrieval.encoder import TorchEncoder, load
+from bench.retrieval.vectors import Vectors
+from bench.types import Item, Source
+
+CONTRACT = Contract(query_length=16, passage_length=32, query_prompt="q ", similarity="cos")
+ITEMS = [Item(f"d{at:02}", "abcdefgh"[: at % 8] * (1 + at % 3), title="t" * (at % 2)) for at in range(23)]
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a tiny encoder."""
+    folder = tmp_path_factory.mktemp("encoder")
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghqt"]
+    letters = Tokenizer(models.WordLevel({name: at for at, name in enumerate(names)}, "[UNK]"))
+    letters.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Split("", "isolated")])
+    marks = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep")}
+    PreTrainedTokenizerFast(tokenizer_object=letters, **marks).save_pretrained(folder)
+    sizes: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 14}
+    torch.manual_seed(0)
+    config = BertConfig(**sizes, intermediate_size=16, max_position_embeddings=40, initializer_range=0.5)
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Callable[[str], Workspace]:
+    """Return a maker of workspaces; the parts of one name outlive its folder."""
+
+    def make(name: str) -> Workspace:
+        out = tmp_path / name / f"out{len(list((tmp_path / name).glob('out*')))}"
+        out.mkdir(parents=True)
+        return Workspace(out, Parts(tmp_path / name / "parts"))
+
+    return make
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file's bytes."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_vectors_are_the_encoders(
+    encoder: Path, space: Callable[[str], Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of the items, with their ids, in any number of shards; progress counts items."""
+    monkeypatch.setattr(encode, "_SHARD", 5)
+    work, done = space("a"), list[float]()
+    told = Workspace(work.out, work.parts, done.append)
+    source = Source("letters", "letters/1", (), lambda: iter(ITEMS))
+    facts = encode.run(told, source, encoder, CONTRACT, "passage", "cpu", 1)
+    found = Vectors(work.out)
+    assert list(found.ids) == [item.id for item in ITEMS]
+    np.testing.assert_allclose(
+        found.matrix, load(encoder, contract=CONTRACT, threads=1).encode(ITEMS, "passage"), atol=1e-5
+    )
+    assert facts == {"vectors": 23, "dimensions": 8, "shards": 5}
+    assert done == [5, 5, 5, 5, 3]
+
+
+def test_killed_in_the_middle(
+    encoder: Path, space: Callable[[str], Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finished shards are not encoded again, and the bytes are those of an encoding that went through."""
+    monkeypatch.setattr(encode, "_SHARD", 5)
+    through = space("through")
+    encode.run(through, ITEMS, encoder, CONTRACT, "passage", "cpu", 1)
+    encoded, real = list[int](), TorchEncoder.encode
+
+    def counted(self: TorchEncoder, items: Sequence[Item], role: Any) -> Any:
+        """Count the items, and die at the fourth shard."""
+        if len(encoded) == 3:
+            encoded.append(0)
+            raise KeyboardInterrupt
+        encoded.append(len(items))
+        return real(self, items, role)
+
+    monkeypatch.setattr(TorchEncoder, "encode", counted)
+    with pytest.raises(KeyboardInterrupt):
+        encode.run(space("killed"), ITEMS, encoder, CONTRACT, "passage", "cpu", 1)
+    again = space("killed")
+    encode.run(again, ITEMS, encoder, CONTRACT, "passage", "cpu", 1)
+    assert encoded == [5, 5, 5, 0, 5, 3]
+    assert contents(again.out) == contents(through.out)
+
+
+def test_all_shards_there_need_no_encoder(encoder: Path, space: Callable[[str], Workspace], tmp_path: Path) -> None:
+    """It is not even loaded."""
+    first, second = space("a"), space("a")
+    encode.run(first, ITEMS, encoder, CONTRACT, "query", "cpu", 1)
+    encode.run(second, ITEMS, tmp_path / "nowhere", CONTRACT, "query", "cpu", 1)
+    assert contents(first.out) == contents(second.out)
+
+
+def test_the_last_encoder_is_kept(
+    encoder: Path, space: Callable[[str], Workspace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries after passages need no second loading; other weights at the same place do."""
+    loaded, real = list[Path](), loading.load
+
+    def counted(folder: Path, *rest: Any) -> TorchEncoder:
+        """Count the loadings."""
+        loaded.append(folder)
+        return real(folder, *rest)
+
+    monkeypatch.setattr(loading, "load", counted)
+    place = shutil.copytree(encoder, tmp_path / "place")
+    before, after = space("a"), space("c")
+    encode.run(before, ITEMS, place, CONTRACT, "passage", "cpu", 1)
+    encode.run(space("b"), ITEMS, place, CONTRACT, "query", "cpu", 1)
+    assert loaded == [place]
+    weights = load_file(place / "model.safetensors")
+    save_file({name: 2 * value for name, value in weights.items()}, place / "model.safetensors", {"format": "pt"})
+    encode.run(after, ITEMS, place, CONTRACT, "passage", "cpu", 1)
+    assert loaded == [place, place]
+    assert contents(after.out) != contents(before.out)
+
+
+def test_nothing_to_encode(encoder: Path, space: Callable[[str], Workspace]) -> None:
+    """Is a sentence."""
+    with pytest.raises(BenchError, match="there is no query to encode"):
+        encode.run(space("a"), [], encoder, CONTRACT, "query", "cpu", 1)
+
+
+class Leg:
+    """Encoded queries, passages and the read artefact of a leg, in folders."""
+
+    def __init__(self, folder: Path, encoder: Path) -> None:
+        self.queries, self.passages, self.read = (folder / name for name in ("queries", "passages", "read"))
+        asked = [Item("d03", "abc"), Item("q1", "ab"), Item("q2", "gfe")]
+        for path, items, role in ((self.queries, asked, "query"), (self.passages, ITEMS, "passage")):
+            path.mkdir()
+            work = Workspace(path, Parts(folder / f"{role}-parts"))
+            encode.run(work, items, encoder, CONTRACT, "query" if role == "query" else "passage", "cpu", 1)
+        self.read.mkdir()
+        lines = [f'{{"id":"{item.id}","text":"{item.text}","language":""}}\n' for item in asked]
+        (self.read / QUERIES).write_text("".join(lines), "utf-8")
+
+    def search(self, work: Workspace, rules: Rules, **more: Any) -> dict[str, list[str]]:
+        """Search; return the documents of each query as the run file holds them."""
+        search_dense.run(work, self.queries, self.passages, self.read, rules, "cos", "tag", **more)
+        run = read_run(work.out / "run.trec", rules.tie)
+        return {query: list(ranking.documents) for query, ranking in run.items()}
+
+
+@pytest.fixture
+def leg(tmp_path: Path, encoder: Path) -> Leg:
+    """Return an encoded leg."""
+    return Leg(tmp_path, encoder)
+
+
+def best(leg: Leg, query: int, among: Iterator[int] | range) -> list[str]:
+    """Order documents by cosine with numpy, ties by id descending."""
+    vectors, asked = Vectors(leg.passages), Vectors(leg.queries).matrix[query].astype(np.float64)
+    rows = {at: vectors.matrix[at].astype(np.float64) for at in among}
+    scores = {at: np.float32(asked @ row / np.sqrt((asked @ asked) * (row @ row))) for at, row in rows.items()}
+    by_id = sorted(scores, key=lambda at: ITEMS[at].id, reverse=True)
+    return [ITEMS[at].id for at in sorted(by_id, key=lambda at: -scores[at])]
+
+
+@pytest.mark.parametrize("backend", ["faiss", "torch"])
+def test_a_run_is_written(leg: Leg, space: Callable[[str], Workspace], backend: str) -> None:
+    """All queries, the best k by cosine, as computed with numpy; under `drop_identical` k others than the query."""
+    pytest.importorskip(backend)
+    found = leg.search(space("run"), Rules(4, "trec", drop_identical=False), backend=backend)
+    assert found == {name: best(leg, at, range(23))[:4] for at, name in enumerate(("d03", "q1", "q2"))}
+    dropped = leg.search(space("dropped"), Rules(22, "trec", drop_identical=True), backend=backend)
+    assert dropped["d03"] == [name for name in best(leg, 0, range(23)) if name != "d03"]
+    assert len(dropped["q1"]) == 22
+
+
+def test_candidates_of_the_leg(leg: Leg, space: Callable[[str], Workspace]) -> None:
+    """Where the task gives them, nothing else is ranked."""
+    lists = {"d03": ["d01", "d02"], "q1": ["d05"], "q2": ["d09", "d04", "d08"]}
+    lines = [
+        f'{{"query":"{query}","documents":{str(names).replace(chr(39), chr(34))}}}\n' for query, names in lists.items()
+    ]
+    (leg.read / CANDIDATES).write_text("".join(lines), "utf-8")
+    found = leg.search(space("run"), Rules(2, "trec", drop_identical=False))
+    places = {item.id: at for at, item in enumerate(ITEMS)}
+    expected = {
+        query: best(leg, at, iter([places[name] for name in names]))[:2]
+        for at, (query, names) in enumerate(lists.items())
+    }
+    assert found == expected
+
+
+def test_vectors_of_other_queries(leg: Leg, space: Callable[[str], Workspace]) -> None:
+    """Are refused."""
+    leg.queries = leg.passages
+    with pytest.raises(StoreError, match="the vectors are not those of the queries"):
+        leg.search(space("run"), Rules(2, "trec", drop_identical=False))

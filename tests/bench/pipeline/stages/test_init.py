@@ -1,0 +1,154 @@
+"""init: the encoder before training, from random weights and from a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModel, AutoTokenizer
+
+from bench.core.contract import Contract
+from bench.core.errors import UsageError
+from bench.core.workspace import Parts, Workspace
+from bench.data.corpora import tokenizer
+from bench.pipeline.stages import init
+from bench.retrieval import backbones
+
+CONTRACT = Contract(pooling="cls", query_prompt="query: ", passage_length=100)
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small tokenizer."""
+    folder = tmp_path_factory.mktemp("words")
+    tokenizer.save(tokenizer.train({"en": ["the quick brown fox", "a lazy dog"] * 2}, 512), folder, 512)
+    return folder
+
+
+def begun(
+    folder: Path, backbone: str, words: Path | None, seed: int = 1, contract: Contract = CONTRACT, **more: bool
+) -> dict[str, Any]:
+    """Run the stage; return its facts."""
+    folder.mkdir()
+    return dict(init.run(Workspace(folder, Parts(folder / "parts")), backbone, words, contract, seed, **more))
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Hashes of the files."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+def test_same_seed_same_bytes(tmp_path: Path, words: Path) -> None:
+    """Another seed gives other weights and nothing else; the caller's own chance is not touched."""
+    before = torch.random.get_rng_state()
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        begun(tmp_path / name, "scratch:2x8", words, seed)
+        torch.rand(3)  # the state of the caller does not decide the weights
+    a, b, c = (digests(tmp_path / name) for name in "abc")
+    assert a == b
+    assert {name for name in a if a[name] != c[name]} == {"model.safetensors"}
+    torch.random.set_rng_state(before)
+    begun(tmp_path / "d", "scratch:2x8", words)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Hugging Face loads it; sizes are those of the name, ids those of the tokenizer; the contract lies beside."""
+    facts = begun(tmp_path / "a", "scratch:2x64", words)
+    assert capfd.readouterr() == ("", "")
+    model = AutoModel.from_pretrained(tmp_path / "a", add_pooling_layer=False)
+    size = len(AutoTokenizer.from_pretrained(tmp_path / "a"))
+    config = model.config
+    assert (config.num_hidden_layers, config.hidden_size, config.num_attention_heads) == (2, 64, 2)
+    assert (config.intermediate_size, config.max_position_embeddings, config.vocab_size) == (256, 512, size)
+    # Embeddings (words, positions, one type, norm), then per layer 4 projections, feed-forward and 2 norms.
+    layer = 4 * (64 * 64 + 64) + (64 * 256 + 256) + (256 * 64 + 64) + 2 * 128
+    assert facts == {
+        "kind": "scratch",
+        "architecture": "BertModel",
+        "layers": 2,
+        "width": 64,
+        "vocabulary": size,
+        "parameters": (size + 512 + 1 + 2) * 64 + 2 * layer,
+        "mlm_head": False,
+        "revision": None,
+    }
+    assert Contract.load(tmp_path / "a") == CONTRACT
+    assert sorted(digests(tmp_path / "a")) == [
+        "config.json",
+        "contract.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ]
+
+
+def test_from_a_folder(tmp_path: Path, words: Path) -> None:
+    """Weights and tokenizer are the folder's own, no seed matters, and the contract is the new one."""
+    begun(tmp_path / "a", "scratch:1x8", words)
+    other = Contract(pooling="mean")
+    facts = begun(tmp_path / "b", str(tmp_path / "a"), None, seed=5, contract=other)
+    begun(tmp_path / "c", str(tmp_path / "a"), words, seed=6, contract=other)
+    a, b, c = (digests(tmp_path / name) for name in "abc")
+    assert facts["kind"] == "pretrained"
+    assert b == c
+    assert a["model.safetensors"] == b["model.safetensors"]
+    assert a["tokenizer.json"] == b["tokenizer.json"]
+    assert Contract.load(tmp_path / "b") == other
+
+
+def test_the_pooler_comes_along_where_it_is_read(tmp_path: Path, words: Path) -> None:
+    """Random from scratch; a backbone without one is refused, or given a random one by the seed, which stays."""
+    pooled = Contract(pooling="pooler")
+    begun(tmp_path / "scratch", "scratch:1x8", words, contract=pooled)
+    assert "pooler.dense.weight" in load_file(tmp_path / "scratch" / "model.safetensors")
+    begun(tmp_path / "without", "scratch:1x8", words)
+    bare = load_file(tmp_path / "without" / "model.safetensors")
+    assert not [name for name in bare if "pooler" in name]
+    with pytest.raises(UsageError, match="found no weights of a pooler"):
+        begun(tmp_path / "refused", str(tmp_path / "without"), None, contract=pooled)
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        torch.rand(3)
+        begun(tmp_path / name, str(tmp_path / "without"), None, seed, pooled, new_pooler=True)
+    a, b, c = (load_file(tmp_path / name / "model.safetensors") for name in "abc")
+    assert digests(tmp_path / "a") == digests(tmp_path / "b")
+    assert {name for name in a if not torch.equal(a[name], c[name])} == {"pooler.dense.weight"}
+    assert all(torch.equal(a[name], tensor) for name, tensor in bare.items())
+    begun(tmp_path / "again", str(tmp_path / "a"), None, 5, pooled, new_pooler=True)
+    assert digests(tmp_path / "again")["model.safetensors"] == digests(tmp_path / "a")["model.safetensors"]
+    assert torch.equal(b["pooler.dense.weight"], a["pooler.dense.weight"])
+
+
+def test_scratch_needs_a_tokenizer(tmp_path: Path) -> None:
+    """It has no words of its own."""
+    with pytest.raises(
+        UsageError, match=r"scratch:1x8: found no tokenizer, expected that of a prepared corpus \(--cor"
+    ):
+        begun(tmp_path / "a", "scratch:1x8", None)
+
+
+def test_a_tokenizer_with_too_many_ids_is_refused(tmp_path: Path, words: Path) -> None:
+    """Its last ids would have no vector."""
+    begun(tmp_path / "a", "scratch:1x8", words)
+    bigger = tokenizer.train({"en": ["pack my box with five dozen liquor jugs", "sphinx of black quartz"] * 9}, 900)
+    tokenizer.save(bigger, tmp_path / "bigger", 512)
+    known = json.loads((tmp_path / "a" / "config.json").read_text())["vocab_size"]
+    with pytest.raises(
+        UsageError, match=f"found a tokenizer of {bigger.get_vocab_size()} ids, expected at most .* {known};"
+    ):
+        begun(tmp_path / "b", str(tmp_path / "a"), tmp_path / "bigger")
+
+
+def test_the_commit_of_a_model_of_the_hub_is_told(tmp_path: Path, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id may name none, and the cache keeps each commit in a folder of its name."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    cached = tmp_path / "models--owner--name" / "snapshots" / commit
+    cached.parent.mkdir(parents=True)
+    begun(cached, "scratch:2x8", words)
+    monkeypatch.setattr(backbones, "locate", lambda _: cached)
+    assert begun(tmp_path / "out", "owner/name", None)["revision"] == commit

@@ -1,0 +1,214 @@
+"""Pairs, a pool and a ranking of it become pairs with mined negatives; never a judged positive; resumed exactly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.core.errors import StoreError
+from bench.core.workspace import Parts, Workspace
+from bench.data.pairs.mining import ENOUGH, POSITIVE, SAME_TEXT, SCORE, Mined, MiningRules
+from bench.data.pairs.pool import Pool
+from bench.data.pairs.stored_pairs import StoredPairs
+from bench.pipeline.stages import mine, pairs, pool, read, search
+from bench.retrieval.vectors import write_ids, write_matrix
+from bench.types import Item, Source, TrainingPair
+from methods.bm25 import BM25
+
+Make = Callable[..., Workspace]
+GIVEN = (
+    TrainingPair(Item("q1", "red fox", language="en"), (Item("a", "the red fox"),), (Item("old", "grey cat"),), "s"),
+    TrainingPair(Item("q2", "blue whale", language="en"), (Item("b", "a blue whale swims", "Whale"),)),
+    TrainingPair(Item("q3", "red whale", language="de"), (Item("c", "red red whale"), Item("d", "THE RED  FOX"))),
+)
+"""The pool: 0 the red fox, 1 grey cat, 2 a blue whale swims, 3 red red whale, 4 THE RED  FOX."""
+
+
+def space(folder: Path, name: str) -> Workspace:
+    """A workspace in a folder of its own."""
+    (folder / name).mkdir()
+    return Workspace(folder / name, Parts(folder / f"parts of {name}"))
+
+
+def pooled(folder: Path, records: Iterable[TrainingPair] = GIVEN) -> tuple[Path, Path]:
+    """Write the artefacts of `pairs` and `pool`."""
+    records = list(records)
+    pairs.run(space(folder, "pairs"), Source("test", "test/1", (), lambda: iter(records)))
+    pool.run(space(folder, "pool"), folder / "pairs")
+    return folder / "pairs", folder / "pool"
+
+
+def ranked(folder: Path, rankings: Mapping[int, Sequence[tuple[int, float]]]) -> Path:
+    """Write a run by pair."""
+    place = folder / "ranking"
+    place.mkdir()
+    rows = (
+        f"{number} Q0 {row} {rank} {score} t\n"
+        for number, ranking in rankings.items()
+        for rank, (row, score) in enumerate(ranking, 1)
+    )
+    (place / "run.trec").write_text("".join(rows))
+    return place
+
+
+def never(number: int, rows: Sequence[int]) -> float:
+    """Score a positive that nobody should have to look up."""
+    raise AssertionError
+
+
+RANKINGS = {
+    0: [(0, 9.0), (4, 8.0), (3, 7.0), (1, 6.0), (2, 5.0)],
+    2: [(3, 4.0), (0, 3.5), (2, 3.0), (1, 1.0)],
+}
+
+
+def test_negatives_by_hand(tmp_path: Path) -> None:
+    """Own positives by number and by text are left out, the old negatives are gone, all else is as it was."""
+    given, passages = pooled(tmp_path)
+    run = ranked(tmp_path, RANKINGS)
+    facts = mine.run(space(tmp_path, "out"), given, passages, run, MiningRules(1, 5, 2, 0.9), never)
+    found = StoredPairs(tmp_path / "out")
+    assert [[item.id for item in one.negatives] for one in found] == [["c", "old"], [], ["b", "old"]]
+    assert found[2].negatives[0] == Item("b", "a blue whale swims", "Whale")
+    for old, new in zip(GIVEN, found, strict=True):
+        assert (new.query, new.positives, new.source) == (old.query, old.positives, old.source)
+    assert facts == {
+        "pairs": 3,
+        "mined": 4,
+        "without": 1,
+        "left_out": {POSITIVE: 2, SAME_TEXT: 2, SCORE: 0, ENOUGH: 1},
+        "languages": {"de": 2, "en": 2},
+    }
+
+
+def test_begun_again_it_writes_the_same(tmp_path: Path, make_work: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed in the second block: the first is not chosen again, and the bytes are those of a run without blocks."""
+    given, passages = pooled(tmp_path)
+    run = ranked(tmp_path, dict(sorted({**RANKINGS, 1: [(0, 2.0), (3, 1.0)]}.items())))
+    rules = MiningRules(1, 5, 3, 1.0)
+    asked: list[int] = []
+
+    def scores(number: int, rows: Sequence[int]) -> float:
+        asked.append(number)
+        return 1.5 if number == 1 else 0.0
+
+    whole = make_work()
+    told = mine.run(whole, given, passages, run, rules, scores)
+    assert asked == [1], "pair 1 alone lacks its positive in the ranking"
+    monkeypatch.setattr(mine, "_BLOCK", 1)
+
+    def killed(number: int, rows: Sequence[int]) -> float:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mine.run(make_work("again"), given, passages, run, rules, killed)
+    chosen: list[int] = []
+    plain = mine._chosen
+
+    def noted(number: int, *rest: Any) -> Mined:
+        chosen.append(number)
+        return plain(number, *rest)
+
+    monkeypatch.setattr(mine, "_chosen", noted)
+    again = make_work("again")
+    assert mine.run(again, given, passages, run, rules, scores) == told
+    assert chosen == [1, 2]
+    assert {path.name: path.read_bytes() for path in again.out.iterdir()} == {
+        path.name: path.read_bytes() for path in whole.out.iterdir()
+    }
+
+
+def test_the_ranking_of_other_pairs(tmp_path: Path) -> None:
+    """Refused in a sentence."""
+    given, passages = pooled(tmp_path)
+    run = ranked(tmp_path, {0: [(1, 1.0)], 3: [(1, 1.0)]})
+    with pytest.raises(StoreError, match="a ranking of pair 3, which is not there"):
+        mine.run(space(tmp_path, "out"), given, passages, run, MiningRules(1, 5, 3), never)
+
+
+def test_positives_by_vectors(tmp_path: Path) -> None:
+    """The best inner product, and the best cosine: 2 · 2 against 1 · 3; 1 against 0.6."""
+    for name, rows in (("queries", [[0, 0], [2, 0]]), ("passages", [[9, 9], [2, 0], [3, 4]])):
+        folder = tmp_path / name
+        folder.mkdir()
+        write_ids(folder, map(str, range(len(rows))))
+        write_matrix(folder, [np.asarray(rows, np.float32)])
+    places = tmp_path / "queries", tmp_path / "passages"
+    assert mine.by_vectors(*places, "dot")(1, [1, 2]) == 6.0
+    assert mine.by_vectors(*places, "cos")(1, [1, 2]) == 1.0
+
+
+def test_by_a_retriever_from_the_pairs_to_negatives(tmp_path: Path) -> None:
+    """BM25 over the pool; a positive that matches nothing scores 0, another what the run says of it."""
+    given, passages = pooled(tmp_path)
+    bm25 = BM25.build_retriever(BM25.config())
+    corpus = pool.corpus(passages, "test")
+    bm25.index(corpus, space(tmp_path, "index"))
+    search.run(space(tmp_path, "run"), bm25, tmp_path / "index", passages, search.Rules(5, mine.TIE, False), "bm25")
+    best = mine.by_retriever(bm25, tmp_path / "index", given)
+    assert best(0, [1]) == 0.0
+    top = [line.split() for line in (tmp_path / "run" / "run.trec").read_text().splitlines() if line.startswith("0 ")]
+    assert best(0, [0, 1]) == np.float32(top[0][4])
+    assert {columns[2] for columns in top} == {"0", "3", "4"}, "the passages with a word of `red fox`"
+    mine.run(space(tmp_path, "out"), given, passages, tmp_path / "run", MiningRules(1, 5, 5), best)
+    assert [{item.id for item in one.negatives} for one in StoredPairs(tmp_path / "out")] == [{"c"}, {"c"}, {"b"}]
+
+
+def test_the_queries_are_numbered_and_keep_their_language(tmp_path: Path) -> None:
+    """As a leg that any search takes; the same question twice is two queries."""
+    _, passages = pooled(tmp_path, [GIVEN[0], GIVEN[2], GIVEN[0]])
+    assert read.queries(passages) == [
+        Item("0", "red fox", language="en"),
+        Item("1", "red whale", language="de"),
+        Item("2", "red fox", language="en"),
+    ]
+    assert read.candidates(passages) is None
+
+
+ITEMS = st.builds(
+    Item, st.sampled_from("abcdef"), st.sampled_from(["x", "X", "y", "z", "w"]), st.sampled_from(["", "t"])
+)
+MANY = st.lists(
+    st.builds(
+        lambda query, positives, negatives: TrainingPair(query, tuple(positives), tuple(negatives)),
+        st.builds(Item, st.sampled_from("pqr"), st.sampled_from(["who", "when", "why"])),
+        st.lists(ITEMS, min_size=1, max_size=2),
+        st.lists(ITEMS, max_size=3),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(MANY, st.randoms(use_true_random=False), st.one_of(st.none(), st.sampled_from([0.5, 1.0])))
+def test_mined_negatives_never_hold_a_judged_positive(
+    records: list[TrainingPair], chance: Any, margin: float | None
+) -> None:
+    """Whatever is ranked: none has the id or the text of what any pair with the same question calls right."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        given, passages = pooled(folder, records)
+        size = len(Pool(passages))
+        rankings = {}
+        for number in range(len(records)):
+            scores = sorted((chance.randint(0, 5) for _ in range(size)), reverse=True)
+            rankings[number] = list(zip(chance.sample(range(size), size), map(float, scores), strict=True))
+        run = ranked(folder, rankings)
+        facts = mine.run(space(folder, "out"), given, passages, run, MiningRules(1, size, 9, margin), never)
+        found = StoredPairs(folder / "out")
+        for one in found:
+            alike = [o for o in records if one.query.id == o.query.id or one.query.text == o.query.text]
+            right = [item for other in alike for item in other.positives]
+            assert not {item.id for item in one.negatives} & {item.id for item in right}
+            assert not {item.text.lower() for item in one.negatives} & {item.text.lower() for item in right}
+        assert facts["mined"] == sum(len(one.negatives) for one in found)
+        assert json.loads(json.dumps(facts)) == facts

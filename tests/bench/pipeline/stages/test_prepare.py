@@ -1,0 +1,286 @@
+"""prepare: what goes in can be had back, however often it was interrupted, in any process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.config.sections import PrepareConfig
+from bench.core.contract import Document
+from bench.core.errors import DataError
+from bench.core.workspace import Parts, Workspace
+from bench.data.corpora import tokenizer
+from bench.data.corpora.shards import Shards
+from bench.pipeline.stages import prepare
+from bench.types import Source
+
+WORDS = {
+    "en": ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "runs", "home"],
+    "sw": ["paka", "mbwa", "ndege", "samaki", "anakula", "anakwenda", "nyumbani", "leo", "kesho", "sana"],
+    "th": ["แมว", "หมา", "นก", "ปลา", "กิน", "ไป", "บ้าน", "วันนี้", "พรุ่งนี้", "มาก"],
+}
+SMALL = PrepareConfig(vocabulary=512, min_tokens=1, max_tokens=200)
+
+
+def corpus(documents: int = 30) -> list[Document]:
+    """Documents of three languages in turn, of one to four sentences."""
+    chance = np.random.default_rng(0)
+    found = []
+    for number in range(documents):
+        language = ("th", "en", "sw")[number % 3]
+        blank = "" if language == "th" else " "
+        words = [[str(word) for word in chance.choice(WORDS[language], 6)] for _ in range(1 + number % 4)]
+        sentences = tuple(blank.join(some) + "." for some in words)
+        found.append(Document(f"d{number}", language, sentences))
+    return found
+
+
+def source(documents: list[Document]) -> Source[Document]:
+    """A source of these."""
+    return Source("tiny", "tiny/1", (), partial(iter, documents))
+
+
+@dataclass(frozen=True)
+class Breaking(Parts):
+    """Parts of a stage that is killed at its n-th write.
+
+    Args:
+        left: how many writes succeed.
+        written: names of the parts that were written.
+    """
+
+    left: int = sys.maxsize
+    written: list[str] = field(default_factory=list)
+
+    def write(self, name: str, data: bytes) -> Path:
+        """Write, or be killed."""
+        if len(self.written) >= self.left:
+            raise KeyboardInterrupt
+        self.written.append(name)
+        return super().write(name, data)
+
+
+def prepared(
+    folder: Path,
+    documents: Source[Document],
+    settings: PrepareConfig = SMALL,
+    given: Path | None = None,
+    left: int = sys.maxsize,
+) -> tuple[dict[str, Any], list[str]]:
+    """Run the stage in a folder, its parts beside; return its facts and the parts that were written."""
+    out = folder / "out"
+    for path in sorted(out.rglob("*"), reverse=True):  # the store empties it
+        path.rmdir() if path.is_dir() else path.unlink()
+    out.mkdir(parents=True, exist_ok=True)
+    parts = Breaking(folder / "parts", left)
+    facts = prepare.run(Workspace(out, parts), documents, given, settings)
+    return dict(facts), parts.written
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Hashes of all files of the artefact."""
+    out = folder / "out"
+    files = sorted(path for path in out.rglob("*") if path.is_file())
+    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def texts(folder: Path) -> dict[str, list[list[str]]]:
+    """All sentences decoded, by language and document."""
+    shards = Shards(folder / "out")
+    words = tokenizer.backend(tokenizer.load(shards.tokenizer_folder))
+    return {
+        language: [
+            [words.decode(shards.sentence(document, i).tolist()) for i in range(shards.sentence_count(document))]
+            for document in shards.documents(language)
+        ]
+        for language in shards.languages
+    }
+
+
+def test_texts_can_be_had_back(tmp_path: Path) -> None:
+    """Every sentence of every document, in order, languages sorted."""
+    documents = corpus()
+    facts, _ = prepared(tmp_path, source(documents))
+    found = texts(tmp_path)
+    assert list(found) == ["en", "sw", "th"]
+    for language in found:
+        assert found[language] == [list(one.sentences) for one in documents if one.language == language]
+    assert (facts["read"], facts["documents"], facts["sentences"]) == (30, 30, sum(len(d.sentences) for d in documents))
+    assert facts["languages"]["en"]["documents"] == 10
+
+
+def test_offsets(tmp_path: Path) -> None:
+    """They begin at 0, only grow, and end where the next array does; no special token is among the ids."""
+    facts, _ = prepared(tmp_path, source(corpus()))
+    out = tmp_path / "out"
+    tokens = np.fromfile(out / "tokens.bin", "<u2")
+    sentences, documents = np.load(out / "sentences.npy"), np.load(out / "documents.npy")
+    for offsets, end in ((sentences, len(tokens)), (documents, len(sentences) - 1)):
+        assert (offsets.dtype, offsets[0], offsets[-1]) == (np.int64, 0, end)
+        assert (np.diff(offsets) > 0).all()
+    assert len(tokens) == facts["tokens"] == sum(one["tokens"] for one in facts["languages"].values())
+    assert tokens.min() > 4
+    shards = Shards(out)
+    for language in shards.languages:
+        ids = [shards.sentence(d, i) for d in shards.documents(language) for i in range(shards.sentence_count(d))]
+        assert sum(map(len, ids)) == shards.tokens_of(language)
+
+
+def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed at any part: what was finished is not made again, and not a byte differs."""
+    monkeypatch.setattr(prepare, "_BLOCK", 7)
+    documents = source(corpus())
+    facts, parts = prepared(tmp_path / "whole", documents)
+    expected = digests(tmp_path / "whole")
+    assert len(parts) == 9  # sample, mask, census, tokenizer, and 5 blocks of at most 7 documents
+    for left in range(len(parts)):
+        folder = tmp_path / str(left)
+        with pytest.raises(KeyboardInterrupt):
+            prepared(folder, documents, left=left)
+        again, rest = prepared(folder, documents)
+        assert digests(folder) == expected
+        assert again == facts
+        assert rest == (parts[left:] if left >= 3 else parts)  # the first pass is one piece
+
+
+def test_interrupted_while_reading_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source that breaks off in either pass."""
+    monkeypatch.setattr(prepare, "_BLOCK", 7)
+    monkeypatch.setattr(prepare, "_REMEMBERED", 0)
+    documents = corpus()
+    prepared(tmp_path / "whole", source(documents))
+    for place in (0, 11, 30, 37, 44, 59):  # in documents read, 30 in each pass
+        count = iter(range(place))
+
+        def read(count: Iterator[int] = count) -> Iterator[Document]:
+            for document in documents:
+                if next(count, None) is None:
+                    raise KeyboardInterrupt
+                yield document
+
+        folder = tmp_path / str(place)
+        with pytest.raises(KeyboardInterrupt):
+            prepared(folder, Source("tiny", "tiny/1", (), read))
+        prepared(folder, source(documents))
+        assert digests(folder) == digests(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("remembered", "readings"), [(-1, 2), (500, 2), (10_000, 1)])
+def test_a_small_corpus_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remembered: int, readings: int
+) -> None:
+    """A large one is read again, and that does not show."""
+    read = list[int]()
+
+    def documents() -> Iterator[Document]:
+        read.append(1)
+        yield from corpus()
+
+    prepared(tmp_path / "a", source(corpus()))
+    monkeypatch.setattr(prepare, "_REMEMBERED", remembered)
+    prepared(tmp_path / "b", Source("tiny", "tiny/1", (), documents))
+    assert digests(tmp_path / "a") == digests(tmp_path / "b")
+    assert len(read) == readings
+
+
+def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where blocks are cut decides nothing."""
+    for size in (1, 7, 1000):
+        monkeypatch.setattr(prepare, "_BLOCK", size)
+        prepared(tmp_path / str(size), source(corpus()))
+    assert digests(tmp_path / "1") == digests(tmp_path / "7") == digests(tmp_path / "1000")
+
+
+CODE = """
+import sys
+from pathlib import Path
+from bench.data.corpora.documents import documents
+from bench.config.sections import PrepareConfig
+from bench.pipeline.stages import prepare
+from bench.core.workspace import Parts, Workspace
+folder = Path(sys.argv[2]); (folder / "out").mkdir(parents=True)
+settings = PrepareConfig(vocabulary=512, min_tokens=1, max_tokens=200)
+prepare.run(Workspace(folder / "out", Parts(folder / "parts")), documents(sys.argv[1]), None, settings)
+"""
+
+
+def test_other_processes_write_the_same(tmp_path: Path) -> None:
+    """From files, with another hash seed and one thread."""
+    file = tmp_path / "corpus.jsonl"
+    rows = [{"id": one.id, "lang": one.language, "sentences": one.sentences} for one in corpus()]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    env = os.environ | {"PYTHONHASHSEED": "1", "RAYON_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", CODE, str(file), str(tmp_path / "there")], env=env, check=True)
+    prepared(tmp_path / "here", source(corpus()))
+    assert digests(tmp_path / "there") == digests(tmp_path / "here")
+
+
+def test_a_given_tokenizer_is_kept(tmp_path: Path) -> None:
+    """Nothing is trained, and the copy gives the same ids wherever the folder stood."""
+    prepared(tmp_path / "first", source(corpus()))
+    given = tmp_path / "first" / "out" / "tokenizer"
+    _, parts = prepared(tmp_path / "second", source(corpus(6)), given=given)
+    assert not {"sample.json", "tokenizer.json"} & set(parts)
+    given.rename(tmp_path / "elsewhere")
+    prepared(tmp_path / "third", source(corpus(6)), given=tmp_path / "elsewhere")
+    assert digests(tmp_path / "second") == digests(tmp_path / "third")
+    assert texts(tmp_path / "second")["en"] == [list(one.sentences) for one in corpus(6) if one.language == "en"]
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    """Duplicates, translations, empty documents, short and long sentences, each under its name."""
+    documents = [
+        Document("a", "en", ("the quick brown fox", "x")),
+        Document("b", "en", ("The quick brown FOX x",)),
+        Document("c", "sw", ("paka " * 30,), group="g"),
+        Document("d", "th", ("แมว " * 30,), group="g"),
+        Document("e", "en", ()),
+        Document("f", "en", ("y", "z")),
+    ]
+    settings = PrepareConfig(vocabulary=512, max_tokens=20, min_tokens=3, drop_translations=True)
+    facts, _ = prepared(tmp_path, source(documents), settings)
+    counts = {name: facts[name] for name in ("read", "empty", "duplicates", "translations", "surplus")}
+    assert counts == {"read": 6, "empty": 1, "duplicates": 1, "translations": 1, "surplus": 0}
+    assert (facts["documents_without_sentence"], facts["short_sentences"], facts["cut_sentences"]) == (1, 3, 1)
+    shards = Shards(tmp_path / "out")
+    (kept,) = set(shards.languages) - {"en"}
+    assert len(shards.sentence(shards.documents(kept)[0], 0)) == 20
+    assert [shards.sentence_count(document) for document in shards.documents("en")] == [1]
+
+
+def test_at_most_so_many_documents(tmp_path: Path) -> None:
+    """Of each language."""
+    facts, _ = prepared(tmp_path, source(corpus()), SMALL.model_copy(update={"max_documents": 4}))
+    assert {language: one["documents"] for language, one in facts["languages"].items()} == {"en": 4, "sw": 4, "th": 4}
+    assert facts["surplus"] == 18
+
+
+def test_a_corpus_of_nothing_is_refused(tmp_path: Path) -> None:
+    """With the setting that may have emptied it."""
+    with pytest.raises(DataError, match=r"tiny: found no document with a sentence to train on, expected at least one$"):
+        prepared(tmp_path / "a", source([Document("a", "en", ())]))
+    settings = SMALL.model_copy(update={"min_tokens": 150})
+    with pytest.raises(DataError, match=r"expected at least one; see prepare.min_tokens"):
+        prepared(tmp_path / "b", source(corpus(3)), settings)
+
+
+def test_progress_counts_documents(tmp_path: Path) -> None:
+    """Half a document in each pass; a resumed run counts what was done before."""
+    documents, seen = source(corpus()), list[float]()
+    (tmp_path / "out").mkdir()
+    work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"), seen.append)
+    for _ in range(2):
+        seen.clear()
+        prepare.run(work, documents, None, SMALL)
+        assert sum(seen) == 30

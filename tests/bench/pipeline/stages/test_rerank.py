@@ -1,0 +1,231 @@
+"""Re-ranking as a stage: who stands where with which score, titles and all, and the same bytes however often killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedTokenizerFast
+
+from bench.core.errors import DataError, UsageError
+from bench.core.order import best
+from bench.core.workspace import Workspace
+from bench.data.formats.titled import titled
+from bench.data.formats.trec import read_run
+from bench.pipeline.stages import rerank, texts
+from bench.pipeline.stages.search import Rules
+from bench.retrieval import cross_encoder as cross
+from bench.types import Corpus, Item, Ranking, Source, Tie
+
+Make = Callable[..., Path]
+Space = Callable[..., Workspace]
+WORDS = ["what", "is", "q0", "q1", "q2", "q3", "q4", "bee", "honey", "hive", "wax", "sting", "wing"]
+
+
+class Told:
+    """Scores a passage by the number in its text, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = list[list[tuple[str, str]]]()
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
+        """Give the last word as a number."""
+        self.asked.append(list(pairs))
+        return np.array([float(passage.split()[-1]) for _, passage in pairs], np.float32)
+
+
+@pytest.fixture
+def make_texts(make_work: Space) -> Make:
+    """Write the artefact of `texts` of passages as re-rankers read them."""
+
+    def make(items: Sequence[Item]) -> Path:
+        work = make_work()
+        texts.run(work, titled(Corpus("c", Source("c", "test/1", (), lambda: iter(items)))))
+        return work.out
+
+    return make
+
+
+def lines_of(work: Workspace) -> list[list[str]]:
+    """Query, document, rank and score of each line."""
+    lines = [line.split() for line in (work.out / "run.trec").read_text().splitlines()]
+    assert {(line[1], line[5]) for line in lines} <= {("Q0", "bm25>cross")}
+    return [[line[0], *line[2:5]] for line in lines]
+
+
+def test_the_best_are_scored_anew_and_the_rest_falls_below(
+    make_leg: Make, make_run: Make, make_work: Space, make_texts: Make
+) -> None:
+    """By hand: three of five, then the others by whole numbers below −1.5; the model sees question, title and text."""
+    passages = [Item("a", "-1.5", "The bee"), Item("b", "4"), Item("c", "0.25"), Item("d", "99"), Item("e", "99")]
+    leg = make_leg({"q1": {}, "q2": {}, "q3": {}})
+    search = make_run(
+        {"q2": {"d": 3.0}, "q1": {"a": 9.0, "b": 8.0, "c": 7.0, "d": 6.0, "e": 6.0}, "other": {"a": 1.0}}, "bm25"
+    )
+    model, work = Told(), make_work()
+    rules = Rules(10, "trec", drop_identical=False)
+    facts = rerank.run(work, lambda: model, search, leg, make_texts(passages), rules, 3, "bm25>cross")
+    assert lines_of(work) == [
+        ["q1", "b", "1", "4.0"],
+        ["q1", "c", "2", "0.25"],
+        ["q1", "a", "3", "-1.5"],
+        ["q1", "e", "4", "-3.0"],
+        ["q1", "d", "5", "-4.0"],
+        ["q2", "d", "1", "99.0"],
+    ]
+    assert facts == {"queries": 3, "rows": 6, "k": 10, "depth": 3, "pairs": 4}
+    pairs = [("what is q1", "The bee -1.5"), ("what is q1", "4"), ("what is q1", "0.25"), ("what is q2", "99")]
+    assert model.asked == [pairs]
+
+
+def test_a_run_is_cut_at_k_after_re_ranking(make_leg: Make, make_run: Make, make_work: Space, make_texts: Make) -> None:
+    """A deep document can rise among the first k; the query's own is neither scored nor kept."""
+    passages = [Item("a", "1"), Item("b", "2"), Item("q1", "77"), Item("c", "3")]
+    leg, search = make_leg({"q1": {}}), make_run({"q1": {"q1": 9.0, "a": 5.0, "b": 4.0, "c": 3.0}}, "bm25")
+    model, work = Told(), make_work()
+    rules = Rules(2, "trec", drop_identical=True)
+    rerank.run(work, lambda: model, search, leg, make_texts(passages), rules, 100, "bm25>cross")
+    assert lines_of(work) == [["q1", "c", "1", "3.0"], ["q1", "b", "2", "2.0"]]
+    assert [passage for _, passage in model.asked[0]] == ["1", "2", "3"]
+
+
+SCORES = st.lists(st.floats(-1e4, 1e4, width=32), max_size=12)
+
+
+@given(SCORES, SCORES, st.integers(1, 15), st.sampled_from(["trec", "list"]))
+def test_the_order_survives_a_file(old: list[float], new: list[float], k: int, tie: Tie) -> None:
+    """Whatever the scores, reading them in the task's order gives new ones first, sorted, and the rest as it was."""
+    ranking = best("q", [f"d{at}" for at in range(len(old))], old, len(old), tie) if old else Ranking("q", (), ())
+    scores = new[: len(old)]
+    found = rerank.reordered(ranking, scores, Rules(k, tie, drop_identical=False))
+    again = best("q", found.documents, found.scores, k, tie) if found.documents else found
+    assert list(again.documents) == list(found.documents)
+    count = len(scores)
+    by_score = sorted(zip(scores, ranking.documents, strict=False), key=lambda pair: -pair[0])
+    assert sorted(map(float, found.scores[:count]), reverse=True) == [score for score, _ in by_score][:k]
+    if count:
+        assert list(found.documents[count:]) == list(ranking.documents[count:])[: max(0, k - count)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tiny random cross-encoder of whole words."""
+    marks = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
+    names = [*marks.values(), *WORDS]
+    letters = Tokenizer(models.WordLevel({name: at for at, name in enumerate(names)}, unk_token=marks["unk_token"]))
+    letters.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    path = tmp_path / "cross"
+    PreTrainedTokenizerFast(tokenizer_object=letters, **marks).save_pretrained(path)
+    sizes = {"vocab_size": len(names), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = AutoConfig.for_model(
+        "bert", **sizes, intermediate_size=32, max_position_embeddings=64, num_labels=1, initializer_range=0.5
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        AutoModelForSequenceClassification.from_config(config).save_pretrained(path)
+    return path
+
+
+Many = tuple[Path, Path, Path]
+
+
+@pytest.fixture
+def many(make_leg: Make, make_run: Make, make_texts: Make) -> Many:
+    """Leg, run and texts of five queries with twelve documents each."""
+    rng = np.random.default_rng(4)
+    passages = [Item(f"d{at}", " ".join(rng.choice(WORDS, rng.integers(1, 30)))) for at in range(40)]
+    queries = [f"q{at}" for at in range(5)]
+    found: Mapping[str, Mapping[str, float]] = {
+        query: {f"d{at}": float(rng.random()) for at in rng.choice(40, 12, replace=False)} for query in queries
+    }
+    return make_leg({query: {} for query in queries}), make_run(found, "bm25"), make_texts(passages)
+
+
+RULES = Rules(10, "trec", drop_identical=False)
+
+
+def test_a_folder_re_ranks_by_the_models_scores(many: Many, folder: Path, make_work: Space) -> None:
+    """Each of the best eight has the score that the pair has alone, within 1e-5; the other two keep their order."""
+    leg, search, kept = many
+    work = make_work()
+    rerank.run(work, folder, search, leg, kept, RULES, 8, "bm25>cross", threads=1)
+    model, say, before = cross.load(folder), texts.Texts(kept), read_run(search / "run.trec", "trec")
+    found = read_run(work.out / "run.trec", "trec")
+    assert [list(found[query].documents) for query in before] != [list(before[query].documents) for query in before]
+    for query, ranking in found.items():
+        assert set(ranking.documents[:8]) == set(before[query].documents[:8])
+        assert list(ranking.documents[8:]) == list(before[query].documents[8:10])
+        alone = [model.scores([(f"what is {query}", say(document))])[0] for document in ranking.documents[:8]]
+        np.testing.assert_allclose(ranking.scores[:8], alone, atol=1e-5)
+
+
+def test_a_killed_stage_ends_with_the_same_bytes(
+    many: Many, folder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before each block and begun again: equal files, every query told once, no finished block scored again."""
+    monkeypatch.setattr(rerank, "_PAIRS", 16)  # blocks of two queries
+    leg, search, kept = many
+
+    class Killed:
+        """Scores a number of blocks and is killed."""
+
+        def __init__(self, blocks: int) -> None:
+            self._model, self._left = cross.load(folder, threads=1), blocks
+
+        def scores(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
+            """Score, or be killed."""
+            if not self._left:
+                raise KeyboardInterrupt
+            self._left -= 1
+            return self._model.scores(pairs)
+
+    whole = make_work("whole")
+    rerank.run(whole, folder, search, leg, kept, RULES, 8, "bm25>cross", threads=1)
+    expected = (whole.out / "run.trec").read_bytes()
+    for blocks in (0, 1, 2):
+        work, first = make_work(f"killed{blocks}"), partial(Killed, blocks)
+        with pytest.raises(KeyboardInterrupt):
+            rerank.run(work, first, search, leg, kept, RULES, 8, "bm25>cross")
+        assert not list(work.out.iterdir())
+        told: list[float] = []
+        work = make_work(f"killed{blocks}", told.append)
+        left = partial(Killed, 3 - blocks)  # a finished block that is scored again is one too many
+        rerank.run(work, left, search, leg, kept, RULES, 8, "bm25>cross")
+        assert (work.out / "run.trec").read_bytes() == expected
+        assert sum(told) == 5
+    again = make_work("whole")
+    rerank.run(again, tmp_path / "nowhere", search, leg, kept, RULES, 8, "bm25>cross")  # no model is needed any more
+    assert (again.out / "run.trec").read_bytes() == expected
+
+
+def test_what_cannot_be_re_ranked_is_refused(many: Many, make_run: Make, make_work: Space, tmp_path: Path) -> None:
+    """A depth of 0, a document of another corpus, a run that is not there."""
+    leg, search, kept = many
+    with pytest.raises(UsageError, match="cannot re-rank the best 0 documents"):
+        rerank.run(make_work(), Told, search, leg, kept, RULES, 0, "t")
+    with pytest.raises(UsageError, match="document 'z', which was found for query 'q1', is not in the corpus"):
+        rerank.run(make_work(), Told, make_run({"q1": {"z": 1.0}}, "strange"), leg, kept, RULES, 5, "t")
+    with pytest.raises(DataError, match="run"):
+        rerank.run(make_work(), Told, tmp_path / "nowhere", leg, kept, RULES, 5, "t")
+
+
+def test_a_run_without_any_hit_needs_no_model(many: Many, make_run: Make, make_work: Space) -> None:
+    """Nothing to score: an empty run."""
+    leg, _, kept = many
+    work = make_work()
+
+    def never() -> Told:
+        """Refuse."""
+        raise AssertionError("a model was made")
+
+    facts = rerank.run(work, never, make_run({}, "none"), leg, kept, RULES, 5, "t")
+    assert (work.out / "run.trec").read_bytes() == b""
+    assert facts["pairs"] == facts["rows"] == 0

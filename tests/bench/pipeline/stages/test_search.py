@@ -1,0 +1,101 @@
+"""The search stage: what it does with a retriever's rankings, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.core.errors import PluginError
+from bench.core.workspace import Parts, Workspace
+from bench.pipeline.stages import search
+from bench.types import Corpus, Item, Json, Ranking, Tie
+
+
+class Fixed:
+    """A retriever that gives what it was told, cut at k, and remembers how deep it was asked."""
+
+    def __init__(self, rankings: Mapping[str, Sequence[tuple[str, float]]]) -> None:
+        self.rankings, self.depths = rankings, list[int]()
+
+    def index(self, corpus: Corpus, work: Workspace) -> Mapping[str, Json]:
+        """Index nothing."""
+        return {}
+
+    def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
+        """Give what was told."""
+        self.depths.append(k)
+        for query in queries:
+            pairs = self.rankings[query.id][:k]
+            yield Ranking(query.id, [name for name, _ in pairs], [score for _, score in pairs])
+
+
+def _leg(tmp_path: Path, candidates: Mapping[str, Sequence[str]] | None = None) -> Path:
+    """A `read` artefact of the queries q1 and q2."""
+    leg = tmp_path / "leg"
+    leg.mkdir()
+    rows = ({"id": name, "text": name, "language": "en"} for name in ("q1", "q2"))
+    (leg / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if candidates:
+        lists = ({"query": name, "documents": list(given)} for name, given in candidates.items())
+        (leg / "candidates.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lists))
+    return leg
+
+
+def _run(tmp_path: Path, retriever: Fixed, rules: search.Rules, leg: Path) -> list[list[str]]:
+    """Run the stage; return the columns query, document, rank and score of each line."""
+    out = tmp_path / "out"
+    out.mkdir()
+    search.run(Workspace(out, Parts(tmp_path / "parts")), retriever, tmp_path, leg, rules, "tag")
+    lines = [line.split() for line in (out / "run.trec").read_text().splitlines()]
+    assert {(line[1], line[5]) for line in lines} <= {("Q0", "tag")}
+    return [[line[0], line[2], line[3], line[4]] for line in lines]
+
+
+def test_a_query_never_finds_itself_where_the_task_says_so(tmp_path: Path) -> None:
+    """One more is asked for, the identical id is left out, k are kept."""
+    found = {"q1": [("q1", 9.0), ("a", 2.0), ("b", 1.0)], "q2": [("a", 3.0), ("b", 2.0), ("c", 1.0)]}
+    retriever = Fixed(found)
+    lines = _run(tmp_path, retriever, search.Rules(2, "trec", drop_identical=True), _leg(tmp_path))
+    assert retriever.depths == [3]
+    assert lines == [
+        ["q1", "a", "1", "2.0"],
+        ["q1", "b", "2", "1.0"],
+        ["q2", "a", "1", "3.0"],
+        ["q2", "b", "2", "2.0"],
+    ]
+
+
+def test_candidates_only_and_all_of_them(tmp_path: Path) -> None:
+    """Others are left out; a candidate that did not match comes last, in the candidates' order under `list`."""
+    found = {"q1": [("x", 9.0), ("b", 2.0)], "q2": []}
+    leg = _leg(tmp_path, {"q1": ["a", "b", "c"], "q2": ["d", "e"]})
+    lines = _run(tmp_path, Fixed(found), search.Rules(10, "list", drop_identical=False), leg)
+    assert [(line[0], line[1]) for line in lines] == [("q1", "b"), ("q1", "a"), ("q1", "c"), ("q2", "d"), ("q2", "e")]
+
+
+def test_a_retriever_is_held_to_its_promise(tmp_path: Path) -> None:
+    """A ranking of another query, and too few rankings, are told with what was expected."""
+
+    class Swapped(Fixed):
+        """Answers the second query first."""
+
+        def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
+            """Turn the queries round."""
+            return super().search(index, queries[::-1], k, tie)
+
+    class Short(Fixed):
+        """Forgets the last query."""
+
+        def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
+            """Leave one out."""
+            return super().search(index, queries[:-1], k, tie)
+
+    rules, leg = search.Rules(5, "trec", drop_identical=False), _leg(tmp_path)
+    with pytest.raises(PluginError, match="ranking 1 is of query 'q2', expected 'q1'"):
+        _run(tmp_path, Swapped({"q1": [], "q2": []}), rules, leg)
+    (tmp_path / "out").rmdir()
+    with pytest.raises(PluginError, match="1 rankings for 2 queries, expected one each"):
+        _run(tmp_path, Short({"q1": [], "q2": []}), rules, leg)

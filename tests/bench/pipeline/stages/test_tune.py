@@ -1,0 +1,344 @@
+"""Tuning as a stage: exact over kills, learning what is planted, keeping the best, one encoder or two."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bench.core.contract import Contract, TrainingJob
+from bench.core.errors import PluginError, UsageError
+from bench.core.workspace import Parts, Workspace
+from bench.data.pairs.stored_pairs import write_pairs
+from bench.pipeline.stages import exported, tune
+from bench.retrieval.encoder import load
+from bench.training.fine_tuning_config import FineTuningConfig
+from bench.types import Item, TrainingPair
+
+Vectors = npt.NDArray[np.float32]
+WEIGHTS = "encoder/model.safetensors"
+ENGLISH, FINNISH = range(5, 45), range(45, 85)  # words of the planted tokenizer
+
+
+def planted(count: int, seed: int, negatives: int = 1) -> list[TrainingPair]:
+    """Questions of three English words; the passage has their Finnish ones and one more, a negative only two."""
+    rng = np.random.default_rng(seed)
+    records = []
+    for at in range(count):
+        asked = rng.choice(len(ENGLISH), 4, replace=False).tolist()
+
+        def said(words: Sequence[int]) -> str:
+            return " ".join(f"w{FINNISH[word]}" for word in words)
+
+        records.append(
+            TrainingPair(
+                Item(f"q{at}", " ".join(f"w{ENGLISH[word]}" for word in asked[:3]) + "?", language="en"),
+                (Item(f"p{at}", said(asked), language="fi"),),
+                tuple(
+                    Item(f"n{at}.{one}", said([*asked[:2], *rng.choice(40, 2).tolist()]), language="fi")
+                    for one in range(negatives)
+                ),
+            )
+        )
+    return records
+
+
+def on_disk(folder: Path, records: list[TrainingPair]) -> Path:
+    """Write pairs to a new folder."""
+    folder.mkdir(parents=True)
+    write_pairs(folder, records)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty planted pairs."""
+    return on_disk(tmp_path_factory.mktemp("planted") / "pairs", planted(60, 0))
+
+
+Tune = Callable[..., Any]
+"""Returns `Trained` of the conftest of all tests."""
+
+
+class KilledError(RuntimeError):
+    """Stands for a kill."""
+
+
+@pytest.fixture
+def run(tmp_path: Path, start: Path, pairs: Path, trained: Callable[..., Any]) -> Tune:
+    """Tune the tiny encoder; called again with the same name it goes on from the checkpoints of the first call."""
+
+    def make(
+        name: str,
+        seed: int = 1,
+        start: Path = start,
+        training: Path = pairs,
+        killed: int | None = None,
+        passages: Path | None = None,
+        dev: Path | None = None,
+        **changed: Any,
+    ) -> Any:
+        out, parts = tmp_path / name / "out", tmp_path / name / "parts"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        given = {"pairs": 8, "steps": 12, "learning_rate": 5e-3, "log_every": 1, "checkpoint_tokens": 150}
+        config = FineTuningConfig(**{**given, "probe_every": 5, "dev_share": 0.2, **changed})
+        told: list[float] = []
+
+        def advance(units: float) -> None:
+            told.append(units)
+            if len(told) == killed:
+                raise KilledError
+
+        job = TrainingJob(tokens=0, seed=seed, device="cpu", threads=1)
+        work = Workspace(out, Parts(parts), advance)
+        return trained(out, parts, tune.run(work, start, training, config, job, passages, dev))
+
+    return make
+
+
+def kill(run: Tune, name: str, at: int, **settings: Any) -> None:
+    """Let a tuning be killed after so many reports of progress."""
+    with pytest.raises(KilledError):
+        run(name, killed=at, **settings)
+
+
+SELECTING: dict[str, Any] = {"selection": "dev-loss", "evaluate_every": 2}
+KINDS: dict[str, dict[str, Any]] = {
+    "dpr": {"hard_negatives": 1, "hard_share": 0.5},
+    "accumulated": {"accumulate": 2, "chunk_tokens": 20},
+    "asam": {"optimiser": "asam", "rho": 0.05},
+    "untied and selected": {"tied": False, **SELECTING},
+    "xtreme-r": {"loss": "xtreme-r", "scale": 20.0, "pooling": "pooler", "selection": "dev-rank", "evaluate_every": 3},
+}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_killed_tuning_ends_with_the_same_bytes(run: Tune, kind: str) -> None:
+    """Killed late, or early and again and again, with dropout: every file is equal, and all facts but for time."""
+    whole = run("whole", **KINDS[kind])
+    assert whole.facts["steps"] == 12
+    kill(run, "late", 12, **KINDS[kind])
+    assert run("late", **KINDS[kind]).files() == whole.files()
+    for at in (1, 6, 5):
+        kill(run, "often", at, **KINDS[kind])
+    often = run("often", **KINDS[kind])
+    assert often.files() == whole.files()
+    timed = ("seconds", "device_seconds", "peak_memory_bytes", "tokens_per_second")
+    assert {name: value for name, value in often.facts.items() if name not in timed} == {
+        name: value for name, value in whole.facts.items() if name not in timed
+    }
+
+
+def test_bytes_do_not_depend_on_how_often_is_saved_or_looked(run: Tune) -> None:
+    """Checkpoints, probes and evaluations change no weight; kept ones are the last here."""
+    often = run("often", checkpoint_tokens=1, probe_every=1)
+    assert run("never", checkpoint_tokens=None, probe_every=1).files() == often.files()
+    rare = run("rare", probe_every=1000, selection="dev-loss", evaluate_every=1000)
+    assert rare.files()[WEIGHTS] == often.files()[WEIGHTS]
+
+
+def test_the_seed_decides(run: Tune) -> None:
+    """The loss of the first step comes again from the same seed; another one draws other questions."""
+    first, again, other = run("first"), run("again"), run("other", seed=2)
+    assert first.files() == again.files()
+    losses = [tuned.log[1]["loss"] for tuned in (first, again, other)]
+    assert losses[0] == losses[1] != losses[2]
+
+
+def vectors(folder: Path, items: Sequence[Item], role: str) -> Vectors:
+    """Encode with a tuned encoder as search does; questions have lost their mark already."""
+    asked = [Item(one.id, one.text.removesuffix("?"), one.title) for one in items]
+    return load(folder).encode(asked, "query" if role == "query" else "passage")
+
+
+def found(out: Path, records: Sequence[TrainingPair]) -> tuple[Vectors, Vectors]:
+    """Vectors of the questions and first passages of some pairs, by what a tuning wrote."""
+    passages = out / "passages" if (out / "passages").is_dir() else out / "encoder"
+    return (
+        vectors(out / "encoder", [pair.query for pair in records], "query"),
+        vectors(passages, [pair.positives[0] for pair in records], "passage"),
+    )
+
+
+def ranks(queries: Vectors, passages: Vectors) -> float:
+    """How many passages score above each question's own, on average."""
+    scores = queries @ passages.T
+    return float((scores > np.diag(scores)[:, None]).sum(1).mean())
+
+
+@pytest.mark.parametrize("kind", ["dpr", "untied", "xtreme-r"])
+def test_a_tuned_toy_beats_its_start(run: Tune, start: Path, tmp_path: Path, kind: str) -> None:
+    """On pairs that it never saw: own passages come from the middle to the front, by the encoders as they are read."""
+    settings: dict[str, dict[str, Any]] = {
+        "dpr": {},
+        "untied": {"tied": False},
+        "xtreme-r": {"loss": "xtreme-r", "scale": 20.0},
+    }
+    training, held = on_disk(tmp_path / "many", planted(400, 1)), planted(50, 2)
+    tuned = run(kind, training=training, steps=150, learning_rate=2e-2, log_every=50, probe_every=50, **settings[kind])
+    shutil.copytree(start, tmp_path / "before" / "encoder")
+    before, after = ranks(*found(tmp_path / "before", held)), ranks(*found(tuned.out, held))
+    assert before > 15
+    assert after < 0.5 * before
+    assert tuned.log[-1]["loss"] < 0.7 * tuned.log[1]["loss"]
+    assert tuned.log[-1]["probe"]["accuracy"] > tuned.log[0]["probe"]["accuracy"]
+    assert tuned.facts["training_pairs"] == 320
+    assert tuned.facts["dev_pairs"] == 80
+    assert tuned.facts["epochs"] == 150 / 40
+
+
+def test_the_best_is_kept(run: Tune, tmp_path: Path) -> None:
+    """A training that overfits writes the weights of the evaluation that was best, by its own log, and by hand."""
+    held = planted(20, 3)
+    few, dev = on_disk(tmp_path / "few", planted(20, 5)), on_disk(tmp_path / "dev", held)
+    settings: dict[str, Any] = {"training": few, "dev": dev, "pairs": 20, "hard_negatives": 0}
+    settings |= {"learning_rate": 0.03, "warm_up": 0.0}
+    tuned = run("tuned", selection="dev-loss", evaluate_every=1, **settings)
+    values = [line["dev-loss"] for line in tuned.log if "dev-loss" in line]
+    chosen = tuned.facts["selection"]
+    assert isinstance(chosen, Mapping)
+    assert len(values) == chosen["evaluations"] == 12
+    assert chosen["value"] == min(values)
+    assert chosen["step"] == 1 + values.index(min(values)) < 12
+    assert sorted(values)[1] > 1.05 * min(values)  # by more than another processor's digits
+    assert values[-1] > 1.2 * min(values)
+    scores = np.matmul(*(part.astype(np.float64) for part in _transposed(found(tuned.out, held)))) / 0.05
+    loss = float(
+        np.mean(np.log(np.exp(scores - scores.max(1, keepdims=True)).sum(1)) + scores.max(1) - np.diag(scores))
+    )
+    assert loss == pytest.approx(min(values), rel=1e-4)
+    last = run("last", **settings)
+    assert last.files()[WEIGHTS] != tuned.files()[WEIGHTS]
+    assert last.facts["dev_pairs"] == 20
+    assert last.facts["training_pairs"] == 20
+
+
+def _transposed(two: tuple[Vectors, Vectors]) -> tuple[Vectors, Vectors]:
+    """Questions, and passages as columns."""
+    return two[0], two[1].T
+
+
+def test_the_average_rank_is_that_of_the_written_encoder(run: Tune, tmp_path: Path) -> None:
+    """By hand from what was written; hard negatives of the held-out questions stand among the passages."""
+    held = planted(20, 3, negatives=0)
+    tuned = run("tuned", selection="dev-rank", evaluate_every=4, dev=on_disk(tmp_path / "dev", held), tied=False)
+    chosen = tuned.facts["selection"]
+    assert isinstance(chosen, Mapping)
+    assert chosen["value"] == pytest.approx(ranks(*found(tuned.out, held)), abs=1e-6)
+
+
+def test_it_stops_early(run: Tune) -> None:
+    """After so many evaluations without a better one, long before its steps; exact over a kill all the same."""
+    settings: dict[str, Any] = {**SELECTING, "patience": 2, "steps": 60, "learning_rate": 0.5, "warm_up": 0.0}
+    tuned = run("tuned", **settings)
+    chosen = tuned.facts["selection"]
+    assert isinstance(chosen, Mapping)
+    assert chosen["stopped"]
+    steps = tuned.facts["steps"]
+    assert isinstance(steps, int)
+    best = chosen["step"]
+    assert isinstance(best, int)
+    assert steps == best + 2 * 2 < 60
+    assert "probe" in tuned.log[-1]  # the last line looks, whenever it comes
+    kill(run, "killed", steps - 1, **settings)
+    assert run("killed", **settings).files() == tuned.files()
+
+
+def test_an_epoch_is_what_the_settings_say(run: Tune) -> None:
+    """48 training pairs in batches of 8, accumulated in twos: three steps an epoch, and an evaluation after each."""
+    tuned = run("tuned", steps=None, epochs=2.5, accumulate=2, selection="dev-rank")
+    assert tuned.facts["steps"] == 8  # 7.5, and what is begun is ended
+    assert tuned.facts["pairs"] == 8 * 16
+    assert [line["step"] for line in tuned.log if "dev-rank" in line] == [3, 6, 8]
+
+
+def test_the_rate_rises_for_so_many_steps(run: Tune) -> None:
+    """As the papers tell it, against the schedule of their code: warm-up over w of s steps, then down to 0."""
+    tuned = run("tuned", warm_up_steps=4, learning_rate=1e-3)
+    rates = [line["learning_rate"] for line in tuned.log[1:]]
+    expected = [step / 4 if step < 4 else (12 - step) / 8 for step in range(12)]
+    assert rates == pytest.approx([1e-3 * rate for rate in expected], rel=1e-5)
+
+
+def test_duplicates_are_logged(run: Tune, tmp_path: Path) -> None:
+    """How many other passages of the batch have a positive's text: all, where all are the same."""
+    same = [TrainingPair(Item(f"q{at}", f"w{5 + at}"), (Item(f"p{at}", "w50 w51"),)) for at in range(10)]
+    flat: dict[str, Any] = {
+        "training": on_disk(tmp_path / "same", same),
+        "dev_share": 0.0,
+        "temperature": 1000.0,
+    }  # dropout hardly tells
+    tuned = run("tuned", **flat)
+    assert [line["duplicates"] for line in tuned.log[1:]] == [8 * 7] * 12
+    assert [line["loss"] for line in tuned.log[1:]] == pytest.approx([np.log(8)] * 12, abs=1e-3)
+    assert "probe" not in tuned.log[0]
+    masked = run("masked", **flat, mask_duplicates=True)
+    assert [line["loss"] for line in masked.log[1:]] == [0.0] * 12  # nothing is left to tell from
+
+
+def test_two_encoders_are_two_folders(run: Tune, start: Path) -> None:
+    """Which begin alike and part; both are read as the contract says, and go on as two from where they were."""
+    tuned = run("tuned", tied=False, similarity="dot", query_tokens=9)
+    weights = [load_file(tuned.out / name / "model.safetensors") for name in ("encoder", "passages")]
+    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    for name in ("encoder", "passages"):
+        contract = Contract.load(tuned.out / name)
+        assert (contract.similarity, contract.normalise, contract.query_length) == ("dot", False, 9)
+        kept = {path.name for path in (tuned.out / name).iterdir()}
+        assert kept == {path.name for path in start.iterdir()}
+    still = {"start": tuned.out / "encoder", "passages": tuned.out / "passages", "tied": False}
+    further = run("further", **still, learning_rate=1e-30, steps=1)
+    for name in ("encoder", "passages"):
+        again = load_file(further.out / name / "model.safetensors")
+        old = load_file(tuned.out / name / "model.safetensors")
+        assert all(torch.allclose(again[key], old[key], rtol=0, atol=1e-12) for key in old)
+    assert not (run("one").out / "passages").exists()
+
+
+def test_a_new_pooler_is_saved_and_read_back(run: Tune, start: Path) -> None:
+    """The start has none: it comes from the seed, is trained, and search reads vectors through it."""
+    settings: dict[str, Any] = {"loss": "xtreme-r", "pooling": "pooler"}
+    tuned = run("tuned", **settings)
+    names = {"pooler.dense.weight", "pooler.dense.bias"}
+    weights = load_file(tuned.out / WEIGHTS)
+    assert set(weights) - set(load_file(start / "model.safetensors")) == names
+    contract = Contract.load(tuned.out / "encoder")
+    assert (contract.pooling, contract.similarity, contract.normalise) == ("pooler", "cos", True)
+    items = [pair.query for pair in planted(5, 4)]
+    plain = load(tuned.out / "encoder", contract=Contract(pooling="cls", question_mark=False)).encode(items, "query")
+    pooled = np.tanh(plain @ weights["pooler.dense.weight"].numpy().T + weights["pooler.dense.bias"].numpy())
+    expected = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+    np.testing.assert_allclose(load(tuned.out / "encoder").encode(items, "query"), expected, atol=1e-5)
+    assert tuned.facts["scale"] != 100.0
+    fresh = run("fresh", **settings, learning_rate=1e-30, steps=1)
+    again = run("again", **settings, learning_rate=1e-30, steps=1, seed=2)
+    one, other = (load_file(tuned.out / WEIGHTS)["pooler.dense.weight"] for tuned in (fresh, again))
+    assert not torch.equal(one, other)
+    further = run("further", start=fresh.out / "encoder", learning_rate=1e-30, steps=1)  # it stays with the encoder
+    assert torch.allclose(load_file(further.out / WEIGHTS)["pooler.dense.weight"], one, rtol=0, atol=1e-12)
+    left = run("left", start=fresh.out / "encoder", pooling="mean")
+    assert not names & set(load_file(left.out / WEIGHTS))
+
+
+def test_what_went_wrong_is_said_in_its_own_words(run: Tune) -> None:
+    """Settings are called as they are typed; a device that is not there is told before anything is loaded."""
+    with pytest.raises(UsageError, match=r"training step \d+ is (nan|inf); lower tune\.learning_rate"):
+        run("wild", learning_rate=1e30, clip=None, similarity="dot", warm_up=0.0)
+    with pytest.raises(UsageError, match=r"device nonsense: .*type --device cpu"):
+        exported.check_device("nonsense")
+
+
+def test_it_is_held_to_what_trainings_promise(tmp_path: Path, run: Tune, start: Path) -> None:
+    """A second encoder as well: one that lacks a weight is refused."""
+    tuned = run("tuned", tied=False)
+    (tuned.out / "passages" / "model.safetensors").unlink()
+    with pytest.raises(PluginError, match=r"passages/ has no model\.safetensors"):
+        exported.validate_encoders(tuned.out, [("encoder", start), ("passages", start)])

@@ -1,0 +1,117 @@
+"""Choosing the weight of a fusion: by hand, never below either run, and the same as fusing and scoring."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.core.errors import UsageError
+from bench.core.workspace import Workspace
+from bench.data.formats.trec import read_run
+from bench.evaluation.measures.specs import parse_many
+from bench.pipeline.stages import fuse, read, texts, weigh
+from bench.pipeline.stages.score import Protocol, score
+from bench.pipeline.stages.search import Rules
+from bench.types import Corpus, Item, Source
+
+Make = Callable[..., Path]
+Space = Callable[..., Workspace]
+
+RULES = Rules(10, "trec", drop_identical=False)
+# One finds the document of q1, the other that of q2; together, with like weights, they put both first.
+QRELS = {"q1": {"a": 1}, "q2": {"b": 1}}
+FIRST = {"q1": {"a": 3.0, "x": 2.0, "y": 0.0}, "q2": {"x": 3.0, "b": 2.0, "y": 0.0}}
+SECOND = {"q1": {"x": 3.0, "a": 2.0, "y": 0.0}, "q2": {"b": 3.0, "x": 1.0, "y": 0.0}}
+
+
+def protocol(measures: str) -> Protocol:
+    """Trec-type scoring by these measures."""
+    return Protocol(parse_many(measures), "trec", False, (), {})
+
+
+def test_the_weight_is_chosen_by_the_first_measure(make_leg: Make, make_run: Make, make_work: Space) -> None:
+    """By hand on the scale 0 … 1: q1 puts a first below weight ½, q2 puts b first above ⅓ (b ⅔ + w/3 > 1 − 2w/3)."""
+    told: list[float] = []
+    leg, first, second = make_leg(QRELS), make_run(FIRST, "one"), make_run(SECOND, "two")
+    work = make_work(advance=told.append)
+    facts = weigh.run(work, first, second, leg, protocol("RR@10,P@1"), RULES)
+    assert facts == json.loads((work.out / "weight.json").read_bytes())
+    values: Any = facts["values"]
+    assert len(values) == 21
+    assert {weight for weight, value in values.items() if value == 1} == {"0.35", "0.4", "0.45"}
+    assert {value for weight, value in values.items() if not 0.35 <= float(weight) <= 0.5} == {0.75}
+    assert (facts["weight"], facts["measure"], facts["scale"], facts["queries"]) == (0.35, "RR@10", "min-max", 2)
+    assert sum(told) == 21 * 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("measure", ["nDCG@5", "R@3"])
+def test_fused_is_never_below_either_run_on_its_questions(
+    make_leg: Make, make_run: Make, make_work: Space, seed: int, measure: str
+) -> None:
+    """Random runs with ties and gaps: the value told is that of the run that `fuse` writes, and the highest of all."""
+    rng = np.random.default_rng(seed)
+
+    def drawn(deep: int) -> dict[str, dict[str, float]]:
+        names = [f"d{at}" for at in range(12)]
+        return {
+            f"q{at}": {str(name): float(rng.integers(0, 6)) for name in rng.choice(names, deep, replace=False)}
+            for at in range(15)
+            if rng.random() < 0.9
+        }
+
+    leg = make_leg({f"q{at}": {f"d{rng.integers(12)}": 1} for at in range(15)})
+    first, second, work = make_run(drawn(8), "one"), make_run(drawn(5), "two"), make_work()
+    rules, judge = Rules(6, "trec", drop_identical=False), protocol(measure)
+    facts: Mapping[str, Any] = weigh.run(work, first, second, leg, judge, rules, scale="none")
+
+    def value(weight: float | Path) -> float:
+        out = make_work()
+        fuse.run(out, first, second, leg, "interpolate", weight, rules, "t", scale="none")
+        rankings = read_run(out.out / "run.trec", "trec", may_be_empty=True)
+        return score(read.qrels(leg), rankings, judge).scores.means[measure]
+
+    assert facts["values"][str(facts["weight"])] == value(work.out) == max(facts["values"].values())
+    assert value(work.out) >= max(value(0), value(1))
+    assert facts["values"]["0.0"] == value(0)
+    assert facts["values"]["1.0"] == value(1)
+
+
+def test_equal_weights_fall_to_an_end_point() -> None:
+    """Nearest to 0 or 1 first, then the lower one; 0.1 and 0.9 are equally near."""
+    assert weigh.best_of({0.0: 0.5, 0.5: 0.5, 1.0: 0.5}) == 0
+    assert weigh.best_of({0.0: 0.4, 0.5: 0.5, 1.0: 0.5}) == 1
+    assert weigh.best_of({0.0: 0.1, 0.1: 0.5, 0.9: 0.5, 1.0: 0.1}) == 0.1
+    assert weigh.best_of({0.0: 0.1, 0.2: 0.5, 0.5: 0.5, 0.9: 0.5, 1.0: 0.1}) == 0.9
+
+
+@pytest.mark.parametrize("grid", [(), (0.5,), (0, 0.5), (0.5, 1), (0, 0.5, 0.5, 1), (-1, 0, 1), (0, 1, 2)])
+def test_a_grid_without_end_points_is_refused(
+    make_leg: Make, make_run: Make, make_work: Space, grid: tuple[float, ...]
+) -> None:
+    """Both runs themselves must be among what is tried."""
+    leg, first = make_leg(QRELS), make_run(FIRST, "one")
+    with pytest.raises(UsageError, match="expected different ones from 0 to 1, both among them"):
+        weigh.run(make_work(), first, first, leg, protocol("RR@10"), RULES, grid=grid)
+
+
+def test_answers_can_judge_too(make_leg: Make, make_run: Make, make_work: Space, tmp_path: Path) -> None:
+    """Where passages are judged by what they say, the artefact of `texts` is looked into."""
+    leg, second, first = make_leg(QRELS), make_run(SECOND, "two"), make_run(FIRST, "one")
+    (leg / "qrels.tsv").unlink()
+    rows = [{"query": "q1", "strings": ["Albert"]}, {"query": "q2", "strings": ["Bertha"]}]
+    (leg / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = {"a": "by Albert", "b": "by Bertha", "x": "by nobody", "y": ""}
+    corpus = Corpus("c", Source("c", "test/1", (), lambda: (Item(name, text) for name, text in said.items())))
+    kept = make_work()
+    texts.run(kept, corpus)
+    judge = protocol("answer-R@1")
+    facts = weigh.run(make_work(), first, second, leg, judge, RULES, grid=(0, 0.4, 1), texts=kept.out)
+    assert facts["values"] == {"0.0": 0.5, "0.4": 1.0, "1.0": 0.5}
+    with pytest.raises(UsageError, match="answers"):
+        weigh.run(make_work(), first, second, leg, judge, RULES)

@@ -1,0 +1,206 @@
+"""The doors of methods: an encoder of their own, a retriever that gets the trained encoder, and doors that clash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import bench
+from bench.core.contract import Encoder, Role
+from bench.core.errors import PluginError
+from bench.core.order import best
+from bench.pipeline.plan import plan
+from bench.pipeline.run import Outcome, run
+from bench.pipeline.stages.encode_own import Checked
+from bench.plugins import load, method_faults
+from bench.store.graph import NullListener
+from bench.store.store import Store
+from bench.studies.conformance import checks
+from bench.testing import fields
+from bench.types import Item, Json, Method, Tie
+from methods.bm25 import BM25
+from methods.crop import CROP
+
+Vectors = npt.NDArray[np.float32]
+
+
+class LettersConfig(bench.Config):
+    """The config of `letters`."""
+
+    width: int = bench.setting(64, ge=2, source="ours: enough to tell texts apart", help="dimensions")
+
+
+@dataclass(frozen=True)
+class Letters:
+    """Counts pairs of letters: an encoder in numpy alone."""
+
+    config: LettersConfig
+
+    def encode(self, items: Sequence[Item], role: Role) -> Vectors:
+        """Return vectors `[n, width]`."""
+        found = np.zeros((len(items), self.config.width), np.float32)
+        for row, item in zip(found, items, strict=True):
+            text = f" {item.title} {item.text} ".lower()
+            for pair in pairwise(text):
+                row[(ord(pair[0]) * 31 + ord(pair[1])) % len(row)] += 1
+        return found
+
+
+OWN = Method(
+    "letters",
+    "1",
+    "Pairs of letters.",
+    "An example; there is no paper.",
+    LettersConfig,
+    encoder=Letters,
+    trains=False,
+    deterministic=True,
+    settings=("unsupervised",),
+)
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Indexes the signs of the trained encoder's vectors, and searches by how many agree."""
+
+    config: Any
+    encoder: Encoder
+
+    def index(self, corpus: bench.Corpus, work: bench.Workspace) -> Mapping[str, Json]:
+        """Write ids and signs."""
+        items = list(corpus.items.read())
+        np.save(work.out / "signs.npy", self.encoder.encode(items, "passage") > 0)
+        (work.out / "ids.json").write_text(json.dumps([item.id for item in items]))
+        return {"documents": len(items)}
+
+    def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[bench.Ranking]:
+        """Rank by signs that agree."""
+        signs, ids = np.load(index / "signs.npy"), json.loads((index / "ids.json").read_text())
+        for query in queries:
+            asked = self.encoder.encode([query], "query")[0] > 0
+            yield best(query.id, ids, (signs == asked).sum(1).astype(float).tolist(), k, tie)
+
+
+SIGNS = replace(CROP, name="signs", retriever=Signs)
+
+
+def plugin(*methods: Method) -> Any:
+    """Return a plugin that brings methods."""
+    return type("Plugin", (), {"bench_methods": staticmethod(bench.hookimpl(lambda: [*methods]))})()
+
+
+def ran(tmp_path: Path, request: bench.Request, *methods: Method) -> Outcome:
+    """Run with what is installed and some methods."""
+    request = replace(request, store=tmp_path / "store", results=tmp_path / "results", device="cpu")
+    plugins, store = load(extra=[plugin(*methods)]), Store(tmp_path / "store")
+    done = run(request, plugins, store, NullListener())
+    assert not any(step.runs for step in plan(request, plugins, store).steps), "a second run finds all of it"
+    return done
+
+
+def test_an_encoder_of_a_methods_own(tmp_path: Path, tiny: Path) -> None:
+    """Its vectors are stored and searched by cosine; nothing of torch enters its keys; another config is another."""
+    request = bench.Request(("letters",), ("beir",), tasks=(str(tiny),), sets=("data.language=en",))
+    done = ran(tmp_path, request, OWN)
+    (leg,) = done.plan.legs[0]
+    assert [item.name for item in leg.stages] == ["validate", "read", "encode", "encode", "search", "score"]
+    assert leg.resolved == {"similarity": "cos"}
+    assert not {"torch", "transformers"} & set(leg.libraries)
+    assert done.rows[0]["measures"]["R@100"] > 0.5
+    typed = ran(tmp_path, replace(request, sets=(*request.sets, "encode.similarity=dot")), OWN)
+    assert typed.plan.legs[0][0].resolved == {"similarity": "dot"}
+    narrow = ran(tmp_path, replace(request, sets=(*request.sets, "method.width=2")), OWN)
+    assert len({one.plan.cells[0].system.hash for one in (done, typed, narrow)}) == 3
+    vectors = [one.plan.legs[0][0].by_name["encode"].key for one in (done, typed, narrow)]
+    assert vectors[0] == vectors[1] != vectors[2]
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        (np.zeros((2, 3)), "float64 [2, 3]"),
+        (np.zeros(2, np.float32), "float32 [2]"),
+        (np.full((2, 3), np.nan, np.float32), "values that are no numbers"),
+        ([[0.0]], "list"),
+    ],
+)
+def test_vectors_of_an_encoder_are_checked(made: Any, found: str) -> None:
+    """Kind, shape and finiteness."""
+
+    class Given:
+        def encode(self, items: Sequence[Item], role: Role) -> Any:
+            return made
+
+    if found == "float32 [2]":
+        made = made[:, None, None]
+        found = "float32 [2, 1, 1]"
+    with pytest.raises(PluginError, check=fields(where="encoder of x", found=found)):
+        Checked(Given(), "x").encode([Item("a", ""), Item("b", "")], "query")
+
+
+def test_a_retriever_gets_the_trained_encoder(tmp_path: Path, small: dict[str, Any]) -> None:
+    """From prepare to train, then index and search; the start is indexed too, and so is a tuned encoder."""
+    corpus = tmp_path / "corpus" / "en.jsonl"
+    corpus.parent.mkdir()
+    rows = ({"id": f"d{at}", "sentences": [f"word {at} of {one}" for one in range(6)]} for at in range(20))
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    request = bench.Request(("signs",), ("beir",), **{**small, "corpus": str(corpus.parent)})
+    done = ran(tmp_path, request, SIGNS)
+    assert [row["system"] for row in done.rows] == ["signs", "signs@init"]
+    (leg,) = done.plan.legs[0]
+    names = [item.name for item in leg.stages]
+    assert names == ["prepare", "init", "train", "validate", "read", "index", "search", "score"]
+    made = leg.by_name
+    assert made["index"].inputs["encoder"].key == made["search"].inputs["encoder"].key == made["train"].key
+    keys = {legs[0].by_name["index"].key for legs in done.plan.legs}
+    assert len(keys) == 2
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"a question {at}\tan answer {at}\n" for at in range(8)))
+    tuned = replace(request, settings=("english",), sets=(*request.sets, f"tune.data={pairs}", "tune.steps=1"))
+    (leg, *_) = ran(tmp_path, tuned, SIGNS).plan.legs[0]
+    assert leg.by_name["index"].inputs["encoder"].name == "tune"
+
+
+def test_doors_that_clash_are_refused() -> None:
+    """Whatever would never be called: a trainer with a retriever that takes no encoder, any door with an encoder."""
+
+    def alone(config: Any) -> Any:
+        return None
+
+    assert method_faults(SIGNS) == method_faults(OWN) == []
+    for faulty, words in (
+        (replace(CROP, retriever=alone), "takes no encoder"),
+        (replace(BM25, trainer=CROP.trainer), "brings a trainer without the contract"),
+        (replace(BM25, retriever=Signs), "does not take a config alone"),
+        (replace(OWN, retriever=alone), "its retriever would never be called"),
+        (replace(OWN, contract=CROP.contract), "its contract would never be called"),
+        (replace(OWN, trains=True), "never trained or tuned"),
+        (replace(OWN, settings=("unsupervised", "english")), "never trained or tuned"),
+        (replace(OWN, encoder="nowhere:Letters"), "there is no module nowhere"),
+    ):
+        assert any(words in fault for fault in method_faults(faulty)), words
+
+
+def test_the_kit_tries_both(tmp_path: Path) -> None:
+    """An encoder of a method's own by its vectors; a retriever with an encoder by its rankings too."""
+    plugins = load(extra=[plugin(OWN, SIGNS)])
+    names = [check.name for check in checks.checks_for("signs", plugins) if check.name.startswith("retriever-")]
+    assert names == [f"retriever-{one}" for one in ("rankings-sound", "company-changes-nothing", "same-bytes")] + [
+        "retriever-touches-nothing-else"
+    ]
+    own = [check.name for check in checks.checks_for("letters", plugins)][-4:]
+    assert own == ["vectors-sound", "odd-texts", "company-changes-nothing", "encoding-touches-nothing"]
+    kept = [
+        one
+        for name, only in (("letters", own), ("signs", names))
+        for one in checks.run(name, tmp_path / name, only=only, plugins=plugins)
+    ]
+    assert [(one.check.name, one.state, one.reason) for one in kept] == [(name, "kept", "") for name in own + names]

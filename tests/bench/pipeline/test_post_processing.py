@@ -1,0 +1,134 @@
+"""What enters the keys of post-processing: which samples and fits are shared, and which never are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.config.base import Config
+from bench.config.sections import PostConfig
+from bench.core.contract import Contract
+from bench.pipeline.compute import Compute
+from bench.pipeline.dense import PostProcessing, Pretrained
+from bench.pipeline.encoders import Encoders
+from bench.pipeline.fine_tunings import Tuning
+from bench.pipeline.legs import Legs
+from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.settings import RunConfig, Settings
+from bench.pipeline.stages.encode import EncodePassages, EncodeQueries, EncodeSample
+from bench.pipeline.stages.init import EncoderStage
+from bench.pipeline.stages.post import PostProcess
+from bench.plugins import load
+from bench.store.graph import closure
+from bench.store.stage import Stage
+from bench.store.store import Store
+from bench.training.fine_tuning_config import FineTuningConfig
+from bench.types import Corpus, Item, Judgement, Leg, Method, Source, Task, TrainingPair
+
+PLAIN = Contract()
+PAIRS: Source[TrainingPair] = Source("p", "p/1", (), lambda: iter(()))
+PROMPTED = Contract(query_prompt="query: ", passage_prompt="passage: ")
+
+
+def nodes(
+    kind: str,
+    asked: str = "sw",
+    searched: str = "en",
+    contract: Contract = PLAIN,
+    seed: int = 0,
+    tied: bool | None = None,
+    **settings: Any,
+) -> tuple[tuple[Stage, ...], PostProcess, PostProcess]:
+    """Return the fits of a leg, and its passages and queries after them."""
+    run = RunConfig(post=PostConfig.model_validate({"kind": kind, **settings}))
+    method = Method("x", "1", "", "", Config, contract=lambda _: contract)
+    sample: Pretraining = Pretraining("scratch:1x32", "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
+    system = Pretrained("x", method, Settings(Config(), run, {}), Compute("cpu", 1)).processed(sample)
+    items: Source[Item] = Source("i", "i/1", (), lambda: iter(()))
+    judgements: Source[Judgement] = Source("j", "j/1", (), lambda: iter(()))
+    leg = Leg("", items, judgements, Corpus("corpus", items, searched), asked)
+    legs = Legs(Store(Path("never written")), load(), [])
+    encoders = Encoders(system, seed, legs.inputs, legs.plugins)
+    read = legs.read(Task("t", "mini", (leg,), ("RR@10",)), leg, "refuse")
+    encoder: EncoderStage = encoders.backbone("owner/name", contract)
+    shards = encoders.prepare(sample)
+    if tied is not None:
+        encoder = encoders.tuned(encoder, [Tuning("p", PAIRS, FineTuningConfig(tied=tied), "a paper")])
+    how: Any = {"encoder": encoder, "contract": contract, "compute": encoders.compute, "who": "x"}
+    passages = EncodePassages(role="passage", checked=read.corpus, corpus=read.corpus.corpus, **how)
+    queries = EncodeQueries(role="query", leg=read, **how)
+    return PostProcessing(encoders, encoder, contract, shards, leg).stages(passages, queries, read)
+
+
+def samples(fits: Sequence[Stage]) -> set[tuple[str, str]]:
+    """Language and role of every sample that fits rest on."""
+    found: list[Mapping[str, Any]] = [one.identity() for one in closure(fits)]
+    return {(one["sample"]["language"], one["role"]) for one in found if "sample" in one}
+
+
+def test_one_fit_where_both_sides_are_alike() -> None:
+    """One language, no prompts; with prompts the roles differ, and so do their means."""
+    fits, passages, queries = nodes("shift", "sw", "sw")
+    assert len(fits) == 1
+    assert passages.inputs["fit"].key == queries.inputs["fit"].key == fits[0].key
+    assert samples(fits) == {("sw", "passage")}
+    prompted, passages, queries = nodes("shift", "sw", "sw", PROMPTED)
+    assert samples(prompted) == {("sw", "passage"), ("sw", "query")}
+    assert passages.inputs["fit"].inputs["sample"].identity()["role"] == "passage"
+    assert queries.inputs["fit"].inputs["sample"].identity()["role"] == "query"
+
+
+def test_two_encoders_have_a_sample_each() -> None:
+    """Each sample is encoded by the encoder of its role; that of passages has another key than it once had."""
+    fits, passages, queries = nodes("shift", "sw", "sw", tied=False)
+    assert samples(fits) == {("sw", "passage"), ("sw", "query")}
+    assert passages.fit.key != queries.fit.key
+    shared, *_ = nodes("shift", "sw", "sw", tied=True)
+    assert samples(shared) == {("sw", "passage")}
+    named = {str(one.identity()["sample"]) for one in closure(fits) if isinstance(one, EncodeSample)}
+    assert sorted("'encoder': 'passage'" in one for one in named) == [False, True]
+
+
+def test_over_all_languages() -> None:
+    """Centring and whitening draw on the whole corpus, whatever the leg speaks, and so share one fit."""
+    for kind in ("centre", "whiten"):
+        fits, passages, _ = nodes(kind)
+        assert samples(fits) == {("", "passage")}
+        assert nodes(kind, "fi", "ja")[0][0].key == fits[0].key
+        assert passages.identity()["language"] == ""
+
+
+def test_texts_that_say_their_own_language() -> None:
+    """Every language of the corpus is fitted."""
+    assert samples(nodes("shift", "", "")[0]) == {("", "passage")}
+    turned, passages, queries = nodes("calibrate", "", "", pivot="en")
+    assert samples(turned) == {("", "passage"), ("en", "passage")}
+    assert (passages.identity()["language"], queries.identity()["language"]) == ("", "")
+
+
+def test_only_the_language_that_is_turned_rests_on_the_pivot() -> None:
+    """The pivot's own fit is that of shift-scale."""
+    _, passages, queries = nodes("calibrate")
+    _, plain, _ = nodes("shift-scale")
+    assert passages.key == plain.key
+    assert "pivot" not in passages.inputs["fit"].inputs
+    assert set(queries.inputs["fit"].inputs) == {"sample", "pivot"}
+    _, both, _ = nodes("calibrate", pivot="fi")
+    assert "pivot" in both.inputs["fit"].inputs
+
+
+def test_what_decides_a_fit() -> None:
+    """Kind, sample and scale do; a seed does only where something is drawn."""
+    ways: list[tuple[str, dict[str, Any]]] = [
+        ("shift", {}),
+        ("shift-scale", {}),
+        ("shift-scale", {"sentences": 10}),
+        ("shift-scale", {"scale_by": "var"}),
+        ("calibrate", {}),
+        ("calibrate", {"rotation": {"neighbours": 5}}),
+    ]
+    assert len({nodes(kind, **values)[2].key for kind, values in ways}) == len(ways)
+    assert nodes("calibrate", seed=1)[2].key == nodes("calibrate", seed=2)[2].key
+    drawn = {"init": "adversarial"}
+    assert nodes("calibrate", seed=1, rotation=drawn)[2].key != nodes("calibrate", seed=2, rotation=drawn)[2].key

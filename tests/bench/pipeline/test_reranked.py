@@ -1,0 +1,171 @@
+"""A cross-encoder trained before it re-ranks: what it learns from, what enters its keys, what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.config.request import Request
+from bench.core.errors import UsageError
+from bench.pipeline import run as pipeline
+from bench.pipeline.joint import TRAINED
+from bench.pipeline.plan import Plan, plan
+from bench.plugins import load
+from bench.store.graph import NullListener
+from bench.store.stage import Stage
+from bench.store.store import Store
+
+MRTYDI = Request(("bm25",), ("mrtydi",), tasks=("en",), settings=("english",), rerank=TRAINED)
+Planned = Callable[..., Plan]
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> Planned:
+    """Plan a re-ranked run; nothing is run."""
+
+    def make(request: Request = MRTYDI, *sets: str, **changes: Any) -> Plan:
+        asked = replace(request, sets=(*request.sets, *sets), **changes)
+        return plan(asked, load(), Store(tmp_path / "store"))
+
+    return make
+
+
+def stages(plan: Plan, stage: str) -> dict[str, Stage]:
+    """The stages of a verb by key."""
+    return {step.stage.key: step.stage for step in plan.steps if step.stage.name == stage}
+
+
+def keys(plan: Plan, *names: str) -> set[str]:
+    """The keys of some verbs."""
+    return {key for name in names for key in stages(plan, name)}
+
+
+def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
+    """BM25's negatives by default; the row is one of the setting though BM25 alone has nothing to tune in it."""
+    plan = planned()
+    (cell,) = plan.cells
+    assert (cell.system.label, cell.setting, cell.system.deterministic) == ("bm25+rerank", "english", False)
+    assert [(one.system, one.suite) for one in plan.refused] == [("bm25", "mrtydi")]
+    (again,), (training,), (mined,) = (stages(plan, stage).values() for stage in ("rerank", "train_cross", "mine"))
+    assert again.inputs["trained"].key == training.key
+    assert training.inputs["pairs"].key == mined.key
+    assert training.inputs["begun"].key in stages(plan, "init")
+    assert mined.inputs["pairs"].key in stages(plan, "pairs")
+    assert not stages(plan, "tune")
+    names = [item.name for item in plan.legs[0][0].stages]
+    assert names[-3:] == ["texts", "rerank", "score"]
+    assert {"pairs", "mine", "init", "train_cross", "search"} <= set(names)
+
+
+def test_pairs_as_they_are(planned: Planned) -> None:
+    """Nothing is mined where that is said; it is another cross-encoder and another system."""
+    plain = planned(MRTYDI, "rerank.mine=none")
+    assert not keys(plain, "mine", "pool")
+    assert not keys(plain, "train_cross") & keys(planned(), "train_cross")
+    assert plain.cells[0].system.hash != planned().cells[0].system.hash
+
+
+@pytest.mark.parametrize(
+    ("change", "same", "other"),
+    [
+        ("rerank.depth=7", ("train_cross", "mine", "search"), ("rerank", "score")),
+        ("rerank.train.epochs=1", ("init", "mine"), ("train_cross", "rerank")),
+        ("tune.mine_to=7", ("pairs", "pool", "init"), ("mine", "train_cross")),
+        ("rerank.backbone=scratch:1x32", ("mine", "prepare"), ("init", "train_cross")),
+        ("rerank.train.checkpoint_steps=3", ("train_cross", "rerank"), ()),
+        ("tune.epochs=1", ("train_cross", "rerank"), ()),
+    ],
+)
+def test_what_enters_keys(planned: Planned, change: str, same: tuple[str, ...], other: tuple[str, ...]) -> None:
+    """What can change the bytes of a stage, and nothing else."""
+    before, after = planned(), planned(MRTYDI, change)
+    for stage in same:
+        assert keys(before, stage) == keys(after, stage) != set()
+    for stage in other:
+        assert not keys(before, stage) & keys(after, stage)
+
+
+def test_every_seed_has_a_training_and_every_task_the_same(planned: Planned) -> None:
+    """Though BM25 has no seed; the English pairs are the same for all tasks of mini data."""
+    plan = planned(tasks=("en", "sw"), seeds=(0, 1))
+    assert [cell.seed for cell in plan.cells] == [0, 1]
+    assert len(stages(plan, "train_cross")) == 2
+    assert len(stages(plan, "mine")) == 1
+    assert len(stages(plan, "rerank")) == 4
+
+
+def test_a_recipe_of_two_trainings_is_one_after_the_other(planned: Planned) -> None:
+    """Multilingual goes on from English, as an encoder's tuning does."""
+    plan = planned(settings=("multilingual",))
+    (last,) = (node.inputs["trained"] for node in stages(plan, "rerank").values())
+    assert [last.name, last.inputs["begun"].name] == ["train_cross", "train_cross"]
+    assert last.inputs["begun"].inputs["begun"].name == "init"
+
+
+def test_without_pairs_nothing_is_trained(planned: Planned, tmp_path: Path) -> None:
+    """The setting unsupervised has none, and says so; pairs of the user's do, and tune no encoder."""
+    bare = replace(MRTYDI, methods=("bm25", "crop"), settings=("unsupervised",))
+    with pytest.raises(UsageError, match="unsupervised of mrtydi has no training pairs for --rerank trained; type"):
+        planned(bare)
+    both = planned(settings=("unsupervised", "english"))
+    assert [one.system for one in both.refused] == ["bm25+rerank", "bm25"]
+    pairs = tmp_path / "own.tsv"
+    pairs.write_text("".join(f"asked {at}\ttold {at}\n" for at in range(9)))
+    given = planned(bare, f"tune.data={pairs}")
+    assert {cell.system.label for cell in given.cells} == {
+        *("bm25", "crop", "crop@init", "bm25+rerank", "crop+rerank", "crop@init+rerank"),
+    }
+    assert not stages(given, "tune")
+    assert len(stages(given, "train_cross")) == 1  # whatever the first stage
+
+
+def test_options_of_the_backbone_are_listened_to(planned: Planned, tmp_path: Path) -> None:
+    """Though BM25 trains nothing; one that has weights warns of the rate of random ones."""
+    assert "scratch:1x32" in next(iter(stages(planned(backbone="scratch:1x32"), "init").values())).title
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "config.json").write_text("{}")
+    told = planned(MRTYDI, f"rerank.backbone={tmp_path / 'kept'}")
+    assert not stages(told, "init")
+    assert any("which suits random weights and may undo what it knows" in one for one in told.warnings)
+    with pytest.raises(UsageError, match="expected a cross-encoder"):
+        planned(MRTYDI, "rerank.backbone=./nowhere")
+
+
+def test_a_model_that_is_there_is_chosen_by_name_and_depth(planned: Planned) -> None:
+    """Settings of a training change nothing of it."""
+    for sets in ((), ("rerank.train.epochs=1", "rerank.mine=none")):
+        (system,) = (cell.system for cell in planned(MRTYDI, *sets, rerank="some/model", settings=()).cells[1:])
+        assert system.choices["rerank"] == {"model": "some/model", "depth": 100}
+        assert system.deterministic
+
+
+def test_a_run_end_to_end(tmp_path: Path, tiny: Path, small: dict[str, Any]) -> None:
+    """The result says what was learnt and how; R@100 stays where the top 100 change places; a second run reuses all."""
+    documents = [json.loads(line) for line in (tiny / "corpus.jsonl").read_text().splitlines()]
+    pairs = [{"query": " ".join(one["text"].split()[:4]), "positive": one["text"]} for one in documents]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(one) + "\n" for one in pairs))
+    sets = ("rerank.train.steps=3", "rerank.train.queries=2", "rerank.train.negatives=1", "rerank.train.length=32")
+    request = Request(
+        ("bm25",), ("beir",), rerank=TRAINED, results=tmp_path / "results", store=tmp_path / "store", **small
+    )
+    request = replace(request, sets=(*request.sets, *sets, f"tune.data={tmp_path / 'own.jsonl'}"))
+    store = Store(tmp_path / "store")
+    done = pipeline.run(request, load(), store, NullListener())
+    plain, again = done.rows
+    assert (plain["system"], again["system"]) == ("bm25", "bm25+rerank")
+    assert plain["measures"]["R@100"] == again["measures"]["R@100"]
+    content = done.published[1].content
+    (leg,) = next(iter(content["tasks"].values())).values()
+    (lesson,) = leg["tunings"]
+    assert (lesson["of"], lesson["source"], lesson["config"]["mine"]) == ("re-ranker", "pairs of the user's", "bm25")
+    assert "held_out" not in lesson
+    assert leg["facts"]["train_cross"]["questions"] == 6
+    assert leg["facts"]["rerank"]["pairs"] > 0
+    assert [one["corpus"] for one in leg["audits"]] == [lesson["pairs"]]
+    assert content["system"]["rerank"]["train"]["steps"] == 3
+    assert not any(step.runs for step in plan(request, load(), store).steps)

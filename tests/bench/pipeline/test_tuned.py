@@ -1,0 +1,195 @@
+"""What enters the keys of tunings: pairs as they are or mined, from which start; and a run from end to end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from bench.config.base import Config
+from bench.config.profiles import profile
+from bench.config.request import Request
+from bench.core.contract import Contract
+from bench.core.errors import PluginError
+from bench.data.pairs import with_dev
+from bench.pipeline import run as pipeline
+from bench.pipeline.compute import Compute
+from bench.pipeline.dense import Pretrained
+from bench.pipeline.encoders import Encoders
+from bench.pipeline.fine_tunings import Tuning
+from bench.pipeline.plan import plan
+from bench.pipeline.settings import resolve
+from bench.pipeline.stages.init import Init
+from bench.plugins import Plugins, load
+from bench.store.graph import NullListener, closure
+from bench.store.inputs import Inputs
+from bench.store.stage import Stage
+from bench.store.store import Store
+from bench.testing import fields
+from bench.training.fine_tuning_config import FineTuningConfig
+from bench.types import Item, Method, Source, TrainingPair
+
+pairs: Source[TrainingPair] = Source("p", "p/1", (), lambda: iter(()))
+
+
+@pytest.fixture
+def encoders(tmp_path: Path) -> Callable[..., Encoders]:
+    """Build the encoders of a dense system."""
+
+    def make(seed: int = 0, plugins: Plugins | None = None, *sets: str) -> Encoders:
+        method = load().method("crop")
+        system = Pretrained("crop", method, resolve([method], profile=profile(), sets=sets)["crop"], Compute("cpu", 1))
+        return Encoders(system, seed, Inputs(Store(tmp_path / "store")), plugins or load())
+
+    return make
+
+
+def start() -> Init:
+    """An encoder that somebody else makes."""
+    return Init(backbone="owner/name", contract=Contract(), place="owner/name")
+
+
+def tuning(**values: Any) -> Tuning:
+    """A fine-tuning."""
+    return Tuning("p", pairs, FineTuningConfig(**values), "a paper")
+
+
+def stages(target: Stage) -> list[str]:
+    """The stages that a node rests on, each as often as it stands there."""
+    return sorted(one.name for one in closure([target]))
+
+
+def test_without_mining_the_pairs_are_learnt_from(encoders: Callable[..., Encoders]) -> None:
+    """And how negatives would be mined is no part of the key."""
+    plain = encoders().tuned(start(), [tuning()])
+    assert stages(plain) == ["init", "pairs", "tune"]
+    assert encoders().tuned(start(), [tuning(mine_keep=3, mine_margin=0.5, mine_to=7)]).key == plain.key
+    assert encoders().tuned(start(), [tuning(epochs=1.0)]).key != plain.key
+
+
+@pytest.mark.parametrize("miner", ["none", "bm25", "self"])
+def test_dev_pairs_are_part_of_the_key(encoders: Callable[..., Encoders], miner: str) -> None:
+    """Weights may be chosen by them; nothing is mined from them, and every tuning of two has them."""
+    held: Source[TrainingPair] = Source("dev", "dev/1", (), lambda: iter(()))
+    own = replace(tuning(mine=miner), pairs=with_dev(pairs, held))
+    plain, chosen = (encoders().tuned(start(), [one]) for one in (tuning(mine=miner), own))
+    assert plain.key != chosen.key
+    other = replace(own, pairs=with_dev(pairs, replace(held, reader="dev/2")))
+    assert encoders().tuned(start(), [other]).key != chosen.key
+    assert chosen.inputs["dev"].name == "pairs"
+    tunes = [one for one in closure([chosen]) if one.name == "tune"]
+    assert {one.inputs["dev"].key for one in tunes} == {chosen.inputs["dev"].key}
+    assert len(tunes) == (2 if miner == "self" else 1)
+    pools = [one for one in closure([chosen]) if one.name == "pool"]
+    assert chosen.inputs["dev"].key not in {one.inputs["pairs"].key for one in pools}
+
+
+def test_a_retriever_mines(encoders: Callable[..., Encoders]) -> None:
+    """It searches the pool of the pairs, whatever the seed and the system; the config says what is tuned."""
+    mined = encoders().tuned(start(), [tuning(mine="bm25")])
+    assert stages(mined) == ["init", "mine", "mine_index", "mine_search", "pairs", "pool", "tune"]
+    pairs_of = mined.inputs["pairs"]
+    assert encoders(1).tuned(start(), [tuning(mine="bm25", epochs=1.0)]).inputs["pairs"].key == pairs_of.key
+    assert mined.inputs["start"].name == "init"
+
+
+def test_an_encoder_mines_for_itself(encoders: Callable[..., Encoders]) -> None:
+    """The first tuning is the one without mining; the second begins from the same start, on what the first mined."""
+    plain = encoders().tuned(start(), [tuning()])
+    twice = encoders().tuned(start(), [tuning(mine="self")])
+    assert stages(twice) == [
+        "init",
+        "mine",
+        "mine_encode",
+        "mine_encode",
+        "mine_search",
+        "pairs",
+        "pool",
+        *["tune"] * 2,
+    ]
+    assert twice.inputs["start"].key == start().key
+    vectors = [twice.inputs["pairs"].inputs[name] for name in ("queries", "passages")]
+    assert {one.inputs["encoder"].key for one in vectors} == {plain.key}
+    assert [one.identity()["role"] for one in vectors] == ["query", "passage"]
+    assert encoders(1).tuned(start(), [tuning(mine="self")]).inputs["pairs"].key != twice.inputs["pairs"].key
+
+
+def test_the_tuned_encoder_reads_as_it_was_tuned(encoders: Callable[..., Encoders]) -> None:
+    """Pooling, lengths and similarity of all tunings so far; settings for the test change nothing."""
+    steps = [tuning(query_tokens=40), tuning(mine="self", pooling="cls", similarity="dot", passage_tokens=50)]
+    mined = encoders().tuned(start(), steps).inputs["pairs"]
+    read = {role: dict(mined.inputs[role].identity()["contract"]) for role in ("queries", "passages")}  # type: ignore[arg-type]  # JSON
+    assert (read["queries"]["query_length"], read["passages"]["passage_length"]) == (40, 50)
+    assert {one["pooling"] for one in read.values()} == {"cls"}
+    assert mined.inputs["ranking"].identity()["similarity"] == "dot"
+    other = encoders(0, None, "encode.query_prompt=query: ").tuned(start(), steps)
+    assert other.inputs["pairs"].key == mined.key
+
+
+@pytest.mark.parametrize("miner", ["bm25", "self"])
+def test_every_rule_of_mining_is_part_of_the_key(encoders: Callable[..., Encoders], miner: str) -> None:
+    """And no two of them are taken for each other; only how deep it goes makes another search."""
+    ways: list[dict[str, Any]] = [{}, {"mine_from": 2}, {"mine_to": 50}, {"mine_margin": 0.9}, {"mine_keep": 5}]
+    found = [encoders().tuned(start(), [tuning(mine=miner, **values)]) for values in ways]
+    assert len({one.key for one in found}) == len(ways)
+    assert len({one.inputs["pairs"].inputs["ranking"].key for one in found}) == 2
+
+
+@pytest.mark.parametrize("miner", ["bm25", "self"])
+def test_no_judgement_of_a_test_is_near(encoders: Callable[..., Encoders], miner: str) -> None:
+    """Mining rests on pairs and encoders alone: neither a leg nor a corpus of a task is read before a tuning ends."""
+    assert not {"read", "validate", "score", "texts"} & set(stages(encoders().tuned(start(), [tuning(mine=miner)])))
+
+
+def test_a_method_that_cannot_index(encoders: Callable[..., Encoders]) -> None:
+    """Whoever is called bm25 must have a retriever; the plugins that are given are asked, nobody else."""
+    found = load()
+    dense = Method("bm25", "1", "", "", Config, contract=lambda _: Contract())
+    shelf = MappingProxyType({**found.methods, "bm25": replace(found.methods["bm25"], value=dense)})
+    with pytest.raises(PluginError, check=fields(where="tune.mine=bm25", found="bm25, no retriever")):
+        encoders(0, replace(found, methods=shelf)).tuned(start(), [tuning(mine="bm25")])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("miner", ["bm25", "self"])
+def test_mined_pairs_end_to_end(tmp_path: Path, miner: str) -> None:
+    """A task of the embedded world after a tuning on mined pairs; no negative is a positive; nothing is made again."""
+    from bench.data.mini import documents
+    from bench.data.pairs.stored_pairs import StoredPairs
+
+    corpus = tmp_path / "corpus" / "en.jsonl"
+    corpus.parent.mkdir()
+    rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents("en"))
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in islice(rows, 100)), encoding="utf-8")
+    sets = (
+        "prepare.vocabulary=1500",
+        "budget.tokens=2000",
+        "tune.steps=2",
+        f"tune.mine={miner}",
+        "tune.mine_keep=3",
+        "compute.threads=1",
+    )
+    places = {"corpus": str(corpus.parent), "store": tmp_path / "store", "results": tmp_path / "results"}
+    fixed = {"tasks": ("en",), "settings": ("english",), "backbone": "scratch:1x32", "device": "cpu"}
+    request = Request(("crop",), ("mrtydi",), sets=sets, **fixed, **places)  # type: ignore[arg-type]  # of several types
+    outcome = pipeline.run(request, load(), Store(tmp_path / "store"), NullListener())
+    assert [row["system"] for row in outcome.rows] == ["crop", "crop@init"]
+    (leg,) = outcome.plan.legs[0]
+    mined = leg.by_name["mine"]
+    found = StoredPairs(Store(tmp_path / "store").folder(mined))
+    before = StoredPairs(Store(tmp_path / "store").folder(mined.inputs["pairs"]))
+    assert [one.query for one in found] == [one.query for one in before]
+    assert found.negatives.tolist() == [3] * len(before)
+    right: dict[str, set[Item]] = {}
+    for one in before:
+        right.setdefault(one.query.text, set()).update(one.positives)
+    assert not any(right[one.query.text] & set(one.negatives) for one in found)
+    again = plan(request, load(), Store(tmp_path / "store"))
+    assert not [step.stage.title for step in again.steps if step.runs]

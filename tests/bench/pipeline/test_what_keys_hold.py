@@ -1,0 +1,195 @@
+"""What enters keys beside a user's data: measures of plugins, commits of backbones, files that settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bench
+from bench.config.layers import identity
+from bench.core.errors import UsageError
+from bench.pipeline.plan import Plan, plan
+from bench.pipeline.stages.score import Protocol
+from bench.pipeline.stages.weigh import Weigh
+from bench.plugins import load
+from bench.store.stage import Stage
+from bench.store.store import Store
+from bench.testing import fields
+from bench.types import Json, Measure, Tie
+
+
+def brought(hook: str, *things: Any) -> Any:
+    """Return a plugin that brings some things."""
+    return type("Plugin", (), {hook: staticmethod(bench.hookimpl(lambda: [*things]))})()
+
+
+def planned(tmp_path: Path, request: bench.Request, *plugins: Any) -> Plan:
+    """Plan a run with what is installed and some plugins."""
+    return plan(replace(request, device="cpu"), load(extra=plugins), Store(tmp_path / "store"))
+
+
+def keys(found: Plan) -> dict[str, str]:
+    """Return the key of every stage by name and title."""
+    return {f"{step.stage.name} {step.stage.title}": step.stage.key for step in found.steps}
+
+
+def half(_documents: Sequence[str], _grades: Mapping[str, int], _cut: int | None) -> float:
+    """A measure."""
+    return 0.5
+
+
+FOO, BAR = Measure("Foo", half, "half"), Measure("Bar", half, "half too")
+
+
+def test_measures_that_a_task_does_not_use_enter_no_key(tmp_path: Path, tiny: Path) -> None:
+    """Installing a plugin changes nothing of tasks that do not ask for its measure."""
+    request = bench.Request(("bm25",), ("beir",), tasks=(str(tiny),))
+    assert keys(planned(tmp_path, request)) == keys(planned(tmp_path, request, brought("bench_measures", FOO)))
+
+
+def test_a_measure_enters_by_its_version(tmp_path: Path) -> None:
+    """Neither its help nor other measures; and the choice of a weight by it likewise."""
+
+    def protocol(*extra: Measure) -> Protocol:
+        specs = tuple(bench_measure(name) for name in ("Foo@10", "nDCG@10"))
+        return Protocol(specs, "trec", False, (), {one.name: one for one in extra})
+
+    one = protocol(FOO)
+    assert one.identity()["extra"] == {"Foo": "1"}
+    assert protocol(replace(FOO, summary="said otherwise"), BAR).identity() == one.identity()
+    assert protocol(replace(FOO, version="2")).identity() != one.identity()
+    other = protocol(replace(FOO, version="2"))
+    plain = replace(one, measures=one.measures[1:])
+    assert len({weighed(made).key for made in (one, other, plain)}) == 3
+    assert "extra" not in weighed(plain).identity()
+
+
+def bench_measure(name: str) -> Any:
+    """Read a measure."""
+    from bench.evaluation.measures.specs import parse
+
+    return parse(name, {"Foo": FOO})
+
+
+def weighed(protocol: Protocol) -> Weigh:
+    """Return a choice of a weight that rests on nothing in particular."""
+    from bench.core.contract import Contract
+    from bench.pipeline.stages.init import Init
+    from bench.pipeline.stages.search import Rules
+
+    some: Any = Init(backbone="x", contract=Contract(), place="x")
+    rules = Rules(10, "trec", False)
+    return Weigh(first=some, second=some, leg=some, rules=rules, scale="none", protocol=protocol, who="x")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The reference of an id in a cache of the hub; it is not there yet."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub" / "models--owner--name" / "refs" / "main"
+
+
+def test_a_commit_of_a_backbone_enters_where_it_is_known(tmp_path: Path, cache: Path) -> None:
+    """Another commit is another start; a key of a store that has none of it stays as it was."""
+    sets = ("method.learning_rate=1e-5",)
+    request = bench.Request(("crop",), ("mrtydi",), tasks=("sw",), backbone="owner/name", sets=sets)
+
+    def start() -> Stage:
+        (found, *_) = [step.stage for step in planned(tmp_path, request).steps if step.stage.name == "init"]
+        return found
+
+    unknown = start()
+    assert "revision" not in unknown.identity()
+    cache.parent.mkdir(parents=True)
+    found = []
+    for commit in ("a" * 40, "b" * 40):
+        cache.write_text(commit)
+        found.append(start())
+        assert found[-1].identity()["revision"] == commit
+    assert len({one.key for one in (unknown, *found)}) == 3
+
+
+def test_what_was_made_of_a_commit_before_it_was_known_is_used(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run fetches the commit; the second knows it, and makes nothing anew."""
+    from bench.pipeline.stages import init
+
+    made: list[str] = []
+
+    def run(space: bench.Workspace, place: str, *_: Any, **__: Any) -> Mapping[str, Json]:
+        made.append(place)
+        return {"revision": "a" * 40}
+
+    monkeypatch.setattr(init, "run", run)
+    store = Store(tmp_path / "store")
+    sets = ("method.learning_rate=1e-5",)
+    request = bench.Request(("crop",), ("mrtydi",), tasks=("sw",), backbone="owner/name", sets=sets)
+
+    def starts() -> list[Stage]:
+        return [step.stage for step in planned(tmp_path, request).steps if step.stage.name == "init"]
+
+    before = starts()
+    for one in before:
+        store.make(one)
+    cache.parent.mkdir(parents=True)
+    cache.write_text("a" * 40)
+    assert [one.key for one in starts()] == [one.key for one in before]
+    cache.write_text("b" * 40)
+    after = starts()
+    assert not {one.key for one in after} & {one.key for one in before}
+    store.make(after[0])
+    assert made[-1] == f"owner/name@{'b' * 40}", "what is loaded is the commit that the key says"
+
+
+class WordsConfig(bench.Config):
+    """The config of a retriever that reads a list of words."""
+
+    stop: str = bench.setting("", source="ours: none", help="a file of words that count for nothing", file=True)
+
+
+class Words:
+    """Finds nothing; its keys are what is looked at."""
+
+    def __init__(self, config: WordsConfig) -> None:
+        self.config = config
+
+    def index(self, corpus: bench.Corpus, work: bench.Workspace) -> Mapping[str, Json]:
+        """Write nothing."""
+        return {}
+
+    def search(self, index: Path, queries: Sequence[bench.Item], k: int, tie: Tie) -> Iterator[bench.Ranking]:
+        """Find nothing."""
+        return (bench.Ranking(query.id, (), ()) for query in queries)
+
+
+def test_files_that_settings_name_enter_by_their_content(tmp_path: Path, tiny: Path) -> None:
+    """Whatever their place: a file that moved is the same, one that was edited is another, and so is a folder's."""
+    method = bench.Method("words", "1", "Nothing.", "none", WordsConfig, Words, deterministic=True, trains=False)
+    first, moved = tmp_path / "first.txt", tmp_path / "moved.txt"
+
+    def index(path: Path) -> str:
+        sets = (f"method.stop={path}",)
+        request = bench.Request(("words",), ("beir",), tasks=(str(tiny),), sets=sets, label="words")
+        found = planned(tmp_path, request, brought("bench_methods", method))
+        return next(step.stage.key for step in found.steps if step.stage.name == "index")
+
+    first.write_text("the\n")
+    moved.write_text("the\n")
+    before = index(first)
+    assert index(moved) == before
+    first.write_text("the\na\n")
+    assert index(first) != before
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "one.txt").write_text("the\n")
+    inside = index(folder)
+    (folder / "one.txt").rename(folder / "two.txt")
+    assert len({before, inside, index(folder)}) == 3
+    with pytest.raises(UsageError, check=fields(where="setting stop", expected="a readable file")):
+        index(tmp_path / "nowhere")
+    assert identity(WordsConfig()) == {"stop": ""}

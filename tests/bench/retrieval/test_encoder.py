@@ -1,0 +1,202 @@
+"""The encoder: how texts are put together and tokenised, how they are read, and that nothing else changes a vector."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
+
+from bench.core.contract import SEPARATOR, Contract
+from bench.core.errors import BenchError, UsageError
+from bench.core.files import canonical
+from bench.retrieval.encoder import Reader, load, unit
+from bench.types import Item
+
+PLAIN = Contract(query_length=20, passage_length=40)
+TEXTS = [
+    "the cat sat on the mat",
+    "",
+    "a",
+    "which way is north?",
+    "unknown ÄÖÜ letters",
+    "x" * 100,
+    "12 monkeys, 7 dogs",
+]
+ITEMS = [Item(f"d{at}", text) for at, text in enumerate(TEXTS)]
+
+
+def reference(folder: Path, texts: list[str], length: int, layer: int = -1) -> list[torch.Tensor]:
+    """Hidden states of each text alone, by transformers as it comes."""
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).train(False)
+    states = []
+    for text in texts:
+        ids = torch.tensor([tokenizer(text, truncation=True, max_length=length)["input_ids"]])
+        with torch.no_grad():
+            states.append(model(input_ids=ids, output_hidden_states=True).hidden_states[layer][0])
+    return states
+
+
+@pytest.mark.parametrize(("pooling", "layer"), [("mean", -1), ("cls", -1), ("mean", 1)])
+def test_vectors_are_those_of_transformers(folder: Path, pooling: str, layer: int) -> None:
+    """Each text alone, truncated, read at a layer, pooled: to 1e-5, empty and long texts included."""
+    contract = replace(PLAIN, pooling="cls" if pooling == "cls" else "mean", layer=layer)
+    found = load(folder, contract=contract, threads=1).encode(ITEMS, "passage")
+    states = reference(folder, TEXTS, 40, layer)
+    expected = torch.stack([state[0] if pooling == "cls" else state.mean(0) for state in states]).numpy()
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_lengths_and_prompts_are_the_roles(folder: Path) -> None:
+    """A query is cut at its own length, and each role has its own words in front."""
+    contract = replace(PLAIN, query_prompt="ask: ", passage_prompt="text: ", title=": ")
+    encoder = load(folder, contract=contract)
+    item = Item("d", "x" * 60, "name")
+    assert encoder.text(item, "query") == "ask: " + "x" * 60
+    assert encoder.text(item, "passage") == "text: name: " + "x" * 60
+    assert encoder.text(Item("d", "", "name"), "passage") == "text: name"
+    assert encoder.text(Item("d", "text"), "passage") == "text: text"
+    expected = reference(folder, ["ask: " + "x" * 60], 20)[0]
+    assert len(expected) == 20
+    np.testing.assert_allclose(encoder.encode([item], "query")[0], expected.mean(0).numpy(), atol=1e-5)
+    without = load(folder, contract=replace(contract, title=None))
+    assert without.text(item, "passage") == "text: " + "x" * 60
+
+
+def test_batches_and_neighbours_change_nothing(folder: Path) -> None:
+    """Any size of batch and any company: within 1e-5; the same call twice: the same bytes."""
+    usual = load(folder, contract=PLAIN, threads=1)
+    whole = usual.encode(ITEMS, "passage")
+    assert usual.encode(ITEMS, "passage").tobytes() == whole.tobytes()
+    for tokens in (1, 30, 10_000):
+        found = load(folder, contract=PLAIN, batch_tokens=tokens, threads=1).encode(ITEMS, "passage")
+        np.testing.assert_allclose(found, whole, atol=1e-5)
+    np.testing.assert_allclose(usual.encode(ITEMS[::-1], "passage")[::-1], whole, atol=1e-5)
+
+
+def test_unit_length_and_half_precision(folder: Path) -> None:
+    """Normalised vectors have length 1 in the same direction; bfloat16 stays near and gives float32."""
+    whole = load(folder, contract=PLAIN).encode(ITEMS, "passage")
+    scaled = load(folder, contract=replace(PLAIN, normalise=True)).encode(ITEMS, "passage")
+    np.testing.assert_allclose(scaled, whole / np.linalg.norm(whole, axis=1, keepdims=True), atol=1e-6)
+    rough = load(folder, contract=replace(PLAIN, normalise=True, dtype="bfloat16")).encode(ITEMS, "passage")
+    assert rough.dtype == np.float32
+    assert not np.array_equal(rough, scaled)
+    assert (rough * scaled).sum(1).min() > 0.999
+    np.testing.assert_array_equal(unit(np.zeros((1, 3), np.float32)), np.zeros((1, 3)))
+
+
+def test_no_items(folder: Path) -> None:
+    """Nothing gives a matrix of no rows and the right width."""
+    assert load(folder, contract=PLAIN).encode([], "query").shape == (0, 16)
+
+
+def test_threads_are_put_back(folder: Path) -> None:
+    """The setting holds while it encodes."""
+    before = torch.get_num_threads()
+    load(folder, contract=PLAIN, threads=before + 1).encode(ITEMS[:1], "query")
+    assert torch.get_num_threads() == before
+
+
+def test_a_tokenizer_that_adds_no_special_tokens(folder: Path) -> None:
+    """An empty text has a vector there too."""
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "post_processor": None}), "utf-8")
+    found = load(folder, contract=PLAIN).encode([Item("q", ""), Item("r", "ab")], "query")
+    np.testing.assert_allclose(found[1], reference(folder, ["ab"], 20)[0].mean(0).numpy(), atol=1e-5)
+    assert np.isfinite(found[0]).all()
+
+
+def test_the_contract_comes_from_the_folder(folder: Path) -> None:
+    """Unless one is given; without any it is a sentence."""
+    with pytest.raises(UsageError, match=r"contract\.json: found .*expected the contract of an encoder"):
+        load(folder)
+    (folder / "contract.json").write_bytes(canonical(replace(PLAIN, pooling="cls").dump()))
+    expected = load(folder, contract=replace(PLAIN, pooling="cls")).encode(ITEMS, "query")
+    np.testing.assert_array_equal(load(folder).encode(ITEMS, "query"), expected)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"query_length": 79},
+            "keeps 79 tokens of a query, but the model has positions for 78; set query_length to 78",
+        ),
+        ({"passage_length": 512}, "keeps 512 tokens of a passage"),
+        ({"layer": 4}, "reads layer 4, expected −1 .the last. to 3"),
+        ({"layer": -2}, "reads layer -2"),
+    ],
+)
+def test_a_contract_that_does_not_fit(folder: Path, wrong: dict[str, int], message: str) -> None:
+    """Says what the model has."""
+    with pytest.raises(UsageError, match=message):
+        load(folder, contract=Contract(**{**PLAIN.dump(), **wrong}))
+
+
+def test_vectors_that_are_not_finite(folder: Path) -> None:
+    """The first item is named."""
+    encoder = load(folder, contract=PLAIN)
+    with torch.no_grad():
+        weights = dict(encoder._model.named_parameters())
+        weights["embeddings.word_embeddings.weight"][5] = float("nan")  # the letter a
+    with pytest.raises(BenchError, match="vectors of 2 of 2 items are not finite, the first of query 'q'"):
+        encoder.encode([Item("q", "abba"), Item("r", "a")], "query")
+
+
+def test_no_tokenizer(folder: Path) -> None:
+    """Says what is missing."""
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(UsageError, match="expected a folder with the tokenizer's files"):
+        load(folder, contract=PLAIN)
+
+
+ITEM = Item("d", "Is it ÄON?", "Name")
+
+
+def test_case(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Texts and titles are lower-cased, prompts are not."""
+    contract = Contract(query_prompt="Q: ", passage_prompt="P: ", title=" | ", lowercase=True)
+    reader = Reader(tokenizer, contract)
+    assert reader.text(ITEM, "query") == "Q: is it äon?"
+    assert reader.text(ITEM, "passage") == "P: name | is it äon?"
+    assert Reader(tokenizer, replace(contract, lowercase=False)).text(ITEM, "passage") == "P: Name | Is it ÄON?"
+
+
+@pytest.mark.parametrize(("text", "left"), [("why?", "why"), ("why??", "why?"), ("why? so", "why? so"), ("?", "")])
+def test_question_marks(tokenizer: PreTrainedTokenizerFast, text: str, left: str) -> None:
+    """One goes from the end of a query; passages keep theirs."""
+    reader = Reader(tokenizer, Contract(query_prompt="q ", question_mark=False))
+    assert reader.text(Item("q", text), "query") == f"q {left}"
+    assert reader.text(Item("d", text), "passage") == text
+    assert Reader(tokenizer, Contract()).text(Item("q", text), "query") == text
+
+
+def _like_xlm_r() -> PreTrainedTokenizerFast:
+    """A tokenizer of words that puts two marks between the texts of a pair."""
+    names = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "name": 4, "text": 5}
+    words = Tokenizer(models.WordLevel(names, "<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    marks: dict[str, Any] = {"cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    return PreTrainedTokenizerFast(tokenizer_object=words, **marks)
+
+
+def test_a_pair_is_what_the_tokenizer_makes_of_one(tokenizer: PreTrainedTokenizerFast) -> None:
+    """One mark in BERT's form, two in XLM-R's: the same ids as of the two texts as a pair."""
+    item = Item("d", "text", "name")
+    for words in (tokenizer, _like_xlm_r()):
+        reader = Reader(words, Contract(title=f" {SEPARATOR} "))
+        (found,) = reader.tokens([reader.text(item, "passage")], "passage")
+        assert found == words("name", "text")["input_ids"]
+        alone = reader.text(Item("d", "text"), "passage")
+        assert alone == "text"

@@ -1,0 +1,93 @@
+"""The head of masked language modelling in a backbone's folder, however it is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from transformers import BertConfig, BertForMaskedLM, BertModel
+
+from bench.core.errors import UsageError
+from bench.retrieval import lm_heads
+
+D, V = 8, 20
+
+
+@pytest.fixture
+def model() -> BertForMaskedLM:
+    """A tiny language model whose biases are not zero."""
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=V, hidden_size=D, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    made = BertForMaskedLM(config)
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.add_(torch.randn_like(weight))
+    return made
+
+
+def same(found: dict[str, torch.Tensor] | None, model: BertForMaskedLM) -> None:
+    """Hold a head against the model's own."""
+    assert found is not None
+    top = model.cls.predictions
+    expected = {
+        "dense.weight": top.transform.dense.weight,
+        "dense.bias": top.transform.dense.bias,
+        "norm.weight": top.transform.LayerNorm.weight,
+        "norm.bias": top.transform.LayerNorm.bias,
+        "bias": top.bias,
+    }
+    assert set(found) == set(expected)
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[name], tensor.detach(), rtol=0, atol=0)
+
+
+def test_one_file_or_several(model: BertForMaskedLM, tmp_path: Path) -> None:
+    """Safetensors whole and in shards; written and read back."""
+    model.save_pretrained(tmp_path / "one")
+    model.save_pretrained(tmp_path / "many", max_shard_size="1KB")
+    assert len(list((tmp_path / "many").glob("*.safetensors"))) > 1
+    for name in ("one", "many"):
+        same(lm_heads.find(tmp_path / name), model)
+    found = lm_heads.find(tmp_path / "one")
+    assert found is not None
+    lm_heads.save(found, tmp_path)
+    same(lm_heads.load(tmp_path), model)
+
+
+def test_old_names_and_old_files(model: BertForMaskedLM, tmp_path: Path) -> None:
+    """`gamma` and `beta`, pickled tensors, and half precision, which becomes float32."""
+    old = {
+        key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): weight
+        for key, weight in model.state_dict().items()
+    }
+    torch.save(old, tmp_path / "pytorch_model.bin")
+    same(lm_heads.find(tmp_path), model)
+    halves = tmp_path / "halves"
+    halves.mkdir()
+    save_file({key: weight.half().clone() for key, weight in old.items()}, halves / "model.safetensors")
+    found = lm_heads.find(halves)
+    assert found is not None
+    assert {tensor.dtype for tensor in found.values()} == {torch.float32}
+
+
+def test_none_or_half_a_head_is_none(model: BertForMaskedLM, tmp_path: Path) -> None:
+    """An encoder alone, a head that lacks its bias, an empty folder."""
+    BertModel(model.config).save_pretrained(tmp_path / "encoder")
+    assert lm_heads.find(tmp_path / "encoder") is None
+    (tmp_path / "half").mkdir()
+    part = {key: weight.clone() for key, weight in model.state_dict().items() if not key.endswith("predictions.bias")}
+    part = {key: weight for key, weight in part.items() if "decoder" not in key}
+    save_file(part, tmp_path / "half/model.safetensors")
+    assert lm_heads.find(tmp_path / "half") is None
+    (tmp_path / "empty").mkdir()
+    assert lm_heads.find(tmp_path / "empty") is None
+    assert lm_heads.load(tmp_path / "empty") is None
+
+
+def test_a_broken_file_is_a_sentence(tmp_path: Path) -> None:
+    """Not a traceback of the library."""
+    (tmp_path / "model.safetensors").write_bytes(b"no tensors")
+    with pytest.raises(UsageError, match="expected weights as tensors"):
+        lm_heads.find(tmp_path)

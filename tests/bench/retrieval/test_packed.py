@@ -1,0 +1,240 @@
+"""Packed execution: the same values and gradients as one padded batch, whatever stands beside a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import PreTrainedModel
+
+from bench.retrieval.packed import budget, enable, first_position, forward, load_model, longest, pack, pool, uses_packed
+
+FAMILIES = ["bert", "xlm-roberta", "modernbert"]
+Build = Callable[[str], PreTrainedModel]
+
+
+def padded(model: PreTrainedModel, sequences: list[list[int]], layer: int = -1) -> list[torch.Tensor]:
+    """Run one batch padded to its longest, the usual way; return hidden states `[length, d]` of each sequence."""
+    size = max(map(len, sequences))
+    ids = torch.tensor([sequence + [1] * (size - len(sequence)) for sequence in sequences])
+    mask = torch.tensor([[1] * len(sequence) + [0] * (size - len(sequence)) for sequence in sequences])
+    states = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+    return [rows[: len(sequence)] for rows, sequence in zip(states[layer], sequences, strict=True)]
+
+
+def vectors(model: PreTrainedModel, sequences: list[list[int]], pooling: str = "mean", layer: int = -1) -> torch.Tensor:
+    """Run packed and pool."""
+    packed = pack(sequences, first_position(model))
+    return pool(forward(model, packed, layer), packed, "mean" if pooling == "mean" else "cls")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("layer", [-1, 0, 2])
+def test_values_are_those_of_the_padded_forward(
+    build: Build, sequences: list[list[int]], family: str, pooling: str, layer: int
+) -> None:
+    """Every layer and pooling, every sequence in the order given, to 1e-5."""
+    rows = padded(build(family), sequences, layer)
+    expected = torch.stack([row.mean(0) if pooling == "mean" else row[0] for row in rows])
+    model = build(family)
+    assert enable(model)
+    torch.testing.assert_close(vectors(model, sequences, pooling, layer), expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradients_are_those_of_the_padded_forward(build: Build, sequences: list[list[int]], family: str) -> None:
+    """Every parameter's, for a loss that weighs every sequence and dimension differently, to 1e-5 of the largest."""
+    weights = torch.randn(len(sequences), 16, generator=torch.Generator().manual_seed(2))
+    expected, model = build(family), build(family)
+    enable(model)
+    (torch.stack([row.mean(0) for row in padded(expected, sequences)]) * weights).sum().backward()
+    (vectors(model, sequences) * weights).sum().backward()
+    compared = 0
+    for (name, found), (_, wanted) in zip(model.named_parameters(), expected.named_parameters(), strict=True):
+        if wanted.grad is None:  # the pooler
+            continue
+        assert found.grad is not None, name
+        scale = float(wanted.grad.abs().max())
+        torch.testing.assert_close(found.grad, wanted.grad, atol=1e-5 * max(1.0, scale), rtol=0, msg=name)
+        compared += 1
+    assert compared >= 20
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_neighbours_change_nothing(build: Build, sequences: list[list[int]], family: str) -> None:
+    """A sequence alone, among others, and in the reverse order has the same vector."""
+    model = build(family)
+    enable(model)
+    with torch.no_grad():
+        together = vectors(model, sequences)
+        reverse = vectors(model, sequences[::-1]).flip(0)
+        alone = torch.cat([vectors(model, [sequence]) for sequence in sequences])
+    torch.testing.assert_close(reverse, together, atol=1e-5, rtol=0)
+    torch.testing.assert_close(alone, together, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("family", ["deberta-v2", "qwen3"])
+def test_an_architecture_that_cannot_runs_padded(build: Build, sequences: list[list[int]], family: str) -> None:
+    """One has an attention of its own; one is causal, which only trying tells. Values stay those of the padded one."""
+    model, expected = build(family), build(family)
+    assert not enable(model)
+    assert not uses_packed(model)
+    rows = padded(expected, sequences)
+    packed = pack(sequences, first_position(model))
+    hidden = forward(model, packed)
+    for sequence, start, row in zip(sequences, packed.starts.tolist(), rows, strict=True):
+        torch.testing.assert_close(hidden[start : start + len(sequence)], row, atol=1e-5, rtol=0)
+
+
+def test_attention_dropout_is_applied_in_training_only(build: Build, sequences: list[list[int]]) -> None:
+    """With dropout on attention alone, values differ between two passes, and by the seed only."""
+    model = build("bert")
+    enable(model)
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Dropout) and not name.endswith("self.dropout"):
+            module.p = 0.0
+    still = vectors(model, sequences)
+    model.train()
+    torch.manual_seed(3)
+    first, second = vectors(model, sequences), vectors(model, sequences)
+    torch.manual_seed(3)
+    again = vectors(model, sequences)
+    assert not torch.allclose(first, second)
+    assert torch.equal(first, again)
+    model.train(False)
+    assert torch.equal(vectors(model, sequences), still)
+
+
+def test_autocast_stays_near(build: Build, sequences: list[list[int]]) -> None:
+    """Bfloat16 changes the direction of no vector by more than rounding does; pooled vectors are float32."""
+    model = build("xlm-roberta")
+    enable(model)
+    with torch.no_grad():
+        exact = vectors(model, sequences)
+        with torch.autocast("cpu", torch.bfloat16):
+            rounded = vectors(model, sequences)
+    assert rounded.dtype == torch.float32
+    assert float(torch.cosine_similarity(exact, rounded).min()) > 0.999
+
+
+def test_gradient_checkpointing_goes_through(build: Build, sequences: list[list[int]]) -> None:
+    """The sequences reach the attention there too, and gradients are the same."""
+    model, other = build("bert"), build("bert")
+    enable(model)
+    enable(other)
+    other.activation_checkpointing_enable()
+    for module in (*model.modules(), *other.modules()):
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    vectors(model.train(), sequences).sum().backward()
+    vectors(other.train(), sequences).sum().backward()
+    found, wanted = other.get_input_embeddings().weight.grad, model.get_input_embeddings().weight.grad
+    torch.testing.assert_close(found, wanted)
+
+
+def test_packing_by_hand() -> None:
+    """Sorted by length, positions from 2, runs of equal length, and the way back to the order given."""
+    packed = pack([[5, 6, 7], [8], np.array([9, 10, 11]), [12]], 2)
+    assert packed.ids.tolist() == [8, 12, 5, 6, 7, 9, 10, 11]
+    assert packed.positions.tolist() == [2, 2, 2, 3, 4, 2, 3, 4]
+    assert packed.runs == ((0, 2, 2), (2, 8, 2))
+    assert packed.cuts.tolist() == [0, 1, 2, 5, 8]
+    assert packed.places.tolist() == [2, 0, 3, 1]
+    assert packed.starts.tolist() == [2, 0, 5, 1]
+    assert packed.longest == 3
+    hidden = torch.arange(8.0)[:, None]
+    assert pool(hidden, packed, "cls").tolist() == [[2.0], [0.0], [5.0], [1.0]]
+    assert pool(hidden, packed, "mean").tolist() == [[3.0], [0.0], [6.0], [1.0]]
+
+
+@pytest.mark.parametrize("sequences", [[], [[1], []]])
+def test_nothing_cannot_be_packed(sequences: list[list[int]]) -> None:
+    """No sequence, or an empty one."""
+    with pytest.raises(ValueError, match="at least one sequence, none empty"):
+        pack(sequences, 0)
+
+
+@given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 120))
+def test_batches_hold_every_sequence_once_within_the_budget(lengths: list[int], tokens: int) -> None:
+    """Padded size at most the budget unless a sequence stands alone; two neighbours never fit into one."""
+    batches = budget(lengths, tokens)
+    assert sorted(at for batch in batches for at in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[at] for at in batch) <= tokens
+    for batch, after in pairwise(batches):
+        assert (len(batch) + 1) * lengths[after[0]] > tokens
+    with pytest.raises(ValueError, match="budget of 0"):
+        budget(lengths, 0)
+
+
+def test_where_positions_begin_and_end(build: Build) -> None:
+    """RoBERTa's family begins behind its padding id, and loses as many places."""
+    assert [(first_position(build(name)), longest(build(name))) for name in FAMILIES] == [(0, 80), (2, 78), (0, 80)]
+
+
+def test_the_model_is_not_called_past_forward(build: Build) -> None:
+    """Its masks are gone, so a padded batch would give wrong values without a word."""
+    model = build("bert")
+    enable(model)
+    with pytest.raises(RuntimeError, match=r"call bench\.retrieval\.packed\.forward"):
+        model(input_ids=torch.tensor([[5, 6]]))
+
+
+def test_enabling_leaves_no_trace_where_saved(build: Build, tmp_path: Path) -> None:
+    """The saved config does not name our attention: anybody can load the folder."""
+    model = build("bert").train()
+    assert enable(model)
+    assert model.training
+    model.save_pretrained(tmp_path)
+    assert "bench_packed" not in (tmp_path / "config.json").read_text(encoding="utf-8")
+
+
+def test_loading(folder: Path, build: Build, sequences: list[list[int]], capsys: pytest.CaptureFixture[str]) -> None:
+    """Evaluation mode, float32, packed, no pooler, nothing on the terminal; values of the model that was saved."""
+    model = load_model(folder)
+    assert uses_packed(model)
+    assert model.training is False
+    assert model.dtype == torch.float32
+    assert "pooler" not in dict(model.named_children())
+    expected = torch.stack([row.mean(0) for row in padded(build("xlm-roberta"), sequences)])
+    torch.testing.assert_close(vectors(model, sequences), expected, atol=1e-5, rtol=0)
+    assert capsys.readouterr().err == ""
+
+
+SEQUENCES = [[2, 10, 11, 12, 3], [2, 20, 3], [2, 30, 31, 3]]
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta", "modernbert", "deberta-v2"])
+def test_the_embeddings_of_the_ids_give_the_same_states(build: Callable[[str], PreTrainedModel], family: str) -> None:
+    """Every row, to 1e-6; the last of these families runs padded."""
+    model = build(family)
+    packed_runs = enable(model)
+    assert packed_runs == (family != "deberta-v2")
+    packed = pack(SEQUENCES, first_position(model))
+    with torch.no_grad():
+        embeds = model.get_input_embeddings()(packed.ids)
+        expected, found = forward(model, packed), forward(model, packed, embeds=embeds)
+        other = forward(model, packed, embeds=embeds.roll(1, 0))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    assert not torch.allclose(other, expected, atol=1e-2)
+
+
+@pytest.mark.parametrize("family", ["bert", "deberta-v2"])
+def test_gradients_reach_them(build: Callable[[str], PreTrainedModel], family: str) -> None:
+    """Those of the sequence that is looked at alone."""
+    model = build(family)
+    enable(model)
+    packed = pack(SEQUENCES, first_position(model))
+    embeds = model.get_input_embeddings()(packed.ids).detach().requires_grad_()
+    start = int(packed.starts[1])
+    forward(model, packed, embeds=embeds)[start].square().sum().backward()
+    assert embeds.grad is not None
+    touched = embeds.grad.abs().sum(1).nonzero()[:, 0].tolist()
+    assert touched == [start, start + 1, start + 2]

@@ -1,0 +1,66 @@
+"""BERT's pooler: the vectors that transformers makes with it, packed; and who has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import PreTrainedModel
+
+from bench.core.contract import Contract
+from bench.core.errors import UsageError
+from bench.retrieval.backbones import load_encoder
+from bench.retrieval.encoder import load
+from bench.retrieval.packed import first_position, forward, load_model, pack, pool, uses_packed
+from bench.types import Item
+
+Build = Callable[[str], PreTrainedModel]
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
+def test_packed_is_what_transformers_gives(
+    tmp_path: Path, build: Build, sequences: list[list[int]], family: str
+) -> None:
+    """The pooler's output of each sequence alone, values to 1e-5, and a gradient for its weights."""
+    whole = build(family)
+    run: Callable[[torch.Tensor], Any] = whole
+    whole.save_pretrained(tmp_path)
+    model = load_model(tmp_path, pooler=True)
+    assert uses_packed(model)
+    pooler, packed = model.pooler, pack(sequences, first_position(model))
+    assert isinstance(pooler, torch.nn.Module)
+    found = pool(forward(model, packed), packed, "pooler", pooler)
+    with torch.no_grad():
+        expected = torch.cat([run(torch.tensor([ids])).pooler_output for ids in sequences])
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    found.sum().backward()
+    gradients = [weights.grad for weights in pooler.parameters()]
+    assert len(gradients) == 2
+    assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in gradients)
+
+
+def test_nothing_to_pool_with() -> None:
+    """A pooling by the pooler without one is a fault of the caller."""
+    packed = pack([[1, 2]], 0)
+    with pytest.raises(ValueError, match="expected cls or mean, or pooler with the model's pooler"):
+        pool(torch.zeros(2, 3), packed, "pooler")
+
+
+def test_an_architecture_without_a_pooler(tmp_path: Path, build: Build) -> None:
+    """ModernBERT has none; the message says so."""
+    build("modernbert").save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match=r"found ModernBertModel, which has no pooler like BERT's .* cls or mean"):
+        load_encoder(tmp_path, "own")
+
+
+def test_half_precision_gives_float32_vectors(folder: Path) -> None:
+    """The layer runs in the contract's precision; what comes out is float32, near what full precision gives."""
+    exact = load(folder, contract=Contract(pooling="pooler", query_length=20, passage_length=20))
+    rough = load(folder, contract=Contract(pooling="pooler", query_length=20, passage_length=20, dtype="bfloat16"))
+    items = [Item("a", "a quick fox"), Item("b", "dog")]
+    one, other = exact.encode(items, "query"), rough.encode(items, "query")
+    assert one.dtype == other.dtype == "float32"
+    assert 0 < abs(one - other).max() < 0.1

@@ -1,0 +1,94 @@
+"""Which prompts an encoder wants: by its files, by a preset, by its name; and when they are missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.core.contract import Contract
+from bench.core.errors import UsageError
+from bench.plugins import load
+from bench.retrieval.prompts import PROMPTS_FILE, WantedPrompts, declared_prompts, wanted
+from bench.types import Method
+
+E5 = WantedPrompts("query: ", "passage: ", "somebody")
+
+
+@pytest.fixture(scope="module")
+def methods() -> list[Method]:
+    """All that are installed."""
+    return [owned.value for owned in load().methods.values()]
+
+
+def folder(place: Path, said: Mapping[str, Any] | None = None, config: Mapping[str, Any] | None = None) -> str:
+    """A folder of a model with its small files."""
+    place.mkdir(parents=True)
+    for name, content in ((PROMPTS_FILE, said), ("config.json", config)):
+        if content is not None:
+            (place / name).write_text(json.dumps(content))
+    return str(place)
+
+
+def test_its_own_files_come_first(tmp_path: Path, methods: list[Method]) -> None:
+    """Whatever the folder is called; without prompts in them, the name says."""
+    said = {"prompts": {"query": "ask ", "document": "read "}}
+    found = wanted(folder(tmp_path / "e5-small", said), methods)
+    assert found == WantedPrompts("ask ", "read ", "its config_sentence_transformers.json declares them")
+    by_name = wanted(folder(tmp_path / "b" / "e5-small", {"prompts": {}}), methods)
+    assert by_name is not None
+    assert (by_name.query, by_name.passage) == ("query: ", "passage: ")
+    (tmp_path / "e5-small" / PROMPTS_FILE).write_text("no JSON")
+    with pytest.raises(UsageError, match=r"config_sentence_transformers\.json: found .* expected JSON of a model"):
+        wanted(str(tmp_path / "e5-small"), methods)
+
+
+def test_a_copy_that_knows_where_it_is_from(tmp_path: Path, methods: list[Method]) -> None:
+    """The config names the model that was copied; a preset knows that one."""
+    copy = folder(tmp_path / "mine", config={"_name_or_path": "intfloat/multilingual-e5-base"})
+    found = wanted(copy, methods)
+    assert found == WantedPrompts("query: ", "passage: ", "the preset pretrained/me5-base has them")
+    pinned = wanted("intfloat/multilingual-e5-base@d13f1b27baf31030b7fd040960d60d909913633f", methods)
+    assert pinned == found
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "passage"),
+    [
+        ("multilingual-e5-large", "query: ", "passage: "),
+        ("E5-base-v2", "query: ", "passage: "),
+        ("bge-base-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
+        ("nomic-embed-text-v1.5", "search_query: ", "search_document: "),
+        ("multilingual-e5-large-instruct", None, None),
+        ("bge-m3", None, None),
+        ("LaBSE", None, None),
+        ("made5-small", None, None),
+    ],
+)
+def test_families(tmp_path: Path, name: str, query: str | None, passage: str | None) -> None:
+    """By the name alone: those that are trained with prompts, and no other."""
+    found = wanted(folder(tmp_path / name), [])
+    assert (found and found.query, found and found.passage) == (query, passage)
+
+
+def test_configs_of_sentence_transformers() -> None:
+    """By role, else what the config calls its default."""
+    assert declared_prompts({}) == ("", "")
+    assert declared_prompts({"prompts": {"query": "q ", "passage": "p "}}) == ("q ", "p ")
+    assert declared_prompts({"prompts": {"usual": "u "}, "default_prompt_name": "usual"}) == ("u ", "u ")
+    assert declared_prompts({"prompts": {"usual": "u "}}) == ("", "")
+
+
+def test_what_is_missing() -> None:
+    """No prompt, or one without its blank; other words are a choice."""
+    plain = Contract()
+    assert E5.missing(plain) == ("query", "passage")
+    assert E5.missing(replace(plain, query_prompt="query: ", passage_prompt="passage: ")) == ()
+    assert E5.missing(replace(plain, query_prompt="query:", passage_prompt="passage: ")) == ("query",)
+    assert E5.missing(replace(plain, query_prompt="query: ")) == ("passage",)
+    assert E5.missing(replace(plain, query_prompt="Frage: ", passage_prompt="Text: ")) == ()
+    assert replace(E5, passage="").missing(plain) == ("query",)

@@ -1,0 +1,234 @@
+"""Readouts: from what a protocol says to a contract, which rows they make, and what enters keys."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.config.profiles import profile
+from bench.config.request import Request
+from bench.core.contract import Contract, Document, Role
+from bench.core.errors import UsageError
+from bench.evaluation.command import words
+from bench.pipeline.compute import Compute
+from bench.pipeline.dense import Trained
+from bench.pipeline.joint import combined
+from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.selection import Cell, not_the_protocols, select
+from bench.pipeline.settings import resolve
+from bench.pipeline.stages.encode import read_by
+from bench.pipeline.systems import Sparse
+from bench.plugins import Plugins, load
+from bench.retrieval.readouts import depth_of, fixed, layer_of, says
+from bench.types import Readout, Source, Task
+
+XTREME = Readout("a script", pooling="mean", layers={12: 8, 24: 14}, lengths=(512, 400))
+CLS = Readout("another", pooling="cls", layer=-1, normalise=True, similarity="dot", title="|", question_mark=False)
+TASK = Task("s/t", "official", (), ("RR@10",), readout=XTREME)
+
+
+@pytest.fixture(scope="module")
+def plugins() -> Plugins:
+    """All that is installed."""
+    return load()
+
+
+def system(plugins: Plugins, *sets: str, backbone: str = "scratch:4x32") -> Trained:
+    """Crop on a corpus of nothing."""
+    method = plugins.method("crop")
+    documents = Source[Document]("none", "none/1", (), lambda: iter(()))
+    given = Pretraining(backbone, "mini", documents, None, 1000)
+    resolved = resolve([method], profile=profile(), sets=sets)["crop"]
+    return Trained("crop", method, resolved, Compute("cpu", 1), given)
+
+
+@pytest.mark.parametrize(
+    ("depth", "layer"), [(12, 8), (24, 14), (2, 1), (3, 2), (4, 3), (6, 4), (1, 1), (18, 12), (19, 11), (48, 28)]
+)
+def test_the_layer_of_a_depth(depth: int, layer: int) -> None:
+    """As printed where it is; else the share of the nearest depth, 8/12 up to 18 layers and 14/24 from 19."""
+    assert layer_of({12: 8, 24: 14}, depth) == layer
+    assert layer_of({24: 14, 12: 8}, depth) == layer
+
+
+def test_the_depth_of_a_backbone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its form says, or its config, under whatever name; a sentence where neither does."""
+    assert depth_of("scratch:4x32") == 4
+    path = tmp_path / "config.json"
+    for name in ("num_hidden_layers", "n_layers"):
+        path.write_text(json.dumps({name: 7}))
+        assert depth_of(str(tmp_path)) == 7
+    path.write_text("{}")
+    with pytest.raises(
+        UsageError, match=r"found no number of layers.*--set encode\.layer=NUMBER, or --readout contract"
+    ):
+        depth_of(str(tmp_path))
+    path.unlink()
+    with pytest.raises(UsageError, match="expected the config of an encoder"):
+        depth_of(str(tmp_path))
+
+    def offline(*_: Any, **__: Any) -> None:
+        raise OSError("offline")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", offline)
+    with pytest.raises(UsageError, match=r"'owner/name@main': found neither a folder.*\(offline\)"):
+        depth_of("owner/name@main")
+
+
+def test_what_a_protocol_fixes() -> None:
+    """Only what it says; the last layer by one name, so that nothing is encoded twice."""
+    assert fixed(XTREME, "scratch:12x32") == {"pooling": "mean", "layer": 8, "query_length": 512, "passage_length": 400}
+    assert fixed(XTREME, "scratch:1x32")["layer"] == -1
+    assert fixed(Readout("nothing"), "unknown") == {}
+    assert fixed(CLS, "unknown") == says(CLS)
+    assert replace(Contract(), **fixed(CLS, "unknown")) == Contract(
+        pooling="cls", normalise=True, similarity="dot", title="|", question_mark=False
+    )
+
+
+def test_the_rows_of_each_readout(plugins: Plugins) -> None:
+    """The contract's keeps its name and hash whatever stands beside it; the protocol's are others."""
+    plain = system(plugins)
+    assert plain.readings() == [plain]
+    own, other = system(plugins, "encode.readout=both").readings()
+    assert (own.label, other.label) == ("crop", "crop+protocol")
+    assert own.choices == plain.choices
+    assert own.hash == plain.hash != other.hash
+    assert other.choices == {**plain.choices, "read_by": "protocol"}
+    (alone,) = system(plugins, "encode.readout=protocol").readings()
+    assert (alone.label, alone.hash) == (other.label, other.hash)
+    starts = [one.label for one in system(plugins, "encode.readout=both").start().readings()]
+    assert starts == ["crop@init", "crop@init+protocol"]
+    assert plain.pretraining is not None
+    assert other.processed(plain.pretraining).label == "crop+protocol+none"
+
+
+def test_a_protocols_row_reads_by_it(plugins: Plugins) -> None:
+    """Over the contract; under what every row of the task does, and under what is typed."""
+    own, other = system(plugins, "encode.readout=both").readings()
+    usual = own.contract(TASK)
+    assert usual == own.contract(replace(TASK, readout=None))
+    assert other.contract(TASK) == replace(usual, pooling="mean", layer=3, query_length=512, passage_length=400)
+    fixed_for_all = replace(TASK, lengths=(9, 10), similarity="cos", readout=CLS)
+    found = other.contract(fixed_for_all)
+    assert (found.query_length, found.passage_length, found.similarity, found.pooling) == (9, 10, "cos", "cls")
+    (typed,) = system(plugins, "encode.readout=protocol", "encode.layer=2").readings()
+    assert typed.contract(TASK).layer == 2
+    assert other.contract(replace(TASK, readout=None)) == usual
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "field", "expected"),
+    [
+        ("pooling", "cls", "pooling", "cls"),
+        ("pooling", "pooler", "pooling", "pooler"),
+        ("layer", "1", "layer", 1),
+        ("normalise", "false", "normalise", False),
+        ("similarity", "dot", "similarity", "dot"),
+        ("title", ": ", "title", ": "),
+        ("title", "none", "title", None),
+        ("lowercase", "true", "lowercase", True),
+        ("question_mark", "false", "question_mark", False),
+        ("query_length", "7", "query_length", 7),
+        ("passage_length", "8", "passage_length", 8),
+        ("query_prompt", "ask: ", "query_prompt", "ask: "),
+    ],
+)
+def test_each_part_can_be_typed(plugins: Plugins, key: str, value: str, field: str, expected: Any) -> None:
+    """One field of the contract, and no other; it makes another system."""
+    task = replace(TASK, readout=None)
+    usual = system(plugins).contract(task)
+    said = system(plugins, f'encode.{key}="{value}"' if value.endswith(" ") else f"encode.{key}={value}")
+    assert said.contract(task) == replace(usual, **{field: expected})
+    assert getattr(usual, field) != expected
+    assert said.hash != system(plugins).hash
+
+
+def test_post_processing_of_a_protocols_row(plugins: Plugins) -> None:
+    """Cosine where neither the protocol nor anybody says otherwise; the sample is read as the row is."""
+    sets = ("post.kind=centre", "encode.readout=protocol", "method.similarity=dot")
+    for readout, similarity, more in (
+        (XTREME, "cos", ()),
+        (CLS, "dot", ()),
+        (XTREME, "dot", ("encode.similarity=dot",)),
+    ):
+        (row,) = system(plugins, *[one for one in sets if "method" not in one], *more).readings()
+        assert row.pretraining is not None
+        done = row.processed(row.pretraining)
+        assert done.label == "crop+protocol+centre"
+        found = row.contract(replace(TASK, readout=readout), processed=True)
+        assert found.similarity == similarity
+        assert found.pooling == readout.pooling
+
+
+def test_what_enters_the_keys_of_vectors() -> None:
+    """Contracts that say nothing new have the keys that they had; a question mark is the queries' alone."""
+    roles: tuple[Role, ...] = ("query", "passage")
+    for role in roles:
+        assert not {"question_mark", "lowercase"} & set(read_by(Contract(), role))
+        assert read_by(replace(Contract(), lowercase=True), role) != read_by(Contract(), role)
+    dropped = replace(Contract(), question_mark=False)
+    assert read_by(dropped, "passage") == read_by(Contract(), "passage")
+    assert read_by(dropped, "query") != read_by(Contract(), "query")
+    assert Contract(**dropped.dump()) == dropped
+    assert Contract(**Contract().dump()) == Contract()
+
+
+def test_a_pair_takes_the_contracts_row(plugins: Plugins) -> None:
+    """Where there are both; the protocol's where it stands alone."""
+    bm25 = plugins.method("bm25")
+    sparse = Sparse("bm25", bm25, resolve([bm25])["bm25"])
+    for readout, label in (("both", "bm25+crop"), ("protocol", "bm25+crop+protocol")):
+        rows = system(plugins, f"encode.readout={readout}").readings()
+        fused = combined(["bm25+crop"], [sparse, *rows], None)[-1]
+        assert fused.label == label
+        assert fused.by_protocol is (readout == "protocol")
+        assert not fused.protocol
+        assert fused.resolved.run.encode.readout == rows[0].resolved.run.encode.readout
+
+
+def test_a_task_whose_protocol_leaves_it_open(plugins: Plugins) -> None:
+    """Is no test of a row of the protocol's, which is told; the contract's row stays."""
+    rows = [system(plugins), *system(plugins, "encode.readout=protocol").readings()]
+    request = Request(methods=("crop",), suites=("stackfaq-threads",), data="official", seeds=(0,))
+    suite = replace(plugins.suite("stackfaq-threads"), load=lambda *_: replace(TASK, readout=None))
+    owned = plugins.suites["stackfaq-threads"]
+    with_one = replace(plugins, suites={**plugins.suites, "stackfaq-threads": replace(owned, value=suite)})
+    found = select(request, rows, with_one, "official", rows[0].resolved.run, profile())
+    assert [cell.system.label for cell in found.cells] == ["crop"]
+    (refused,) = found.refused
+    assert refused.system == "crop+protocol"
+    assert refused.reason == "the protocol of s/t leaves it to the encoder how texts are read (--readout contract)"
+
+
+def test_a_row_that_is_not_quite_the_protocols(plugins: Plugins) -> None:
+    """What is typed holds, and is told where the protocol says something else."""
+    (row,) = system(plugins, "encode.readout=protocol", "encode.layer=2", "encode.query_prompt=x").readings()
+    suite = plugins.suite("tatoeba")
+    cell = Cell(row, suite, "unsupervised", "official", 0, (TASK,))
+    assert not_the_protocols([cell]) == ["crop+protocol: encode.layer stands over what the protocol says"]
+    assert not_the_protocols([replace(cell, tasks=(replace(TASK, readout=CLS),))])
+    assert not_the_protocols([replace(cell, system=system(plugins, "encode.layer=2"))]) == []
+
+
+def test_the_command_that_makes_a_row_again() -> None:
+    """Names the readout, not the row; titles that were left out are left out again."""
+    typed = (("encode.readout", "protocol"), ("encode.title", "none"))
+    settings = [{"key": key, "value": value, "origin": "--set"} for key, value in typed]
+    system = {"label": "crop+protocol", "method": "crop", "read_by": "protocol", "readout": {"title": None}}
+    content = {
+        "system": system,
+        "suite": {"name": "tatoeba"},
+        "setting": "unsupervised",
+        "data": "mini",
+        "profile": "mini",
+        "seed": 0,
+        "tasks": {"mini/tatoeba/swh-eng": {"": {"settings": settings}}},
+    }
+    said = words([content], whole=True)
+    assert [word for word in said if word.startswith("encode.")] == ["encode.readout=protocol", "encode.title=none"]
+    assert "--label" not in said

@@ -1,0 +1,160 @@
+"""Rotations against planted maps and plain loops (golden values: tests/golden)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from bench.config.sections import RotationConfig
+from bench.core.errors import BenchError
+from bench.retrieval.rotation import dictionary, orthogonalised, procrustes, rotation
+
+TOLERANCE = 1e-9
+SHORT: dict[str, Any] = {"init": "adversarial", "epochs": 2, "epoch_size": 640, "hidden": 16}
+
+
+def tensor(values: Any) -> torch.Tensor:
+    """As float64."""
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def near(found: torch.Tensor, wanted: Any, tolerance: float = TOLERANCE) -> None:
+    """Hold two tensors against each other."""
+    torch.testing.assert_close(found, torch.as_tensor(wanted, dtype=found.dtype), atol=tolerance, rtol=0)
+
+
+def cloud(rows: int, width: int, seed: int = 0) -> torch.Tensor:
+    """Random vectors that stretch differently in every direction."""
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(rows, width, generator=draw, dtype=torch.float64) * torch.linspace(0.5, 2, width)
+
+
+def turn(width: int, size: float, seed: int = 1) -> torch.Tensor:
+    """An orthogonal matrix, the farther from the identity the larger `size`."""
+    draw = torch.Generator().manual_seed(seed)
+    free = torch.randn(width, width, generator=draw, dtype=torch.float64)
+    found: torch.Tensor = torch.matrix_exp(size * (free - free.T))
+    return found
+
+
+def test_orthogonalising_ends_orthogonal() -> None:
+    """Repeated, it brings a matrix near one to one."""
+    matrix = turn(4, 0.3) + 0.05 * cloud(4, 4)
+    for _ in range(200):
+        matrix = orthogonalised(matrix, 0.1)
+    near(matrix @ matrix.T, torch.eye(4), 1e-9)
+
+
+def test_procrustes_recovers_a_planted_map() -> None:
+    """However far it turns."""
+    source, planted = cloud(50, 6), turn(6, 1.5)
+    near(procrustes(source, source @ planted.T), planted)
+
+
+def by_loops(source: torch.Tensor, target: torch.Tensor, k: int) -> list[list[float]]:
+    """CSLS as its formula reads."""
+
+    def cosine(x: torch.Tensor, y: torch.Tensor) -> float:
+        return float(x @ y) / math.sqrt(float(x @ x) * float(y @ y))
+
+    def density(x: torch.Tensor, others: torch.Tensor) -> float:
+        return math.fsum(sorted((cosine(x, y) for y in others), reverse=True)[:k]) / k
+
+    return [[2 * cosine(x, y) - density(x, target) - density(y, source) for y in target] for x in source]
+
+
+@pytest.mark.parametrize("cells", [1, 40, 1 << 20])
+@pytest.mark.parametrize("mutual", [False, True])
+def test_dictionary_by_loops(cells: int, mutual: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearest targets, the clearest first, however the scores are cut into blocks."""
+    monkeypatch.setattr("bench.retrieval.rotation._CELLS", cells)
+    source, target = cloud(17, 3), cloud(13, 3, seed=5)
+    scores = by_loops(source, target, 4)
+    pairs = []
+    for row, own in enumerate(scores):
+        best, second = sorted(own, reverse=True)[:2]
+        at = own.index(best)
+        back = max(range(17), key=lambda other: scores[other][at])
+        if not mutual or back == row:
+            pairs.append((best - second, row, at))
+    pairs.sort(reverse=True)
+    found = dictionary(source, target, 4, 9, mutual)
+    assert len(pairs) >= 2
+    assert found.source.tolist() == [row for _, row, _ in pairs[:9]]
+    assert found.target.tolist() == [at for _, _, at in pairs[:9]]
+    cosines = torch.nn.functional.cosine_similarity(source[found.source], target[found.target])
+    near(found.cosine, cosines)
+    assert found.quality == pytest.approx(float(cosines.mean()))
+
+
+def test_fewer_vectors_than_neighbours() -> None:
+    """All there are count as near."""
+    found = dictionary(cloud(1, 3), cloud(1, 3), 10, 5)
+    assert (found.source.tolist(), found.target.tolist()) == ([0], [0])
+
+
+@pytest.mark.parametrize("way", ["forward", "mutual"])
+def test_equal_distributions_give_the_identity(way: str) -> None:
+    """A language turned into itself stays where it is."""
+    source = cloud(200, 40)  # wide enough for every vector to be its own nearest by CSLS as well
+    mixed = source[torch.randperm(200, generator=torch.Generator().manual_seed(3))]
+    found = rotation(source, mixed, RotationConfig.model_validate({"dictionary": way}))
+    near(found.matrix, torch.eye(40))
+    assert found.quality == pytest.approx(1)
+
+
+def test_refinement_recovers_a_small_turn() -> None:
+    """From the identity, without knowing which row belongs to which."""
+    source, planted = cloud(600, 12), turn(12, 0.08)
+    target = (source @ planted.T)[torch.randperm(600, generator=torch.Generator().manual_seed(4))]
+    found = rotation(source, target, RotationConfig())
+    assert found.history["identity"] < 0.98
+    near(found.matrix, planted, 1e-6)
+    assert found.chosen.startswith("refinement")
+
+
+def test_the_best_map_is_kept() -> None:
+    """Not the last one; without refinement it is the start."""
+    source, target = cloud(80, 4), cloud(70, 4, seed=9)
+    found = rotation(source, target, RotationConfig(refinements=6))
+    assert found.quality == max(found.history.values()) == found.history[found.chosen]
+    assert list(found.history) == ["identity", *(f"refinement {number}" for number in range(1, 7))]
+    near(found.matrix @ found.matrix.T, torch.eye(4))
+    near(rotation(source, target, RotationConfig(refinements=0)).matrix, torch.eye(4))
+
+
+def test_adversarial_start_is_repeatable() -> None:
+    """Same seed, same bits; another seed, others; the global chance is not touched."""
+    source, target = cloud(100, 4), cloud(90, 4, seed=2) @ turn(4, 0.2).T
+    settings = RotationConfig(refinements=0, **SHORT)
+    state = torch.get_rng_state()
+    one, same = rotation(source, target, settings, 7), rotation(source, target, settings, 7)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert one.history == same.history
+    assert torch.equal(one.matrix, same.matrix)
+    assert rotation(source, target, settings, 8).history != one.history
+    assert list(one.history) == ["identity", "adversarial 1", "adversarial 2"]
+
+
+@pytest.mark.slow
+def test_adversarial_start_moves_towards_the_target() -> None:
+    """Two lopsided clouds, one turned by 0.5 radians: the trained map is nearer to the turn than the identity is."""
+    draw = torch.Generator().manual_seed(0)
+    source = torch.rand(2000, 2, generator=draw, dtype=torch.float64) ** 3 * torch.tensor([4.0, 1.0])
+    source = source - source.mean(0)
+    planted = turn(2, 0.0) @ tensor([[math.cos(0.5), -math.sin(0.5)], [math.sin(0.5), math.cos(0.5)]])
+    target = source @ planted.T
+    long = {**SHORT, "epoch_size": 6400, "hidden": 32}
+    found = rotation(source, target, RotationConfig(refinements=0, beta=0.01, **long))
+    assert found.chosen.startswith("adversarial")
+    assert torch.linalg.norm(found.matrix - planted) < 0.6 * torch.linalg.norm(torch.eye(2) - planted)
+    near(found.matrix @ found.matrix.T, torch.eye(2), 0.05)
+
+
+def test_a_diverged_training_is_a_sentence() -> None:
+    """And says what to type."""
+    with pytest.raises(BenchError, match=r"diverged in epoch 1; type --set post.rotation.init=identity"):
+        rotation(cloud(50, 3) * 1e30, cloud(50, 3), RotationConfig(**SHORT))

@@ -1,0 +1,239 @@
+"""Exact search of vectors, over all passages or given candidates: one order, ties and cuts included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.core.errors import UsageError
+from bench.retrieval import search as engine
+from bench.retrieval.search import Backend, Matrix, Similarity, VectorBlock, rank_candidates, search
+from bench.types import Candidates, Ranking, Tie
+
+BACKENDS: tuple[Backend, ...] = ("faiss", "torch")
+TIES: tuple[Tie, ...] = ("trec", "list")
+
+
+@pytest.fixture(autouse=True)
+def _faiss() -> None:
+    """Both backends are compared here, so both must be there."""
+    pytest.importorskip("faiss", reason="faiss is an extra: pip install 'retrieval-bench[cpu]'")
+
+
+def rows(matrix: npt.ArrayLike, prefix: str = "d") -> VectorBlock:
+    """Give ids to vectors, in an order that is not theirs as strings."""
+    given = np.asarray(matrix, np.float32)
+    return VectorBlock([f"{prefix}{at * 7 % 1009}" for at in range(len(given))], given)
+
+
+def by_hand(
+    queries: VectorBlock, passages: VectorBlock, k: int, tie: Tie, similarity: Similarity
+) -> list[list[tuple[str, float]]]:
+    """Score every pair with Python's exact sums, round, sort by score and by the tie rule, cut."""
+    import math
+
+    found = []
+    for query in queries.matrix.tolist():
+        scored = []
+        for at, passage in enumerate(passages.matrix.tolist()):
+            score = math.fsum(a * b for a, b in zip(query, passage, strict=True))
+            if similarity == "cos":
+                score /= max(math.hypot(*query), 1e-12) * max(math.hypot(*passage), 1e-12)
+            scored.append((float(np.float32(score)), at, passages.ids[at]))
+        if tie == "trec":
+            scored.sort(key=lambda row: row[2], reverse=True)
+        scored.sort(key=lambda row: -row[0])
+        found.append([(name, score) for score, _, name in scored[:k]])
+    return found
+
+
+def pairs(rankings: list[Ranking]) -> list[list[tuple[str, float]]]:
+    """Documents with their scores."""
+    return [list(zip(ranking.documents, ranking.scores, strict=True)) for ranking in rankings]
+
+
+def crowded(seed: int, count: int = 300, width: int = 24) -> tuple[VectorBlock, VectorBlock]:
+    """Queries and passages, among them copies, near copies, zeros, and one direction in many lengths."""
+    rng = np.random.default_rng(seed)
+    base = rng.normal(size=(count, width))
+    base[50:150] = base[rng.integers(0, 20, 100)]  # copies of 20 passages
+    base[150:170] = base[3] * (1 + 1e-7 * np.arange(20))[:, None]
+    base[170:175] = 0
+    base[175:200] = base[5] * rng.integers(1, 9, 25)[:, None]
+    queries = np.concatenate([rng.normal(size=(20, width)), base[[3, 5, 7]], np.zeros((1, width))])
+    return rows(queries, "q"), rows(base)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("tie", TIES)
+@pytest.mark.parametrize("similarity", ["dot", "cos"])
+@pytest.mark.parametrize("k", [1, 10, 1000])
+def test_rankings_are_those_made_by_hand(backend: Backend, tie: Tie, similarity: Similarity, k: int) -> None:
+    """Every document and every score, on data full of ties."""
+    queries, passages = crowded(0)
+    found = list(search(queries, passages, k, tie, similarity, backend))
+    assert [ranking.query for ranking in found] == list(queries.ids)
+    assert pairs(found) == by_hand(queries, passages, k, tie, similarity)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"_QUERIES": 5, "_BYTES": 4 * 24 * 40},
+        {"_MORE": 0, "_GROWTH": 2},
+        {"_MORE": 1, "_GROWTH": 3, "_LONGEST": 30, "_BYTES": 16 * 24 * 17},
+        {"_MORE": 0, "_LONGEST": 5},
+    ],
+)
+def test_blocks_and_limits_change_nothing(
+    backend: Backend, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small blocks, hardly any more than k fetched, and the search through all passages."""
+    queries, passages = crowded(1)
+    expected = list(search(queries, passages, 10, "trec", "cos", backend))
+    for name, value in limits.items():
+        monkeypatch.setattr(engine, name, value)
+    assert list(search(queries, passages, 10, "trec", "cos", backend)) == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_both_backends_agree(data: st.DataObject) -> None:
+    """On small whole numbers, where nearly all scores tie, for any k."""
+    width, count = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 60))
+    values = st.lists(st.lists(st.integers(-1, 2), min_size=width, max_size=width), min_size=count, max_size=count)
+    passages = rows(data.draw(values))
+    queries = VectorBlock(["q"], np.asarray([[1, -1, 2][:width]], np.float32))
+    k, tie = data.draw(st.integers(1, 70)), data.draw(st.sampled_from(TIES))
+    one, other = (list(search(queries, passages, k, tie, "dot", backend)) for backend in BACKENDS)
+    assert one == other
+    assert pairs(one) == by_hand(queries, passages, k, tie, "dot")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_vectors_that_have_collapsed(backend: Backend) -> None:
+    """All passages alike: the tie rule alone decides, whatever a backend fetched first."""
+    passages = rows(np.full((500, 8), 0.1))
+    (found,) = search(VectorBlock(["q"], np.ones((1, 8), np.float32)), passages, 3, "trec", "dot", backend)
+    assert list(found.documents) == sorted(passages.ids, reverse=True)[:3]
+
+
+def test_a_backend_that_rounds_otherwise_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores off by nearly as much as float32 allows, in either direction, cost time only."""
+    queries, passages = crowded(2)
+    expected = list(search(queries, passages, 10, "trec", "dot", "torch"))
+    rng, asked = np.random.default_rng(0), []
+
+    def rough(asking: Matrix, given: Matrix, k: int, device: str) -> engine.Top:
+        """Disturb all scores by up to half the bound before the best are taken."""
+        asked.append(len(asking))
+        scores = asking @ given.T
+        sizes = np.linalg.norm(asking, axis=1)[:, None] * np.linalg.norm(given, axis=1).max()
+        scores = scores + (rng.uniform(-12, 12, scores.shape) * 2.0**-24 * sizes).astype(np.float32)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return engine.Top(np.take_along_axis(scores, best, 1), best)
+
+    monkeypatch.setattr(engine, "_torch", rough)
+    monkeypatch.setattr(engine, "_MORE", 0)
+    assert list(search(queries, passages, 10, "trec", "dot", "torch")) == expected
+    assert len(asked) > 1  # what was left open was asked again
+
+
+def test_faiss_goes_through_blas_and_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few queries lie under its threshold; the setting holds during the search only."""
+    import faiss
+
+    seen, real = [], faiss.knn
+
+    def watched(*given: Any, **named: Any) -> Any:
+        """Note the threshold."""
+        seen.append(faiss.cvar.distance_compute_blas_threshold)
+        return real(*given, **named)
+
+    monkeypatch.setattr(faiss, "knn", watched)
+    before = faiss.cvar.distance_compute_blas_threshold
+    list(search(*crowded(3), 10, "trec", "dot", "faiss"))
+    assert seen
+    assert max(seen) <= 1 < before
+    assert faiss.cvar.distance_compute_blas_threshold == before
+
+
+def test_torch_searches_in_full_precision() -> None:
+    """Also where a training has allowed shorter numbers, and leaves them allowed."""
+    queries, passages = crowded(4)
+    expected = list(search(queries, passages, 10, "trec", "dot", "torch"))
+    torch.set_float32_matmul_precision("medium")
+    try:
+        assert list(search(queries, passages, 10, "trec", "dot", "torch")) == expected
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+def test_what_cannot_be_searched() -> None:
+    """Sentences."""
+    queries, passages = crowded(5)
+    with pytest.raises(UsageError, match="queries have 24 dimensions, the passages 8"):
+        list(search(queries, rows(np.ones((3, 8))), 1, "trec", "dot"))
+    with pytest.raises(UsageError, match="cannot keep the best 0"):
+        list(search(queries, passages, 0, "trec", "dot"))
+    broken = VectorBlock(["q"], np.full((1, 24), np.nan, np.float32))
+    with pytest.raises(UsageError, match="expected a finite"):
+        list(search(broken, passages, 1, "trec", "dot"))
+
+
+def test_faiss_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for: how to install it. Left open: torch searches."""
+    monkeypatch.setattr(engine, "find_spec", lambda _: None)
+    queries, passages = crowded(6)
+    with pytest.raises(UsageError, match="faiss is not installed"):
+        list(search(queries, passages, 1, "trec", "dot", "faiss"))
+    expected = list(search(queries, passages, 5, "trec", "dot", "torch"))
+    monkeypatch.setattr(engine, "_faiss", None)
+    assert list(search(queries, passages, 5, "trec", "dot")) == expected
+
+
+PASSAGES = VectorBlock(["a", "b", "c", "d"], np.asarray([[1, 0], [2, 0], [1, 0], [0, 3]], np.float32))
+QUERIES = VectorBlock(["q", "r"], np.asarray([[1, 0], [1, 1]], np.float32))
+
+
+def lists(**given: tuple[str, ...]) -> dict[str, Candidates]:
+    """Candidates by query."""
+    return {query: Candidates(query, documents) for query, documents in given.items()}
+
+
+def test_each_query_has_its_own() -> None:
+    """By hand: only what was given is ranked, ties by id or by the candidates' order, cut at k."""
+    given = lists(q=("d", "c", "a", "b"), r=("a", "d"))
+    assert list(rank_candidates(QUERIES, PASSAGES, given, 3, "trec", "dot")) == [
+        Ranking("q", ("b", "c", "a"), (2.0, 1.0, 1.0)),
+        Ranking("r", ("d", "a"), (3.0, 1.0)),
+    ]
+    first = next(rank_candidates(QUERIES, PASSAGES, lists(q=("a", "d", "c")), 2, "list", "dot"))
+    assert first == Ranking("q", ("a", "c"), (1.0, 1.0))
+
+
+def test_cosine() -> None:
+    """Length counts for nothing."""
+    first = next(rank_candidates(QUERIES, PASSAGES, lists(q=("a", "b", "d")), 3, "trec", "cos"))
+    assert first == Ranking("q", ("b", "a", "d"), (1.0, 1.0, 0.0))
+
+
+def test_no_candidate_at_all() -> None:
+    """An empty list is an empty ranking."""
+    assert next(rank_candidates(QUERIES, PASSAGES, lists(q=()), 3, "trec", "dot")) == Ranking("q", (), ())
+
+
+def test_what_is_missing() -> None:
+    """A list, or a document."""
+    with pytest.raises(UsageError, match="query 'q' has no candidates"):
+        list(rank_candidates(QUERIES, PASSAGES, lists(r=("a",)), 3, "trec", "dot"))
+    with pytest.raises(UsageError, match="candidate 'z' of query 'q' is not in the corpus"):
+        list(rank_candidates(QUERIES, PASSAGES, lists(q=("a", "z"), r=("a",)), 3, "trec", "dot"))

@@ -1,0 +1,54 @@
+"""Vectors on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.core.errors import StoreError
+from bench.retrieval.vectors import Vectors, write_ids, write_matrix
+
+
+def written(folder: Path) -> None:
+    """Write three vectors in two blocks."""
+    write_ids(folder, iter(["a", "é", "c"]))
+    blocks = [np.array([[1, 2], [3, 4]], np.float32), np.array([[5, 6]], np.float32)]
+    assert write_matrix(folder, blocks) == (3, 2)
+
+
+def test_they_come_back(tmp_path: Path) -> None:
+    """Row by row, memory-mapped, little endian."""
+    written(tmp_path)
+    found = Vectors(tmp_path)
+    assert list(found.ids) == ["a", "é", "c"]
+    assert isinstance(found.matrix, np.memmap)
+    np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4], [5, 6]])
+    assert (tmp_path / "vectors.f32").read_bytes() == np.arange(1, 7, dtype="<f4").tobytes()
+    assert (tmp_path / "meta.json").read_bytes() == b'{"d":2,"dtype":"float32","n":3}'
+
+
+@pytest.mark.parametrize("lost", ["vectors.f32", "meta.json", "ids.txt"])
+def test_a_file_that_is_gone(tmp_path: Path, lost: str) -> None:
+    """Is a sentence."""
+    written(tmp_path)
+    (tmp_path / lost).unlink()
+    with pytest.raises(StoreError, match="bench verify"):
+        Vectors(tmp_path)
+
+
+@pytest.mark.parametrize("spoil", [b"", b"\0" * 20, b"\0" * 28])
+def test_a_file_that_is_cut_or_grown(tmp_path: Path, spoil: bytes) -> None:
+    """Is a sentence."""
+    written(tmp_path)
+    (tmp_path / "vectors.f32").write_bytes(spoil)
+    with pytest.raises(StoreError, match="bench verify"):
+        Vectors(tmp_path)
+
+
+def test_blocks_of_one_width(tmp_path: Path) -> None:
+    """Others are refused, and leave nothing behind."""
+    with pytest.raises(ValueError, match=r"blocks of \[2, 3\] columns"):
+        write_matrix(tmp_path, [np.zeros((1, 2), np.float32), np.zeros((1, 3), np.float32)])
+    assert list(tmp_path.iterdir()) == []

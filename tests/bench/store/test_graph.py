@@ -1,0 +1,137 @@
+"""The graph: order, what is needed, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.core.workspace import Workspace
+from bench.store.executors.local import LocalExecutor
+from bench.store.graph import NullListener, closure, steps
+from bench.store.stage import IDLE, Cost, Stage
+from bench.store.store import Store
+from bench.types import Json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named(Stage):
+    """A stage that logs its label and writes the sum of its inputs' text and its own label."""
+
+    code = 1
+    label: str
+    corpus: Stage | None = None
+    left: Stage | None = None
+    right: Stage | None = None
+    log: list[str] = field(metadata=IDLE)
+    units: float = field(default=10.0, metadata=IDLE)
+    fails: bool = False
+
+    @property
+    def title(self) -> str:
+        """The label."""
+        return self.label
+
+    @property
+    def cost(self) -> Cost:
+        """Two units a second."""
+        return Cost(self.name, self.units, 2.0)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        """Write the text."""
+        if self.fails:
+            raise RuntimeError("boom")
+        self.log.append(self.label)
+        text = "".join((folders[key] / "text").read_text() for key in sorted(folders))
+        (space.out / "text").write_text(text + self.label)
+        return {}
+
+
+VERBS = {verb: type(verb, (Named,), {"name": verb}) for verb in ("validate", "read", "index", "score")}
+
+
+def _stage(verb: str, label: str, log: list[str], **fields: Any) -> Named:
+    made: Named = VERBS[verb](label=label, log=log, **fields)
+    return made
+
+
+def _diamond(log: list[str]) -> Named:
+    top = _stage("validate", "corpus", log)
+    left, right = _stage("index", "left", log, corpus=top), _stage("read", "right", log, corpus=top)
+    return _stage("score", "end", log, left=left, right=right)
+
+
+def test_inputs_come_first_and_checks_before_all_other_work() -> None:
+    """`read` comes before `index` although it was met later."""
+    assert [item.title for item in closure([_diamond([])])] == ["corpus", "right", "left", "end"]
+
+
+def test_the_checks_of_every_task_come_before_the_work_of_any() -> None:
+    """Bad input of a later task is found before an earlier task has cost anything."""
+    targets = [_stage("index", name, [], corpus=_stage("validate", f"corpus {name}", [])) for name in ("a", "b")]
+    for order in (targets, targets[::-1]):
+        assert {item.name for item in closure(order)[:2]} == {"validate"}
+        assert [item.title for item in closure(order)[2:]] == [item.title for item in order]
+
+
+def test_a_shared_node_is_one_stage() -> None:
+    """Equal stages are one, whoever built them."""
+    assert len(closure([_diamond([]), _diamond([])])) == 4
+
+
+def test_keys_of_inputs_enter_the_key() -> None:
+    """A change far up changes everything below."""
+    one, other = _stage("validate", "a", []), _stage("validate", "b", [])
+    assert _stage("index", "x", [], corpus=one).key != _stage("index", "x", [], corpus=other).key
+
+
+def test_runs_once_then_nothing(tmp_path: Path) -> None:
+    """A second run finds all four stages."""
+    log: list[str] = []
+    store, end = Store(tmp_path), _diamond(log)
+    LocalExecutor().run([step.stage for step in steps([end], store) if step.runs], store, NullListener())
+    assert log == ["corpus", "right", "left", "end"]
+    assert (store.folder(end) / "text").read_text() == "corpusleftcorpusrightend"
+    assert [step.state for step in steps([end], store)] == ["cached"] * 4
+    assert not any(step.runs for step in steps([end], store))
+
+
+def test_a_missing_input_of_a_finished_stage_is_not_made_again(tmp_path: Path) -> None:
+    """Only what somebody still needs is made; a damaged artefact is made in any case."""
+    log: list[str] = []
+    store, end = Store(tmp_path), _diamond(log)
+    LocalExecutor().run(closure([end]), store, NullListener())
+    left = end.inputs["left"]
+    (store.folder(left) / "text").unlink()
+    assert [step.stage.title for step in steps([end], store) if step.runs] == ["left"]
+    for path in sorted(store.folder(left).iterdir()):
+        path.unlink()
+    store.folder(left).rmdir()
+    assert [step.state for step in steps([end], store) if step.stage.key == left.key] == ["missing"]
+    assert not any(step.runs for step in steps([end], store))
+
+
+def test_a_failure_keeps_what_is_finished(tmp_path: Path) -> None:
+    """The stage after the failure is not tried, the ones before it stay."""
+    log: list[str] = []
+    store, top = Store(tmp_path), _stage("validate", "corpus", log)
+    end = _stage("score", "end", log, left=_stage("index", "bad", log, corpus=top, fails=True))
+    with pytest.raises(RuntimeError, match="boom"):
+        LocalExecutor().run(closure([end]), store, NullListener())
+    assert log == ["corpus"]
+    assert store.state(top) == "cached"
+
+
+def test_estimates_learn_from_the_store(tmp_path: Path) -> None:
+    """Without experience units / default rate; with it, the median rate of that kind of work in this store."""
+    store = Store(tmp_path)
+    assert steps([_stage("index", "a", [], units=10)], store)[0].seconds == 5.0
+    done = _stage("index", "b", [], units=10)
+    LocalExecutor().run([done], store, NullListener())
+    taken = store.open(done)
+    assert taken is not None
+    expected = 5.0 if taken.seconds == 0 else taken.seconds
+    assert steps([_stage("index", "a", [], units=10)], store)[0].seconds == pytest.approx(expected)

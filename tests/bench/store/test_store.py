@@ -1,0 +1,210 @@
+"""The store: nothing half-written is found, nothing finished is made twice, nothing damaged goes unnoticed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import read_sealed, write_sealed
+from bench.core.workspace import Workspace
+from bench.store.stage import IDLE, Cost, Stage
+from bench.store.store import MANIFEST, Store
+from bench.types import Json
+
+Work = Callable[[Workspace], Mapping[str, Json]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worked(Stage):
+    """A stage whose work is given."""
+
+    name, code = "index", 1
+    k1: float = 0.9
+    label: str = field(default="a title", metadata=IDLE)
+    work: Work = field(metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        """As given."""
+        return self.label
+
+    @property
+    def cost(self) -> Cost:
+        """Little."""
+        return Cost("index", 1, 1)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        """As given."""
+        return self.work(space)
+
+
+class Searched(Worked):
+    """The same of another verb."""
+
+    name = "search"
+
+
+def _writes(text: str) -> Work:
+    def work(space: Workspace) -> Mapping[str, Json]:
+        (space.out / "sub").mkdir()
+        (space.out / "sub" / "data.bin").write_bytes(text.encode())
+        return {"length": len(text)}
+
+    return work
+
+
+ABC = Worked(work=_writes("abc"))
+
+
+def test_key_is_the_hash_of_the_identity_alone() -> None:
+    """Title and provenance change nothing; stage and every identity value do."""
+    assert replace(ABC, label="another title", notes={"host": "x"}).key == ABC.key
+    assert Searched(work=ABC.work).key != ABC.key
+    assert replace(ABC, k1=0.91).key != ABC.key
+    assert len(ABC.key) == 32
+
+
+def test_made_once_then_found(tmp_path: Path) -> None:
+    """The second call runs nothing and finds the same bytes and facts."""
+    store = Store(tmp_path)
+    first, state = store.make(ABC)
+    again, state_again = store.make(replace(ABC, work=_writes("never written")))
+    assert (state, state_again) == ("ran", "cached")
+    assert again.facts == first.facts == {"length": 3}
+    assert (again.folder / "sub" / "data.bin").read_bytes() == b"abc"
+    assert not list((tmp_path / "work").iterdir())
+
+
+def test_a_failed_stage_leaves_no_artefact_but_its_parts(tmp_path: Path) -> None:
+    """What was finished inside a stage survives its failure, and the next attempt starts from an empty `out`."""
+    store, seen = Store(tmp_path), []
+
+    def fails(space: Workspace) -> Mapping[str, Json]:
+        seen.append(space.parts.done("one"))
+        assert not list(space.out.iterdir())
+        space.parts.get("one", lambda: b"costly")
+        (space.out / "half").write_bytes(b"half")
+        if len(seen) == 1:
+            raise RuntimeError("killed")
+        return {}
+
+    with pytest.raises(RuntimeError):
+        store.make(Worked(work=fails))
+    assert store.state(ABC) == "missing"
+    store.make(Worked(work=fails))
+    assert seen[0] is None
+    assert seen[1] is not None
+
+
+def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
+    """A part counts as done only while its bytes match its checksum."""
+    store, made = Store(tmp_path), []
+
+    def work(space: Workspace) -> Mapping[str, Json]:
+        path = space.parts.get("one", lambda: made.append(1) or b"costly")  # type: ignore[func-returns-value]
+        if len(made) == 1:
+            path.write_bytes(b"cosTly")
+            raise RuntimeError("killed")
+        return {"part": path.read_text()}
+
+    with pytest.raises(RuntimeError):
+        store.make(Worked(work=work))
+    artefact, _ = store.make(Worked(work=work))
+    assert artefact.facts == {"part": "costly"}
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "sub/data.bin"])
+def test_any_flipped_byte_is_found_and_the_artefact_made_again(tmp_path: Path, name: str) -> None:
+    """Every single byte of the data and of the manifest is guarded."""
+    notices: list[str] = []
+    store = Store(tmp_path, notices.append)
+    artefact, _ = store.make(ABC)
+    good = (artefact.folder / name).read_bytes()
+    for place in range(len(good)):
+        damaged = bytearray(good)
+        damaged[place] ^= 1
+        (artefact.folder / name).write_bytes(damaged)
+        assert store.state(ABC) == "corrupt", f"byte {place} of {name}"
+    _, state = store.make(ABC)
+    assert state == "ran"
+    assert store.state(ABC) == "cached"
+    assert name in notices[0]
+
+
+def test_damage_that_keeps_size_and_time_is_found_by_a_thorough_look(tmp_path: Path) -> None:
+    """Rot below the file system shows in the hash only; the mark then has the next run make it again."""
+    store = Store(tmp_path)
+    artefact, _ = store.make(ABC)
+    target = artefact.folder / "sub" / "data.bin"
+    target.write_bytes(b"abd")
+    content = read_sealed(artefact.folder / MANIFEST)
+    status = target.stat()  # pretend that the times are those of the commit
+    content["files"]["sub/data.bin"]["stamp"] = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+    write_sealed(artefact.folder / MANIFEST, content)
+    assert store.state(ABC) == "cached"
+    faults = store.faults(artefact.folder, thorough=True)
+    assert [fault.path for fault in faults] == [target]
+    store.mark(artefact.folder, faults)
+    assert store.state(ABC) == "corrupt"
+    assert store.make(ABC)[1] == "ran"
+    assert not store.faults(artefact.folder, thorough=True)
+
+
+def test_a_missing_and_an_added_file_are_faults(tmp_path: Path) -> None:
+    """The manifest lists exactly what is there."""
+    store = Store(tmp_path)
+    artefact, _ = store.make(ABC)
+    (artefact.folder / "stranger").write_bytes(b"")
+    assert [fault.found for fault in store.faults(artefact.folder)] == ["a file that the stage did not write"]
+    (artefact.folder / "stranger").unlink()
+    (artefact.folder / "sub" / "data.bin").unlink()
+    assert [fault.found for fault in store.faults(artefact.folder)] == ["no such file"]
+
+
+def test_a_copied_store_is_hashed_once_and_then_trusted(tmp_path: Path) -> None:
+    """New file times alone are no damage, and are remembered."""
+    store = Store(tmp_path)
+    artefact, _ = store.make(ABC)
+    os.utime(artefact.folder / "sub" / "data.bin", (1, 1))
+    before = (artefact.folder / MANIFEST).read_bytes()
+    assert store.state(ABC) == "cached"
+    after = (artefact.folder / MANIFEST).read_bytes()
+    assert before != after
+    assert store.state(ABC) == "cached"
+    assert (artefact.folder / MANIFEST).read_bytes() == after
+
+
+def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
+    """The message says what happened, that finished stages are kept, and what to do."""
+
+    def full(space: Workspace) -> Mapping[str, Json]:
+        raise OSError(errno.ENOSPC, "No space left on device", str(space.out / "x"))
+
+    with pytest.raises(StoreError, match=r"the disk is full .*finished stages are kept: mend that, then type the same"):
+        Store(tmp_path).make(Worked(work=full))
+
+
+def test_input_hash_follows_the_bytes(tmp_path: Path) -> None:
+    """A changed file has a new hash, an unchanged one is not read again, a damaged memory is not believed."""
+    store, path = Store(tmp_path / "store"), tmp_path / "corpus.jsonl"
+    path.write_bytes(b"one")
+    first = store.hash_input(path)
+    assert first == "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"  # sha256sum of "one"
+    memo = next((tmp_path / "store" / "inputs").iterdir())
+    memo.write_bytes(memo.read_bytes().replace(b"7692", b"7693"))
+    assert store.hash_input(path) == first
+    path.write_bytes(b"two")
+    assert store.hash_input(path) != first
+
+
+def test_a_missing_input_is_the_users_to_mend(tmp_path: Path) -> None:
+    """Exit code 2, and the path."""
+    with pytest.raises(UsageError, match=r"cannot read .*nowhere\.jsonl"):
+        Store(tmp_path).hash_input(tmp_path / "nowhere.jsonl")

@@ -1,0 +1,264 @@
+"""Plugins that break one promise each, by name of the flaw; without a flaw they keep all."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from bench.config.base import Config, setting
+from bench.core.contract import Contract, TrainingJob
+from bench.core.errors import UsageError
+from bench.core.files import canonical
+from bench.core.order import best
+from bench.core.workspace import Parts, Workspace, silent
+from bench.data.corpora.shards import Shards
+from bench.studies.conformance.retrieval import RetrieverSubject
+from bench.studies.conformance.suites import SuiteSubject
+from bench.studies.conformance.trial import DenseSubject
+from bench.training.batches import PairBatch
+from bench.training.config import TrainingConfig
+from bench.training.encoder import TrainableEncoder
+from bench.training.loop import fit
+from bench.training.losses import info_nce
+from bench.training.views import SentencePairs, two_sentences
+from bench.types import (
+    Corpus,
+    DataRequest,
+    Item,
+    Json,
+    Judgement,
+    Leg,
+    Macro,
+    Method,
+    Ranking,
+    Source,
+    Suite,
+    Task,
+    Tie,
+)
+
+CONTRACT = Contract(pooling="mean", normalise=True, similarity="cos")
+
+
+class ToyConfig(TrainingConfig):
+    """The common settings."""
+
+
+class ToyTrainer:
+    """Two sentences of a document attract each other; one flaw at most."""
+
+    calls = itertools.count()
+
+    def __init__(self, config: ToyConfig, flaw: str, litter: Path) -> None:
+        """Remember the flaw, and where to write what should not be written."""
+        self.config, self.flaw, self.litter = config, flaw, litter
+
+    def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
+        """Train."""
+        flaw, steps = self.flaw, 0
+        encoder = TrainableEncoder.begin(start, Shards(shards), self.config, job)
+        head = torch.nn.ModuleDict({"used": torch.nn.Linear(64, 32), "unused": torch.nn.Linear(64, 32)})
+        if flaw != "deaf":
+            del head["unused"]
+        noise = next(self.calls) if flaw == "noisy" else 0
+
+        def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
+            nonlocal steps
+            steps += flaw == "forgetful"
+            left, right = map(head["used"], encode.together(pairs))
+            value = info_nce(left, right, temperature=0.1, similarity="cos", symmetric=True)
+            return value * (0 if flaw == "idle" else 1 + noise / 8 + steps / 8), {}
+
+        if flaw == "global":
+            os.environ["TOY_WAS_HERE"] = "1"
+            torch.set_float32_matmul_precision("high")
+        if flaw == "litter":
+            self.litter.write_text("x")
+        if flaw == "anew":
+            work = replace(work, parts=Parts(work.parts.folder / str(next(self.calls))))
+        if flaw == "silent":
+            work = replace(work, advance=silent)
+        pairs = SentencePairs(Shards(shards), self.config, job.seed, two_sentences)
+        facts = fit(loss, pairs, encoder, self.config, job, work, modules=head)
+        if flaw == "lying":
+            (work.out / "encoder" / "contract.json").write_bytes(canonical(replace(CONTRACT, pooling="cls").dump()))
+        if flaw == "nan":
+            with (work.out / "log.jsonl").open("a") as log:
+                log.write(json.dumps({"loss": math.nan}) + "\n")
+        if flaw == "uncounted":
+            del facts["tokens"]
+        return facts
+
+
+Toy = Callable[..., DenseSubject]
+
+
+@pytest.fixture(scope="session")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> DenseSubject:
+    """A dense method that keeps every promise; what it made is shared."""
+    folder = tmp_path_factory.mktemp("sound")
+    return DenseSubject(_toy("", folder / "litter"), "bench", folder, ("method.pairs=16",), 100_000)  # learns sooner so
+
+
+@pytest.fixture
+def toy(tmp_path: Path, sound: DenseSubject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Toy]:
+    """Make a dense method with a flaw; corpus and start are those of the sound one."""
+    precision = torch.get_float32_matmul_precision()
+    monkeypatch.delenv("TOY_WAS_HERE", raising=False)
+
+    def make(flaw: str, **fields: Any) -> DenseSubject:
+        subject = DenseSubject(_toy(flaw, tmp_path / "litter", **fields), "bench", tmp_path / "trial")
+        vars(subject).update(shards=sound.shards, start=sound.start)
+        return subject
+
+    yield make
+    torch.set_float32_matmul_precision(precision)
+    os.environ.pop("TOY_WAS_HERE", None)
+
+
+def _toy(flaw: str, litter: Path, **fields: Any) -> Method:
+    """A dense method."""
+    about = "toy", "1", "Two sentences.", "Nobody's."
+    return Method(
+        *about,
+        ToyConfig,
+        contract=lambda _: CONTRACT,
+        trainer=lambda config: ToyTrainer(config, flaw, litter),
+        **fields,
+    )
+
+
+class TermsConfig(Config):
+    """One setting."""
+
+    shortest: int = setting(2, ge=1, source="ours: one letter says little", help="letters of the shortest word")
+
+
+@dataclass
+class Terms:
+    """Counts the words in common; one flaw at most."""
+
+    flaw: str
+
+    def index(self, corpus: Corpus, work: Workspace) -> Mapping[str, Json]:
+        """Write the words of each passage."""
+        texts = [[item.id, sorted({*f"{item.title} {item.text}".lower().split()})] for item in corpus.items.read()]
+        for _ in texts:
+            work.advance(1)
+        content: dict[str, Any] = {"texts": texts}
+        if self.flaw == "noisy":
+            content["call"] = next(ToyTrainer.calls)
+        (work.out / "terms.json").write_text(json.dumps(content))
+        return {}
+
+    def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
+        """Rank by the number of words in common."""
+        flaw = self.flaw
+        texts = json.loads((index / "terms.json").read_text())["texts"]
+        if flaw == "global":
+            os.environ["TOY_WAS_HERE"] = "1"
+        if flaw == "litter":
+            (index / "cache").write_text("x")
+        for number, query in enumerate(queries):
+            asked = {*query.text.lower().split()}
+            found = [(name, len(asked & {*words}) / (1 + len(words))) for name, words in texts]
+            found = [(name, score) for name, score in found if score > 0]
+            if flaw == "lost" and not found:
+                continue
+            if flaw == "company":
+                found = [(name, score + number) for name, score in found]
+            if flaw == "poor":
+                found = [(name, 1.0) for name, _ in found]
+            ranking = best(query.id, [name for name, _ in found], [score for _, score in found], k, _tie(flaw, tie))
+            if flaw == "twice" and ranking.documents:
+                ranking = Ranking(query.id, [ranking.documents[0]] * 2, [1.0, 1.0])
+            if flaw == "rising":
+                ranking = Ranking(query.id, ranking.documents, list(ranking.scores)[::-1])
+            if flaw == "deep":
+                ranking = best(query.id, [name for name, _ in found], [score for _, score in found], 50, tie)
+            yield ranking
+
+
+def _tie(flaw: str, tie: Tie) -> Tie:
+    """The order of ties that a flaw leaves."""
+    return "list" if flaw in ("ties", "position") else tie
+
+
+@pytest.fixture
+def terms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], RetrieverSubject]]:
+    """Make a retriever with a flaw."""
+    monkeypatch.delenv("TOY_WAS_HERE", raising=False)
+
+    def make(flaw: str) -> RetrieverSubject:
+        method = Method("terms", "1", "Words.", "Nobody's.", TermsConfig, lambda _: Terms(flaw), trains=False)
+        return RetrieverSubject(method, "bench", tmp_path)
+
+    yield make
+    os.environ.pop("TOY_WAS_HERE", None)
+
+
+def _source(name: str, rows: Sequence[Any], again: Sequence[Any] | None = None) -> Source[Any]:
+    """A source of rows, other ones from the second reading on where they are given."""
+    readings = itertools.count()
+    return Source(name, "made/1", (), lambda: iter(rows if again is None or not next(readings) else again))
+
+
+def _from_file(path: Path, *, named: bool) -> Source[Item]:
+    """A source that reads a file, which it names or does not."""
+    path.write_text("red fox\nblue sea\n")
+
+    def read() -> Iterator[Item]:
+        with path.open() as lines:
+            yield from (Item(f"d{at}", line.strip()) for at, line in enumerate(lines, 1))
+
+    return Source("passages", "lines/1", (path,) if named else (), read)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Callable[[str], SuiteSubject]:
+    """Make a suite with a flaw."""
+
+    def make(flaw: str) -> SuiteSubject:
+        passages = [Item("d1", "red fox"), Item("d1" if flaw == "ids" else "d2", "blue sea")]
+        judged = Judgement("q1", "d9" if flaw == "judged" else "d1", 0 if flaw == "irrelevant" else 1)
+        asked = [Item("q1", "fox")]
+
+        def load(name: str, request: DataRequest) -> Task:
+            if name != "xx" and flaw != "greedy":
+                raise UsageError("no such task" if flaw == "mute" else f"made has no task {name!r}")
+            corpus = Corpus("mini/made/xx", _source("passages", passages), documents=3 if flaw == "counts" else None)
+            if flaw in ("unnamed", "named"):
+                corpus = replace(corpus, items=_from_file(tmp_path / "unnamed.txt", named=flaw == "named"))
+            queries = _source("queries", asked, [] if flaw == "once" else None)
+            leg = Leg("", queries, _source("qrels", [judged]), corpus)
+            measures = ("nDCG@10", "Foo@3") if flaw == "measure" else ("nDCG@10",)
+            return Task("mini/other/xx" if flaw == "name" else "mini/made/xx", "mini", (leg,), measures)
+
+        value = Suite(
+            name="made",
+            version="1",
+            title="Made",
+            summary="A passage or two.",
+            citation="" if flaw == "uncited" else "Nobody's.",
+            licence="None.",
+            settings=("unsupervised",),
+            data=("mini",),
+            task_names=lambda _: ("xx",),
+            load=load,
+            folder=None,
+            macros=(Macro("Avg.", ("made/xx", Macro("more", ("made/yy",))) if flaw == "macro" else ("made/xx",)),),
+            primary="R@100" if flaw == "primary" else "nDCG@10",
+            card=lambda: "# Made",
+        )
+        return SuiteSubject(value, "bench", tmp_path, {})
+
+    return make

@@ -1,0 +1,88 @@
+"""The kit on retrievers and suites: sound ones keep every promise, and each flaw is found by its check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from bench.studies.conformance import retrieval, suites
+from bench.studies.conformance.kit import Check, carry_out
+from bench.studies.conformance.retrieval import RetrieverSubject
+from bench.studies.conformance.suites import SuiteSubject
+
+
+def check(checks: Sequence[Check], name: str) -> Check:
+    """Return a check by its name."""
+    (found,) = (one for one in checks if one.name == name)
+    return found
+
+
+def test_a_sound_retriever_keeps_every_promise(terms: Callable[[str], RetrieverSubject]) -> None:
+    """All of them."""
+    subject = terms("")
+    assert [(one.name, carry_out(one, subject).reason) for one in retrieval.CHECKS] == [
+        (one.name, "") for one in retrieval.CHECKS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flaw", "name", "words"),
+    [
+        ("lost", "rankings-sound", "found not one ranking a query, in order"),
+        ("twice", "rankings-sound", "a document occurs twice"),
+        ("rising", "rankings-sound", "scores rise"),
+        ("deep", "rankings-sound", "more than 10 documents"),
+        ("poor", "finds-planted-passages", "expected more than half"),
+        ("lost", "unknown-words", "has no ranking, expected an empty one"),
+        ("position", "order-of-corpus", "the order of the corpus changes the ranking of"),
+        ("company", "company-changes-nothing", "other queries in the batch change the ranking of"),
+        ("ties", "ties", "under trec, expected"),
+        ("noisy", "same-bytes", "indexing twice gives other bytes in terms.json"),
+        ("global", "touches-nothing-else", "the environment (TOY_WAS_HERE)"),
+        ("litter", "touches-nothing-else", "/cache; only indexing writes"),
+    ],
+)
+def test_a_retrievers_flaw_is_found(terms: Callable[[str], RetrieverSubject], flaw: str, name: str, words: str) -> None:
+    """Each by its check, with a reason that names it."""
+    verdict = carry_out(check(retrieval.CHECKS, name), terms(flaw))
+    assert verdict.state == "broken"
+    assert words in verdict.reason
+
+
+def test_a_sound_suite_keeps_every_promise(suite: Callable[[str], SuiteSubject]) -> None:
+    """All of them."""
+    subject = suite("")
+    assert [(one.name, carry_out(one, subject).reason) for one in suites.CHECKS] == [
+        (one.name, "") for one in suites.CHECKS
+    ]
+
+
+def test_a_source_that_names_its_file_may_read_it(suite: Callable[[str], SuiteSubject]) -> None:
+    """And no more is read than it names."""
+    assert carry_out(check(suites.CHECKS, "names-its-files"), suite("named")).state == "kept"
+
+
+@pytest.mark.parametrize(
+    ("flaw", "name", "words"),
+    [
+        ("uncited", "described", "its citation is empty"),
+        ("name", "loads-mini-data", "task xx calls itself mini/other/xx"),
+        ("measure", "measures-exist", "Foo@3"),
+        ("primary", "measures-exist", "does not measure the headline R@100"),
+        ("macro", "averages-complete", "over tasks that are not there: made/yy"),
+        ("ids", "data-sound", "d1"),
+        ("judged", "data-sound", "d9"),
+        ("counts", "data-sound", "expected 3"),
+        ("irrelevant", "data-sound", "no document is relevant"),
+        ("once", "reads-twice-alike", "queries: a second reading gives other records"),
+        ("unnamed", "names-its-files", "unnamed.txt, expected only the files that it names"),
+        ("greedy", "absence-named", "was loaded, expected a UsageError"),
+        ("mute", "absence-named", "does not name no-such-task"),
+    ],
+)
+def test_a_suites_flaw_is_found(suite: Callable[[str], SuiteSubject], flaw: str, name: str, words: str) -> None:
+    """Each by its check, with a reason that names it."""
+    verdict = carry_out(check(suites.CHECKS, name), suite(flaw))
+    assert verdict.state == "broken"
+    assert words in verdict.reason

@@ -1,0 +1,227 @@
+"""Export: what stands in the folder, that other libraries read the same vectors from it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel, AutoTokenizer
+
+from bench.core.contract import Contract
+from bench.core.errors import BenchError, StoreError, UsageError
+from bench.core.files import write_sealed
+from bench.retrieval.encoder import load
+from bench.store.store import Artefact, Store
+from bench.studies.export import export, from_key, from_result
+from bench.testing import fields
+from bench.types import Item
+
+TEXTS = ["red fox", "a", "", "the hen sleeps at noon and the blue sea rings in the old green town far", "日本 🙂 ٣"]
+CONTRACTS: list[dict[str, Any]] = [
+    {},
+    {"pooling": "cls", "normalise": False, "similarity": "dot"},
+    {"pooling": "pooler"},
+]
+ITEMS = [Item(str(at), text) for at, text in enumerate(TEXTS)]
+
+
+def vectors(folder: Path, contract: Contract, prompt: str, length: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Read texts with transformers alone: pad, mask, pool and scale by hand."""
+    words, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    batch = words(
+        [prompt + text for text in TEXTS], padding=True, truncation=True, max_length=length, return_tensors="pt"
+    )
+    with torch.no_grad():
+        output = model(**batch)
+    states, mask = output.last_hidden_state.double(), batch["attention_mask"][..., None].double()
+    ways = {"cls": states[:, 0], "mean": (states * mask).sum(1) / mask.sum(1), "pooler": output.pooler_output.double()}
+    pooled = ways[contract.pooling]
+    pooled = torch.nn.functional.normalize(pooled, dim=1) if contract.normalise else pooled
+    return pooled.float().numpy()
+
+
+@pytest.mark.parametrize("changed", CONTRACTS)
+def test_transformers_reads_the_same_vectors(
+    keep: Callable[..., Artefact], store: Store, tmp_path: Path, first: Path, pooled: Path, changed: dict[str, Any]
+) -> None:
+    """Both roles, to 1e-5, with prompts, lengths that cut, an empty text; and the files are those that are named."""
+    contract = replace(Contract.load(first), **changed)
+    source = pooled if contract.pooling == "pooler" else first
+    artefact = keep(contract, litter={"queue.safetensors": b"x"}, encoder=source)
+    done = export(from_key(artefact.folder.name, store), tmp_path / "out")
+    mine = load(artefact.folder / "encoder")
+    for role, prompt, length in (("query", "ask: ", 8), ("passage", "read: ", 24)):
+        wanted = mine.encode(ITEMS, "query" if role == "query" else "passage")
+        np.testing.assert_allclose(vectors(done.folder, contract, prompt, length), wanted, atol=1e-5)
+        again = load(done.folder).encode(ITEMS, "query" if role == "query" else "passage")
+        np.testing.assert_array_equal(again, wanted)
+    last = {"mean": {"2_Normalize"}, "cls": set(), "pooler": {"2_Dense", "3_Normalize"}}[contract.pooling]
+    assert {name for name in done.files if "/" not in name} == {
+        *("README.md", "config.json", "config_sentence_transformers.json", "contract.json", "model.safetensors"),
+        *("modules.json", "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json"),
+    }
+    assert {path.name for path in done.folder.iterdir() if path.is_dir()} == {"1_Pooling", *last}
+    assert [path.name for path in done.folder.parent.iterdir() if path.name.endswith(".part")] == []
+
+
+@pytest.mark.parametrize("changed", CONTRACTS)
+def test_sentence_transformers_reads_the_same_vectors(
+    keep: Callable[..., Artefact], store: Store, tmp_path: Path, first: Path, pooled: Path, changed: dict[str, Any]
+) -> None:
+    """Queries and passages to 1e-5, each with its own prompt and length; the similarity is the contract's."""
+    library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    contract = replace(Contract.load(first), **changed)
+    artefact = keep(contract, encoder=pooled if contract.pooling == "pooler" else first)
+    done = export(from_key(artefact.folder.name, store), tmp_path / "out")
+    model = library.SentenceTransformer(str(done.folder), device="cpu")
+    mine = load(artefact.folder / "encoder")
+    np.testing.assert_allclose(model.encode_query(TEXTS), mine.encode(ITEMS, "query"), atol=1e-5)
+    np.testing.assert_allclose(model.encode_document(TEXTS), mine.encode(ITEMS, "passage"), atol=1e-5)
+    assert model.similarity_fn_name == ("cosine" if contract.similarity == "cos" else "dot")
+
+
+def test_a_pair_is_two_folders(keep: Callable[..., Artefact], store: Store, tmp_path: Path, second: Path) -> None:
+    """`query/` reads as the encoder does, `passage/` as the passages' own; each keeps its own role's length."""
+    artefact = keep(passage=second)
+    done = export(from_key(artefact.folder.name, store), tmp_path / "pair")
+    queries = load(done.folder / "query").encode(ITEMS, "query")
+    passages = load(done.folder / "passage").encode(ITEMS, "passage")
+    np.testing.assert_array_equal(queries, load(artefact.folder / "encoder").encode(ITEMS, "query"))
+    np.testing.assert_array_equal(passages, load(second).encode(ITEMS, "passage"))
+    assert [path.name for path in sorted(done.folder.iterdir())] == ["README.md", "passage", "query"]
+    sizes = {
+        role: json.loads((done.folder / role / "sentence_bert_config.json").read_text()) for role in done.contracts
+    }
+    assert {role: size["max_seq_length"] for role, size in sizes.items()} == {"query": 8, "passage": 24}
+
+
+def test_a_result_brings_its_readout_and_its_scores(
+    keep: Callable[..., Artefact], store: Store, tmp_path: Path, write_result: Callable[..., Path]
+) -> None:
+    """What was said over the contract holds for the export; the card has head, scores, command and citation."""
+    artefact = keep()
+    path = write_result(artefact.folder.name, readout={"query_prompt": "q: ", "query_length": 6})
+    done = export(from_result(path, store), tmp_path / "out", "A. Author. 2023.")
+    contract = Contract.load(done.folder)
+    assert (contract.query_prompt, contract.query_length, contract.passage_prompt) == ("q: ", 6, "read: ")
+    text = (done.folder / "README.md").read_text()
+    head = text.split("---\n")[1]
+    assert "base_model: owner/name\n" in head
+    assert "- crop\n" in head
+    assert [line for line in head.splitlines() if "license" in line and not line.startswith("#")] == []
+    assert "| mini/mrtydi/sw | 25.0 | 50.0 |\n" in text
+    assert "| Avg. (1) | 25.0 | — |\n" in text
+    assert (
+        "bench run --method crop --suite mrtydi --task sw --setting unsupervised --data mini --profile mini --seed 3 "
+        "--backbone owner/name@main --corpus path/to/made --set method.window=5 "
+        "--set 'encode.query_prompt=\"q: \"' --set encode.query_length=6 --set budget.tokens=1000\n"
+    ) in text
+    assert "A. Author. 2023." in text
+    assert "| tokens seen | 1,234 in 5 steps |" in text
+
+
+def test_a_row_read_by_a_protocol_is_exported_so(
+    keep: Callable[..., Artefact], store: Store, tmp_path: Path, write_result: Callable[..., Path]
+) -> None:
+    """How its tasks were read holds, also over what a tuning left; what other software cannot be told is said."""
+    artefact = keep(Contract(question_mark=False))
+    read = Contract(pooling="cls", query_length=5, title="{sep}", lowercase=True, query_prompt="Q: ").dump()
+    path = write_result(artefact.folder.name, read_by="protocol")
+    content = json.loads(path.read_text())
+    for legs in content["tasks"].values():
+        legs[""]["resolved"] = read
+    write_sealed(path, {key: value for key, value in content.items() if key != "seal"})
+    done = export(from_result(path, store), tmp_path / "out")
+    assert Contract.load(done.folder) == Contract(
+        pooling="cls", query_length=5, title="{sep}", lowercase=True, query_prompt="Q: "
+    )
+    assert json.loads((done.folder / "sentence_bert_config.json").read_text())["do_lower_case"] is True
+    assert [notice.split(",")[0] for notice in done.notices] == [
+        "title and text of a passage are read as a pair",
+        "texts are lower-cased but prompts are not",
+    ]
+    content["tasks"]["mini/mrtydi/en"] = {"": {**legs[""], "resolved": {**read, "query_length": 6}}}
+    write_sealed(path, {key: value for key, value in content.items() if key != "seal"})
+    with pytest.raises(UsageError, check=fields(found="read in 2 ways", hint="export the row without +protocol")):
+        from_result(path, store)
+
+
+def test_a_question_mark_that_goes_is_told(keep: Callable[..., Artefact], store: Store, tmp_path: Path) -> None:
+    """An encoder tuned as DPR tunes leaves it out; sentence-transformers does not."""
+    done = export(from_key(keep(Contract(question_mark=False)).folder.name, store), tmp_path / "out")
+    assert done.notices == ("a question mark at a query's end is left out, which you do yourself elsewhere",)
+
+
+def test_a_layer_below_the_last_is_told(keep: Callable[..., Artefact], store: Store, tmp_path: Path) -> None:
+    """Sentence-transformers cannot read it, so it gets no files; the last one by its number is the last one."""
+    low = export(from_key(keep(Contract(layer=1)).folder.name, store), tmp_path / "low")
+    last = export(from_key(keep(Contract(layer=2)).folder.name, store), tmp_path / "last")
+    assert "modules.json" not in low.files
+    assert "reads layer 1 of 2" in low.notices[0]
+    assert "SentenceTransformer" not in (low.folder / "README.md").read_text()
+    assert "modules.json" in last.files
+    assert last.notices == ()
+
+
+def test_heads_are_refused(
+    keep: Callable[..., Artefact], store: Store, tmp_path: Path, first: Path, second: Path
+) -> None:
+    """A tensor that the architecture lacks is named, and nothing is left behind."""
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    for path in first.iterdir():
+        (strange / path.name).write_bytes(path.read_bytes())
+    weights = {**load_file(first / "model.safetensors"), "projection.weight": torch.zeros(2, 2)}
+    save_file(weights, strange / "model.safetensors", {"format": "pt"})
+    artefact = keep(passage=strange)
+    with pytest.raises(BenchError, check=fields(found="the weights projection.weight")):
+        export(from_key(artefact.folder.name, store), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_folder_in_use_is_refused(keep: Callable[..., Artefact], store: Store, tmp_path: Path) -> None:
+    """A folder that holds anything stays as it is; an empty one is filled."""
+    origin = from_key(keep().folder.name, store)
+    (tmp_path / "out").mkdir()
+    export(origin, tmp_path / "out")
+    before = sorted(path.name for path in (tmp_path / "out").iterdir())
+    with pytest.raises(UsageError, check=fields(found="in use", hint="--out")):
+        export(origin, tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, check=fields(found="a file")):
+        export(origin, tmp_path / "file")
+
+
+def test_what_is_not_there_is_told(
+    keep: Callable[..., Artefact], store: Store, tmp_path: Path, write_result: Callable[..., Path], second: Path
+) -> None:
+    """No such key, an ambiguous one, a result without encoder, one of two encoders, no result, a damaged artefact."""
+    artefact, other = keep(), keep(passage=second)
+    with pytest.raises(UsageError, check=fields(found="no encoder with the key 'zzz'")):
+        from_key("zzz", store)
+    with pytest.raises(UsageError, check=fields(found="2 encoders")):
+        from_key("", store)
+    path = write_result(artefact.folder.name)
+    content = json.loads(path.read_text())
+    del content["seal"]
+    leg = content["tasks"]["mini/mrtydi/sw"][""]
+    content["tasks"]["mini/mrtydi/te"] = {"": {**leg, "keys": {"train": other.folder.name}}}
+    with pytest.raises(UsageError, check=fields(found="2 encoders")):
+        from_result(write_result("", content), store)
+    content["tasks"] = {"mini/mrtydi/sw": {"": {**leg, "keys": {"index": "1" * 32}}}}
+    with pytest.raises(UsageError, check=fields(found="has no encoder")):
+        from_result(write_result("", content), store)
+    with pytest.raises(UsageError, check=fields(where="nothing.json")):
+        from_result(tmp_path / "nothing.json", store)
+    (artefact.folder / "encoder" / "config.json").write_text("{}")
+    with pytest.raises(StoreError, check=fields(found="sha256")):
+        from_key(artefact.folder.name, store)

@@ -1,0 +1,223 @@
+"""The doctor finds what is wrong, says what to type, leaves nothing behind, and never falls ill itself."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from bench.core.errors import UsageError
+from bench.studies import doctor
+from bench.studies.doctor import Diagnosis, Examination, Section
+from bench.types import DataRequest
+
+if TYPE_CHECKING:
+    from bench.plugins import Plugins
+
+
+def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], object] | None = None) -> Any:
+    """A suite with tasks whose files are there or not."""
+
+    def check(task: str, request: DataRequest) -> object:
+        assert request.offline
+        if not complete[task]:
+            raise UsageError(f"no files of {task} in {request.data_dir}")
+        return object()
+
+    return SimpleNamespace(data=("official",), task_names=lambda _data: tuple(complete), load=load or check)
+
+
+def plugins(methods: tuple[str, ...] = ("one",), broken: tuple[Any, ...] = (), **suites: Any) -> Plugins:
+    """Plugins as the doctor sees them."""
+    there = SimpleNamespace(
+        methods=dict.fromkeys(methods), suites=dict.fromkeys(suites), suite=suites.__getitem__, broken=broken
+    )
+    return cast("Plugins", there)
+
+
+def named(rows: Any, name: str) -> Diagnosis:
+    """The row of that name, which must be there once."""
+    (found,) = [row for row in rows if row.name == name]
+    assert isinstance(found, Diagnosis)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("states", "worst"),
+    [(["ok"], "ok"), (["ok", "warn"], "warn"), (["fail", "warn", "ok"], "fail"), ([], "ok")],
+)
+def test_the_worst_row_decides(states: list[doctor.State], worst: str) -> None:
+    """One failure makes the whole report a failure; a warning only a warning."""
+    section = Section("some", tuple(Diagnosis(f"row {n}", "", state) for n, state in enumerate(states)))
+    assert Examination((Section("none", ()), section)).state == worst
+
+
+def test_plugins_that_cannot_be_asked_are_a_row(tmp_path: Path) -> None:
+    """A BENCH_PLUGINS that names nobody fails, and the rest of the report stands."""
+    made = doctor.report(tmp_path, environ={"BENCH_PLUGINS": "no-such-plugin"})
+    row = named(made.rows, "plugins")
+    assert row.state == "fail"
+    assert "no-such-plugin" in row.value
+    assert made.sections[-1].rows == (row,)
+
+
+def test_a_whole_report_is_json_and_complete(tmp_path: Path) -> None:
+    """Every part is there; every row that is not ok says what to do; nothing is written."""
+    made = doctor.report(tmp_path / "store", plugins=plugins(beir=suite({})), environ={})
+    printed = json.loads(json.dumps(made.as_dict()))
+    assert printed["state"] == made.state
+    assert list(printed["sections"]) == ["machine", "libraries", "devices", "plugins", "data"]
+    assert [row["name"] for rows in printed["sections"].values() for row in rows] == [row.name for row in made.rows]
+    assert {"python", "store", "bm25s", "torch", "faiss", "methods", "BENCH_DATA"} <= {row.name for row in made.rows}
+    assert all(row.remedy for row in made.rows if row.state != "ok")
+    assert not any(row.remedy for row in made.rows if row.state == "ok")
+    assert named(made.rows, "python").value.startswith("{}.{}.{}".format(*sys.version_info[:3]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_environment_names_store_and_data(tmp_path: Path) -> None:
+    """BENCH_STORE and BENCH_DATA are read where no argument says otherwise."""
+    environ = {"BENCH_STORE": str(tmp_path / "s"), "BENCH_DATA": str(tmp_path / "missing")}
+    made = doctor.report(plugins=plugins(), environ=environ)
+    assert named(made.rows, "store").value == f"{tmp_path / 's'} can be written, and is not there yet"
+    row = named(made.rows, "BENCH_DATA")
+    assert (row.value, row.state) == (f"{tmp_path / 'missing'} is no folder", "fail")
+
+
+def test_a_store_that_is_a_file_fails_with_a_remedy(tmp_path: Path) -> None:
+    """A file where the store, or a folder above it, should be."""
+    (tmp_path / "file").write_text("")
+    for store in (tmp_path / "file", tmp_path / "file" / "store"):
+        (row,) = doctor.store_rows(store)
+        assert row.state == "fail"
+        assert f"{tmp_path / 'file'} is a file" in row.value
+        assert "--store" in row.remedy
+
+
+@pytest.mark.parametrize(("free", "state"), [(6 << 30, "ok"), (1 << 30, "warn"), (1 << 20, "fail")])
+def test_little_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, state: str) -> None:
+    """Less than 5 GiB warns, less than 100 MiB fails."""
+    monkeypatch.setattr("shutil.disk_usage", lambda _place: SimpleNamespace(free=free))
+    row = named(doctor.store_rows(tmp_path), "disk at the store")
+    assert row.state == state
+    assert row.value == f"{free / 2**30:.1f} GiB free"
+
+
+def test_libraries_are_held_against_what_we_ask_for() -> None:
+    """Too old or missing fails with the command; an extra may be missing; dev is nobody's business."""
+    installed = {"retrieval-bench": "0.1.0", "click": "7.1", "numpy": "2.4.6"}
+    asked = [
+        "click>=8.1",
+        "numpy>=1.26",
+        "pluggy>=1.5",
+        "torch>=2.10",
+        'icu4py>=1.2; extra == "lang"',
+        "faiss-cpu>=1.14; extra == 'cpu'",
+        'pytest>=8.3; extra == "dev"',
+    ]
+    rows = {row.name: row for row in doctor.libraries(installed.get, asked)}
+    assert list(rows) == ["retrieval-bench", "click", "numpy", "pluggy", "icu4py"]
+    assert (rows["click"].state, rows["click"].remedy) == ("fail", "Type: pip install 'click>=8.1'")
+    assert (rows["pluggy"].value, rows["pluggy"].state) == ("not installed", "fail")
+    assert rows["icu4py"] == Diagnosis("icu4py", "not installed (extra lang: pip install 'retrieval-bench[lang]')")
+    assert rows["numpy"] == Diagnosis("numpy", "2.4.6")
+
+
+def test_our_own_metadata_is_read() -> None:
+    """What pyproject.toml asks for is looked up; this environment satisfies it."""
+    rows = {row.name: row for row in doctor.libraries()}
+    assert {"bm25s", "pandas", "pydantic", "transformers"} <= set(rows)
+    assert {row.name for row in rows.values() if row.state != "ok"} == set()
+
+
+def test_not_being_installed_is_a_failure_with_a_remedy() -> None:
+    """Run from a bare checkout there is no metadata, hence no entry points."""
+    (row,) = doctor.libraries(lambda _name: None, [])
+    assert (row.state, "pip install -e ." in row.remedy) == ("fail", True)
+
+
+def test_torch_is_told_with_its_build() -> None:
+    """Version and build as torch itself says."""
+    import torch
+
+    row = doctor.torch_row()
+    assert row.value.startswith(torch.__version__)
+    assert ("no CUDA" in row.value) == (torch.version.cuda is None)
+    assert (f"CUDA {torch.version.cuda}" in row.value) == (torch.version.cuda is not None)
+
+
+def test_a_torch_that_does_not_import_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken build is told with its own words."""
+    real = builtins.__import__
+
+    def broken(name: str, *rest: Any) -> Any:
+        if name == "torch":
+            raise OSError("libcudart.so.13: cannot open shared object file")
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", broken)
+    row = doctor.torch_row()
+    assert row.state == "fail"
+    assert "libcudart.so.13" in row.value
+
+
+@pytest.mark.parametrize(
+    ("installed", "state", "words"),
+    [
+        ({}, "ok", "pip install 'retrieval-bench[cpu]'"),
+        ({"faiss-gpu": "1.15.1"}, "ok", "faiss-gpu 1.15.1"),
+        ({"faiss-gpu-cu12": "1.14.1"}, "warn", "faiss-gpu-cu12 1.14.1"),
+        ({"faiss-cpu": "1.15.1", "faiss-gpu": "1.15.1"}, "fail", "faiss-cpu 1.15.1, faiss-gpu 1.15.1"),
+    ],
+)
+def test_faiss(installed: dict[str, str], state: str, words: str) -> None:
+    """None and one of ours are fine, a stranger warns, two fail."""
+    (row,) = doctor.faiss_rows(installed.get)
+    assert row.state == state
+    assert words in row.value
+    assert ("pip uninstall -y" in row.remedy) == (state != "ok")
+
+
+def test_broken_plugins_are_named_with_reason_and_owner() -> None:
+    """A broken plugin warns: what does not need it still runs."""
+    bad = SimpleNamespace(name="theirs", distribution="bench_theirs", reason="ImportError: no module named x")
+    row = named(doctor.plugin_rows(plugins(broken=(bad,), beir=suite({}))), "plugin theirs")
+    assert row.state == "warn"
+    assert row.value == "bench_theirs: ImportError: no module named x"
+    assert "pip uninstall bench_theirs" in row.remedy
+
+
+def test_without_methods_nothing_can_run() -> None:
+    """No method or no suite at all is a failure."""
+    rows = list(doctor.plugin_rows(plugins(methods=())))
+    assert [(row.name, row.state) for row in rows] == [("methods", "fail"), ("suites", "fail")]
+
+
+def test_the_tasks_whose_files_are_there_are_listed(tmp_path: Path) -> None:
+    """Each suite is asked through its own door, offline."""
+    there = plugins(some=suite({"a": True, "b": False, "c": True}), none=suite({"d": False}))
+    rows = {row.name: row.value for row in doctor.data_rows(there, tmp_path)}
+    assert "nothing fetched yet: bench data fetch" in rows.pop("download cache")
+    assert rows == {
+        "BENCH_DATA": str(tmp_path),
+        "some": "2 of 3 tasks are complete: a, c",
+        "none": "0 of 1 tasks are complete",
+    }
+
+
+def test_a_suite_that_raises_spoils_only_its_own_row(tmp_path: Path) -> None:
+    """A bug in a plugin becomes a warning; the other suites are still examined."""
+
+    def bug(_task: str, _request: DataRequest) -> object:
+        raise ZeroDivisionError("theirs")
+
+    rows = doctor.data_rows(plugins(bad=suite({"a": True}, bug), good=suite({"b": True})), tmp_path)
+    states = {row.name: (row.state, row.value) for row in rows}
+    assert states["bad"] == ("warn", "ZeroDivisionError: theirs")
+    assert states["good"] == ("ok", "1 of 1 tasks are complete: b")

@@ -1,0 +1,197 @@
+"""Sweeps: dev questions only, the same trials again, a file that runs as it was chosen, a record of all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.config.request import Request
+from bench.config.spaces import Choice, Uniform
+from bench.core.errors import UsageError
+from bench.core.files import read_sealed
+from bench.pipeline import run as pipeline
+from bench.pipeline.plan import plan
+from bench.plugins import Plugins
+from bench.store.graph import NullListener
+from bench.store.store import Store
+from bench.studies.sweep import Ready, Sweep, prepare, run
+from bench.types import Method
+from methods.bm25 import BM25
+
+Make = Callable[..., Method]
+Swept = Callable[..., tuple[Ready, Sweep]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A BEIR folder in which the short answer loses to the long one by BM25's defaults, and wins with a larger b.
+
+    By hand, at k1 0.9 and b 0.4: 2 / (2 + 0.9 · (0.6 + 0.4 · 32/18)) = 0.629 beats 1 / (1 + 0.9 · (0.6 + 0.4 · 4/18)) =
+    0.617; at the first values that seed 0 draws, 2.298 and 0.8444, it is 0.344 against 0.559.
+    """
+    place = tmp_path / "made"
+    (place / "qrels").mkdir(parents=True)
+    texts = {"long": "red red" + " green" * 30, "short": "red blue blue blue"}
+    rows = [{"_id": name, "title": "", "text": text} for name, text in texts.items()]
+    (place / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (place / "queries.jsonl").write_text('{"_id": "q", "text": "red"}\n')
+    for split in ("dev", "test"):
+        (place / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\nq\tshort\t1\n")
+    return place
+
+
+@pytest.fixture
+def sweep(tmp_path: Path, folder: Path, with_methods: Callable[..., Plugins]) -> Swept:
+    """Sweep a method on the folder's dev part, in folders of its own."""
+
+    def call(method: Method = BM25, trials: int = 3, **request: Any) -> tuple[Ready, Sweep]:
+        plugins = with_methods(*([] if method is BM25 else [method]))
+        asked = Request(**{"methods": (method.name,), "suites": ("beir",), "tasks": (f"{folder}:dev",), **request})
+        store = Store(tmp_path / "store")
+        ready = prepare(asked, trials, plugins, store)
+        (found,) = run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
+        return ready, found
+
+    return call
+
+
+def test_trials_are_scored_on_dev_and_kept(sweep: Swept, tmp_path: Path, folder: Path) -> None:
+    """The first is the defaults, as a plain run on dev scores them; the best wins; all is in the record."""
+    ready, found = sweep(trials=4)
+    assert [trial.values for trial in found.trials] == list(ready.draws["bm25"])
+    assert found.trials[0].values == {}
+    asked = Request(("bm25",), ("beir",), (f"{folder}:dev",), results=tmp_path / "results")
+    plain = pipeline.run(asked, _installed(), Store(tmp_path / "store"), NullListener())
+    assert found.trials[0].score == plain.rows[0]["measures"]["nDCG@10"]
+    scores = [trial.score or 0 for trial in found.trials]
+    assert (round(scores[0], 4), scores[1], found.chosen) == (0.6309, 1, 1)  # second, then first
+    assert scores[found.chosen] == max(scores)
+    assert scores.index(max(scores)) == found.chosen
+    record = read_sealed(found.record)
+    assert (record["split"], record["measure"], record["chosen"]) == ("dev", "nDCG@10", found.chosen)
+    assert [trial["score"] for trial in record["trials"]] == [trial.score for trial in found.trials]
+    assert record["space"]["k1"] == {"kind": "Uniform", "low": 0.1, "high": 3.0}
+    assert all(set(trial["keys"]) == set(record["tasks"]) for trial in record["trials"])
+
+
+def _installed() -> Plugins:
+    from bench.plugins import load
+
+    return load({})
+
+
+def test_again_runs_nothing_and_more_goes_on(sweep: Swept) -> None:
+    """Same seed, same trials, same file byte for byte; six after three make three."""
+    _, first = sweep(trials=3)
+    settings = first.config.read_text()
+    ready, second = sweep(trials=3)
+    assert not any(step.runs for step in ready.plan.steps)
+    assert second == first
+    assert second.config.read_text() == settings
+    ready, more = sweep(trials=6)
+    assert more.trials[:3] == first.trials
+    made = [step.stage.name for step in ready.plan.steps if step.runs]
+    assert sorted(set(made)) == ["index", "score", "search"]
+    assert made.count("search") == 3
+
+
+def test_the_chosen_settings_run_and_say_how_they_were_chosen(sweep: Swept, tmp_path: Path, folder: Path) -> None:
+    """On the test part, with the config that was chosen; one value changed, and it does not count as tuned."""
+    ready, found = sweep(trials=4)
+    chosen = dict(found.trials[found.chosen].values)
+    asked = Request(("bm25",), ("beir",), (str(folder),), file=found.config, results=tmp_path / "results")
+    outcome = pipeline.run(asked, _installed(), Store(tmp_path / "store"), NullListener())
+    (system,) = [done.content["system"] for done in outcome.published]
+    values = {row["key"]: row["value"] for row in system["settings"]}
+    assert chosen
+    assert {key: values[f"method.{key}"] for key in chosen} == chosen
+    seal = json.loads(found.record.read_text())["seal"]
+    told = {"method": "bm25", "trials": 4, "seed": 0, "suite": "beir", "data": "local", "split": "dev"}
+    assert told.items() <= system["tuning"].items()
+    assert system["tuning"]["record"] == seal
+    changed = plan(replace(asked, sets=("method.b=0.123",)), _installed(), Store(tmp_path / "store"))
+    assert changed.cells[0].system.tuning is None
+    assert "does not count as tuned" in changed.warnings[0]
+    assert not ready.warnings
+
+
+def test_what_the_user_fixes_is_not_searched_and_is_in_the_file(sweep: Swept) -> None:
+    """`--set` leaves the space; a preset lies under the trials and is named in the file."""
+    ready, found = sweep(trials=3, sets=("method.b=0.2",), preset="bm25/elasticsearch")
+    assert {key for trial in found.trials for key in trial.values} == {"k1"}
+    configs = [cell.system.resolved.method.model_dump() for cell in ready.plan.cells]
+    assert [(config["b"], config["k1"] == 1.2) for config in configs] == [(0.2, True), (0.2, False), (0.2, False)]
+    text = found.config.read_text()
+    assert "b = 0.2" in text
+    assert "--preset bm25/elasticsearch" in text
+    assert read_sealed(found.record)["fixed"] == {"b": 0.2}
+
+
+def test_every_method_gets_the_same_number_of_trials(tmp_path: Path, folder: Path, with_methods: Any) -> None:
+    """In one plan that shares the checks; a space that is too small is told."""
+    wide = replace(BM25, name="wide", space={"k1": Uniform(0.5, 2.0)})
+    narrow = replace(BM25, name="narrow", space={"title": Choice((True, False))})
+    plugins, store = with_methods(wide, narrow), Store(tmp_path / "store")
+    asked = Request(("bm25", "wide", "narrow"), ("beir",), (f"{folder}:dev",))
+    ready = prepare(asked, 4, plugins, store)
+    assert {name: len(draws) for name, draws in ready.draws.items()} == {"bm25": 4, "wide": 4, "narrow": 2}
+    assert "narrow: 2 instead of 4 trials" in ready.warnings[0]
+    assert [step.stage.name for step in ready.plan.steps].count("read") == 1
+
+
+def test_a_trial_that_fails_is_recorded_and_loses(sweep: Swept, dense: Make, small: dict[str, Any]) -> None:
+    """A learning rate that is too high is a finding, not the end of the sweep."""
+    method = dense(space={"fault": Choice(("", "nan"))})
+    request = {key: value for key, value in small.items() if key != "tasks"}
+    _, found = sweep(method, trials=2, **request)
+    assert [trial.score is None for trial in found.trials] == [False, True]
+    assert found.chosen == 0
+    assert read_sealed(found.record)["trials"][1]["failed"] == "the loss of training step 7 is nan"
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"suites": ("tatoeba",), "tasks": ()}, "suite tatoeba has no questions besides its test.*mrtydi"),
+        ({"suites": ("mrtydi", "beir"), "tasks": ()}, "found --suite mrtydi,beir; a sweep chooses settings for one"),
+        ({"seeds": (0, 1)}, "found --seed 0,1"),
+        ({"methods": ()}, "type --method NAME"),
+        ({"preset": "bm25/none"}, "no preset 'none'"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(sweep: Swept, request_: dict[str, Any], message: str) -> None:
+    """With what to type."""
+    with pytest.raises(UsageError, match=message):
+        sweep(**request_)
+
+
+def test_the_test_part_of_a_folder_is_refused(sweep: Swept, folder: Path) -> None:
+    """Named or not."""
+    for name in (str(folder), f"{folder}:test"):
+        with pytest.raises(UsageError, match="whose test part a sweep must not see; name another part"):
+            sweep(tasks=(name,))
+
+
+def test_suites_serve_dev_questions_that_are_not_the_test(with_methods: Callable[..., Plugins]) -> None:
+    """On mini data: other ids, other questions, the same passages."""
+    from bench.types import DataRequest
+
+    plugins = with_methods()
+    for name, task in (("mrtydi", "sw"), ("askubuntu", "dev")):
+        suite = plugins.suite(name)
+        assert suite.dev is not None
+        dev, test = (
+            suite.dev(task, DataRequest("mini")),
+            suite.load("sw" if task == "sw" else "test", DataRequest("mini")),
+        )
+        assert dev.id != test.id
+        asked = [{item.id: item.text for item in one.legs[0].queries.read()} for one in (dev, test)]
+        assert not set(asked[0].values()) & set(asked[1].values())
+    beir = plugins.suite("beir")
+    assert beir.dev_names is not None
+    assert beir.dev_names("official") == ("nfcorpus", "hotpotqa", "fiqa", "quora", "dbpedia-entity", "fever")

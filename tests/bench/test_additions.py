@@ -1,0 +1,131 @@
+"""A new kind of stage is one class: keys, caching, plans, executors and provenance follow from it.
+
+That an addition of another kind touches its own files alone is tested where it belongs: methods in
+`tests/bench/pipeline/test_doors.py`, measures in `tests/bench/pipeline/test_what_keys_hold.py`, suites in
+`tests/suites/test_public_face.py`, columns of the site in `tests/leaderboard/test_columns.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import bench
+from bench.config.base import Config
+from bench.core.files import read_sealed
+from bench.store.executors import executor
+from bench.store.graph import NullListener, steps
+from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
+from bench.store.store import MANIFEST, Store
+from bench.types import Json
+
+
+class DistilConfig(Config):
+    """How an encoder is made smaller."""
+
+    layers: int = bench.setting(2, ge=1, source="ours: a test", help="layers that are kept")
+    batch: int = bench.setting(64, ge=1, source="ours: a test", help="texts at once", idle=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Teacher(Stage):
+    """Nothing → weights by layer."""
+
+    name, code = "teach", 1
+    weights: tuple[float, ...]
+
+    @property
+    def title(self) -> str:
+        """As a person calls it."""
+        return f"{len(self.weights)} layers"
+
+    @property
+    def cost(self) -> Cost:
+        """By layer."""
+        return Cost("teach", len(self.weights), 1e3)
+
+    def run(self, space: bench.Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        """Write the weights."""
+        assert not folders
+        (space.out / "weights.json").write_text(json.dumps(self.weights))
+        return {"layers": len(self.weights)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distil(Stage):
+    """Weights by layer → those of some layers."""
+
+    name, code, libraries = "distil", 1, ("numpy",)
+    teacher: Teacher
+    config: DistilConfig
+    start: str | None = field(default=None, metadata=OPTIONAL)
+    label: str = field(default="distilled", metadata=IDLE)
+
+    @property
+    def title(self) -> str:
+        """As a person calls it."""
+        return self.label
+
+    @property
+    def cost(self) -> Cost:
+        """By layer."""
+        return Cost("distil", self.config.layers, 1e3)
+
+    def run(self, space: bench.Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        """Keep the first layers."""
+        kept = json.loads((folders["teacher"] / "weights.json").read_text())[: self.config.layers]
+        (space.out / "weights.json").write_text(json.dumps(kept))
+        return {"layers": len(kept)}
+
+
+TEACHER = Teacher(weights=(0.5, 0.25, 0.125))
+DISTIL = Distil(teacher=TEACHER, config=DistilConfig())
+
+
+def test_a_new_stage_is_run_once_and_after_its_input(tmp_path: Path) -> None:
+    """The plan finds its input, the executor makes both, and a second plan has nothing to do."""
+    store = Store(tmp_path)
+    planned = steps([DISTIL], store)
+    assert [(step.stage.name, step.state, step.runs) for step in planned] == [
+        ("teach", "missing", True),
+        ("distil", "missing", True),
+    ]
+    executor("local").run([step.stage for step in planned], store, NullListener())
+    assert [(step.state, step.runs) for step in steps([DISTIL], store)] == [("cached", False)] * 2
+    made, state = store.make(replace(DISTIL, label="the same work by another name"))
+    assert state == "cached"
+    assert made.facts == {"layers": 2}
+    assert json.loads((made.folder / "weights.json").read_text()) == [0.5, 0.25]
+
+
+def test_its_key_is_its_fields_and_its_inputs() -> None:
+    """And neither idle fields and settings nor notes; an optional field counts once it is filled."""
+    same = (
+        replace(DISTIL, label="another title"),
+        replace(DISTIL, config=DistilConfig(batch=8)),
+        replace(DISTIL, notes={"host": "here"}),
+        replace(DISTIL, teacher=replace(TEACHER, notes={"host": "there"})),
+    )
+    others = (
+        replace(DISTIL, config=DistilConfig(layers=1)),
+        replace(DISTIL, start="random"),
+        replace(DISTIL, teacher=replace(TEACHER, weights=(0.5, 0.25))),
+    )
+    assert {one.key for one in same} == {DISTIL.key}
+    assert len({DISTIL.key, *(one.key for one in others)}) == 1 + len(others)
+
+
+def test_its_artefact_says_where_it_comes_from(tmp_path: Path) -> None:
+    """The manifest holds the identity, from which the key follows, and the key of the input."""
+    store = Store(tmp_path)
+    store.make(TEACHER)
+    made, state = store.make(DISTIL)
+    manifest = read_sealed(made.folder / MANIFEST)
+    assert state == "ran"
+    assert (manifest["stage"], manifest["key"]) == ("distil", DISTIL.key)
+    assert manifest["identity"]["inputs"] == {"teacher": TEACHER.key}
+    assert manifest["identity"]["config"] == {"layers": 2}
+    assert set(manifest["identity"]) == {"code", "config", "libraries", "inputs"}
+    assert store.faults(made.folder, thorough=True) == []

@@ -1,0 +1,80 @@
+"""The public face: `bench`, `bench.training` and `bench.testing` hold all that a method imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from bench.cli.new import new_method
+
+ROOT = Path(__file__).parents[2]
+FACES = ("bench", "bench.training", "bench.suites", "bench.testing")
+EXAMPLE = ROOT / "tests" / "example_plugin" / "bench_example"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package made from the templates."""
+    folder = tmp_path_factory.mktemp("new") / "plugin"
+    new_method("some-method", folder, taken=())
+    return folder
+
+
+def imports(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield module and name of every import from the harness in a folder; a bare `import bench` names nothing."""
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "bench":
+                yield from ((node.module or "", alias.name) for alias in node.names)
+            elif isinstance(node, ast.Import):
+                yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] == "bench")
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "bench":
+                yield "bench", node.attr
+
+
+def outside(folder: Path) -> set[tuple[str, str]]:
+    """Return the imports of a folder that are not from the public face."""
+    public = {(face, name) for face in FACES for name in (*import_module(face).__all__, "")}
+    return set(imports(folder)) - public
+
+
+def test_our_methods_import_the_public_face_alone() -> None:
+    """As methods of any other package can."""
+    assert outside(ROOT / "methods") == set()
+
+
+def test_templates_and_the_example_import_the_public_face_alone(written: Path) -> None:
+    """What `bench new` writes shows nobody a private module."""
+    assert outside(written) == set()
+    assert outside(EXAMPLE) == set()
+
+
+def test_an_import_of_a_private_module_is_noticed(tmp_path: Path) -> None:
+    """Otherwise the tests above would prove nothing."""
+    (tmp_path / "one.py").write_text("import bench\nfrom bench.core.files import canonical\nbench.nothing\n")
+    assert outside(tmp_path) == {("bench.core.files", "canonical"), ("bench", "nothing")}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_every_public_name_is_there_and_typed(face: str) -> None:
+    """Each can be loaded, and is imported for type checkers where it is loaded lazily; other names are refused."""
+    module = import_module(face)
+    source = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    typed = {
+        alias.name
+        for node in source.body
+        if isinstance(node, ast.If)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.ImportFrom)
+        for alias in inner.names
+    }
+    defined = {node.name for node in source.body if isinstance(node, ast.FunctionDef)}
+    assert sorted(typed | defined) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+    assert set(module.__all__) <= set(dir(module))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = module.nothing

@@ -1,0 +1,130 @@
+"""The format as a document, its versions, and strangers' JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import leaderboard
+from bench.data.formats.faults import RecordError
+from bench.evaluation.results import SCHEMA, read
+from bench.evaluation.results.format import Accepted, document, place, rendered
+from bench.evaluation.results.read import migrate
+from leaderboard.submissions.strict_json import parse
+
+Bundle = Any
+COMMITTED = Path(leaderboard.__file__).parent / "format" / "result-1.schema.json"
+
+
+def test_the_document_is_in_step_with_the_models() -> None:
+    """What the repository holds is what the models say: `bench leaderboard schema > leaderboard/format/…` renews it."""
+    assert COMMITTED.read_text(encoding="utf-8") == rendered()
+    assert document()["properties"]["schema"]["const"] == SCHEMA
+
+
+def test_the_document_describes_a_real_result(bundle: Bundle) -> None:
+    """Its required keys are there, and every part that it refers to is defined."""
+    about, content = document(), json.loads(bundle.path.read_text())
+    assert set(about["required"]) <= set(content)
+    assert {"schema", "seal", "system", "tasks", "files"} <= set(about["required"])
+    referred = {part.partition('"')[0] for part in json.dumps(about).split('"#/$defs/')[1:]}
+    assert referred <= set(about["$defs"])
+    assert {"PerQuery", "Accepted", "Cards", "Remote"} <= set(about["$defs"])
+    leg = about["$defs"]["Leg"]
+    assert set(leg["required"]) <= set(bundle.leg)
+    assert leg["properties"]["measures"]["additionalProperties"] == {"maximum": 1, "minimum": 0, "type": "number"}
+
+
+def test_places_are_those_of_the_pipeline(bundle: Bundle, mini: Bundle) -> None:
+    """The one that writes bundles and the one that reads them agree."""
+    for one in (bundle, mini):
+        expected = {place("runs", one.task, ""), place("per-query", one.task, ""), "cards.json"}
+        assert set(one.content["files"]) == expected
+    assert place("runs", "tatoeba/fra-eng", "eng-fra") == "runs/tatoeba/fra-eng/eng-fra.trec.gz"
+
+
+def test_an_older_version_is_read(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Step by step, from the oldest; the file itself stays as it was sealed."""
+    steps = {0: lambda content: {"suite": content["benchmark"], **content}, 1: lambda content: {**content, "two": True}}
+    old = {**bundle.content, "schema": "retrieval-bench/result/0"}
+    old["benchmark"] = old.pop("suite")
+    new = migrate(old, steps, "retrieval-bench/result/2")
+    assert new == {**old, "schema": "retrieval-bench/result/2", "suite": bundle.content["suite"], "two": True}
+    monkeypatch.setattr(read, "migrate", lambda content: migrate(content, steps))
+    bundle.rewrite(lambda content: (content.clear(), content.update(old)))
+    before = bundle.path.read_bytes()
+    (result,) = read.results(bundle.folder)
+    assert result.content.suite.name == "beir"
+    assert bundle.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [
+        ("retrieval-bench/result/2", "a newer release wrote it: type `pip install --upgrade retrieval-bench`"),
+        ("retrieval-bench/result/0", "no release reads it any more"),
+        ("retrieval-bench/result/x", "it is no result file of ours"),
+        (None, "it is no result file of ours"),
+        (["x" * 9999], "it is no result file of ours"),
+    ],
+)
+def test_versions_that_are_not_read(schema: object, sentence: str) -> None:
+    """Each with what to do next; what is shown of the found one is short."""
+    with pytest.raises(ValueError, match=sentence) as caught:
+        migrate({"schema": schema})
+    assert "expected 'retrieval-bench/result/1'" in str(caught.value)
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": "[[[[\\"{", "b": [1, -2.5e3, null, true]}', {"a": '[[[["{', "b": [1, -2500.0, None, True]}),
+        ("[" * 40 + "]" * 40, None),
+        ('"' + '\\"' * 9 + '"', '"' * 9),
+        (str(2**63 - 1), 2**63 - 1),
+    ],
+)
+def test_json_that_is_read(text: str, value: object) -> None:
+    """Brackets inside texts are no nesting."""
+    found = parse(text.encode())
+    assert value is None or found == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        (b"[" * 1_000_000, "more than 40 levels"),
+        (b'"' + b'\\"' * 100_000, "no JSON"),
+        (b"[1, 2", "no JSON"),
+        (b'{"a": {"b": 1, "b": 1}}', "the key 'b' twice"),
+        (b"-Infinity", "found -Infinity, expected a finite number"),
+        (b"-1e400", "found the number '-1e400'"),
+        (str(2**63).encode(), "at most 64 bits"),
+        (b"9" * 5000, "at most 64 bits"),
+        (b'["' + b"x" * 100_001 + b'"]', "a text of 100,001 characters"),
+        (b'{"' + b"x" * 100_001 + b'": 1}', "a text of 100,001 characters"),
+        (b'"\\udc00"', "half a surrogate pair"),
+        (b"\xfe", "byte 0xfe, which is not UTF-8"),
+        (b"", "no JSON"),
+    ],
+)
+def test_json_that_is_refused(raw: bytes, sentence: str) -> None:
+    """Whatever two readers could take for two things, or what harms one."""
+    with pytest.raises(RecordError, match=sentence):
+        parse(raw)
+
+
+def test_what_the_board_says_of_a_record() -> None:
+    """All, some, or nothing was recomputed."""
+    about = {"result": "0" * 64, "version": "1", "when": "2026"}
+    some = {"made/a": {"": {"R@100": "no texts here", "RR@10": "no texts here"}}}
+    whole = Accepted(**about, recomputed={"made/a": {"": ["R@100"]}}, not_recomputed={})
+    part = Accepted(**about, recomputed={"made/a": {"": ["P@1"]}}, not_recomputed=some)
+    none = Accepted(**about, recomputed={}, not_recomputed=some)
+    assert whole.said == "recomputed from its runs and the judgements"
+    assert part.said == "2 of 3 numbers could not be recomputed: no texts here"
+    assert none.said == "its numbers could not be recomputed: no texts here"

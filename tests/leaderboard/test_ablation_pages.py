@@ -1,0 +1,125 @@
+"""Ablation pages: a grid's cells beside the paper's numbers, direction, shape, and kinds of data kept apart."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scipy.stats import kendalltau
+
+from bench.evaluation.results import results as read_results
+from bench.types import Cell, Preset
+from leaderboard.pages import ablations
+from leaderboard.pages.ablations import axes, grids
+from leaderboard.site.boards import boards
+from leaderboard.site.captions import WORDS
+from leaderboard.site.render import Renderer, settled
+from leaderboard.site.site import MethodShown, Shown, Site
+
+Publisher = Callable[..., Path]
+PAPER = {"a,1": 60.0, "a,2": 70.5, "b,1": 80.0, "b,2": 90.0}
+GRID = Preset(
+    {},
+    "Somebody 2020, table 5",
+    "two factors",
+    tuple(Cell(name, {"x": at}, {"made accuracy": value}) for at, (name, value) in enumerate(PAPER.items())),
+    suite="made",
+    task="a",
+)
+
+
+def site(results: Path, preset: Preset = GRID) -> Site:
+    """A site of a folder's results, with one method that has one grid."""
+    found = tuple(read_results(results)) if results.exists() else ()
+    method = MethodShown("m", "1", "", "", "", {"t5": preset, "plain": Preset({}, "", "")})
+    return Site(found, tuple(boards(found)), Shown({"m": method}, {}))
+
+
+def built(one: Site) -> dict[str, str]:
+    """The files of the family, their links settled."""
+    found = dict(ablations.files(one, Renderer(one)))
+    return {name: html.unescape(settled(name, content, found).decode()) for name, content in found.items()}
+
+
+def publish(made: Publisher, ours: Mapping[str, float], data: str = "mini", seed: int = 0) -> None:
+    """Publish a result for some cells."""
+    mark = "" if data == "official" else f"{data}/"
+    for cell, value in ours.items():
+        tasks = {f"{mark}made/a": {"": [value, value]}, f"{mark}made/b": {"": [0.9, 0.9]}}
+        made(f"m@t5={cell}", tasks, data=data, seed=seed)
+
+
+def test_ours_beside_the_papers(made: Publisher, results: Path) -> None:
+    """The grid's task, means over seeds, and the direction that scipy gives."""
+    ours = {"a,1": 0.1, "a,2": 0.4, "b,1": 0.2, "b,2": 0.8}
+    publish(made, ours)
+    publish(made, {cell: value + 0.1 for cell, value in ours.items()}, seed=1)
+    ((run,),) = [grid.runs for grid in grids(site(results))]
+    assert {line.cell: line.ours for line in run.lines} == pytest.approx(
+        {cell: value + 0.05 for cell, value in ours.items()}
+    )
+    assert {line.seeds for line in run.lines} == {2}
+    assert (run.where, run.measure) == ("mini/made/a", "RR@100")
+    assert (run.direction.alike, run.direction.pairs) == (5, 6)
+    assert run.direction.tau == pytest.approx(kendalltau(list(ours.values()), list(PAPER.values())).statistic)
+    text = built(site(results))["mini/ablations/m-t5.html"]
+    assert "Direction: 5 of 6 pairs of cells ordered as in the paper (83%), Kendall's tau-b +0.67." in text
+    assert '<tr><th scope="row">a</th><td class="n">60.0</td><td class="n">70.5</td></tr>' in text
+    assert '<tr><th scope="row">b</th><td class="n">25.0</td><td class="n">85.0</td></tr>' in text
+
+
+def test_mini_and_official_lie_apart(made: Publisher, results: Path) -> None:
+    """A page for each, the mini one with its banner; neither has a number of the other."""
+    publish(made, {"a,1": 0.123, "b,1": 0.234})
+    publish(made, {"a,1": 0.345, "b,1": 0.456}, data="official")
+    found = built(site(results))
+    assert set(found) == {"ablations/index.html", "ablations/m-t5.html", "mini/ablations/m-t5.html"}
+    assert "12.3" in found["mini/ablations/m-t5.html"]
+    assert WORDS["mini"] in found["mini/ablations/m-t5.html"]
+    assert "34.5" not in found["mini/ablations/m-t5.html"]
+    assert "34.5" in found["ablations/m-t5.html"]
+    assert "12.3" not in found["ablations/m-t5.html"]
+    assert WORDS["mini"] not in found["ablations/m-t5.html"]
+    assert "not run" in found["ablations/m-t5.html"]
+
+
+def test_other_systems_are_no_cells(made: Publisher, results: Path) -> None:
+    """A result of the method that is not of the grid, and another method's of that name, are left out."""
+    made("m", {"mini/made/a": {"": [0.5]}}, data="mini")
+    made("m@t5=a,1", {"mini/made/a": {"": [0.5]}}, data="mini", about={"method": "other"})
+    made("m@t5=a,1,k=2", {"mini/made/a": {"": [0.5]}}, data="mini")
+    assert grids(site(results))[0].runs == ()
+    assert "No cell of it was run on official data yet" in built(site(results))["ablations/m-t5.html"]
+
+
+def test_cells_that_fail_or_have_no_number(made: Publisher, results: Path) -> None:
+    """The paper's failure stands as a word and below every number; cells without a number are dashes."""
+    cells = (*GRID.cells, Cell("c,1", {}, fails=True), Cell("c,2", {}))
+    publish(made, {"b,2": 0.5, "c,1": 0.6, "c,2": 0.7})
+    one = site(results, replace(GRID, cells=cells))
+    ((run,),) = [grid.runs for grid in grids(one)]
+    assert (run.direction.alike, run.direction.pairs) == (0, 1)
+    text = built(one)["mini/ablations/m-t5.html"]
+    assert '<tr><th scope="row">c</th><td class="n">fails</td><td class="n">—<span' in text
+
+
+def test_the_shape_of_a_table() -> None:
+    """Two factors make rows and columns; anything else is a list."""
+    assert axes(list(PAPER)) == (("a", "b"), ("1", "2"))
+    assert axes(["window=2,batch=8", "window=2,batch=16", "window=3,batch=8"]) == (
+        ("window=2", "window=3"),
+        ("batch=8", "batch=16"),
+    )
+    assert axes(["a", "b"]) is None
+    assert axes(["a,1", "b"]) is None
+    assert axes(["a,1", "a,2"]) is None
+    assert axes(["a,1", "b,2", "c,3"]) is None
+
+
+def test_no_grids_no_pages(results: Path) -> None:
+    """Presets without cells are no grids."""
+    one = Site((), (), Shown({"m": MethodShown("m", "1", "", "", "", {"plain": Preset({}, "", "")})}, {}))
+    assert built(one) == {}

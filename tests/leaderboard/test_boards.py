@@ -1,0 +1,256 @@
+"""Boards: who is ranked, on what, and what the tests leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.core.errors import StoreError
+from bench.core.files import read_sealed, write_sealed
+from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.results import results as read_results
+from bench.evaluation.results.format import Average
+from bench.evaluation.significance.tests import interval, stratified
+from bench.testing import fields
+from bench.types import Macro
+from leaderboard.site.boards import Board, boards
+from leaderboard.site.systems import System, weights
+
+Publisher = Callable[..., Path]
+BOTH = (Macro("Avg. (2)", ("made/a", "made/b")),)
+
+
+def values(n: int, level: float, seed: int) -> list[float]:
+    """Values in [0, 1] about a level; the same seed gives queries of the same difficulty."""
+    draw = np.random.default_rng(seed)
+    return [float(value) for value in np.clip(level + draw.normal(0, 0.15, n), 0, 1).round(4)]
+
+
+def only(results: Path) -> Board:
+    """The only board of a folder."""
+    (board,) = boards(read_results(results))
+    return board
+
+
+def three(made: Publisher) -> None:
+    """A clearly best system, and two of one strength, over a long and a short task."""
+    for label, level, seeds in (("best", 0.8, (1, 2)), ("mid", 0.4, (1, 2)), ("twin", 0.4, (5, 6))):
+        tasks = {"made/a": {"": values(60, level, seeds[0])}, "made/b": {"": values(25, level, seeds[1])}}
+        made(label, tasks, macros=BOTH)
+
+
+def test_numbers_are_those_of_the_results(made: Publisher, results: Path) -> None:
+    """Scores, averages, intervals and tests, worked out again from the values."""
+    three(made)
+    board = only(results)
+    assert board.rows[0].name == "best"
+    assert (board.headline, board.whole, board.measure, board.queries, board.pairs) == (
+        "Avg. (2)",
+        True,
+        "RR@100",
+        85,
+        3,
+    )
+    assert [(column.name, column.queries) for column in board.columns] == [("a", 60), ("b", 25)]
+    best = board.rows[0]
+    a, b = values(60, 0.8, 1), values(25, 0.8, 2)
+    assert best.tasks == {"made/a": pytest.approx(mean(a)), "made/b": pytest.approx(mean(b))}
+    assert best.score == best.averages["Avg. (2)"] == pytest.approx((mean(a) + mean(b)) / 2)
+    assert (best.low, best.high) == pytest.approx(interval({"a": a, "b": b}, seed=0))
+    other, chance = board.best_against["mid"]
+    alone = stratified({"a": (a, values(60, 0.4, 1)), "b": (b, values(25, 0.4, 2))}, seed=0)
+    assert (other.difference, other.low, other.wins) == pytest.approx((alone.difference, alone.low, alone.wins))
+    assert chance == pytest.approx(3 * alone.p_randomisation), "the smallest of three p values, times three"
+
+
+def test_ranks_and_ties(made: Publisher, results: Path) -> None:
+    """The best alone in front; the twins share the places behind it."""
+    three(made)
+    board = only(results)
+    assert {row.name: (row.ranks, row.tied) for row in board.rows} == {
+        "best": ((1, 1), True),
+        "mid": ((2, 3), False),
+        "twin": ((2, 3), False),
+    }
+    assert board.best == ["best"]
+
+
+def test_one_system_has_an_interval_and_no_rank(made: Publisher, results: Path) -> None:
+    """There is nothing to compare it with."""
+    made("only", {"made/a": {"": [0.1, 0.9, 0.5]}})
+    (row,) = only(results).rows
+    assert row.score == pytest.approx(0.5)
+    assert (row.ranks, row.tied) == (None, False)
+    assert row.low is not None
+    assert row.low < 0.5
+
+
+def test_one_query_has_no_interval(made: Publisher, results: Path) -> None:
+    """One value has no spread; a point would pretend certainty."""
+    made("one", {"made/a": {"": [0.5]}})
+    made("two", {"made/a": {"": [0.7]}})
+    board = only(results)
+    assert [(row.low, row.tied) for row in board.rows] == [(None, True), (None, True)]
+
+
+def test_an_incomplete_system_has_no_average_and_no_rank(made: Publisher, results: Path) -> None:
+    """It is listed behind, with what it has."""
+    three(made)
+    made("partial", {"made/a": {"": values(60, 0.99, 9)}}, macros=BOTH)
+    board = only(results)
+    assert [row.name for row in board.incomplete] == ["partial"]
+    assert board.incomplete[0].score is None
+    assert set(board.incomplete[0].tasks) == {"made/a"}
+    assert board.pairs == 3
+
+
+def test_without_an_average_of_the_suite(made: Publisher, results: Path) -> None:
+    """The mean of what is there, and no claim to be the suite's."""
+    made("x", {"made/a": {"": [0.2, 0.4]}, "made/b": {"": [0.8, 0.6]}}, macros=(Macro("All", ("made/a", "made/c")),))
+    board = only(results)
+    assert (board.headline, board.whole) == ("Mean of 2 tasks", False)
+    assert board.rows[0].score == pytest.approx(0.5)
+
+
+def test_legs_count_alike_within_their_task(made: Publisher, results: Path) -> None:
+    """Tatoeba's directions: the task is their mean, however many queries each has."""
+    macros = (Macro("Avg.", ("made/fra-eng", "made/deu-eng")),)
+    tasks = {
+        "made/fra-eng": {"fra-eng": [1.0] * 3, "eng-fra": [0.0] * 9},
+        "made/deu-eng": {"deu-eng": [0.9] * 4, "eng-deu": [0.7] * 4},
+    }
+    made("x", tasks, macros=macros)
+    made(
+        "y",
+        {task: {leg: [v / 2 for v in of] for leg, of in legs.items()} for task, legs in tasks.items()},
+        macros=macros,
+    )
+    board = only(results)
+    assert (board.headline, board.averages, board.untested) == ("Avg.", ("Avg.",), "")
+    assert [row.score for row in board.rows] == pytest.approx([0.65, 0.325])
+    assert board.best_against["y"][0].difference == pytest.approx(0.325)
+    assert board.queries == 20
+
+
+def test_seeds_are_averaged_per_query(made: Publisher, results: Path) -> None:
+    """The row is the mean over seeds; its interval draws seeds too, and stays within what a measure can be."""
+    for seed, column in enumerate(([0.0, 0.4, 1.0], [1.0, 0.6, 0.0])):
+        made("x", {"made/a": {"": column}}, seed=seed)
+    (row,) = only(results).rows
+    assert row.seeds == (0, 1)
+    assert row.score == pytest.approx(0.5)
+    assert row.of_seeds == pytest.approx((1.4 / 3, 1.6 / 3))
+    assert (row.low, row.high) == (0.0, 1.0), "queries of the two seeds lie as far apart as they can"
+
+
+def test_a_seed_with_fewer_tasks_is_left_out_and_named(made: Publisher, results: Path) -> None:
+    """Else the columns would rest on different seeds."""
+    full = {"made/a": {"": [0.5, 0.7]}, "made/b": {"": [0.1, 0.2]}}
+    made("x", full, seed=0)
+    made("x", {"made/a": {"": [0.9, 0.9]}}, seed=1)
+    board = only(results)
+    assert board.rows[0].seeds == (0,)
+    assert board.notes == ("x: seed 1 lacks tasks that other seeds have, and is left out.",)
+
+
+def test_two_systems_of_one_label_are_told_apart(made: Publisher, results: Path) -> None:
+    """By their hashes."""
+    for digest in ("a" * 64, "b" * 64):
+        made("x", {"made/a": {"": [0.5, 0.6]}}, about={"hash": digest})
+    assert {row.name for row in only(results).rows} == {"x (aaaaaaaa)", "x (bbbbbbbb)"}
+
+
+def _nested(made: Publisher) -> None:
+    """Two systems on three tasks, averaged with two of them as one."""
+    macros = (Macro("Avg. (2)", ("made/a", Macro("forums", ("made/f/x", "made/f/y")))),)
+    for label, level in (("p", 0.3), ("q", 0.6)):
+        made(
+            label,
+            {f"made/{name}": {"": [level, level / (i + 2)]} for i, name in enumerate(("a", "f/x", "f/y"))},
+            macros=macros,
+        )
+
+
+def test_an_average_that_names_its_members_is_tested(made: Publisher, results: Path) -> None:
+    """A nested mean: its value by hand, and ranks from a test that weighs the tasks as it does."""
+    _nested(made)
+    board = only(results)
+    assert board.rows[0].score == pytest.approx((0.45 + (0.4 + 0.375) / 2) / 2)
+    assert all(row.ranks is not None for row in board.rows)
+    assert not board.untested
+
+
+def test_an_average_of_unknown_members_is_not_tested(made: Publisher, results: Path) -> None:
+    """A mean of other tasks than those of the table: its value stands, no test is invented for it."""
+    _nested(made)
+    for path in results.rglob("result.json"):
+        content = read_sealed(path)
+        for average in content["macro"]:
+            del average["members"]
+        write_sealed(path, content)
+    board = only(results)
+    assert board.rows[0].score == pytest.approx((0.45 + (0.4 + 0.375) / 2) / 2)
+    assert [row.ranks for row in board.rows] == [None, None]
+    assert "do not say which tasks Avg. (2) is made of" in board.untested
+
+
+def test_members_give_nested_weights(made: Publisher, results: Path) -> None:
+    """Where a result names its average's members, a nested mean counts as one of them."""
+    made("x", {f"made/{name}": {"": [0.5]} for name in ("a", "f/x", "f/y")})
+    (result,) = read_results(results)
+    average = Average(name="A", measures={}, members=["made/a", ["made/f/x", "made/f/y"]])
+    told = result.content.model_copy(update={"macro": [average]})
+    system = System("x", (type(result)(result.path, told),))
+    assert weights(system, [column.task for column in only(results).columns], "A") == {
+        ("made/a", ""): 0.5,
+        ("made/f/x", ""): 0.25,
+        ("made/f/y", ""): 0.25,
+    }
+
+
+def test_kinds_of_data_and_settings_stand_apart(made: Publisher, results: Path) -> None:
+    """A board each; official ones first."""
+    made("x", {"mini/made/a": {"": [0.5]}}, data="mini")
+    made("x", {"mini-few-names/made/a": {"": [0.5]}}, data="mini-few-names")
+    made("x", {"made/a": {"": [0.5]}})
+    made("x", {"made/a": {"": [0.5]}}, data="local")
+    made("x", {"made/a": {"": [0.5]}}, heading={"setting": "english"})
+    found = [(board.data, board.setting) for board in boards(read_results(results))]
+    assert found == [
+        ("official", "english"),
+        ("official", "unsupervised"),
+        ("mini", "unsupervised"),
+        ("mini-few-names", "unsupervised"),
+        ("local", "unsupervised"),
+    ]
+    assert {column.name for board in boards(read_results(results)) for column in board.columns} == {"a"}
+
+
+def test_other_queries_are_not_paired(made: Publisher, results: Path) -> None:
+    """The same number of other questions would pair what has nothing to do with each other."""
+    made("x", {"made/a": {"": [0.5, 0.6]}})
+    made("y", {"made/a": {"": [0.5, 0.6]}}, ids="other")
+    with pytest.raises(StoreError, check=fields(found="different queries for made/a (2 queries and 2)")):
+        boards(read_results(results))
+
+
+def test_versions_of_a_suite_do_not_mix(made: Publisher, results: Path) -> None:
+    """Another version may score otherwise."""
+    made("x", {"made/a": {"": [0.5]}})
+    made("y", {"made/a": {"": [0.5]}}, heading={"suite": {"name": "made", "version": "2", "title": "Made"}})
+    with pytest.raises(StoreError, check=fields(found="versions 1 and 2 of suite made")):
+        boards(read_results(results))
+
+
+def test_dev_tasks_rank_nobody(made: Publisher, results: Path) -> None:
+    """They are read, and neither a column nor a lack of others; a result of dev tasks alone makes no board."""
+    made("crop", {"made/a": {"": [0.5, 0.25]}, "made/a@dev": {"": [1.0]}})
+    made("bm25", {"made/a": {"": [0.25, 0.25]}})
+    made("msm", {"other/a@dev": {"": [1.0]}}, suite="other")
+    (board,) = boards(read_results(results))
+    assert [column.task for column in board.columns] == ["made/a"]
+    assert [(row.name, row.score) for row in board.rows] == [("crop", 0.375), ("bm25", 0.25)]
+    assert not board.incomplete

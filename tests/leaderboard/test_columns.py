@@ -1,0 +1,75 @@
+"""A column is declared once: pages, files and prints follow, and the site is checked by the same declaration."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.evaluation.results import results as read_results
+from leaderboard import build
+from leaderboard.pages import index, suites
+from leaderboard.site import columns
+from leaderboard.site.boards import boards
+from leaderboard.site.columns import BoardColumn, View
+from leaderboard.site.site import Site
+from leaderboard.site.verify import faults
+
+Publisher = Callable[..., Path]
+STEM = "suites/made/unsupervised"
+
+
+@pytest.fixture
+def built(made: Publisher, results: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, bytes]]:
+    """Build the pages of two suites' systems with further columns; one of the systems lacks a task."""
+
+    def call(*added: BoardColumn) -> dict[str, bytes]:
+        monkeypatch.setattr(build, "FAMILIES", (index.files, suites.files))
+        monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, *added))
+        made("crop", {"made/a": {"": [0.5, 0.75]}, "made/b": {"": [0.5, 0.25]}})
+        made("part", {"made/a": {"": [0.5, 0.25]}})
+        found = tuple(read_results(results))
+        return build.files(Site(found, tuple(boards(found))))
+
+    return call
+
+
+def test_a_column_is_added_at_one_place(built: Callable[..., dict[str, bytes]]) -> None:
+    """One declaration, and it is on the page, in CSV, JSON, LaTeX and Markdown; the build's own check reads it."""
+    found = built(BoardColumn("runs", "Runs", value=lambda line: 1000 * len(line.row.tasks)))
+    page = found[f"{STEM}.html"].decode()
+    assert 'data-k="runs" class="n">Runs</th>' in page
+    assert '<td class="n">2,000</td>' in page
+    assert [row["runs"] for row in csv.DictReader(found[f"{STEM}.csv"].decode().splitlines())] == ["2000", "1000"]
+    assert [row["runs"] for row in json.loads(found[f"{STEM}.json"])["rows"]] == [2000, 1000]
+    assert "| runs |" in found[f"{STEM}.md"].decode()
+    assert "& 2,000" in found[f"{STEM}.tex"].decode()
+    assert list(faults(found)) == []
+    wrong = page.replace('<td class="n">2,000</td>', '<td class="n">2,001</td>')
+    assert any("crop, runs" in fault for fault in faults({**found, f"{STEM}.html": wrong.encode()}))
+
+
+def test_a_column_may_choose_its_views(built: Callable[..., dict[str, bytes]]) -> None:
+    """A share in percent, in files and on the page; an optional column without a value is not on the page."""
+    share = BoardColumn("share", "Share", value=lambda line: len(line.row.tasks) / 2, percent=True)
+    found = built(
+        BoardColumn("part", "Part", value=share.value, percent=True, views=View.CSV | View.PAGE),
+        BoardColumn("none", "None", value=lambda _: None, views=View.PAGE, optional=True),
+    )
+    page = found[f"{STEM}.html"].decode()
+    assert "Part, %</th>" in page
+    assert '<td class="n" data-v="0.5">50.0</td>' in page
+    assert 'data-k="none"' not in page
+    assert b"part" in found[f"{STEM}.csv"].splitlines()[0]
+    assert all("part" not in row for row in json.loads(found[f"{STEM}.json"])["rows"])
+    assert "| part |" not in found[f"{STEM}.md"].decode().split("\n")[2]
+
+
+def test_every_key_is_declared_once_a_view() -> None:
+    """Two columns of one key in one view would hide each other."""
+    for view in (View.CSV, View.JSON, View.PAGE, View.PRINT):
+        keys = [one.key for one in columns.COLUMNS if view in one.views]
+        assert len(keys) == len(set(keys))

@@ -1,0 +1,74 @@
+"""Protocol pages: the card of every suite, what it is, and the boards that it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.evaluation.results import results as read_results
+from leaderboard.pages import protocols
+from leaderboard.site.boards import boards
+from leaderboard.site.render import Renderer, settled
+from leaderboard.site.site import Shown, Site, SuiteShown, pages
+
+Publisher = Callable[..., Path]
+CARD = "# Made\n\nOne **measure**, <b>not</b> two.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n"
+
+
+def built(one: Site) -> dict[str, str]:
+    """The files of the family, their links settled as if every board had its page."""
+    found = dict(protocols.files(one, Renderer(one)))
+    there = {*found, *(f"{page.stem}.html" for page in pages(one.boards))}
+    return {name: settled(name, content, there).decode() for name, content in found.items()}
+
+
+def site(results: Path, *suites: SuiteShown) -> Site:
+    """A site of a folder's results."""
+    found = tuple(read_results(results)) if results.exists() else ()
+    return Site(found, tuple(boards(found)), Shown({}, {one.name: one for one in suites}))
+
+
+def test_card_licence_citation_version_and_boards(made: Publisher, results: Path) -> None:
+    """Everything that the suite tells; a link to each board, mini ones named so."""
+    for data, prefix in (("official", ""), ("mini", "mini/")):
+        made("bm25", {f"{prefix}made/a": {"": [0.5, 0.7]}}, data=data)
+    suite = SuiteShown("made", "Made & more", "RR@100", CARD, "Someone 2020.", ("CC BY 4.0.", "CC BY 4.0", "MIT"))
+    text = built(site(results, suite))["protocols/made.html"]
+    assert "<strong>measure</strong>" in text
+    assert "&lt;b&gt;not&lt;/b&gt;" in text
+    assert text.count("<dd>CC BY 4.0</dd>") == 1
+    assert "<dd>MIT</dd>" in text
+    assert "<dd>Someone 2020.</dd>" in text
+    assert "<dd>1</dd>" in text
+    assert "the benchmark itself, by its official protocol" in text
+    assert '<a href="../suites/made/unsupervised.html">unsupervised</a>: official, 1 system' in text
+    assert '<a href="../mini/suites/made/unsupervised.html">unsupervised</a>: mini data, 1 system' in text
+    assert "Made &amp; more: protocol" in text
+
+
+def test_a_substitute_says_so(results: Path) -> None:
+    """What it stands for, with a link where that suite has a page; no board without results."""
+    whole = SuiteShown("made", "Made", "RR@100", CARD, "")
+    part = SuiteShown("zweit", "Zweit", "RR@100", "", "", stands_for="made")
+    lost = SuiteShown("lost", "Lost", "RR@100", "", "", stands_for="absent")
+    found = built(site(results, part, lost, whole))
+    assert '<a href="made.html">made</a>' in found["protocols/zweit.html"]
+    assert "not comparable" in found["protocols/zweit.html"]
+    assert "<dd>absent</dd>" in found["protocols/lost.html"]
+    assert "This site has no result of it." in found["protocols/zweit.html"]
+    assert "The suite brings no card." in found["protocols/zweit.html"]
+    index = found["protocols/index.html"]
+    assert index.index(">Made</a>") < index.index(">Lost</a>") < index.index(">Zweit</a>")
+
+
+def test_hostile_words_and_names(results: Path) -> None:
+    """Words of a suite act nowhere, and its name stays in the folder."""
+    evil = '<script>alert(1)</script>" onload="x'
+    found = built(site(results, SuiteShown("../up", evil, evil, evil, evil, (evil,))))
+    assert all("<script>alert" not in text and 'onload="x' not in text for text in found.values())
+    assert all(name.startswith("protocols/") and ".." not in name for name in found)
+
+
+def test_no_suites_no_pages(results: Path) -> None:
+    """A site whose plugins tell of none has none."""
+    assert built(site(results)) == {}

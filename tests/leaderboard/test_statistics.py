@@ -1,0 +1,97 @@
+"""The tests of a board: those of `bench.scoring`, in both directions, and kept between builds only while true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.core.errors import StoreError
+from bench.evaluation.results import results as read_results
+from bench.evaluation.results.read import Result
+from bench.evaluation.significance.tests import holm, interval, pairwise
+from bench.testing import fields
+from leaderboard.site import statistics as tested
+from leaderboard.site.boards import boards
+
+Publisher = Callable[..., Path]
+NAMES = ("a", "b", "c")
+
+
+def column(seed: int, level: float) -> list[float]:
+    """Forty values."""
+    draw = np.random.default_rng(seed)
+    return [float(value) for value in np.clip(level + draw.normal(0, 0.2, 40), 0, 1).round(4)]
+
+
+@pytest.fixture
+def three(made: Publisher) -> dict[str, list[float]]:
+    """Three systems on one task."""
+    told = {name: column(place, 0.7 - 0.1 * place) for place, name in enumerate(NAMES)}
+    for name, values in told.items():
+        made(name, {"made/x": {"": values}})
+    return told
+
+
+def test_pairs_are_those_of_the_library(three: dict[str, list[float]], results: Path) -> None:
+    """Headline and task alike, for the task is all there is; turned round, signs turn."""
+    (board,) = boards(read_results(results))
+    expected = pairwise({name: {"": values} for name, values in three.items()}, tested.SEED)
+    chances = dict(zip(expected, holm([one.p_randomisation for one in expected.values()]), strict=True))
+    for pair, one in expected.items():
+        assert board.tests.whole.comparison(*pair) == one
+        assert board.tests.tasks["made/x"].comparison(*pair) == one
+        back = board.tests.whole.comparison(*pair[::-1])
+        assert (back.difference, back.low, back.high) == (-one.difference, -one.high, -one.low)
+        assert (back.wins, back.losses) == (one.losses, one.wins)
+        assert board.tests.whole.corrected[pair] == board.tests.whole.corrected[pair[::-1]] == chances[pair]
+    assert board.tests.intervals["a"] == pytest.approx(interval({"": three["a"]}, tested.SEED))
+    assert board.tests.detectable == pytest.approx(np.median([one.detectable for one in expected.values()]))
+
+
+def test_what_is_kept_is_not_read_again(
+    three: dict[str, list[float]], results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second time no per-query file is opened, and the board is the same."""
+    cache = tmp_path / "cache"
+    (first,) = boards(read_results(results), cache)
+    (kept,) = cache.iterdir()
+
+    def never(*given: object) -> None:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(Result, "values", never)
+    (second,) = boards(read_results(results), cache)
+    assert second.rows == first.rows
+    assert second.best_against == first.best_against
+    kept.write_bytes(kept.read_bytes()[:100])
+    with pytest.raises(AssertionError, match="read again"):
+        boards(read_results(results), cache)
+
+
+def test_other_values_or_code_are_tested_anew(
+    made: Publisher, three: dict[str, list[float]], results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of what is kept is made of all that can change it."""
+    cache = tmp_path / "cache"
+    boards(read_results(results), cache)
+    made("a", {"made/x": {"": column(9, 0.9)}})
+    (board,) = boards(read_results(results), cache)
+    assert board.rows[0].score == pytest.approx(np.mean(column(9, 0.9)))
+    assert len(list(cache.iterdir())) == 2
+    monkeypatch.setattr(tested, "VERSION", tested.VERSION + 1)
+    tested._code.cache_clear()
+    boards(read_results(results), cache)
+    assert len(list(cache.iterdir())) == 3
+    tested._code.cache_clear()
+
+
+def test_a_place_that_cannot_be_written_is_a_sentence(
+    three: dict[str, list[float]], results: Path, tmp_path: Path
+) -> None:
+    """A file stands where the folder should be."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, check=fields(hint="--store")):
+        boards(read_results(results), tmp_path / "file" / "cache")

@@ -1,0 +1,159 @@
+"""The cost of a row, counted once, and the command that reproduces it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from bench.cli import bench
+from bench.config.layers import parse_set
+from bench.evaluation.results import results as read_results
+from bench.evaluation.results.read import Result
+from leaderboard.site.systems import Cost, command, cost
+
+Publisher = Callable[..., Path]
+
+
+def told(result: Result, legs: dict[str, dict[str, Any]]) -> Result:
+    """The same result with other facts and keys by task."""
+    tasks = {
+        task: {leg: one.model_copy(update=legs[task]) for leg, one in parts.items()}
+        for task, parts in result.content.tasks.items()
+    }
+    return type(result)(result.path, result.content.model_copy(update={"tasks": tasks}))
+
+
+@pytest.fixture
+def result(made: Publisher, results: Path) -> Result:
+    """A result of two tasks."""
+    made("crop", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
+    (found,) = read_results(results)
+    return found
+
+
+def facts(seconds: float, key: str, tuned: float, tune: str) -> dict[str, Any]:
+    """Of a leg that was trained and tuned."""
+    return {
+        "facts": {"train": {"seconds": seconds, "tokens": 100}, "tune": {"seconds": tuned, "tokens": 10}, "search": {}},
+        "keys": {"train": key, "tune": tune},
+    }
+
+
+def test_shared_training_counts_once(result: Result) -> None:
+    """One pretraining, two tunings: 60 + 5 + 7 seconds, 100 + 10 + 10 tokens; operations are not told."""
+    one = told(result, {"made/a": facts(60, "k", 5, "t1"), "made/b": facts(60, "k", 7, "t2")})
+    assert cost([one]) == Cost(72.0, 120.0, None)
+
+
+def test_mean_over_seeds(result: Result) -> None:
+    """A seed that does not tell leaves nothing to average."""
+    one = told(result, {task: facts(60, "k", 5, "t") for task in ("made/a", "made/b")})
+    other = told(result, {task: facts(80, "l", 5, "u") for task in ("made/a", "made/b")})
+    assert cost([one, other]).seconds == 75.0
+    assert cost([one, result]) == Cost()
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1, True, "60", None, [1]])
+def test_what_is_no_number_of_seconds_is_not_told(result: Result, wrong: Any) -> None:
+    """Results are other people's words."""
+    legs = {task: {"facts": {"train": {"seconds": wrong}}, "keys": {"train": "k"}} for task in ("made/a", "made/b")}
+    assert cost([told(result, legs)]).seconds is None
+    none = {task: {"facts": {"train": "nonsense"}, "keys": {}} for task in ("made/a", "made/b")}
+    assert cost([told(result, none)]) == Cost()
+
+
+def words(results: Path, *, whole: bool) -> list[str]:
+    """The command of the only system, as a shell would split it."""
+    return shlex.split(command([one.content for one in read_results(results)], whole=whole))
+
+
+def setting(key: str, value: Any, origin: str) -> dict[str, Any]:
+    """A setting as a result holds it."""
+    return {"key": key, "value": value, "origin": origin, "default": None, "source": ""}
+
+
+def test_tasks_seeds_and_settings(made: Publisher, results: Path) -> None:
+    """Defaults are left out, a preset is named once, text that reads as a number is quoted."""
+    settings = [
+        setting("method.k1", 0.9, "default"),
+        setting("method.b", 0.4, "preset lucene"),
+        setting("method.title", False, "preset lucene"),
+        setting("method.name", "1.5", "--set"),
+        setting("method.words", ["a b", "ไทย"], "file"),
+        setting("method.plain", "it's", "--set"),
+        setting("method.none", None, "--set"),
+    ]
+    for seed in (0, 3):
+        made("bm25@x", {"made/b": {"": [0.5]}, "made/a": {"": [0.5]}}, seed=seed, about={"settings": settings})
+    found = words(results, whole=False)
+    assert " ".join(found).startswith(
+        "bench run --method bm25 --suite made --task a,b --setting unsupervised --data official --profile mini "
+        "--seed 0,3 --preset bm25/lucene --set "
+    )
+    assert found.count("--preset") == 1
+    given = [parse_set(value) for option, value in pairwise(found) if option == "--set"]
+    assert given == [
+        (("method", "name"), "1.5"),
+        (("method", "words"), ["a b", "ไทย"]),
+        (("method", "plain"), "it's"),
+        (("method", "none"), None),
+    ]
+    parsed = bench.get_command(click.Context(bench), "run")
+    assert parsed is not None
+    parsed.make_context("run", found[2:], resilient_parsing=True)
+
+
+def test_the_whole_suite_names_no_task(made: Publisher, results: Path) -> None:
+    """Nothing to name where every task ran; mini data are asked for by their name."""
+    made("bm25", {"mini/made/a": {"": [0.5]}}, data="mini")
+    found = words(results, whole=True)
+    assert "--task" not in found
+    assert found[found.index("--data") + 1] == "mini"
+
+
+def test_another_world(made: Publisher, results: Path) -> None:
+    """Its name becomes a setting; the corpus keeps its own name, which the command takes."""
+    about = {"method": "crop", "backbone": "scratch:2x128", "corpus": {"name": "mini-few-names", "digest": {}}}
+    made("crop", {"mini-few-names/made/a": {"": [0.5]}}, data="mini-few-names", about=about)
+    line = " ".join(words(results, whole=False))
+    assert "--task a --setting unsupervised --data mini --profile" in line
+    assert "--corpus mini-few-names --set mini.world=few-names" in line
+
+
+def test_a_folder_of_the_users(made: Publisher, results: Path) -> None:
+    """Results do not say where it was."""
+    made("bm25", {"made/mine": {"": [0.5]}}, data="local")
+    found = words(results, whole=False)
+    assert found[found.index("--task") + 1] == "path/to/mine"
+    assert "--data" not in found
+
+
+def test_a_dense_system(made: Publisher, results: Path) -> None:
+    """Backbone, corpus, budget, readout and a label of the user's own."""
+    about = {
+        "method": "crop",
+        "backbone": "scratch:2x128",
+        "corpus": {"name": "mini", "digest": {"reader": "x"}},
+        "budget": 2_000_000,
+        "readout": {"layer": -2},
+    }
+    made("mine", {"mini/made/a": {"": [0.5]}}, data="mini", about=about)
+    found = " ".join(words(results, whole=True))
+    assert "--backbone scratch:2x128 --corpus mini" in found
+    assert "--set encode.layer=-2 --set budget.tokens=2000000 --label mine" in found
+
+
+@pytest.mark.parametrize("label", ["$(touch x)", "; rm -rf ~", "a\nb"])
+def test_a_hostile_label_stays_one_word(made: Publisher, results: Path, label: str) -> None:
+    """Whoever pastes the command into a shell runs `bench` and nothing else."""
+    made("x", {"made/a": {"": [0.5]}}, about={"label": label})
+    line = command([one.content for one in read_results(results)], whole=True)
+    assert "\n" not in line
+    assert shlex.split(line)[:2] == ["bench", "run"]
+    assert len(shlex.split(line)) == 16

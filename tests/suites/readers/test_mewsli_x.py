@@ -1,0 +1,218 @@
+"""Mewsli-X: strings as the official script makes them, rows of entities and articles, and what is said of faults."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.data.formats.archive import Member
+from bench.data.formats.faults import RecordError
+from bench.types import Item, Judgement
+from suites.readers import mewsli_x as mewslix
+from tests.conftest import Put, Told
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "scorers" / "mewslix" / "preprocess_golden.json"
+EXTRA = os.environ.get("BENCH_GOLDEN_EXTRA")
+
+
+def golden(kind: str) -> list[Any]:
+    """Cases of the official script."""
+    extra = [Path(EXTRA) / "scorers" / "mewslix" / GOLDEN.name] if EXTRA else []
+    found = [case for path in (GOLDEN, *extra) if path.is_file() for case in json.loads(path.read_text())[kind]]
+    assert found
+    return found
+
+
+def rows(*values: object) -> str:
+    """Write JSON lines."""
+    return "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
+
+
+def cut(text: str, *sentences: str) -> list[dict[str, int]]:
+    """Say where sentences stand in a text."""
+    starts = [text.index(sentence) for sentence in sentences]
+    return [{"start": at, "end": at + len(one)} for at, one in zip(starts, sentences, strict=True)]
+
+
+def entity(name: str, description: str = "Ein Satz.", **other: Any) -> dict[str, Any]:
+    """Make a row of the pool; its description is one sentence unless said otherwise."""
+    spans = [{"start": 0, "end": len(description)}]
+    row = {"entity_id": name, "title": "T", "description": description, "description_language": "de"}
+    return {**row, "sentence_spans": spans, **other}
+
+
+def article(text: str, *mentions: tuple[str, str, str], language: str = "de", **other: Any) -> dict[str, Any]:
+    """Make an article of one sentence; a mention is its id, its words and its entity."""
+    context = {"language": language, "text": text, "sentence_spans": [{"start": 0, "end": len(text)}], **other}
+    found = [
+        {
+            "example_id": name,
+            "mention_span": {"start": text.index(words), "end": text.index(words) + len(words), "text": words},
+            "entity_id": meant,
+        }
+        for name, words, meant in mentions
+    ]
+    return {"context": context, "mentions": found}
+
+
+@pytest.mark.parametrize("case", golden("mentions"), ids=lambda case: case["input"]["mention"]["example_id"])
+def test_queries_are_the_official_ones(case: Any, put: Put) -> None:
+    """The function, and the reader on a row with that mention."""
+    context, mention = case["input"]["context"], case["input"]["mention"]
+    spans = [(one["start"], one["end"]) for one in context["sentence_spans"]]
+    place = mention["mention_span"]
+    assert mewslix.query_text(context["text"], spans, place["start"], place["end"]) == case["query"]
+    path = put("mentions.jsonl", rows({"context": context, "mentions": [mention]}))
+    (query,) = mewslix.mentions(path, context["language"]).read()
+    assert (query.id, query.text) == (mention["example_id"], case["query"])
+
+
+@pytest.mark.parametrize("case", golden("entities"), ids=lambda case: case["input"]["entity_id"])
+def test_entities_are_the_official_ones(case: Any, put: Put) -> None:
+    """The function, and the reader on that row; the title is not in it."""
+    row = case["input"]
+    spans = [(one["start"], one["end"]) for one in row["sentence_spans"]]
+    assert mewslix.entity_text(row["description"], spans) == case["text"]
+    (item,) = mewslix.entities(put("entities.jsonl", rows(row))).read()
+    assert item == Item(row["entity_id"], case["text"], language=row["description_language"])
+
+
+@pytest.mark.parametrize(
+    ("text", "mention", "expected"),
+    [
+        ("A {b} {c} X {d e}.", "X", "X: A (b) (c) { X } (d e)."),
+        ("A {b X c} d.", "X", "X: A {b { X } c} d."),  # a brace on either side is no pair
+        ("A {b\nc} X.", "X", "X: A {b c} { X } ."),  # pairs do not reach over a line's end
+        ("X", "X", "X: { X }"),
+        ("A    X", "X", "X: A   { X }"),  # five blanks: two pairs and one, that is three; there is no second pass
+        ("A\u2028B\r\nX\n", "X", "X: A B { X }"),
+        ("{X} a", "{X}", "{X}: { {X} } a"),  # the mention itself keeps its braces
+    ],
+)
+def test_queries_by_hand(text: str, mention: str, expected: str) -> None:
+    """Braces, line ends and blanks."""
+    start = text.index(mention)
+    assert mewslix.query_text(text, [(0, len(text))], start, start + len(mention)) == expected
+
+
+def test_the_first_sentence_that_holds_the_whole_mention() -> None:
+    """A sentence that ends inside the mention does not; borders may coincide; without one it is refused."""
+    assert mewslix.query_text("ab cd ef", [(0, 4), (3, 8), (0, 8)], 3, 5) == "cd: { cd } ef"
+    assert mewslix.query_text("ab cd ef", [(0, 3), (3, 5)], 3, 5) == "cd: { cd }"
+    for spans in ([(0, 4), (4, 8)], []):
+        with pytest.raises(RecordError, match="found a mention from 3 to 5, expected one inside a single"):
+            mewslix.query_text("ab cd ef", spans, 3, 5)
+
+
+def test_entities(put: Put) -> None:
+    """Sentences are parted by one blank, what stands between them is left out; there may be none."""
+    text = "Eins.[1] Zwei\u2009drei. Vier."
+    empty = entity("Q2", sentence_spans=[])
+    path = put("e.jsonl", rows(entity("Q1", text, sentence_spans=cut(text, "Eins.", "Vier.")), empty))
+    source = mewslix.entities(path, "some entities")
+    assert list(source.numbered()) == [
+        (1, Item("Q1", "Eins. Vier.", language="de")),
+        (2, Item("Q2", "", language="de")),
+    ]
+    assert (source.name, source.reader, source.files) == ("some entities", "mewsli-x-entities/1", (path,))
+
+
+def test_mentions_of_one_language(put: Put) -> None:
+    """Several to an article; other languages' articles are passed over; blanks around an entity's id go."""
+    path = put(
+        "m.jsonl",
+        rows(
+            article("Köln am Rhein", ("m1", "Köln", " Q365 "), ("m2", "Rhein", "Q584")),
+            article("Rome", ("m3", "Rome", "Q220"), language="en"),
+            article("Bonn", ("m4", "Bonn", "Q586")),
+        ),
+    )
+    queries, meant = mewslix.mentions(path, "de", "asked"), mewslix.meant(path, "de", "meant")
+    assert list(queries.numbered()) == [
+        (1, Item("m1", "Köln: { Köln } am Rhein", language="de")),
+        (1, Item("m2", "Rhein: Köln am { Rhein }", language="de")),
+        (3, Item("m4", "Bonn: { Bonn }", language="de")),
+    ]
+    assert list(meant.read()) == [Judgement("m1", "Q365", 1), Judgement("m2", "Q584", 1), Judgement("m4", "Q586", 1)]
+    assert list(mewslix.meant(path, "en").read()) == [Judgement("m3", "Q220", 1)]
+    readers = {source.reader for source in (queries, meant, mewslix.mentions(path, "en"), mewslix.meant(path, "en"))}
+    assert len(readers) == 4  # the language is in no file's hash
+
+
+def test_an_archive_is_read_without_unpacking(put: Put, tmp_path: Path) -> None:
+    """A member of a tar archive gives what the file gives."""
+    path = put("raw/e.jsonl", rows(entity("Q1"), entity("Q2")))
+    archive = tmp_path / "raw.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(path, "raw/e.jsonl")
+    source = mewslix.entities(Member(archive, "raw/e.jsonl"))
+    assert list(source.read()) == list(mewslix.entities(path).read())
+    assert source.files == (archive,)
+
+
+def test_faults_of_entities(put: Put, told: Told) -> None:
+    """Each with its line."""
+    without = {key: value for key, value in entity("Q3").items() if key != "sentence_spans"}
+    keys = "'entity_id', 'title', 'description', 'description_language'"
+    path = put(
+        "e.jsonl",
+        rows(
+            entity("Q 1"),
+            entity("Q2", sentence_spans=[{"start": 0, "end": 10}]),
+            without,
+            entity("Q4", sentence_spans=[{"start": 0}]),
+            entity("Q5", sentence_spans=[[0, 3]]),
+            entity("Q6", description_language=None),
+        ),
+    )
+    assert [line.removeprefix(f"{path}:") for line in told(mewslix.entities(path).read())] == [
+        "1: found entity id 'Q 1', expected an id without white space; run and qrels files are separated by it",
+        "2: found sentence from 0 to 10, expected 0 ≤ start < end ≤ 9, which is the text's number of characters",
+        f'3: found no "sentence_spans" (only {keys}), expected a list under that key',
+        "4: found no \"end\" (only 'start'), expected where the span ends",
+        '5: found a member of "sentence_spans": [0, 3], expected an object',
+        '6: found "description_language": None, expected a string',
+    ]
+
+
+def test_faults_of_mentions(put: Put, told: Told) -> None:
+    """Each with its line; an id that stands twice is one too, wherever it stands."""
+    moved = article("Köln am Rhein", ("m2", "Köln", "Q1"))
+    moved["mentions"][0]["mention_span"]["start"] = 1
+    path = put(
+        "m.jsonl",
+        rows(
+            article("Köln", ("m1", "Köln", "Q1")),
+            article("", language="de"),
+            moved,
+            article("Bonn", ("m1", "Bonn", "Q2")),
+            article("Köln am Rhein", ("m3", "am", "Q1"), sentence_spans=[{"start": 0, "end": 6}]),
+            article("Ulm", ("m4", "Ulm", "Q 4")),
+            {"context": []},
+        ),
+    )
+    hint = "the released files leave texts out; get-mewsli-x.sh of the release fills them in"
+    expected = [
+        f"2: found an article without text, expected its text; {hint}",
+        "3: found 'öln' at mention m2, expected 'Köln', its own text",
+        "5: found a mention from 5 to 7, expected one inside a single sentence",
+        "6: found entity id 'Q 4', expected an id without white space; run and qrels files are separated by it",
+        '7: found "context": [], expected an object',
+    ]
+    found = [line.removeprefix(f"{path}:") for line in told(mewslix.mentions(path, "de").read())]
+    assert found == expected
+    twice = put("t.jsonl", rows(*(article("Bonn", ("m1", "Bonn", "Q2")) for _ in range(2))))
+    assert told(mewslix.meant(twice, "de").read()) == [
+        f"{twice}:2: found query id 'm1' a second time, expected it once (first at line 1); remove one of the two"
+    ]
+
+
+def test_a_language_without_articles(put: Put) -> None:
+    """There is nothing to read, and that is no fault of the file's; the suite asserts the count."""
+    path = put("m.jsonl", rows(article("Rome", ("m3", "Rome", "Q220"), language="en")))
+    assert list(mewslix.mentions(path, "de").read()) == []

@@ -1,0 +1,88 @@
+"""MKQA's file: which questions are kept, their answers, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from bench.types import Answers, Item
+from suites.readers import mkqa
+from tests.conftest import Put, Told
+
+
+def answer(kind: str, text: str | None = "x", *aliases: str) -> dict[str, Any]:
+    """Make an English answer; without an alias it has no such key, as in part of the release."""
+    return {"type": kind, "text": text, "entity": "Q1"} | ({"aliases": list(aliases)} if aliases else {})
+
+
+def row(identity: object, *answers: dict[str, Any], **other: Any) -> str:
+    """Make a line."""
+    queries = {"en": f"who {identity}", "zh_cn": f"谁 {identity}", "no": f"hvem {identity}"}
+    german = [answer("unanswerable", None)]  # other languages' answers are not looked at
+    content = {"example_id": identity, "queries": queries, "answers": {"en": list(answers), "de": german}, **other}
+    return json.dumps(content, ensure_ascii=False) + "\n"
+
+
+FILE = (
+    row(-5563, answer("entity", "Dave Edmunds", "Edmunds", "D. Edmunds"))
+    + row(2, answer("unanswerable", None))
+    + row(3, answer("short_phrase", "it depends"), answer("binary", "no"))
+    + row(4, answer("long_answer", None), answer("date", "1998-05-01", "May 1, 1998"), answer("number", "7"))
+    + row(5)
+    + row("6", answer("binary", "yes", "yep"), answer("number_with_unit", "5 km", "", "5 km"))
+)
+"""The last English answer decides, of the others only those of an allowed type are accepted; aliases come first."""
+
+
+def test_questions_and_answers(put: Put) -> None:
+    """What is kept, in the order of the file, with the lines; the same questions in every language."""
+    path = put("mkqa.jsonl.gz", gzip.compress(FILE.encode()))
+    answers, questions = mkqa.answers_source(path, "a"), mkqa.questions_source(path, "zh_cn")
+    expected = [
+        Answers("-5563", ("Edmunds", "D. Edmunds", "Dave Edmunds")),
+        Answers("4", ("May 1, 1998", "1998-05-01", "7")),
+        Answers("6", ("", "5 km", "5 km")),
+    ]
+    assert list(answers.read()) == expected
+    assert [line for line, _ in answers.numbered()] == [line for line, _ in questions.numbered()] == [1, 4, 6]
+    assert list(questions.read()) == [Item(one.query, f"谁 {one.query}", language="zh") for one in expected]
+    assert next(mkqa.questions_source(path, "no").read()) == Item("-5563", "hvem -5563", language="no")
+    assert (answers.name, questions.name, answers.files, questions.files) == ("a", path.name, (path,), (path,))
+    assert len({answers.reader, questions.reader, mkqa.questions_source(path, "no").reader}) == 3
+    assert list(pickle.loads(pickle.dumps(questions)).read()) == list(questions.read())  # noqa: S301 (our own bytes)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (row(7, answer("entity", None)), '"text": None, expected a string'),
+        (row(7, answer("entity") | {"aliases": [1]}), "aliases and text: [1, 'x'], expected a list of strings"),
+        (row(7, answer("entity") | {"aliases": "x"}), "\"aliases\": 'x', expected a list"),
+        (row(7, answer("entities")), "an English answer of \"type\" 'entities', expected one of entity, date"),
+        (row(7, answer("entity", "\\ud800").copy()).replace("\\\\", "\\"), "half of a surrogate pair"),
+        (row(7, answers={"de": []}), "no \"en\" (only 'de')"),
+        (row(7, answers=[]), '"answers": [], expected an object'),
+        (row(7, answer("entity"), queries={"en": "who"}), "no \"no\" (only 'en')"),
+        (row("7 b", answer("entity")), "question id '7 b', expected an id without white space"),
+        (row("7", answer("entity"), queries={"no": 1}), '"no": 1, expected a string'),
+        ("[1]\n", "JSON that is no object: [1]"),
+    ],
+)
+def test_what_is_refused(put: Put, told: Told, line: str, message: str) -> None:
+    """Every fault with its line; a question that is not kept is read as closely."""
+    good = row(1, answer("entity"), queries={"no": "hvem"})
+    path = put("mkqa.jsonl", good + line + row(8, answer("binary"), queries={"no": "ja"}))
+    (found,) = told(mkqa.questions_source(path, "no").read())
+    assert found.startswith(f"{path}:2: found ")
+    assert message in found
+
+
+def test_an_id_stands_once(put: Put, told: Told) -> None:
+    """Also where one of the two is not kept."""
+    path = put("mkqa.jsonl", row(1, answer("entity")) + row("1", answer("binary")))
+    (found,) = told(mkqa.answers_source(path).read())
+    assert "question id '1' a second time, expected it once (first at line 1)" in found

@@ -1,0 +1,165 @@
+"""DPR's TSV of passages: quoting as csv has it, headers, faults with their lines, prepared texts, absence."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.core.errors import UsageError
+from bench.data.formats.faults import RecordError
+from bench.data.formats.source import FileSource
+from bench.testing import fields
+from bench.types import Item, Source
+from suites.common import missing
+from suites.readers import dpr as passages
+from suites.readers import mkqa
+from tests.conftest import Put, Told
+
+HEADER = "id\ttext\ttitle\n"
+ROWS = (
+    '1\t"Aaron is a ""prophet"", they say."\tAaron\n'
+    '2\tno quotes here\t"""Weird Al"" Yankovic"\n'
+    '3\tin the "midst of a field\t5" gun\n'
+    '4\t""\t\n'
+    '5\t"a tab \t inside, and U+2028 \u2028 too"\tKöln\r\n'
+)
+ITEMS = [
+    Item("1", 'Aaron is a "prophet", they say.', "Aaron"),
+    Item("2", "no quotes here", '"Weird Al" Yankovic'),
+    Item("3", 'in the "midst of a field', '5" gun'),
+    Item("4", "", ""),
+    Item("5", "a tab \t inside, and U+2028 \u2028 too", "Köln"),
+]
+
+
+@pytest.mark.parametrize("name", ["psgs.tsv", "psgs.tsv.gz"])
+@pytest.mark.parametrize("header", [HEADER, ""])
+def test_rows_with_and_without_a_header(put: Put, name: str, header: str) -> None:
+    """Quoted fields, marks inside plain ones, empty ones; a header line is no passage, and no header is no fault."""
+    data = (header + ROWS).encode()
+    path = put(name, gzip.compress(data) if name.endswith(".gz") else data)
+    source = passages.passages(path, "some passages")
+    assert list(source.read()) == ITEMS
+    first = 2 if header else 1
+    assert [line for line, _ in source.numbered()] == list(range(first, first + 5))
+    assert (source.name, source.files, source.reader) == ("some passages", (path,), "dpr-passages/1")
+    assert passages.passages(path).name == name
+    assert list(pickle.loads(pickle.dumps(source)).read()) == ITEMS  # noqa: S301 (our own bytes)
+
+
+_FIELD = st.text(st.characters(exclude_characters="\n\r\0", exclude_categories=["Cs"]), max_size=12)
+
+
+@given(st.lists(st.tuples(_FIELD, _FIELD, _FIELD), min_size=1, max_size=5), st.sampled_from([0, 1]))
+def test_what_csv_writes_is_read(rows: list[tuple[str, str, str]], quoting: int) -> None:
+    """Python's own writer, quoting as needed or everywhere, is the oracle."""
+    stream = io.StringIO()
+    csv.writer(
+        stream, delimiter="\t", lineterminator="\n", quoting=(csv.QUOTE_MINIMAL, csv.QUOTE_ALL)[quoting]
+    ).writerows(rows)
+    lines = stream.getvalue().split("\n")[:-1]
+    assert [tuple(passages.cells(line, passages.COLUMNS)) for line in lines] == rows
+
+
+def test_all_faults_are_told(put: Put, told: Told) -> None:
+    """Each with its line; an open quotation takes none of the rows below."""
+    path = put(
+        "psgs.tsv",
+        f'{HEADER}1\tfine\tT\n2\tno title\n3\t"open\tT\n4\tfine\tT\textra\n5 6\tx\tT\n\tx\tT\n'
+        f'7\t"{"x" * 140_000}"\tT\n8\t"odd\rline" end\rT\tU\n',
+    )
+    expected = "expected 3 columns separated by tabs: id, text, title"
+    assert told(passages.passages(path).read()) == [
+        f"{path}:3: found 2 columns in '2\\tno title', {expected}",
+        (
+            f'{path}:4: found a quoted field that does not end on its line, expected a closing "; '
+            "a quotation mark inside a quoted field is written twice"
+        ),
+        f"{path}:5: found 4 columns in '4\\tfine\\tT\\textra', {expected}",
+        (
+            f"{path}:6: found document id '5 6', expected an id without white space; "
+            "run and qrels files are separated by it"
+        ),
+        f"{path}:7: found an empty document id, expected at least one character",
+        f"{path}:8: found a field longer than 131,072 characters, {expected}",
+        f"{path}:9: found a carriage return in a line, {expected}",
+    ]
+
+
+def test_files_without_passages(put: Put, told: Told) -> None:
+    """Only a header, an empty file, a broken stream."""
+    assert "no document, expected at least one document" in told(passages.passages(put("a.tsv", HEADER)).read())[0]
+    assert "an empty file" in told(passages.passages(put("b.tsv", "")).read())[0]
+    cut = gzip.compress((HEADER + ROWS).encode())[:-9]
+    (fault,) = told(passages.passages(put("c.tsv.gz", cut)).read())
+    assert "found a truncated gzip stream" in fault
+
+
+def test_memory_does_not_grow_with_the_file(put: Put) -> None:
+    """Ten times the rows need no more memory than a block and a line."""
+    import tracemalloc
+
+    def peak(rows: int) -> int:
+        path = put(f"{rows}.tsv", HEADER + "".join(f'{at}\t"{"word " * 100}"\tT\n' for at in range(rows)))
+        source = passages.passages(path)
+        tracemalloc.start()
+        try:
+            assert sum(1 for _ in source.read()) == rows
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(20_000) < peak(2_000) + (1 << 18)
+
+
+def test_prepared_texts(put: Put) -> None:
+    """Lower-cased, marks made plain, id and language kept; a file's lines stay known."""
+    path = put("psgs.tsv", "1\t“Ärger” – der İSTANBUL’s\tΟΔΟΣ\n")
+    source = mkqa.prepared(passages.passages(path, "p"))
+    # U+0130 lowers to i and a combining dot; capital sigma at the end of a word lowers to final sigma
+    wanted = Item("1", '"ärger" - der i\u0307stanbul\'s', "οδο\u03c2")
+    assert list(source.read()) == [wanted]
+    assert isinstance(source, FileSource)
+    assert list(source.numbered()) == [(1, wanted)]
+    assert (source.files, source.name) == ((path,), "p (lower-cased, normalised)")
+    assert source.reader.endswith(":dpr-passages/1")
+    assert source.reader != passages.passages(path).reader
+    made = mkqa.prepared(Source("m", "mini/1", (), lambda: iter([Item("q", "WAS?", language="de")])))
+    assert not isinstance(made, FileSource)
+    assert list(made.read()) == [Item("q", "was?", language="de")]
+    assert list(pickle.loads(pickle.dumps(source)).read()) == [wanted]  # noqa: S301 (our own bytes)
+
+
+_ODD = "aBΣσß İ“”‘’«»–—−\u00ad\u2028\u0085\t\x00\x1f…´`ˈ⁄~\u200b″?\u0301"
+_TEXT = st.text(st.sampled_from(_ODD) | st.characters(exclude_categories=["Cs"], exclude_characters="."), max_size=12)
+
+
+@given(_TEXT, _TEXT)
+def test_title_and_text_may_be_prepared_apart(title: str, text: str) -> None:
+    """Joined by a blank they give the official string: `(title + " " + text)` lower-cased and normalised."""
+    (item,) = mkqa.prepared(Source("s", "r", (), lambda: iter([Item("1", text, title)]))).read()
+    assert f"{item.title} {item.text}" == mkqa.normalise(f"{title} {text}".lower())
+
+
+def test_passages_that_are_not_there(tmp_path: Path) -> None:
+    """Naming them is no fault, reading them is, with the path and the sentence; preparing changes nothing of it."""
+    path = tmp_path / "psgs.tsv"
+    source = missing(path, "p", "it", "fetch it")
+    for one in (source, mkqa.prepared(source)):
+        assert one.files == (path,)
+        with pytest.raises(UsageError) as caught:
+            next(iter(one.read()))
+        assert fields(where=str(path), found="no such file", expected="it", hint="fetch it")(caught.value)
+
+
+def test_other_columns_are_named() -> None:
+    """The message says what a line of that file should hold."""
+    with pytest.raises(RecordError, match=r"found 1 column in 'x', expected 2 columns separated by tabs: a, b"):
+        passages.cells("x", ("a", "b"))

@@ -1,0 +1,116 @@
+"""XOR-Retrieve's question files: languages, counted answers, rows of the whole file, faults."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+from bench.types import Answers, Item
+from suites.readers import xor
+from tests.conftest import Put, Told
+
+
+def row(id: object, language: str, answers: object, **other: object) -> str:
+    """Write a row as the release does."""
+    return json.dumps(
+        {"id": id, "question": f"Was {id}?", "answers": answers, "lang": language, "split": "dev", **other},
+        ensure_ascii=False,
+    )
+
+
+ROWS = [
+    row("-1", "ar", ["Portland", "Portland"]),
+    row("-2", "te", ["yes"]),
+    row("-3", " ar", ["no", "Yes", "yes"]),
+    row("-4", "ar", ["yes", "no"]),
+    row("-5", "te", ["", "don't"]),
+]
+
+
+@pytest.fixture
+def path(put: Put) -> Path:
+    """Five questions in two languages."""
+    return put("dev.jsonl", "\n".join(ROWS) + "\n")
+
+
+def test_questions_of_a_language(path: Path) -> None:
+    """Blanks around a language are left out; questions without a counted answer are there too."""
+    source = xor.questions(path, xor.Part("ar", "dev", 5), "q")
+    found = [Item(one, f"Was {one}?", language="ar") for one in ("-1", "-3", "-4")]
+    assert list(source.read()) == found
+    assert list(source.numbered()) == list(zip([1, 3, 4], found, strict=True))
+    assert (source.name, source.files) == ("q", (path,))
+    assert [item.id for item in xor.questions(path, xor.Part("te", "dev")).read()] == ["-2", "-5"]
+    assert list(pickle.loads(pickle.dumps(source)).read()) == found  # noqa: S301 (our own bytes)
+
+
+def test_answers_that_count(path: Path) -> None:
+    """Each question's counted answers as they stand; a question without one has no row."""
+    source = xor.answers(path, xor.Part("ar", "dev", 5), "a")
+    found = [Answers("-1", ("Portland", "Portland")), Answers("-3", ("Yes",))]
+    assert list(source.numbered()) == list(zip([1, 3], found, strict=True))
+    assert list(xor.answers(path, xor.Part("te", "dev")).read()) == [Answers("-5", ("", "don't"))]
+
+
+def test_readers_are_told_apart(path: Path) -> None:
+    """Whatever decides which records come stands in the reader's name: the file is one for all languages."""
+    parts = [xor.Part("ar", "dev", 5), xor.Part("te", "dev", 5), xor.Part("ar", "train", 5), xor.Part("ar", "dev")]
+    names = {xor.questions(path, part).reader for part in parts}
+    names |= {xor.answers(path, part).reader for part in parts}
+    assert len(names) == 8
+
+
+def test_what_is_not_counted() -> None:
+    """A bare yes or no; "Yes" stays, and so does an empty answer, which is part of everything."""
+    assert xor.counted(["yes", "Berlin", "no", "Yes", "no one", ""]) == ("Berlin", "Yes", "no one", "")
+    assert xor.counted(["no", "yes"]) == ()
+
+
+def test_all_rows_must_be_there(path: Path, told: Told) -> None:
+    """Rows of all languages are counted, whichever is asked for."""
+    for language in ("ar", "te"):
+        (fault,) = told(xor.questions(path, xor.Part(language, "dev", 2_110)).read())
+        assert fault == (
+            f"{path}: found 5 questions, expected 2,110; this is not the published release: fetch it again"
+        )
+
+
+def test_all_faults_are_told(put: Put, told: Told) -> None:
+    """Malformed rows of any language are told, also when another is asked for."""
+    path = put(
+        "dev.jsonl",
+        "\n".join(
+            [
+                row("1", "ar", ["a"]),
+                row("1", "te", ["a"]),
+                row("2", "te", []),
+                row("3", "te", "a"),
+                row("4", "te", ["a", 5]),
+                row("5", " ", ["a"]),
+                row("6", "te", ["a"], split="train"),
+                row("7 8", "te", ["a"]),
+                '{"id": "9", "question": "q", "lang": "te", "split": "dev"}',
+                '{"id": "10", "question": "q", "lang": "te", "split": "dev", "answers": ["\\ud800"]}',
+                "[1]",
+            ]
+        ),
+    )
+    told_ = [fault.removeprefix(f"{path}:") for fault in told(xor.questions(path, xor.Part("ar", "dev", 99)).read())]
+    assert told_ == [
+        "2: found question id '1' a second time, expected it once (first at line 1); remove one of the two",
+        '3: found "answers": an empty list, expected at least one accepted answer',
+        "4: found \"answers\": 'a', expected a list of strings",
+        "5: found \"answers\": ['a', 5], expected a list of strings",
+        "6: found an empty \"lang\", expected the question's language, e.g. 'ar'",
+        "7: found a question of split 'train', expected one of 'dev'; this is another file",
+        "8: found question id '7 8', expected an id without white space; run and qrels files are separated by it",
+        "9: found no \"answers\" (only 'id', 'question', 'lang', 'split'), expected a list of strings under that key",
+        '10: found half of a surrogate pair (\\ud800) in "answers", expected whole characters',
+        (
+            "11: found JSON that is no object: [1], expected a JSON object with the keys "
+            '"id", "question", "lang", "split" and "answers"'
+        ),
+    ]

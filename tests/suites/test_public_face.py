@@ -1,0 +1,85 @@
+"""Suites are made of `bench` and `bench.suites` alone, ours as well as those of third parties."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import bench.suites
+from bench.config.request import Request
+from bench.pipeline.run import run
+from bench.plugins import load
+from bench.store.graph import NullListener
+from bench.store.store import Store
+
+ROOT = Path(__file__).parents[2]
+FACE = {"bench", "bench.suites"}
+LINES = ROOT / "tests" / "fixtures" / "lines_suite" / "bench_lines.py"
+
+
+def imported(path: Path) -> set[str]:
+    """Return the modules of the harness that a file imports, wherever it does."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return {name for name in found if name.partition(".")[0] == "bench"}
+
+
+def test_suites_import_the_public_face_alone() -> None:
+    """Types and late imports included; the fixtures stand for third parties."""
+    paths = [*(ROOT / "suites").rglob("*.py"), *(ROOT / "tests" / "fixtures").glob("*_suite/*.py")]
+    assert len(paths) > 30
+    assert {path.name: imported(path) - FACE for path in paths if imported(path) - FACE} == {}
+
+
+def test_the_face_has_what_it_lists() -> None:
+    """The names for type checkers are those that are loaded, each is used by a suite, and none comes from `bench`."""
+    source = Path(bench.suites.__file__)
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    (typed,) = (node for node in tree.body if isinstance(node, ast.If))
+    names = {alias.name for node in typed.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert names == set(bench.suites.__all__)
+    assert not names & set(bench.__all__)
+    assert all(getattr(bench.suites, name) is not None for name in names)
+    used = {
+        alias.name
+        for path in (ROOT / "suites").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "bench.suites"
+        for alias in node.names
+    }
+    assert names - used == set()
+
+
+def test_no_name_of_the_face_needs_torch() -> None:
+    """Nor transformers, even if all are loaded."""
+    code = "import sys, bench.suites as face; [getattr(face, name) for name in dir(face)]; print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert not {"torch", "transformers", "ir_datasets", "nltk"} & set(ast.literal_eval(done.stdout))
+
+
+def test_a_suite_of_a_third_party(tmp_path: Path) -> None:
+    """A module and a card are all of it: its format is read, its scorer shown, its card kept with the result."""
+    folder = tmp_path / "data" / "lines"
+    folder.mkdir(parents=True)
+    (folder / "pairs.tsv").write_text("who built walls\twalls of Berlin\nwhat is a moon\tthe moon is a rock\n")
+    spec = importlib.util.spec_from_file_location("bench_lines", LINES)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    plugins = load({}, extra=(module,))
+    assert not plugins.broken
+    asked = Request(("bm25",), ("lines",), data="official", data_dir=tmp_path / "data", results=tmp_path / "results")
+    outcome = run(asked, plugins, Store(tmp_path / "store"), NullListener())
+    (row,) = outcome.rows
+    assert (row["task"], row["measures"], row["official"]) == ("lines/all", {"RR@10": 1.0}, {"first (Lines)": 1.0})
+    (cards,) = (tmp_path / "results").rglob("cards.json")
+    assert json.loads(cards.read_text())["suite"] == module.SUITE.card()

@@ -1,0 +1,242 @@
+"""Nothing is lost: commands and flags, settings and their defaults, methods, suites, hooks, pages, public names.
+
+Everything is asked of the command line, of `bench.__all__` and of the hooks, and compared with
+`tests/golden/inventory.json`. Things may be added; what is recorded must be there as it was. After an addition, or a
+change that is meant,
+
+    BENCH_RECORD=1 python -m pytest tests/system/test_inventory.py
+
+records anew; the commit says what was lost, and why.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shlex
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+RECORD = Path(__file__).parents[1] / "golden" / "inventory.json"
+RECORDING = os.environ.get("BENCH_RECORD") == "1"
+Answer = tuple[int, str, str]
+Bench = Callable[[str], Any]
+
+PROSE = {"allowed", "card", "citation", "help", "licence", "note", "owner", "reported", "source", "summary", "title"}
+"""Fields that people read."""
+PLAN = "plan --method bm25+crop --suite mrtydi --task sw --offline --device cpu --store store --json"
+TRIED = (1, 512, 0.5, True, "mean", "cos", "some text")
+"""Values for a setting that has none by default; the first that is accepted is recorded."""
+
+
+@pytest.fixture(scope="module")
+def bench(pinned: tuple[Path, Callable[..., Answer]]) -> Bench:
+    """Return what runs `bench …`, expects success, and gives the JSON that it printed."""
+
+    def run(words: str) -> Any:
+        status, out, err = pinned[1](*shlex.split(words))
+        assert status == 0, err
+        return json.loads(out)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def place(pinned: tuple[Path, Callable[..., Answer]]) -> Path:
+    """The folder in which commands are run."""
+    return pinned[0]
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Iterator[dict[str, Any]]:
+    """What was recorded; what is found is written over it at the end, where `BENCH_RECORD` is 1."""
+    record: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    yield record
+    if RECORDING:
+        RECORD.write_text(_lines(record) + "\n", encoding="utf-8")
+
+
+def _lines(record: Mapping[str, Any]) -> str:
+    """The record as JSON, a line for every thing."""
+    parts = []
+    for name, things in sorted(record.items()):
+        if isinstance(things, dict):
+            rows = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in things.items()]
+            parts.append(f"{json.dumps(name)}: {{\n" + ",\n".join(rows) + "\n}")
+        else:
+            parts.append(f"{json.dumps(name)}: {json.dumps(things, indent=0, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(parts) + "\n}"
+
+
+def _compare(part: str, found: Any, recorded: dict[str, Any]) -> None:
+    """Record what was found, or expect all that was recorded in it."""
+    if RECORDING:
+        recorded[part] = found
+    else:
+        assert list(_lost(recorded[part], found, part)) == []
+
+
+def _lost(old: Any, new: Any, at: str) -> Iterator[str]:
+    """Yield what is not there as it was: a field, an item of a list (in whatever order), a value."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name, value in old.items():
+            yield from _lost(value, new[name], f"{at} {name}") if name in new else [f"{at} {name} is lost"]
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from (f"{at} {json.dumps(item)} is lost" for item in old if item not in new)
+    elif old != new:
+        yield f"{at}: recorded {json.dumps(old)}, found {json.dumps(new)}"
+
+
+def _plain(value: Any) -> Any:
+    """A value without what people read."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items() if name not in PROSE}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
+
+
+def _commands(command: click.Command, name: str, context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (words, parameters) of a command and of those under it."""
+    yield name, {"/".join(one.opts): _parameter(one) for one in command.params}
+    if isinstance(command, click.Group):
+        for part in command.list_commands(context):
+            below = command.get_command(context, part)
+            assert below is not None, f"{name} {part}"
+            yield from _commands(below, f"{name} {part}", click.Context(below, parent=context))
+
+
+def _parameter(one: click.Parameter) -> dict[str, Any]:
+    """What may be typed for a parameter."""
+    default = None if callable(one.default) else one.to_info_dict()["default"]
+    about = {
+        "type": one.type.name,
+        "required": one.required,
+        "multiple": one.multiple,
+        "values": one.nargs,
+        "default": default if isinstance(default, bool | int | float | str | None) else str(default),
+    }
+    if isinstance(one, click.Option):
+        about |= {"flag": one.is_flag, "off": list(one.secondary_opts)}
+    if isinstance(one.type, click.Choice):
+        about["choices"] = [str(choice) for choice in one.type.choices]
+    return about
+
+
+def test_commands_and_flags(recorded: dict[str, Any]) -> None:
+    """Every command, every parameter, its type, default and choices."""
+    from bench.cli import bench as root
+
+    found = dict(_commands(root, "bench", click.Context(root)))
+    _compare("commands", found, recorded)
+
+
+def test_settings_of_the_harness(bench: Bench, place: Path, recorded: dict[str, Any]) -> None:
+    """Every setting is known, and typing all defaults at once changes no key; those without one take their value."""
+    keys = {step["key"] for step in bench(PLAN)["steps"]}
+    if RECORDING:
+        recorded["settings"] = _settings(bench, place, recorded.get("settings", {}))
+    settings: dict[str, dict[str, Any]] = recorded["settings"]
+    defaults = {name: one["default"] for name, one in settings.items() if one["default"] is not None}
+    assert {step["key"] for step in bench(f"{PLAN} {_typed(defaults)}")["steps"]} == keys
+    assert _accepted(bench, {name: one["with others"] for name, one in settings.items() if "with others" in one})
+    alone = {name: one["alone"] for name, one in settings.items() if "alone" in one}
+    assert [name for name, value in alone.items() if not _accepted(bench, {name: value})] == []
+    assert not _accepted(bench, {"search.unheard_of": 1})
+
+
+def _settings(bench: Bench, place: Path, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Defaults as the manifests of a store have them; for a setting without one a value that is accepted."""
+    bench(f"run --method bm25 --suite beir --task {FIXTURES / 'tiny-beir'} --store kept --results kept --json")
+    rows = {
+        row["key"]: row["default"]
+        for path in sorted((place / "kept" / "artefacts").glob("*/*/manifest.json"))
+        for row in json.loads(path.read_text())["provenance"].get("settings", ())
+        if not row["key"].startswith("method.")
+    }
+    together: dict[str, Any] = {}
+    found = {**known, **{name: {"default": default} for name, default in rows.items()}}
+    for name in (name for name, default in rows.items() if default is None):
+        for value in TRIED:
+            if _accepted(bench, {name: value}):
+                way = "with others" if _accepted(bench, {**together, name: value}) else "alone"
+                found[name][way] = value
+                together |= {name: value} if way == "with others" else {}
+                break
+    return found
+
+
+def _typed(values: Mapping[str, Any]) -> str:
+    """Settings as words of a command."""
+    return shlex.join(word for name, value in values.items() for word in ("--set", f"{name}={json.dumps(value)}"))
+
+
+def _accepted(bench: Bench, values: Mapping[str, Any]) -> bool:
+    """Whether a plan takes settings."""
+    try:
+        bench(f"{PLAN} {_typed(values)}")
+    except AssertionError:
+        return False
+    return True
+
+
+def test_what_is_listed(bench: Bench, recorded: dict[str, Any]) -> None:
+    """Measures with their other names, profiles, presets with their cells, plugins."""
+    found = {
+        kind: {row["name"]: _plain(row) for row in bench(f"list {kind} --json")[kind]}
+        for kind in ("measures", "profiles", "presets", "plugins")
+    }
+    _compare("lists", found, recorded)
+
+
+def test_methods(bench: Bench, recorded: dict[str, Any]) -> None:
+    """Versions, settings with their defaults, values of presets, search spaces."""
+    found = {}
+    for row in bench("list methods --json")["methods"]:
+        about = _plain(bench(f"show {row['name']} --json"))
+        found[row["name"]] = {**about, "config": {one["key"]: one["default"] for one in about["config"]}}
+    _compare("methods", found, recorded)
+
+
+def test_suites(bench: Bench, recorded: dict[str, Any]) -> None:
+    """Tasks, settings, headline measure, averages, recipes with their values; how many numbers papers printed."""
+    found = {}
+    for row in bench("list suites --json")["suites"]:
+        about = bench(f"show {row['name']} --json")
+        found[row["name"]] = {**_plain(about), "numbers reported": len(about["reported"])}
+    _compare("suites", found, recorded)
+
+
+def test_hooks_and_public_names(recorded: dict[str, Any]) -> None:
+    """Hooks with their arguments, entry points, the names that `bench` promises."""
+    import bench
+    from bench import hookspecs
+
+    hooks = {
+        name: list(inspect.signature(hook).parameters)
+        for name, hook in inspect.getmembers(hookspecs, inspect.isfunction)
+        if name.startswith("bench_")
+    }
+    ours = distribution("retrieval-bench").entry_points
+    _compare("hooks", hooks, recorded)
+    _compare("entry points", sorted(f"{one.group}: {one.name}" for one in ours), recorded)
+    _compare("public names", sorted(bench.__all__), recorded)
+    assert all(hasattr(bench, name) for name in bench.__all__)
+
+
+def test_files_of_a_site(bench: Bench, place: Path, recorded: dict[str, Any]) -> None:
+    """Every page, table and picture of the site that a small board makes."""
+    for archive in sorted((FIXTURES / "board").glob("*.tar.xz")):
+        with tarfile.open(archive) as packed:
+            packed.extractall(place / "board", filter="data")
+    bench("leaderboard build --results board --out site --store store --json")
+    found = sorted(
+        path.relative_to(place / "site").as_posix() for path in (place / "site").rglob("*") if path.is_file()
+    )
+    _compare("files of a site", found, recorded)

@@ -1,0 +1,277 @@
+"""A store and results of an earlier version: nothing is run again, and every command prints what it printed then.
+
+`tests/fixtures/store-1/store.tar.xz` holds a store, its results and an exported encoder, as the commands `RUNS` made
+them from the files that `_write` writes. It is a promise to the owners of old stores: it is made anew only where the
+format of the store changes. Where the archive is not there,
+
+    BENCH_RECORD=1 python -m pytest tests/system/test_recorded_store.py
+
+makes it; where it is there, that records anew the fields of what the commands print (`tests/golden/printed.json`).
+Fields may be added to what is printed, none may be lost.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+TINY = TESTS / "fixtures" / "tiny-beir"
+ARCHIVE = TESTS / "fixtures" / "store-1" / "store.tar.xz"
+PRINTED = TESTS / "golden" / "printed.json"
+RECORDING = os.environ.get("BENCH_RECORD") == "1"
+
+Answer = tuple[int, str, str]
+
+PINNED = "--offline --device cpu --set compute.threads=1 --store store --json"
+TASK = "--suite beir --task tiny-beir"
+SMALL = "--corpus corpus --backbone scratch:1x16 --set prepare.vocabulary=512 --set budget.tokens=300"
+PAIRS = "--setting english --set tune.data=pairs.jsonl"
+RUNS = {
+    "fused": f"--method bm25+crop {TASK} {SMALL} --set fuse.weight=0.3",
+    "post-processed": f"--method crop {TASK} {SMALL} --set post.kind=whiten --label mine",
+    "tuned": f"--method crop {TASK} {SMALL} {PAIRS} --set tune.epochs=1 --set tune.mine=bm25",
+    "re-ranked": f"--method bm25 {TASK} {SMALL} {PAIRS} --rerank trained --set rerank.train.steps=2 "
+    "--set rerank.depth=5",
+    "without its prompt": f"--method pretrained {TASK} --set method.model=encoder --set 'method.query_prompt=\"\"'",
+}
+"""Name → the words after `bench run`; the last one reads what `bench export` wrote after the first one."""
+AUDIT = f"data audit --corpus corpus {TASK} --store store --json"
+STAGES = """
+audit encode fit fuse index init lint mine mine_index mine_search pairs pool post prepare read rerank score search
+texts train train_cross tune validate
+"""
+"""All but `mine_encode`, which is as `encode`, and `weigh`, which needs dev questions."""
+
+
+def _write(place: Path) -> None:
+    """Write the inputs: a corpus and training pairs made of the small BEIR folder, and the folder."""
+    shutil.copytree(TINY, place / "tiny-beir")
+    documents = _rows(TINY / "corpus.jsonl")
+    asked = {row["_id"]: row["text"] for row in _rows(TINY / "queries.jsonl")}
+    texts = {row["_id"]: row["text"] for row in documents}
+    (place / "corpus").mkdir()
+    groups = [documents[at : at + 4] for at in range(0, len(documents), 4)]
+    corpus = [{"id": group[0]["_id"], "sentences": [row["text"] for row in group]} for group in groups]
+    judged = [line.split("\t") for line in (TINY / "qrels" / "test.tsv").read_text().splitlines()[1:]]
+    pairs = [{"query": asked[query], "positive": texts[passage]} for query, passage, _ in judged]
+    for path, rows in {"corpus/en.jsonl": corpus, "pairs.jsonl": pairs}.items():
+        (place / path).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def bench(pinned: tuple[Path, Callable[..., Answer]]) -> Callable[[str], str]:
+    """Return what runs `bench …` beside the old store and expects success; it gives what was printed."""
+    place, call = pinned
+    _write(place)
+
+    def run(words: str) -> str:
+        status, out, err = call(*shlex.split(words))
+        assert status == 0, err
+        return out
+
+    if ARCHIVE.exists():
+        with tarfile.open(ARCHIVE) as archive:
+            archive.extractall(place, filter="data")
+    else:
+        assert RECORDING, f"{ARCHIVE} is not there"
+        _make(place, run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def place(pinned: tuple[Path, Callable[..., Answer]], bench: Callable[[str], str]) -> Path:
+    """The folder of the old store."""
+    return pinned[0]
+
+
+def _make(place: Path, run: Callable[[str], str]) -> None:
+    """Make the store and put it into the archive, without what belongs to a place on a disk."""
+    run(AUDIT)  # before the runs, whose results tell of it
+    for words in RUNS.values():
+        if not (place / "encoder").exists() and "method.model" in words:
+            (key,) = (path.name for path in (place / "store" / "artefacts" / "train").iterdir())
+            run(f"export --key {key} --out encoder --store store")
+            about = place / "encoder" / "config_sentence_transformers.json"
+            prompts = {"query": "query: ", "document": "passage: "}
+            about.write_text(json.dumps({**json.loads(about.read_text()), "prompts": prompts}))
+        run(f"run {words} {PINNED} --results results")
+    shutil.rmtree(place / "store" / "inputs")
+    shutil.rmtree(place / "store" / "locks")
+    ARCHIVE.parent.mkdir(exist_ok=True)
+    with tarfile.open(ARCHIVE, "w:xz", preset=9) as archive:
+        for name in ("store/artefacts", "results", "encoder"):
+            for path in sorted((place / name).rglob("*")):
+                if path.is_file() and path.name != ".lock":
+                    content = path.read_bytes()
+                    member = tarfile.TarInfo(path.relative_to(place).as_posix())
+                    member.size = len(content)
+                    archive.addfile(member, io.BytesIO(content))
+
+
+def _artefacts(place: Path) -> set[str]:
+    """Every artefact, as STAGE/KEY."""
+    root = place / "store" / "artefacts"
+    return {path.relative_to(root).as_posix() for path in root.glob("*/*")}
+
+
+def test_every_stage_is_in_the_store(place: Path) -> None:
+    """A stage that the archive lacks would be reused by nobody."""
+    assert {name.partition("/")[0] for name in _artefacts(place)} == set(STAGES.split())
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_nothing_is_run_again(name: str, bench: Callable[[str], str], place: Path) -> None:
+    """Every stage of the run is found, and no stage beside it is made either (`lint` is not among a run's)."""
+    before = _artefacts(place)
+    found = json.loads(bench(f"run {RUNS[name]} {PINNED} --results again"))
+    assert [stage for stage in found["stages"] if stage["state"] != "cached"] == []
+    assert _artefacts(place) == before
+    for row in found["results"]:
+        path = Path(row["result_file"])
+        old = json.loads((place / "results" / path.relative_to(place / "again")).read_text())
+        new = json.loads(path.read_text())
+        assert list(_lost({**old, "files": sorted(old["files"]), "seal": ""}, {**new, "seal": ""})) == []
+
+
+def test_an_audit_is_not_carried_out_again(bench: Callable[[str], str], place: Path) -> None:
+    """Its key is found."""
+    before = _artefacts(place)
+    (leg,) = json.loads(bench(AUDIT))["legs"]
+    assert f"audit/{leg['key']}" in before
+    assert _artefacts(place) == before
+
+
+def _lost(old: Any, new: Any, at: str = "") -> Iterator[str]:
+    """Yield what a new value lacks or has otherwise; a dict may have more fields, a setting another source text."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name, value in old.items():
+            if name == "source" and name in new and "origin" in old:  # a setting: prose on its default
+                continue
+            if name not in new:
+                yield f"{at}.{name} is lost"
+            else:
+                yield from _lost(value, new[name], f"{at}.{name}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, (left, right) in enumerate(zip(old, new, strict=True)):
+            yield from _lost(left, right, f"{at}[{number}]")
+    elif isinstance(old, list) and isinstance(new, Mapping):
+        yield from (f"{at}.{name} is lost" for name in old if name not in new)
+    elif old != new:
+        yield f"{at}: recorded {old!r}, found {new!r}"
+
+
+RESULT = "results/local/beir/unsupervised/bm25-e7c5c6d5/seed-0"
+NAMED = "--results results"
+COMMANDS = {
+    "run": f"run {RUNS['fused']} {PINNED} --results again",
+    "run, tuned": f"run {RUNS['tuned']} {PINNED} --results again",
+    "run, not all of it applies": f"run {RUNS['tuned']} --method bm25,crop {PINNED} --results again",
+    "plan": f"plan {RUNS['fused']} {PINNED}",
+    "list": "list --json",
+    "list tasks": "list tasks --json",
+    "list presets": "list presets --json",
+    "list results": f"list results --json {NAMED}",
+    "show a method": "show msm --json",
+    "show bm25": "show bm25 --json",
+    "show a suite": "show beir --json",
+    "show a suite's reported numbers": "show xor-retrieve --reported --json",
+    "show a task": "show beir/scifact --json",
+    "show a profile": "show small --json",
+    "show a run preset": "show mini-grid --json",
+    "show a result": f"show {RESULT}/result.json --json",
+    "compare": f"compare bm25 crop bm25+crop --suite beir --setting unsupervised --queries 2 --json {NAMED}",
+    "score a file": f"score --qrels tiny-beir/qrels/test.tsv --run {RESULT}/runs/beir/tiny-beir.trec.gz "
+    "--measures 'nDCG@10 R@100' --per-query --json",
+    "score a task": f"score {TASK} --run {RESULT}/runs/beir/tiny-beir.trec.gz --store store --json",
+    "data list": "data list --json",
+    "data audit": AUDIT,
+    "gc": f"gc --store store {NAMED} --older-than 0 --dry-run --json",
+    "verify": f"verify --store store {NAMED} --json",
+    "export": "export --key KEY --out exported --store store --json",
+    "leaderboard build": f"leaderboard build --out site --store store --json {NAMED}",
+    "leaderboard export": f"leaderboard export local/all --format json {NAMED}",
+    "leaderboard schema": "leaderboard schema",
+    "reproduce": f"reproduce {RESULT}/result.json --task tiny-beir --dry-run --json",
+}
+"""Name → the words after `bench`; KEY is the key of the trained encoder."""
+
+
+def _form(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (path, type) of every value in what was printed; names that are no field's are `*`."""
+    if isinstance(value, Mapping):
+        yield at, "object"
+        for name, part in value.items():
+            yield from _form(part, f"{at}.{name if re.fullmatch('[a-z_$]+', name) else '*'}")
+    elif isinstance(value, list):
+        yield at, "list"
+        for part in value:
+            yield from _form(part, f"{at}[]")
+    else:
+        names = {bool: "bool", int: "number", float: "number", str: "text"}
+        yield at, "null" if value is None else names[type(value)]
+
+
+def _fields(printed: str) -> dict[str, str]:
+    """Path of every field → the types of its values."""
+    found: dict[str, set[str]] = {}
+    for path, kind in _form(json.loads(printed)):
+        found.setdefault(path, set()).add(kind)
+    return {path or ".": " ".join(sorted(kinds)) for path, kinds in sorted(found.items())}
+
+
+@pytest.fixture(scope="module")
+def printed() -> Iterator[dict[str, dict[str, str]]]:
+    """What was recorded; nothing, to be written at the end, where `BENCH_RECORD` is 1."""
+    if not RECORDING:
+        yield json.loads(PRINTED.read_text(encoding="utf-8"))
+        return
+    record: dict[str, dict[str, str]] = {}
+    yield record
+    assert set(record) == {*COMMANDS, "an error", "doctor"}, "a record is made of all commands at once"
+    PRINTED.write_text(json.dumps(record, indent=0) + "\n", encoding="utf-8")
+
+
+def _compare(name: str, found: dict[str, str], printed: dict[str, dict[str, str]]) -> None:
+    """Record fields, or compare them with those that were recorded."""
+    if RECORDING:
+        printed[name] = found
+    else:
+        assert {path: found.get(path, "lost") for path in printed[name]} == printed[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_field_is_lost(
+    name: str, bench: Callable[[str], str], place: Path, printed: dict[str, dict[str, str]]
+) -> None:
+    """Every field that a command printed is there, with values of the same types."""
+    key = next((place / "store" / "artefacts" / "train").iterdir()).name
+    _compare(name, _fields(bench(COMMANDS[name].replace("KEY", key))), printed)
+
+
+def test_doctor_examines_the_same(bench: Callable[[str], str], printed: dict[str, dict[str, str]]) -> None:
+    """The sections and the fields of a finding; what is found is of this machine."""
+    fields = _fields(bench("doctor --store store --json"))
+    _compare("doctor", dict.fromkeys(fields, "any"), printed)
+
+
+def test_an_error_is_json_too(pinned: tuple[Path, Callable[..., Answer]], printed: dict[str, dict[str, str]]) -> None:
+    """Status 2 and an object that says what is wrong."""
+    status, out, _ = pinned[1]("run", "--method", "nobody", "--json")
+    assert status == 2
+    _compare("an error", _fields(out), printed)
