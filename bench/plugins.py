@@ -50,10 +50,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Owned(Generic[T]):
-    """Something that a plugin brings, and which plugin.
+    """Something that a plugin brings: the method, suite, measure or run preset, and which plugin.
 
     Args:
-        value: the method, suite, measure or run preset.
+        value: what it brings.
         plugin: name of the entry point.
         distribution: what to uninstall to be rid of it; `given directly` for an object handed to `load`.
         module: where the plugin lives, e.g. `methods.bm25`.
@@ -72,14 +72,7 @@ class Owned(Generic[T]):
 
 @dataclass(frozen=True)
 class Broken:
-    """A plugin that was set aside.
-
-    Args:
-        name: name of the entry point.
-        distribution: what brought it.
-        reason: one line.
-        traceback: where it broke, for its author.
-    """
+    """A plugin (entry point) that was set aside, with the reason in one line and, for its author, where it broke."""
 
     name: str
     distribution: str
@@ -89,13 +82,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A name that several plugins bring; none of them has it.
-
-    Args:
-        kind: `method`, `suite`, `measure` or `run`.
-        name: the name.
-        owners: distribution and module of each.
-    """
+    """A name that several plugins bring, so that none of them has it; each owner is a distribution and a module."""
 
     kind: str
     name: str
@@ -112,13 +99,13 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Plugins:
-    """What all sound plugins bring, and what is wrong with the others.
+    """What all sound plugins bring, by name, and what is wrong with the others.
 
     Args:
-        methods: by name; names with several owners are left out (see `duplicates`), and so below.
-        suites: by name.
-        measures: by name, without the cut.
-        runs: run presets by name.
+        methods: without names that have several owners (`duplicates`), and so below.
+        suites: likewise.
+        measures: by name without the cut.
+        runs: run presets.
         loaded: plugin name → its owner, for every sound plugin.
         broken: plugins that were set aside.
         duplicates: names with several owners.
@@ -143,15 +130,14 @@ class Plugins:
 
     @property
     def measures_by_name(self) -> dict[str, Measure]:
-        """The measures alone, without their owners."""
+        """The measures without their owners."""
         return {name: owned.value for name, owned in self.measures.items()}
 
     def method(self, name: str) -> Method:
         """Return a method; `auto_mlm` finds `auto-mlm`.
 
-        Raises:
-            UsageError: nobody brings it.
-            PluginError: several plugins bring it, or the plugin of that name is broken.
+        Raises `UsageError` if nobody brings it, `PluginError` if several plugins do or the plugin of that name is
+        broken.
         """
         return self._find("method", name, self.methods)
 
@@ -167,8 +153,7 @@ class Plugins:
     def notify(self, hook: str, **arguments: Any) -> None:
         """Call a tracker's hook in every plugin that has it; one that raises is logged and skipped.
 
-        Raises:
-            AttributeError: there is no hook of that name.
+        Raises `AttributeError` if there is no hook of that name.
         """
         everyone = self.manager.get_plugins()
         for plugin in {one.plugin: one for one in getattr(self.hook, hook).get_hookimpls()}:
@@ -180,7 +165,6 @@ class Plugins:
                 _LOG.debug("plugin %s", name, exc_info=True)
 
     def _find(self, kind: str, name: str, things: Mapping[str, Owned[T]]) -> T:
-        """Return the thing of a name among those of its kind; raise where there is none."""
         wanted = canonical(name)
         if wanted in things:
             return things[wanted].value
@@ -235,10 +219,9 @@ def load(
 
 
 def own_package(name: str) -> ModuleType:
-    """Import a top-level package of ours (`methods`, `suites`, `leaderboard`), never another package of that name.
+    """Import a top-level package of ours (`methods`, `suites`, `leaderboard`).
 
-    Raises:
-        PluginError: Python finds another package or module first, or none.
+    Raises `PluginError` if Python finds another package or module of that name first, or none.
     """
     ours = Path(__file__).resolve().parent.parent / name
     places = _places(name)
@@ -300,7 +283,6 @@ def _fetch(entry: EntryPoint, distribution: str) -> object:
 
 
 def _from_object(plugin: object) -> _Candidate:
-    """Return the candidate for an object given directly."""
     home = (
         plugin.__name__ if isinstance(plugin, ModuleType) else f"{type(plugin).__module__}.{type(plugin).__qualname__}"
     )
@@ -332,7 +314,7 @@ def _restriction(environ: Mapping[str, str], found: Iterable[_Candidate]) -> tup
 
 
 def _vet(candidate: _Candidate) -> _Sound | Broken:
-    """Load one plugin, alone with the hooks, and _collect what it brings; whatever goes wrong is its reason."""
+    """Load one plugin, alone with the hooks, and collect what it brings; whatever goes wrong is its reason."""
     try:
         plugin = candidate.fetch()
         manager = _new_manager()
@@ -381,7 +363,6 @@ def _gather(sound: Iterable[_Sound], broken: Iterable[Broken], names: tuple[str,
 
 
 def _new_manager() -> pluggy.PluginManager:
-    """Return a manager that knows the hooks and no plugin."""
     manager = pluggy.PluginManager("bench")
     manager.add_hookspecs(hookspecs)
     return manager
@@ -492,12 +473,10 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
 
 
 def _given(thing: object, *fields: str) -> list[str]:
-    """Return the fields that may be left out and are not."""
     return [name for name in fields if getattr(thing, name) is not None]
 
 
 def _suite_faults(suite: Suite) -> list[str]:
-    """Return what is wrong with a suite: its name, version, settings, data or functions."""
     return [
         *_name_faults(suite.name),
         *_version_faults(suite.version),
@@ -508,7 +487,6 @@ def _suite_faults(suite: Suite) -> list[str]:
 
 
 def _measure_faults(measure: Measure) -> list[str]:
-    """Return what is wrong with a measure: its name, its version or its function."""
     return [
         *_name_faults(measure.name, _MEASURE, "letters"),
         *_version_faults(measure.version),
@@ -569,19 +547,12 @@ def _is_module(name: str) -> bool:
 
 
 def _callable_faults(thing: Any, *fields: str) -> list[str]:
-    """Return the faults of fields that should be functions."""
     given = {name: getattr(thing, name) for name in fields}
     return [f"{name} is {value!r}, expected a function" for name, value in given.items() if not callable(value)]
 
 
 class _Kind(NamedTuple):
-    """A kind of thing that plugins bring.
-
-    Attributes:
-        hook: the hook that returns them.
-        type: their class.
-        faults: thing → what is wrong with it, as phrases.
-    """
+    """A kind of thing that plugins bring: the hook that returns them, their class, and thing → its faults."""
 
     hook: str
     type: type[Any]

@@ -19,13 +19,10 @@ def fields(**expected: Any) -> Callable[[BaseException], bool]:
     """Return a check for `pytest.raises(…, check=…)`: the error's fields hold what is expected.
 
     A text matches where it is contained in the field (`found="7"`), any other value where it is equal (`line=3`).
-
-    Args:
-        expected: values by name of field: `where`, `found`, `expected`, `hint`, `line`, `exit_code`.
+    Fields are `where`, `found`, `expected`, `hint`, `line` and `exit_code`.
     """
 
     def check(error: BaseException) -> bool:
-        """Return whether every field matches."""
         for name, wanted in expected.items():
             value = getattr(error, name)
             if not (wanted in value if isinstance(wanted, str) and isinstance(value, str) else value == wanted):

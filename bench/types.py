@@ -335,8 +335,7 @@ class Method:
     def build_retriever(self, config: Any, encoder: Encoder | None = None) -> Retriever:
         """Return the retriever of a config, and of the trained encoder where the method has one.
 
-        Raises:
-            PluginError: the method has none, or names one that its module does not hold.
+        Raises `PluginError` if the method has none, or names one that its module does not hold.
         """
         build = _resolve(f"retriever of {self.name}", self.retriever)
         return build(config) if encoder is None else build(config, encoder)

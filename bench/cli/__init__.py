@@ -51,14 +51,10 @@ class CommandGroup(click.Group):
 class LazyGroup(CommandGroup):
     """Commands that lie in modules of their own, imported when called, so that `--help` imports none of them.
 
-    Args:
-        listed: name of a command → what it does, in the order to list them.
-        home: what precedes the name of a command in that of its module.
-        given: click's own arguments.
+    `listed` says what each command does, in the order to list them; `home` precedes its name in that of its module.
     """
 
     def __init__(self, *, listed: Mapping[str, str], home: str, **given: Any) -> None:
-        """Import nothing."""
         super().__init__(**given)
         self.listed, self.home = listed, home
 
@@ -120,7 +116,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _status(arguments: list[str]) -> int:
-    """Run a command; turn every failure into a sentence and a status."""
     from bench.core.errors import BenchError
 
     try:

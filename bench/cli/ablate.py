@@ -67,13 +67,9 @@ def command(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
 def _ready(
     names: list[str], request: Request, plugins: Plugins, store: Store
 ) -> tuple[dict[str, Request], dict[str, str]]:
-    """Plan every grid before any work; one that cannot run on this data or machine does not keep the others back.
+    """Plan every grid before any work; return what to run, by grid, and why others cannot run.
 
-    Returns:
-        What to run, by grid, and why others cannot run.
-
-    Raises:
-        UsageError: none of them can run.
+    Raises `UsageError` if none can; one that cannot run on this data or machine does not keep the others back.
     """
     asked: dict[str, Request] = {}
     refused: dict[str, str] = {}
@@ -93,11 +89,7 @@ def _ready(
 
 
 def _wanted(names: tuple[str, ...], methods: tuple[str, ...], plugins: Plugins) -> list[str]:
-    """The grids that were asked for, with their methods.
-
-    Raises:
-        UsageError: a name that no grid has, or no grid at all.
-    """
+    """The grids that were asked for, with their methods. Raises `UsageError` for an unknown name, or no grid at all."""
     owners = [plugins.method(name) for name in methods or sorted(plugins.methods)]
     every = [name for method in owners for name in grids(method)]
     if names:

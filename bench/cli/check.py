@@ -65,7 +65,6 @@ def command(
 
 
 def _print_verdict(verdict: Verdict) -> None:
-    """Print the verdict of a check."""
     check = verdict.check
     click.echo(f"{_MARKS[verdict.state]} {check.name}: {check.promise}")
     if verdict.reason:
@@ -75,7 +74,6 @@ def _print_verdict(verdict: Verdict) -> None:
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict for a machine."""
     check = verdict.check
     return {
         "name": check.name,

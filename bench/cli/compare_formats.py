@@ -32,12 +32,7 @@ _MEGA, _THOUSAND = 1e6, 1e3
 
 
 def tables(found: Compared, *, by_task: bool) -> list[Table]:
-    """Lay a comparison out: systems, pairs, pairs on each task where that was asked for, differing settings.
-
-    Args:
-        found: the comparison.
-        by_task: with the tests of every task.
-    """
+    """Lay a comparison out: systems, pairs, pairs on each task where that was asked for, differing settings."""
     whole = [(_pair(test), "", test.comparison, test.corrected) for test in found.tests]
     made = [_systems(found), _tests(f"pairs, {found.where}", found.measure, whole, _PAIR)]
     if by_task:
@@ -57,7 +52,6 @@ def tables(found: Compared, *, by_task: bool) -> list[Table]:
 
 
 def _systems(found: Compared) -> Table:
-    """Values, ranks and costs."""
     about = found.about
     costs = {name: None for side in found.sides for name in side.costs()}
     ranks = {label: "–".join(map(str, dict.fromkeys(both))) for label, both in found.ranks.items()}
@@ -122,7 +116,6 @@ def _pair(test: PairedTest) -> str:
 
 
 def _cost(name: str, value: float) -> str:
-    """A cost as a person reads it."""
     if name.endswith("seconds"):
         return duration(value)
     if name == "flops":
@@ -186,7 +179,6 @@ def comparisons_csv(found: Sequence[Compared]) -> str:
 
 
 def _records(found: Compared) -> Iterator[dict[str, Any]]:
-    """Rows of one comparison."""
     sides = {side.label: side for side in found.sides}
 
     def on(label: str, task: str) -> float:

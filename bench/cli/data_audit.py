@@ -116,7 +116,6 @@ def _rules(given: Mapping[str, Any]) -> AuditConfig:
 
 
 def _json(ready: Prepared, legs: Sequence[Audited], most: int) -> dict[str, Any]:
-    """Return the machine's view."""
     return {
         "corpus": ready.training.name,
         "rules": ready.rules.model_dump(mode="json"),
@@ -136,12 +135,10 @@ def _json(ready: Prepared, legs: Sequence[Audited], most: int) -> dict[str, Any]
 
 
 def _counts(one: Audited) -> dict[str, Mapping[str, int]]:
-    """Return the counts of a leg by kind."""
     return {kind: one.artefact.facts[kind] for kind in KINDS}
 
 
 def _print(ready: Prepared, legs: Sequence[Audited], most: int) -> None:
-    """Print a row a leg, then examples."""
     rows = [(_name(one), *map(_cell, _counts(one).values())) for one in legs]
     table("found, exact + near", ("task", *_COLUMNS), rows, numbers=_COLUMNS)
     for one in legs:
@@ -158,10 +155,8 @@ def _print(ready: Prepared, legs: Sequence[Audited], most: int) -> None:
 
 
 def _name(one: Audited) -> str:
-    """Task and leg."""
     return f"{one.task}{' ' + one.leg if one.leg else ''}"
 
 
 def _cell(counts: Mapping[str, int]) -> str:
-    """Return how many were found, of how many."""
     return f"{counts['exact']:,} + {counts['near']:,} of {counts['of']:,}" if counts["of"] else "—"

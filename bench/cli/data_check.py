@@ -69,12 +69,10 @@ def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as
 
 
 def _files_json(files: Sequence[LocalFile]) -> list[dict[str, Any]]:
-    """Return the machine's view of the files."""
     return [{**shown.as_json(one), "verdict": _VERDICTS[one.state]} for one in files]
 
 
 def _legs_json(legs: Sequence[Inspected]) -> list[dict[str, Any]]:
-    """Return the machine's view of what was read."""
     return [
         {"task": one.task, "leg": one.leg, "verdict": one.verdict, "counts": one.counts, "reason": one.reason or None}
         for one in legs
@@ -82,14 +80,12 @@ def _legs_json(legs: Sequence[Inspected]) -> list[dict[str, Any]]:
 
 
 def _basis(holding: LocalFile) -> str:
-    """Return what a file was compared with."""
     if not holding.path.is_file() and not holding.basis:
         return ""
     return holding.basis or "nothing was published"
 
 
 def _print(files: Sequence[LocalFile], legs: Sequence[Inspected]) -> None:
-    """Print a row a file, then a row a leg."""
     if files:
         rows = [(one.release.path, _VERDICTS[one.state], size(one.size), _basis(one), one.reason) for one in files]
         table("", ("file", "verdict", "size", "compared with", "reason"), rows, numbers=("size",))

@@ -95,15 +95,7 @@ def command(
 
 @dataclass(frozen=True)
 class _FetchPlan:
-    """What there is to do.
-
-    Args:
-        suite: the suite.
-        found: its files, as they are now.
-        todo: those that will be fetched or unpacked.
-        sizes: bytes to fetch, by path, as far as they are known.
-        offline: no network is touched.
-    """
+    """Files as they are now, those that will be fetched or unpacked, and bytes to fetch by path where known."""
 
     suite: Suite
     found: Sequence[LocalFile]
@@ -113,12 +105,10 @@ class _FetchPlan:
 
     @property
     def lacking(self) -> list[LocalFile]:
-        """The files that are not complete."""
         return [one for one in self.found if not one.complete]
 
 
 def _plan(suite: Suite, found: Sequence[LocalFile], offline: bool) -> _FetchPlan:
-    """Return what will be done with each file, and how large it is."""
     todo = [one for one in found if one.local or (not offline and not one.complete and one.release.urls)]
     sizes = _sizes(todo)
     if not offline:
@@ -145,7 +135,6 @@ def _asked_sizes(todo: Sequence[LocalFile]) -> dict[str, int]:
 
 
 def _lines(plan: _FetchPlan) -> list[str]:
-    """Return what would be done, how large it is, where it goes and under which licence."""
     suite, found, todo, sizes = plan.suite, plan.found, plan.todo, plan.sizes
     if not plan.lacking:
         return [f"{suite.name}: {counted(len(found))}, nothing missing"]
@@ -197,13 +186,10 @@ def _agreed() -> None:
 
 
 def _carry_out(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
-    """Fetch and unpack, one file after another; a file that fails does not keep the others from coming.
+    """Fetch and unpack one file after another; return what is there now and what went wrong, each by path.
 
-    Returns:
-        What is there now and what went wrong, each by path.
-
-    Raises:
-        StoreError: the disk is full, or cannot be written; no other file would fare better.
+    A file that fails does not keep the others from coming, but for `StoreError`: the disk is full, or cannot be
+    written.
     """
     from bench.data.fetching.client import Client
     from bench.data.fetching.fetch import ensure
@@ -227,7 +213,6 @@ def _carry_out(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
 
 
 def _json(plan: _FetchPlan, found: Sequence[LocalFile], failed: Mapping[str, str], complete: bool) -> dict[str, Any]:
-    """Return the machine's view."""
     return {
         "suite": plan.suite.name,
         "complete": complete,

@@ -46,7 +46,6 @@ def command(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> Non
 
 
 def _totals(found: Sequence[LocalFile]) -> dict[str, Any]:
-    """Return how many files and bytes are here, and how many are not."""
     left = [one for one in found if not (one.complete or one.local)]
     unknown = sum(one.release.size is None for one in left)
     return {
@@ -59,7 +58,6 @@ def _totals(found: Sequence[LocalFile]) -> dict[str, Any]:
 
 
 def _json(suite: Suite, found: Sequence[LocalFile]) -> dict[str, Any]:
-    """Return the machine's view of a suite."""
     return {
         "suite": suite.name,
         "stands_for": suite.stands_for or None,
@@ -75,7 +73,6 @@ def _left(totals: dict[str, Any]) -> str:
 
 
 def _overview(suites: Sequence[Suite], found: dict[str, tuple[LocalFile, ...]]) -> None:
-    """Print a row a suite."""
     rows = []
     for suite in suites:
         totals = _totals(found[suite.name])
@@ -88,7 +85,6 @@ def _overview(suites: Sequence[Suite], found: dict[str, tuple[LocalFile, ...]]) 
 
 
 def _print(suite: Suite, found: Sequence[LocalFile]) -> None:
-    """Print a row a file, then what is left to do."""
     if not found:
         click.echo(f"{suite.name} lists no official files; `bench show {suite.name}` says what it reads\n")
         return

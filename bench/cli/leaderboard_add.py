@@ -104,7 +104,6 @@ def _verdicts(
     data_dir: Path | None,
     store: Path,
 ) -> list[Verdict]:
-    """Look at bundles, by themselves and in the results folder."""
     from bench.cli.leaderboard_judges import SuiteJudges
     from leaderboard.submissions.add import check_place
     from leaderboard.submissions.validate import validate, without_trust
@@ -122,7 +121,6 @@ def _report_unverified(verdict: Verdict) -> None:
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
-    """A verdict for machines."""
     return {
         "result": verdict.title,
         "accepted": verdict.accepted,

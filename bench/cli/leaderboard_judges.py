@@ -42,7 +42,6 @@ class SuiteJudges:
         folders: Sequence[Path] = (),
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Read nothing yet."""
         self._report = report
         self._plugins, self._store, self._data_dir, self._folders = plugins, store, data_dir, folders
         settings, own = resolve_run()
@@ -96,7 +95,6 @@ class SuiteJudges:
         )
 
     def _suite(self, content: Content) -> Suite | str:
-        """The installed suite of a result."""
         owned = self._plugins.suites.get(content.suite.name)
         if owned is None:
             return f"suite {content.suite.name} is not installed here"
@@ -127,7 +125,6 @@ class SuiteJudges:
         return chosen[0]
 
     def _judging(self, suite: str, data: str, task: str, leg: str) -> Judging:
-        """Read what judges a leg, once."""
         known = self._task(suite, data, task)
         part = next((one for one in known.legs if one.name == leg), None)
         if part is None:

@@ -124,7 +124,6 @@ _UNSAID = "stands_for"
 
 
 def _results(folder: Path) -> Rows:
-    """Return one row a scored leg, and one an average."""
     own_package("leaderboard")  # raises where another package hides ours
     from bench.evaluation.results.read import legs
 
@@ -157,13 +156,11 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
 
 
 def _columns(rows: Rows) -> list[str]:
-    """Return the columns of a table."""
     silent = {_UNSAID} | (set() if any(row.get(_SAID) for row in rows) else {_SAID})
     return [name for name in dict.fromkeys(name for row in rows for name in row) if name not in silent]
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a person reads it."""
     if value is None:
         return "—"
     if isinstance(value, list):

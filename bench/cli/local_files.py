@@ -103,7 +103,6 @@ def instructions(found: Iterable[LocalFile], say: Callable[[str], None]) -> None
 
 
 def _known(release: Release) -> str:
-    """Return what was published of a file, in words."""
     known = [size(release.size)] if release.size is not None else []
     known += [f"{name} {value}" for name, value in (("sha256", release.sha256), ("md5", release.md5)) if value]
     return ", ".join(known) or "size and checksum were not published"
@@ -112,9 +111,7 @@ def _known(release: Release) -> str:
 def examined(found: Sequence[LocalFile], *, again: bool) -> list[LocalFile]:
     """Compare checksums with what was published, with a bar on stderr.
 
-    Args:
-        found: the files.
-        again: of all files; else only of those that did not come by `bench data fetch`, or were touched since.
+    Those of files that came by `bench data fetch` and were not touched since are compared only `again`.
     """
     wanted = [_worth_reading(one, again) for one in found]
     total = sum(unread(one) for one, is_wanted in zip(found, wanted, strict=True) if is_wanted)
@@ -136,7 +133,6 @@ class Bar:
     """A bar of bytes on stderr with rate and time left; silent without a terminal."""
 
     def __init__(self, text: str, total: int | None) -> None:
-        """Draw nothing yet."""
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),

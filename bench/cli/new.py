@@ -62,18 +62,9 @@ def package_of(name: str) -> str:
 
 
 def new_method(name: str, out: Path, taken: Collection[str]) -> tuple[str, ...]:
-    """Write the package of a new method.
+    """Write the package of a new method into a folder that is not there, or empty; return the files, below it.
 
-    Args:
-        name: of the method.
-        out: the folder of its project; must not be there, or be empty.
-        taken: names of methods and suites that there are.
-
-    Returns:
-        The files, below `out`.
-
-    Raises:
-        UsageError: a name that cannot be a method's or is taken, or a folder in use.
+    Raises `UsageError` for a name that cannot be a method's or is taken, or a folder in use.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(

@@ -115,12 +115,10 @@ def telling(held: Sequence[PairedTest]) -> list[PairedTest]:
 
 
 def _method(label: str) -> str:
-    """The method that a label begins with."""
     return label.partition("@")[0]
 
 
 def _labels(group: Sequence[PairedTest]) -> list[str]:
-    """The systems of some tests."""
     return list(dict.fromkeys(label for one in group for label in (one.first, one.second)))
 
 
@@ -148,16 +146,13 @@ def _wide(title: str, measure: str, tasks: Sequence[str], rows: Sequence[Row], a
 
 
 def _system(row: Row, rows: Sequence[Row]) -> str:
-    """The system's label, with its seed where a run has several."""
     several = len({one["seed"] for one in rows if one["system"] == row["system"]}) > 1
     return f"{row['system']} (seed {row['seed']})" if several else str(row["system"])
 
 
 def _name(row: Row) -> str:
-    """The task, with its leg where it has several."""
     return f"{row['task']} {row['leg']}" if row["leg"] else str(row["task"])
 
 
 def _value(row: Row, measure: str) -> str:
-    """A measure in percent, a dash where there is none."""
     return percent(row["measures"][measure]) if measure in row["measures"] else "—"

@@ -85,7 +85,6 @@ class Lines:
     """A listener that shows a bar for the stage at work, with rate and time left; silent without a terminal."""
 
     def __init__(self, plan: Sequence[Step]) -> None:
-        """Know how many stages there are to run."""
         self._total = sum(step.runs for step in plan)
         self._done = 0
         self._bar = Progress(

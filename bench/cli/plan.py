@@ -65,7 +65,6 @@ def command(request: Request, as_json: bool) -> None:
 
 
 def _fate(state: str, runs: bool) -> str:
-    """Return what becomes of a stage, in a word or two."""
     if runs:
         return "damaged, runs again" if state == "corrupt" else "runs"
     return "cached" if state == "cached" else "not needed"

@@ -88,7 +88,6 @@ def command(file: Path, store: Path | None, out: Path | None, dry_run: bool, as_
 
 @contextmanager
 def _folder(given: Path | None, name: str) -> Iterator[Path]:
-    """The folder that was given, else one that is removed afterwards."""
     if given is not None:
         yield given
         return
@@ -97,11 +96,7 @@ def _folder(given: Path | None, name: str) -> Iterator[Path]:
 
 
 def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:
-    """Read a result file, checked as the site checks results, and the per-query values next to it.
-
-    Raises:
-        StoreError: it is no result, or not as it was written.
-    """
+    """Read a result file, checked as the site checks results, and the per-query values next to it."""
     if path.name != RESULT or not path.is_file():
         raise UsageError(where=str(path), found="no result", expected=f"a file {RESULT} with its bundle next to it")
     found = result(path)
@@ -113,7 +108,6 @@ def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:
 
 
 def _per_query(found: Result) -> PerQuery:
-    """Every value of a bundle by task and leg, measure and query."""
     values: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for task, legs in found.content.tasks.items():
         for leg in legs:
@@ -125,7 +119,6 @@ def _per_query(found: Result) -> PerQuery:
 
 
 def _print_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> None:
-    """Say what would run."""
     said = shlex.join(words([content], whole=False))
     runs = [step for step in ready.plan.steps if step.runs]
     if as_json:
@@ -143,7 +136,6 @@ def _print_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> Non
 def _print_report(
     report: Reproduction, about: Mapping[str, int], path: Path, done: Published | None, as_json: bool
 ) -> None:
-    """Say how the row came out."""
     if as_json:
         values = [{**asdict(value), "off": value.off, "same": value.same} for value in report.values]
         print_json(
@@ -172,7 +164,6 @@ def _print_report(
 
 
 def _line(value: ReproducedValue) -> tuple[str, ...]:
-    """A measure as a row of the table."""
     changed = "—" if value.changed is None else f"{value.changed:,} of {value.queries:,}"
     off = "—" if value.off is None else "0" if value.same else f"{100 * value.off:+.4f}"
     name = f"{value.task} {value.leg}".strip()

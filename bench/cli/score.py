@@ -78,7 +78,6 @@ def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **given
 
 
 def _json(found: External, per_query: bool) -> dict[str, Any]:
-    """Return the result for a machine: `measures`, `queries`, and what only some runs have."""
     value: dict[str, Any] = {"measures": dict(found.means), "queries": found.queries}
     if found.official:
         value["official"] = dict(found.official)

@@ -99,7 +99,6 @@ def _outcomes(asked: dict[str, Request], plugins: Plugins, store: Store) -> dict
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file. Raises `StoreError` where that cannot be done."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, text.encode())

@@ -88,7 +88,6 @@ def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[
 
 
 def _result(path: Path) -> dict[str, Any]:
-    """Return the content of a result file. Raises `UsageError` and `StoreError` where it is unreadable or damaged."""
     try:
         return read_sealed(path)
     except OSError as error:
@@ -99,30 +98,25 @@ def _result(path: Path) -> dict[str, Any]:
 
 
 def _print_result(content: dict[str, Any]) -> None:
-    """Print a result file; a substitute's with what its numbers are not comparable with."""
     print_json(content)
     if said := mark(content.get("suite", {}).get("stands_for", "")):
         notice(said)
 
 
 def _substitute(suite: Suite) -> dict[str, Any]:
-    """Return what a suite substitutes, and what follows for its numbers."""
     return {"stands_for": suite.stands_for or None, "note": mark(suite.stands_for) or None}
 
 
 def _settings(method: Method) -> list[dict[str, Any]]:
-    """Return every setting of a method with its default, what it takes, and where the default comes from."""
     columns = ("key", "default", "allowed", "help", "source")
     return [_fields(row, *columns) for row in describe(method.config(), prefix="method.")]
 
 
 def _fields(thing: Any, *names: str) -> dict[str, Any]:
-    """Return some fields of an object as JSON."""
     return {name: getattr(thing, name) for name in names}
 
 
 def _method_json(method: Method) -> dict[str, Any]:
-    """Return a method with its settings, presets and search space."""
     return {
         **_fields(method, "name", "version", "summary", "citation", "deterministic"),
         "settings": list(method.settings),
@@ -146,14 +140,12 @@ def _preset_json(preset: Preset) -> dict[str, Any]:
 
 
 def _space(space: Space) -> str:
-    """Return a search space in words."""
     if isinstance(space, Choice):
         return f"one of {', '.join(map(shown, space.values))}"
     return f"from {space.low:g} to {space.high:g}" + (", logarithmic" if isinstance(space, LogUniform) else "")
 
 
 def _print_method(method: Method) -> None:
-    """Print a method: settings, presets, cells of its grids, search space."""
     click.echo(f"{method.name} {method.version}: {method.summary}\n{method.citation}\n")
     rows = [
         (row["key"], shown(row["default"]), row["allowed"], row["help"], row["source"]) for row in _settings(method)
@@ -178,7 +170,6 @@ def _print_method(method: Method) -> None:
 
 
 def _suite_json(suite: Suite) -> dict[str, Any]:
-    """Return a suite with its tasks, averages, recipes, numbers of papers and card."""
     return {
         **_fields(suite, "name", "version", "title", "summary", "citation", "licence"),
         **_substitute(suite),
@@ -200,7 +191,6 @@ def _suite_json(suite: Suite) -> dict[str, Any]:
 
 
 def _print_suite(suite: Suite, *, reported: bool) -> None:
-    """Print a suite's card and recipes, or what papers reported."""
     if reported:
         _print_reported(suite)
         return

@@ -74,7 +74,6 @@ def command(request: Request, trials: int, out: Path, as_json: bool) -> None:
 
 
 def _json(found: Sweep, ready: Ready) -> dict[str, Any]:
-    """The machine's view of a method's sweep."""
     return {
         "method": found.method,
         "suite": ready.suite.name,

@@ -84,11 +84,7 @@ class Contract:
 
     @staticmethod
     def load(folder: Path) -> Contract:
-        """Read the contract of an encoder's folder.
-
-        Raises:
-            UsageError: it is missing or is no contract.
-        """
+        """Read the contract of an encoder's folder. Raises `UsageError` if it is missing or is no contract."""
         path = folder / CONTRACT
         try:
             return Contract(**json.loads(path.read_text(encoding="utf-8")))
@@ -128,17 +124,10 @@ class Trainer(Protocol):
     """The other door of a dense method: how it pretrains an encoder."""
 
     def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train and write, under `work.out`: `encoder/` (plain Hugging Face folder and contract) and `log.jsonl`.
+        """Train from `start`, an encoder's folder; write `encoder/` (Hugging Face folder, contract) and `log.jsonl`.
 
-        Checkpoints are parts (`work.parts`); a training that was killed and begun again writes the same bytes as one
-        that was not (CPU, same threads). `work.advance` counts tokens.
-
-        Args:
-            start: the encoder before training: a Hugging Face folder with tokenizer and contract.
-            shards: the prepared corpus (`bench.data.corpora.shards.Shards`).
-            job: budget, seed, device, threads.
-            work: where to.
-
-        Returns:
-            Facts worth showing: tokens, steps, pairs, seconds, last loss.
+        Both go under `work.out`. Checkpoints are parts (`work.parts`): a training that was killed and begun again
+        writes the same bytes as one that was not (CPU, same threads). `work.advance` counts tokens. `shards` is the
+        prepared corpus (`bench.data.corpora.shards.Shards`). Returns facts worth showing: tokens, steps, pairs,
+        seconds, last loss.
         """

@@ -26,7 +26,6 @@ class BenchError(Exception):
     def __init__(
         self, message: str = "", *, where: Path | str = "", found: str = "", expected: str = "", hint: str = ""
     ) -> None:
-        """Keep the fields, and compose the sentence from them where none is given."""
         self.where, self.found, self.expected, self.hint = str(where), found, expected, hint
         super().__init__(message or sentence(self.where, found, expected, hint))
 
@@ -43,7 +42,6 @@ def sentence(where: str, found: str, expected: str, hint: str = "") -> str:
 
 
 def _restored(kind: type[BenchError], message: str, where: str, found: str, expected: str, hint: str) -> BenchError:
-    """Return an error of a kind with its fields, as it was before it crossed a process boundary."""
     return kind(message, where=where, found=found, expected=expected, hint=hint)
 
 
@@ -58,7 +56,7 @@ class ConfigError(UsageError):
 
 
 class DataError(BenchError):
-    """An input file that breaks its format; says where.
+    """An input file that breaks its format, as the sentence `where:line: found …, expected …; hint`.
 
     Args:
         where: the file.
@@ -71,7 +69,6 @@ class DataError(BenchError):
     exit_code = 2
 
     def __init__(self, where: Path | str, line: int | None, found: str, expected: str, hint: str = "") -> None:
-        """Compose the sentence `where:line: found …, expected …; hint`."""
         self.line = line
         place = f"{where}:{line}" if line is not None else f"{where}"
         message = sentence(place, found, expected, hint)
@@ -83,17 +80,11 @@ class DataError(BenchError):
 
 
 class DataFaultsError(BenchError):
-    """Several faults of one input, reported together so that a file can be repaired in one go.
-
-    Args:
-        faults: the faults in file order, cut at a limit by the caller.
-        more: how many further faults were counted but are not listed.
-    """
+    """Several faults of one input, in file order, so that a file can be repaired in one go; `more` are not listed."""
 
     exit_code = 2
 
     def __init__(self, faults: list[DataError], more: int = 0) -> None:
-        """Join the sentences, one a line."""
         self.faults, self.more = faults, more
         lines = [str(fault) for fault in faults]
         super().__init__("\n".join(lines + ([f"… and {more} more faults like these"] if more else [])))

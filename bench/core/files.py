@@ -20,23 +20,17 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Fault:
-    """A file of the store or of the results folder that is not as it was written.
-
-    Args:
-        path: the file.
-        found: what is wrong with it.
-    """
+    """A file of the store or of the results folder that is not as it was written, and what is wrong with it."""
 
     path: Path
     found: str
 
 
 def canonical(value: Json) -> bytes:
-    """Return JSON as bytes that depend on the value alone: sorted keys, no blanks, UTF-8, no NaN.
+    """Return JSON as bytes that depend on the value alone: sorted keys, no blanks, UTF-8.
 
-    Raises:
-        ValueError: on a NaN or an infinity, which JSON does not have.
-        TypeError: on what is not of type `Json`.
+    Raises `ValueError` on a NaN or an infinity, which JSON does not have, and `TypeError` on what is not of type
+    `Json`.
     """
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode()
@@ -112,12 +106,7 @@ def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """Read what `write_sealed` wrote, without the seal.
-
-    Raises:
-        ValueError: if a single byte is not as it was written.
-        OSError: as `open` does.
-    """
+    """Read what `write_sealed` wrote, without the seal. Raises `ValueError` if one byte is not as it was written."""
     raw = path.read_bytes()
     value = json.loads(raw)
     if not isinstance(value, dict) or _render(value) != raw:

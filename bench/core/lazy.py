@@ -13,20 +13,15 @@ _IMPORT = re.compile(r"^    from (\S+) import (\w+) as \2$", re.MULTILINE)
 
 
 def lazy(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's `__all__`, `__getattr__` and `__dir__`.
+    """Return `__all__`, `__getattr__` and `__dir__` of a package, given its `__name__` and `__file__`.
 
     The public names are those that its source imports for type checkers: `from HOME import NAME as NAME`, one a line;
     a name that is not defined in its home is a module of that package.
-
-    Args:
-        package: its `__name__`.
-        file: its `__file__`.
     """
     modules = {name: home for home, name in _IMPORT.findall(Path(file).read_text(encoding="utf-8"))}
     names = sorted(modules)
 
     def load(name: str) -> Any:
-        """Load a public name from its home. Raises `AttributeError` for any other."""
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(names)}")
         home = import_module(modules[name])

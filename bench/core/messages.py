@@ -49,13 +49,7 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 
 
 def unknown(kind: str, word: str, names: Iterable[str]) -> str:
-    """Return the sentences about a name that does not exist: the name, near ones, then all there are.
-
-    Args:
-        kind: what it should have named, e.g. `method`.
-        word: the name as it was typed.
-        names: what exists, in the order to show.
-    """
+    """Return the sentences about a name of a kind that does not exist: as typed, near names, then all of them."""
     existing = list(names)
     there = f"There are: {', '.join(existing)}." if existing else "There are none."
     return f"no {kind} {word!r}{did_you_mean(word, existing)} {there}"
@@ -90,9 +84,7 @@ def shown(value: Any) -> str:
 def expected(annotation: Any, limits: Sequence[Any] = ()) -> str:
     """Return in plain words what a typed field takes, e.g. `a whole number ≥ 1, or nothing`.
 
-    Args:
-        annotation: the type of the field.
-        limits: its constraints as pydantic keeps them (`FieldInfo.metadata`).
+    `limits` are its constraints as pydantic keeps them (`FieldInfo.metadata`).
     """
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -110,7 +102,6 @@ def expected(annotation: Any, limits: Sequence[Any] = ()) -> str:
 
 
 def _plain(kind: Any, limits: Sequence[Any]) -> str:
-    """Return the words for a type without parts."""
     if kind is bool:
         return "true or false"
     if kind is int or kind is float:
@@ -129,7 +120,6 @@ def _unpacked(limits: Iterable[Any]) -> list[Any]:
 
 
 def _limit(limits: Iterable[Any], name: str) -> Any:
-    """Return the constraint called `name`, or None."""
     return next((value for limit in limits if (value := getattr(limit, name, None)) is not None), None)
 
 

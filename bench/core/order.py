@@ -29,8 +29,7 @@ Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 def comparable(scores: Scores, tie: Tie) -> Floats:
     """Return the scores `[n]` in the precision in which the tie rule compares them.
 
-    Raises:
-        UsageError: if a score is not finite in that precision, or the tie rule is unknown.
+    Raises `UsageError` if a score is not finite in that precision, or the tie rule is unknown.
     """
     if tie not in ("trec", "list"):
         raise unknown_name("tie rule", tie, ("trec", "list"))
@@ -50,15 +49,9 @@ def comparable(scores: Scores, tie: Tie) -> Floats:
 
 
 def order(documents: Sequence[str], scores: Scores, tie: Tie) -> list[int]:
-    """Return the permutation that puts the candidates into the task's order, best first.
+    """Return the permutation that puts the candidates into the task's order, best first; ids are unique.
 
-    Args:
-        documents: unique ids, `[n]`.
-        scores: as many scores.
-        tie: the order of equal scores.
-
-    Raises:
-        UsageError: if there are not as many scores as documents, or a score is not finite.
+    Raises `UsageError` if there are not as many scores as documents, or a score is not finite.
     """
     _same_length(documents, scores)
     return _ordered(documents, comparable(scores, tie), np.arange(len(documents)), tie)
@@ -67,20 +60,9 @@ def order(documents: Sequence[str], scores: Scores, tie: Tie) -> list[int]:
 def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie) -> Ranking:
     """Rank the candidates of one query and keep the best k; ties at the cut follow the same rule.
 
-    Ids are looked up only for candidates that score as high as the k-th, so `documents` may be a lazy sequence.
-
-    Args:
-        query: query id.
-        documents: unique ids, `[n]`.
-        scores: as many scores.
-        k: how many to keep, at least 1.
-        tie: the order of equal scores.
-
-    Returns:
-        The ranking. Under `trec` its scores are those that were compared: 32-bit values.
-
-    Raises:
-        UsageError: if there are not as many scores as documents, a score is not finite, or k is below 1.
+    Ids are unique and looked up only for candidates that score as high as the k-th, so `documents` may be a lazy
+    sequence. Under `trec` the ranking's scores are those that were compared: 32-bit values. Raises `UsageError` if
+    there are not as many scores as documents, a score is not finite, or k is below 1.
     """
     _same_length(documents, scores)
     values = comparable(scores, tie)
@@ -91,10 +73,8 @@ def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie)
 def cut(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
     """Return the positions, ascending, of all scores that are at least the k-th best: k, or more where ties cross it.
 
-    The scores must already have the precision in which they are compared (`comparable`).
-
-    Raises:
-        UsageError: if k is below 1.
+    The scores must already have the precision in which they are compared (`comparable`). Raises `UsageError` if k is
+    below 1.
     """
     if k < 1:
         raise UsageError(where="k", found=f"{k}", expected="a number of at least 1")
@@ -115,6 +95,5 @@ def _ordered(documents: Sequence[str], values: Floats, positions: npt.NDArray[np
 
 
 def _same_length(documents: Sequence[str], scores: Scores) -> None:
-    """Refuse candidates of which some have no score."""
     if len(documents) != len(scores):
         raise UsageError(found=f"{len(scores)} scores for {len(documents)} documents", expected="one score a document")

@@ -81,11 +81,7 @@ class Reported:
 
 
 def mark(stands_for: str) -> str:
-    """Return the note that numbers are those of a substitute; empty for a benchmark itself.
-
-    Args:
-        stands_for: name of the benchmark that the suite substitutes (`bench.types.Suite.stands_for`); may be empty.
-    """
+    """Return the note that numbers are those of a substitute for a benchmark; empty for a benchmark itself."""
     return f"substitute for {stands_for}: not comparable with published numbers" if stands_for else ""
 
 

@@ -16,9 +16,6 @@ class Parts:
 
     A stage cuts its work into pieces whose bounds depend on the input alone (never on where it was interrupted), so
     that the final bytes are the same however often it was killed.
-
-    Args:
-        folder: where the pieces lie.
     """
 
     folder: Path

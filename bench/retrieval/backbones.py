@@ -40,12 +40,7 @@ _TOP = re.compile(r"(^|\.)(pooler|cls|lm_head|classifier|predictions|head|decode
 
 @dataclass(frozen=True)
 class Scratch:
-    """The sizes of a model with random weights.
-
-    Args:
-        layers: how many.
-        width: hidden dimensions.
-    """
+    """The layers and the width of a model with random weights."""
 
     layers: int
     width: int
@@ -57,11 +52,7 @@ class Scratch:
 
 
 def scratch(backbone: str) -> Scratch | None:
-    """Read `scratch:LxH`; None for any other kind of backbone.
-
-    Raises:
-        UsageError: it begins like one but is none, or its width does not divide into heads.
-    """
+    """Read `scratch:LxH`; None for any other kind of backbone. Raises `UsageError` where it only begins like one."""
     if not backbone.startswith(SCRATCH):
         return None
     match = _FORM.fullmatch(backbone)
@@ -101,14 +92,10 @@ def random_model(
 
 
 def locate(backbone: str, offline: bool = False) -> Path | None:
-    """Find the folder of a backbone, fetched if need be; None for `scratch:LxH`.
+    """Find the folder of a backbone, fetched if need be; None for `scratch:LxH`. Offline never reaches a network.
 
-    Args:
-        backbone: a folder, or a Hugging Face id, with `@REVISION` where it is pinned.
-        offline: never reach a network.
-
-    Raises:
-        UsageError: there is no such folder, or the id can be neither fetched nor found in the cache.
+    `backbone` is a folder, or a Hugging Face id, with `@REVISION` where it is pinned. Raises `UsageError` if there is
+    no such folder, or the id can be neither fetched nor found in the cache.
     """
     if scratch(backbone):
         return None
@@ -125,8 +112,7 @@ def locate(backbone: str, offline: bool = False) -> Path | None:
 def cached_commit(backbone: str) -> str | None:
     """Return the commit of a Hugging Face id that lies in the local cache; None where there is none, or no id.
 
-    Args:
-        backbone: a folder, an id or `scratch:LxH`. An id that names a commit itself decides its weights without ours.
+    An id that names a commit itself decides its weights without ours.
     """
     if backbone.startswith((SCRATCH, ".", "~", "/")) or not _ID.fullmatch(backbone) or Path(backbone).is_dir():
         return None
@@ -142,7 +128,6 @@ _KINDS = "a folder, a Hugging Face id (xlm-roberta-base, owner/name@revision) or
 
 
 def _fetched(backbone: str, offline: bool) -> Path:
-    """Fetch a model by its id, or find it in the cache."""
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
@@ -174,15 +159,9 @@ def _fetched(backbone: str, offline: bool) -> Path:
 def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", seed: int = 0) -> PreTrainedModel:
     """Load the encoder of a Hugging Face folder, without heads, in float32 on the CPU.
 
-    Args:
-        folder: with config and weights.
-        pooler: `none` leaves it out; `own` takes the trained one that the folder must have; `new` makes one with random
-            weights where the folder has none.
-        seed: of a new pooler.
-
-    Raises:
-        UsageError: it cannot be loaded without code of its own, has a decoder, or lacks weights of the encoder or the
-            pooler.
+    The pooler `none` is left out; `own` is the trained one that the folder must have; `new` has random weights by
+    `seed` where the folder has none. Raises `UsageError` if it cannot be loaded without code of its own, has a decoder,
+    or lacks weights of the encoder or the pooler.
     """
     from transformers import AutoModel
 
@@ -208,15 +187,9 @@ def load_weights(
     Args:
         kind: the `AutoModel…` of transformers.
         folder: with config and weights.
-        seed: of the weights that the folder does not have.
+        seed: of the weights that the folder does not have, whose names are returned too.
         arguments: config → what `from_pretrained` gets besides; may refuse or change the config.
-        wanted: what a folder needs, to end the message.
-
-    Returns:
-        The model, and the names of weights that the folder does not have.
-
-    Raises:
-        UsageError: it cannot be loaded.
+        wanted: what a folder needs, to end the message of the `UsageError` where it cannot be loaded.
     """
     import torch
     from safetensors import SafetensorError
@@ -265,10 +238,7 @@ def save(model: PreTrainedModel, words: PreTrainedTokenizerBase, folder: Path) -
 def extra_weights(folder: Path, weights: Sequence[Path], *, pooler: bool) -> list[str]:
     """Return the names of tensors that the plain encoder of a folder's architecture does not have.
 
-    Args:
-        folder: with `config.json`.
-        weights: its safetensors files.
-        pooler: the encoder is read through its pooler, which then belongs to it.
+    `weights` are its safetensors files; with `pooler` the encoder is read through its pooler, which then belongs to it.
     """
     import torch
     from safetensors import safe_open

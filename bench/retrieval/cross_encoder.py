@@ -38,11 +38,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class PairTokens:
-    """A pair as the model reads it.
+    """A pair as the model reads it: token ids, special ones included, and the segment of each (0 query, 1 passage).
 
-    Args:
-        ids: token ids, special ones included.
-        types: segment of each token, 0 for the query's and 1 for the passage's; None for a model without segments.
+    `types` is None for a model without segments.
     """
 
     ids: list[int]
@@ -76,11 +74,7 @@ class CrossEncoder:
         self._batch_tokens = batch_tokens or (_CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS)
 
     def scores(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
-        """Return a score for each pair, `[n]`, in their order.
-
-        Raises:
-            BenchError: a score is not finite.
-        """
+        """Return a score for each pair, `[n]`, in their order. Raises `BenchError` if a score is not finite."""
         if not pairs:
             return np.empty(0, np.float32)
         rows = tokenised(self._model, self._words, pairs, self._length)
@@ -105,16 +99,8 @@ def load(
 ) -> CrossEncoder:
     """Load a cross-encoder's folder, in float32. Neither code of its own nor pickled objects are run.
 
-    Args:
-        folder: a Hugging Face folder of a sequence classifier with one or two labels, and its tokenizer
-            (`bench.retrieval.backbones.locate` finds that of an id).
-        device: `cpu`, `cuda`, `cuda:N` or `mps`.
-        threads: of the processor; None leaves them as they are.
-        length: tokens kept of a pair; None for what the model has positions for, at most `LENGTH`.
-        batch_tokens: tokens of a batch; None for what suits the device.
-
-    Raises:
-        UsageError: it cannot be loaded, is no sequence classifier, or has more labels.
+    The folder holds a sequence classifier with one or two labels, and its tokenizer; other arguments as for
+    `CrossEncoder`. Raises `UsageError` if it cannot be loaded, is no sequence classifier, or has more labels.
     """
     if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
         raise UsageError(f"{folder}: found no tokenizer.json, expected a folder with the tokenizer's files")
@@ -126,13 +112,9 @@ def load(
 def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedModel:
     """Load a sequence classifier in float32, in evaluation mode, on the CPU.
 
-    Args:
-        folder: of the classifier; with `new_head`, of any encoder.
-        new_head: seed of a head with one label for an encoder that has none; one that is there is kept. None: the head
-            must be there.
-
-    Raises:
-        UsageError: it cannot be loaded without code of its own, lacks weights, or has more than two labels.
+    `new_head` is the seed of a head with one label for an encoder that has none (one that is there is kept); None: the
+    head must be there. Raises `UsageError` if it cannot be loaded without code of its own, lacks weights, or has more
+    than two labels.
     """
 
     def arguments(config: PreTrainedConfig) -> dict[str, Any]:
@@ -158,14 +140,9 @@ def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedMode
 
 
 def fitting(model: PreTrainedModel, length: int | None) -> int:
-    """Return how many tokens of a pair are kept.
+    """Return how many tokens of a pair are kept; by default what the model has positions for, at most `LENGTH`.
 
-    Args:
-        model: what reads it.
-        length: what is wished; None for what it has positions for, at most `LENGTH`.
-
-    Raises:
-        UsageError: below 16, or more than the model has positions for.
+    Raises `UsageError` below 16, or for more than the model has positions for.
     """
     inner = model.base_model
     bound = longest(inner if isinstance(inner, PreTrainedModel) else model)
@@ -179,14 +156,7 @@ def fitting(model: PreTrainedModel, length: int | None) -> int:
 def tokenised(
     model: PreTrainedModel, words: PreTrainedTokenizerBase, pairs: Sequence[Pair], length: int
 ) -> list[PairTokens]:
-    """Tokenise pairs with special tokens, cut at `length`.
-
-    Args:
-        model: says whether segments have types.
-        words: its tokenizer.
-        pairs: at least one.
-        length: tokens kept of a pair.
-    """
+    """Tokenise at least one pair with special tokens, cut at `length`; the model says whether segments have types."""
     queries = _halved(words, [query for query, _ in pairs], length // 2)
     segments = (getattr(model.config, "type_vocab_size", 0) or 0) > 1 and "token_type_ids" in words.model_input_names
     found: Any = words(
@@ -204,12 +174,8 @@ def tokenised(
 def forward(model: PreTrainedModel, rows: Sequence[PairTokens], batch_tokens: int) -> torch.Tensor:
     """Score rows, with gradients where they are on: `[n]`, float32, on the model's device, in the order given.
 
-    One label: its logit. Two: the second's minus the first's, which orders as the probability of the second does.
-
-    Args:
-        model: a sequence classifier.
-        rows: at least one.
-        batch_tokens: tokens of a batch, which is padded to its longest row; rows are sorted by length.
+    One label: its logit. Two: the second's minus the first's, which orders as the probability of the second does. Rows
+    are sorted by length into batches of `batch_tokens`, padded to their longest row.
     """
     batches = budget([len(row.ids) for row in rows], batch_tokens)
     logits = torch.cat([_logits(model, [rows[at] for at in batch]) for batch in batches])

@@ -21,12 +21,7 @@ from bench.types import Item
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads items as a contract says.
-
-    Args:
-        words: the encoder's tokenizer.
-        contract: prompts, titles, case, question marks and lengths.
-    """
+    """Reads items as a contract says: prompts, titles, case, question marks and lengths."""
 
     words: PreTrainedTokenizerBase
     contract: Contract
@@ -45,7 +40,6 @@ class Reader:
 
     @cached_property
     def _joint(self) -> str:
-        """The text between title and text."""
         joint = self.contract.title or ""
         if SEPARATOR not in joint:
             return joint
@@ -96,8 +90,7 @@ class TorchEncoder:
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
         """Return vectors `[n, d]`, float32, one row an item, in the order of the items.
 
-        Raises:
-            BenchError: a vector is not finite.
+        Raises `BenchError` if a vector is not finite.
         """
         sequences = self._reader.tokens([self.text(item, role) for item in items], role)
         vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
@@ -113,7 +106,7 @@ class TorchEncoder:
         return unit(vectors) if self._contract.normalise else vectors
 
     def text(self, item: Item, role: Role) -> str:
-        """Return what is tokenised: prompt, title where there is one and the contract wants it, text."""
+        """Return what is tokenised, as `Reader.text` does."""
         return self._reader.text(item, role)
 
 
@@ -124,17 +117,10 @@ def load(
     contract: Contract | None = None,
     batch_tokens: int | None = None,
 ) -> TorchEncoder:
-    """Load an encoder's folder.
+    """Load an encoder's folder: a Hugging Face folder with tokenizer and, unless one is given, `contract.json`.
 
-    Args:
-        folder: a Hugging Face folder with tokenizer and, unless one is given, `contract.json`.
-        device: `cpu`, `cuda`, `cuda:N` or `mps`.
-        threads: of the processor; None leaves them as they are.
-        contract: instead of the folder's.
-        batch_tokens: tokens of a batch; None for what suits the device.
-
-    Raises:
-        UsageError: something is missing or cannot be read, or contract and model do not go together.
+    Other arguments as for `TorchEncoder`. Raises `UsageError` if something is missing or cannot be read, or contract
+    and model do not go together.
     """
     contract = contract or Contract.load(folder)
     if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
@@ -151,7 +137,6 @@ def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _fits(model: PreTrainedModel, contract: Contract) -> None:
-    """Refuse a contract that the model cannot fulfil."""
     bound, layers = longest(model), model.config.num_hidden_layers
     for role, length in (("query", contract.query_length), ("passage", contract.passage_length)):
         if bound is not None and length > bound:
@@ -164,7 +149,6 @@ def _fits(model: PreTrainedModel, contract: Contract) -> None:
 
 
 def _finite(vectors: npt.NDArray[np.float32], items: Sequence[Item], role: Role, contract: Contract) -> None:
-    """Refuse vectors that cannot be searched."""
     faults = np.flatnonzero(~np.isfinite(vectors).all(1))
     if faults.size:
         hint = "; try dtype float32" if contract.dtype != "float32" else ""

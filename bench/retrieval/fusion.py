@@ -55,11 +55,7 @@ class Joint:
 
 
 def join(first: Ranking, second: Ranking, scale: Scale) -> Joint:
-    """Bring two rankings of one query to one pool of documents and to one scale.
-
-    Raises:
-        UsageError: the rankings are of different queries, or the scale is unknown.
-    """
+    """Bring two rankings to one pool and one scale. Raises `UsageError` for different queries or an unknown scale."""
     documents = _pool((first, second))
     place = {document: at for at, document in enumerate(documents)}
     scores = np.stack([_spread(ranking, place, scale) for ranking in (first, second)])
@@ -67,18 +63,10 @@ def join(first: Ranking, second: Ranking, scale: Scale) -> Joint:
 
 
 def interpolate(first: Ranking, second: Ranking, weight: float, k: int, tie: Tie, scale: Scale) -> Ranking:
-    """Rank by (1 − weight) · score in the first + weight · score in the second.
+    """Rank by (1 − weight) · score in the first + weight · score in the second, and keep k documents.
 
     Weight 0 is the first ranking itself and weight 1 the second, cut at k: documents, order and scores. Between them
     the pool is that of both, and a document that one ranking lacks has the lowest score there, 0 if it is empty.
-
-    Args:
-        first: one ranking, e.g. of BM25.
-        second: another one of the same query, e.g. of an encoder.
-        weight: of the second, from 0 to 1.
-        k: documents to keep, at least 1.
-        tie: order of equal scores.
-        scale: of the scores before they are mixed.
 
     Raises:
         UsageError: a weight outside 0 to 1, k below 1, rankings of different queries, or an unknown scale.
@@ -93,13 +81,8 @@ def interpolate(first: Ranking, second: Ranking, weight: float, k: int, tie: Tie
 def reciprocal_rank(rankings: Sequence[Ranking], k: int, tie: Tie, constant: float = CONSTANT) -> Ranking:
     """Rank by the sum of 1 / (constant + rank) over the rankings that hold a document; ranks begin at 1.
 
-    The order of the rankings does not matter; scores are not looked at.
-
-    Args:
-        rankings: of one query, at least one.
-        k: documents to keep, at least 1.
-        tie: order of equal sums.
-        constant: the larger, the less the first ranks count; not below 0.
+    The order of the rankings does not matter; scores are not looked at. The larger the constant, the less the first
+    ranks count.
 
     Raises:
         UsageError: no ranking, rankings of different queries, k below 1 or a constant below 0.
@@ -147,7 +130,6 @@ def _spread(ranking: Ranking, place: dict[str, int], scale: Scale) -> npt.NDArra
 
 
 def _head(ranking: Ranking, k: int) -> Ranking:
-    """The best k of a ranking."""
     if k < 1:
         raise UsageError(f"cannot keep the best {k} documents; expected a number of at least 1")
     return Ranking(ranking.query, tuple(ranking.documents[:k]), tuple(ranking.scores[:k]))

@@ -45,13 +45,10 @@ _SAFE, _OLD = "model.safetensors", "pytorch_model.bin"
 
 
 def find(backbone: Path) -> dict[str, torch.Tensor] | None:
-    """Read the head from a backbone's folder, float32.
+    """Read the head from a backbone's folder, float32, tensors as in `FILE`.
 
-    Returns:
-        Tensors as in `FILE`; None where the folder has no whole head of the families of XLM-R or BERT.
-
-    Raises:
-        UsageError: its weights cannot be read as tensors.
+    None where the folder has no whole head of the families of XLM-R or BERT. Raises `UsageError` if its weights cannot
+    be read as tensors.
     """
     for family in _FAMILIES:
         for bias in _BIASES[family[0].partition(".")[0]]:

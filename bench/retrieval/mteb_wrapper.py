@@ -23,15 +23,10 @@ from bench.types import Item
 class MtebEncoder:
     """Encodes what mteb hands over as the contract says: prompts, lengths, titles, pooling.
 
-    Args:
-        model_name: folder of an encoder, or of an exported pair with `query/` and `passage/`.
-        revision: for mteb's records; of no effect.
-        device: `cpu`, `cuda`, `cuda:N` or `mps`; None for `cpu`.
-        symmetric_role: as what a text is read where mteb does not say (bitext mining, similarity, clustering).
-        kwargs: what mteb's command line passes on; of no effect.
-
-    Raises:
-        UsageError: the folder holds no encoder.
+    `model_name` is the folder of an encoder, or of an exported pair with `query/` and `passage/`. `symmetric_role` is
+    how a text is read where mteb does not say (bitext mining, similarity, clustering). The device is `cpu` unless
+    named; `revision` is for mteb's records, and what its command line passes on is of no effect. Raises `UsageError` if
+    the folder holds no encoder.
     """
 
     def __init__(
@@ -43,7 +38,6 @@ class MtebEncoder:
         symmetric_role: Role = "passage",
         **kwargs: Any,
     ) -> None:
-        """Load one encoder, or two."""
         folder = Path(model_name)
         pair = {role: folder / role for role in ("query", "passage")}
         places = pair if all((place / CONTRACT).is_file() for place in pair.values()) else dict.fromkeys(pair, folder)
@@ -67,16 +61,10 @@ class MtebEncoder:
     ) -> npt.NDArray[np.float32]:
         """Return vectors `[n, d]`, float32, of all texts of all batches.
 
-        Args:
-            inputs: batches: `text`, and for a corpus also `title` and `body`, each a list.
-            task_metadata: of no effect; a contract is the same for every task.
-            hf_split: of no effect.
-            hf_subset: of no effect.
-            prompt_type: `query` or `document` (mteb's enumeration or plain text); None: `symmetric_role`.
-            kwargs: mteb's `batch_size` and the like; of no effect on the vectors.
-
-        Raises:
-            UsageError: a batch has no texts, or the prompt type is neither.
+        A batch has `text`, and for a corpus also `title` and `body`, each a list. `prompt_type` is `query` or
+        `document` (mteb's enumeration or plain text); None: `symmetric_role`. Task, split, subset and `batch_size` have
+        no effect: a contract is the same for every task. Raises `UsageError` if a batch has no texts, or the prompt
+        type is neither.
         """
         role = self._role(prompt_type)
         items = [item for batch in inputs for item in _items(batch, role)]
@@ -95,11 +83,7 @@ class MtebEncoder:
 
     @property
     def mteb_model_meta(self) -> Any:
-        """What mteb writes with its results.
-
-        Raises:
-            UsageError: mteb is not installed.
-        """
+        """What mteb writes with its results. Raises `UsageError` if mteb is not installed."""
         try:
             mteb: Any = import_module("mteb.models.model_meta")  # no dependency of ours, so no types either
         except ImportError as error:
@@ -117,7 +101,6 @@ class MtebEncoder:
         )
 
     def _role(self, prompt_type: Any) -> Role:
-        """Turn mteb's word into ours."""
         if prompt_type is None:
             return self._symmetric
         said = getattr(prompt_type, "value", prompt_type)

@@ -70,12 +70,8 @@ class Packed:
 def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
     """Lay sequences end to end, on the processor (`Packed.to` moves them).
 
-    Args:
-        sequences: at least one, each with at least one token.
-        first_position: position id of a first token (`first_position`).
-
-    Raises:
-        ValueError: there is no sequence, or one has no token.
+    `first_position` is the position id of a first token. Raises `ValueError` if there is no sequence, or one has no
+    token.
     """
     lengths = np.asarray([len(sequence) for sequence in sequences], np.int64)
     if not lengths.size or not lengths.all():
@@ -103,15 +99,8 @@ def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
 def budget(lengths: Sequence[int], tokens: int) -> list[list[int]]:
     """Cut sequences into batches of about one size, sorted by length so that little is wasted even where one pads.
 
-    Args:
-        lengths: tokens of each sequence.
-        tokens: at most so many in a batch, counted as if padded to its longest; a longer sequence is alone in one.
-
-    Returns:
-        Batches of indices, shortest sequences first. They depend on nothing but the arguments.
-
-    Raises:
-        ValueError: the budget is below 1.
+    Return batches of indices, shortest sequences first; they depend on nothing but the arguments. A batch has at most
+    `tokens`, counted as if padded to its longest; a longer sequence is alone in one. Raises `ValueError` below 1 token.
     """
     if tokens < 1:
         raise ValueError(f"found a budget of {tokens} tokens, expected at least 1")
@@ -127,16 +116,13 @@ def budget(lengths: Sequence[int], tokens: int) -> list[list[int]]:
 def forward(
     model: PreTrainedModel, packed: Packed, layer: int = -1, *, embeds: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Run an encoder over packed sequences, with gradients where they are on.
+    """Run an encoder over packed sequences, with gradients where they are on; return hidden states `[T, d]`.
 
     Args:
         model: from `load_model`, or one that went through `enable`; on the device of `packed`.
-        packed: the sequences.
+        packed: the sequences, whose rows are those of the result.
         layer: hidden layer to return: −1 the last, 0 the embedding output, i the output of block i.
         embeds: token embeddings `[T, d]`, rows as in `packed`, in place of those of its ids; positions are added.
-
-    Returns:
-        Hidden states `[T, d]`, rows as in `packed`.
     """
     return forward_layers(model, packed, (layer,), embeds=embeds)[0]
 
@@ -157,7 +143,7 @@ def forward_layers(
 
 
 def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.nn.Module | None = None) -> torch.Tensor:
-    """Make one vector a sequence.
+    """Make one vector a sequence, `[n, d]` in the order in which they were given, float32 (float64 for float64).
 
     Args:
         hidden: hidden states `[T, d]`, rows as in `packed`.
@@ -165,9 +151,6 @@ def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.n
         pooling: `cls`: the first token's state; `mean`: over all tokens, special ones included; `pooler`: the first
             token's state through the model's pooler.
         pooler: the model's, for that pooling (`model.pooler`).
-
-    Returns:
-        Float32 `[n, d]` (float64 for float64), in the order in which the sequences were given.
 
     Raises:
         ValueError: the pooling is unknown, or needs a pooler and none is given.
@@ -203,15 +186,9 @@ def longest(model: PreTrainedModel) -> int | None:
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu", *, pooler: bool = False) -> PreTrainedModel:
-    """Load an encoder in float32 and in evaluation mode, and let it run packed where it can.
+    """Load an encoder (a Hugging Face folder) in float32 and in evaluation mode, and let it run packed where it can.
 
-    Args:
-        folder: a Hugging Face folder with config and safetensors.
-        device: where to.
-        pooler: with its trained pooler; else without one.
-
-    Raises:
-        UsageError: as `bench.retrieval.backbones.load_encoder` does.
+    With `pooler` it has its trained pooler. Raises `UsageError` as `bench.retrieval.backbones.load_encoder` does.
     """
     model = load_encoder(folder, "own" if pooler else "none")
     enable(model)
@@ -221,14 +198,11 @@ def load_model(folder: Path, device: torch.device | str = "cpu", *, pooler: bool
 
 
 def enable(model: PreTrainedModel) -> bool:
-    """Let a model run packed if its architecture can: it takes the attention, and gives the values that it gives alone.
+    """Let a model run packed if its architecture can; return whether it does.
 
-    It is tried on two short sequences, on the device where the model lies, because whether an architecture honours
-    position ids, hands arguments down, or has a mask of its own is documented nowhere. Otherwise it is left as it was,
-    and `forward` pads.
-
-    Returns:
-        Whether it runs packed.
+    It is tried on two short sequences, on the device where the model lies, and must give the values that it gives
+    alone, because whether an architecture honours position ids, hands arguments down, or has a mask of its own is
+    documented nowhere. Otherwise it is left as it was, and `forward` pads.
     """
     before = model.config._attn_implementation  # transformers has no public reading of it
     if not getattr(model, "_supports_attention_backend", False):
@@ -294,7 +268,6 @@ def _padded(
 
 
 def _layer(output: Any, layer: int) -> torch.Tensor:
-    """Hidden states of one layer, `[batch, tokens, d]`."""
     states: torch.Tensor = output.last_hidden_state if layer == -1 else output.hidden_states[layer]
     return states
 
@@ -371,11 +344,7 @@ AttentionMaskInterface.register(PACKED, lambda *_, **__: None)
 
 @contextmanager
 def on_threads(count: int | None) -> Iterator[None]:
-    """Set torch's threads and put them back: sums over other numbers of threads round otherwise.
-
-    Args:
-        count: how many; None leaves them as they are.
-    """
+    """Set torch's threads (None leaves them) and put them back: sums over other numbers of threads round otherwise."""
     before = torch.get_num_threads()
     torch.set_num_threads(count or before)
     try:

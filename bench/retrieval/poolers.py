@@ -23,11 +23,7 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 def modules(folder: Path) -> list[Path]:
-    """List the folders of a sentence-transformers folder's modules, without itself; none where it is a plain one.
-
-    Raises:
-        UsageError: the list of its modules cannot be read.
-    """
+    """List the folders of a sentence-transformers folder's modules, without itself; none where it is a plain one."""
     places = dict.fromkeys(folder / str(module["path"]) for module in _listed(folder))
     return [place for place in places if place != folder and place.is_relative_to(folder) and place.is_dir()]
 
@@ -35,8 +31,7 @@ def modules(folder: Path) -> list[Path]:
 def dense_module(folder: Path) -> Path | None:
     """Find the module of a sentence-transformers folder that is BERT's pooler; None where it has no dense layer.
 
-    Raises:
-        UsageError: it has a dense layer of another kind, or several.
+    Raises `UsageError` if it has a dense layer of another kind, or several.
     """
     found = [folder / str(one["path"]) for one in _listed(folder) if str(one["type"]).rpartition(".")[2] == "Dense"]
     if not found:
@@ -56,7 +51,7 @@ def dense_module(folder: Path) -> Path | None:
 
 
 def complete(model: PreTrainedModel, folder: Path, *, trained: bool, new: bool) -> None:
-    """See to it that a model's pooler has the weights that its folder gives.
+    """Give a model's pooler the weights that its folder has, where loading could not.
 
     Args:
         model: loaded with its pooler.
@@ -87,11 +82,9 @@ def complete(model: PreTrainedModel, folder: Path, *, trained: bool, new: bool) 
 
 
 def write_dense(weights: Sequence[Path], folder: Path) -> tuple[int, int]:
-    """Write the pooler's dense layer as sentence-transformers keeps one; return its width in and out.
+    """Write the pooler's dense layer into a module's folder of sentence-transformers; return its width in and out.
 
-    Args:
-        weights: safetensors files of the encoder, one of which holds `pooler.dense`.
-        folder: of the module, which is there.
+    `weights` are safetensors files of the encoder, one of which holds `pooler.dense`.
     """
     from safetensors import safe_open
     from safetensors.torch import save_file
@@ -108,7 +101,6 @@ def write_dense(weights: Sequence[Path], folder: Path) -> tuple[int, int]:
 
 
 def _fill(layer: torch.nn.Linear, module: Path) -> None:
-    """Give a layer the weights of a sentence-transformers module."""
     import torch
 
     weights = _weights(module)
@@ -123,7 +115,6 @@ def _fill(layer: torch.nn.Linear, module: Path) -> None:
 
 
 def _weights(module: Path) -> dict[str, torch.Tensor]:
-    """Read a module's weights, tensors alone."""
     import pickle
 
     import torch
@@ -142,7 +133,6 @@ def _weights(module: Path) -> dict[str, torch.Tensor]:
 
 
 def _listed(folder: Path) -> list[dict[str, Any]]:
-    """The modules that a folder lists; none where it lists none."""
     path = folder / "modules.json"
     return list(model_json(path)) if path.is_file() else []
 

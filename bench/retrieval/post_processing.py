@@ -120,17 +120,9 @@ _MAPS, _META = "post.safetensors", "post.json"
 
 
 def write(folder: Path, kind: str, maps: Mapping[str, Affine], sentences: Mapping[str, int]) -> None:
-    """Write maps by language; equal maps give equal bytes.
+    """Write maps by language, or one under `ANY`, and how many sentences each was fitted on.
 
-    Args:
-        folder: where to.
-        kind: the post-processing.
-        maps: by language, or one under `ANY`.
-        sentences: how many each was fitted on.
-
-    Raises:
-        BenchError: a map holds a value that is no number.
-        OSError: as `open` does.
+    Equal maps give equal bytes. Raises `BenchError` if a map holds a value that is no number, `OSError` as `open` does.
     """
     tensors = {}
     for language, one in sorted(maps.items()):
@@ -146,14 +138,7 @@ def write(folder: Path, kind: str, maps: Mapping[str, Affine], sentences: Mappin
 
 
 class Post:
-    """A fitted post-processing, in memory.
-
-    Args:
-        folder: what stage `fit` wrote.
-
-    Raises:
-        StoreError: the files are not those that were written.
-    """
+    """A fitted post-processing, in memory. Raises `StoreError` if the files are not those that stage `fit` wrote."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -177,14 +162,9 @@ class Post:
         return tuple(self._maps)
 
     def apply(self, vectors: npt.NDArray[np.float32], languages: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the images of vectors `[n, d]`, computed in float64.
+        """Return the images of vectors `[n, d]` given the language of each row, computed in float64.
 
-        Args:
-            vectors: of the encoder.
-            languages: of each row.
-
-        Raises:
-            UsageError: a language that it was not fitted for, or vectors of another width.
+        Raises `UsageError` for a language that it was not fitted for, or vectors of another width.
         """
         moved = np.empty(vectors.shape, np.float32)
         own = np.asarray([ANY] * len(vectors) if ANY in self._maps else languages, np.str_)

@@ -38,13 +38,7 @@ _FAMILIES = (
 
 @dataclass(frozen=True)
 class WantedPrompts:
-    """The prompts that an encoder wants.
-
-    Args:
-        query: put before a query.
-        passage: put before a passage.
-        source: who says so, to end a sentence.
-    """
+    """The prompts that an encoder wants before queries and passages, and who says so, to end a sentence."""
 
     query: str
     passage: str
@@ -72,12 +66,8 @@ def declared_prompts(said: Mapping[str, Any]) -> tuple[str, str]:
 def wanted(backbone: str, methods: Iterable[Method]) -> WantedPrompts | None:
     """Return the prompts that an encoder wants, None where nothing is known of any; reaches no network.
 
-    Args:
-        backbone: a folder, or a Hugging Face id with `@REVISION` where it is pinned.
-        methods: whose presets may know it.
-
-    Raises:
-        UsageError: a file that declares prompts cannot be read.
+    `backbone` is a folder, or a Hugging Face id with `@REVISION` where it is pinned; presets of `methods` may know it.
+    Raises `UsageError` if a file that declares prompts cannot be read.
     """
     name, _, revision = backbone.partition("@")
     files = _files(backbone, name, revision)
@@ -91,7 +81,6 @@ def wanted(backbone: str, methods: Iterable[Method]) -> WantedPrompts | None:
 
 
 def _by_preset(names: Iterable[str], methods: Iterable[Method]) -> WantedPrompts | None:
-    """What a preset with the same model says."""
     known = {
         str(preset.values["model"]).partition("@")[0]: (f"{method.name}/{name}", preset.values)
         for method in methods
@@ -108,7 +97,6 @@ def _by_preset(names: Iterable[str], methods: Iterable[Method]) -> WantedPrompts
 
 
 def _by_family(names: Iterable[str]) -> WantedPrompts | None:
-    """What encoders of such a name want."""
     for name in names:
         last = Path(name).name.lower()
         for family in _FAMILIES:

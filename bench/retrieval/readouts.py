@@ -19,12 +19,8 @@ _SAME = ("pooling", "layer", "normalise", "similarity", "title", "lowercase", "q
 def fixed(readout: Readout, backbone: str) -> dict[str, Any]:
     """Return the fields of the contract that a protocol fixes, for an encoder of a backbone.
 
-    Args:
-        readout: of the protocol.
-        backbone: says how many layers there are; looked at only where the layer depends on it.
-
-    Raises:
-        UsageError: nothing says how many layers the backbone has.
+    How many layers the backbone has is looked at only where the layer depends on it; raises `UsageError` if nothing
+    says.
     """
     given = says(readout)
     if readout.layers:
@@ -45,14 +41,10 @@ def says(readout: Readout) -> dict[str, Any]:
 
 
 def layer_of(layers: Mapping[int, int], depth: int) -> int:
-    """Return the layer that is read of an encoder of some depth.
+    """Return the layer that is read of an encoder by a rule: depth → layer (1: the output of the first block).
 
     A depth that the rule does not name is read at the share of the nearest one that it does (of two, the smaller),
     rounded to the nearest layer, at least the first: by `{12: 8, 24: 14}`, layer 1 of 2, 3 of 4 and 4 of 6.
-
-    Args:
-        layers: the rule: depth → layer (1 the output of the first block, as in `hidden_states`), not empty.
-        depth: layers of the encoder.
     """
     near = min(sorted(layers), key=lambda known: abs(known - depth))
     return max(1, (2 * layers[near] * depth + near) // (2 * near))  # halves up; whole numbers round alike everywhere
@@ -61,11 +53,7 @@ def layer_of(layers: Mapping[int, int], depth: int) -> int:
 def depth_of(backbone: str) -> int:
     """Return how many layers a backbone has; of an id, its config is fetched or found in the cache.
 
-    Args:
-        backbone: `scratch:LxH`, a folder or a Hugging Face id with `@REVISION` where it is pinned.
-
-    Raises:
-        UsageError: its config cannot be had, or does not say.
+    Raises `UsageError` if its config cannot be had, or does not say.
     """
     sizes = scratch(backbone)
     if sizes:
@@ -82,7 +70,6 @@ def depth_of(backbone: str) -> int:
 
 
 def _config(backbone: str) -> Path:
-    """The config of a folder or an id."""
     folder = Path(backbone).expanduser()
     if folder.is_dir():
         return folder / "config.json"

@@ -30,13 +30,7 @@ _DISCRIMINATOR_STEPS, _RATE, _DECAY, _SHRINK, _LEAST_RATE = 5, 0.1, 0.98, 0.5, 1
 
 @dataclass(frozen=True)
 class Dictionary:
-    """Pairs of neighbours, the most confident first.
-
-    Args:
-        source: rows of the source `[p]`.
-        target: as many rows of the target.
-        cosine: of each pair, `[p]`.
-    """
+    """Pairs of neighbours, the most confident first: rows `[p]` of source and target, and the cosine of each pair."""
 
     source: torch.Tensor
     target: torch.Tensor
@@ -66,11 +60,9 @@ class Rotation:
 
 
 def procrustes(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Return the orthogonal W that brings x Wᵀ nearest to y over pairs (x, y): U Vᵀ of the svd of targetᵀ source.
+    """Return the orthogonal W that brings x Wᵀ nearest to y over pairs (x, y) of rows `[p, d]`.
 
-    Args:
-        source: `[p, d]`.
-        target: `[p, d]`, row by row what the source should be mapped to.
+    It is U Vᵀ of the singular value decomposition of targetᵀ source.
     """
     left, _, right = torch.linalg.svd(target.T @ source)
     matrix: torch.Tensor = left @ right
@@ -85,10 +77,7 @@ def orthogonalised(matrix: torch.Tensor, beta: float) -> torch.Tensor:
 def csls(source: torch.Tensor, target: torch.Tensor, neighbours: int) -> torch.Tensor:
     """Return 2 cos(x, y) − r(x) − r(y), `[m, n]`, where r is the mean cosine with the k nearest of the other side.
 
-    Args:
-        source: `[m, d]`.
-        target: `[n, d]`.
-        neighbours: k; all where there are fewer.
+    Source `[m, d]`, target `[n, d]`; all count where there are fewer than k.
     """
     source, target = _unit(source), _unit(target)
     of_source, of_target = _density(source, target, neighbours)
@@ -96,7 +85,6 @@ def csls(source: torch.Tensor, target: torch.Tensor, neighbours: int) -> torch.T
 
 
 def _csls(cosines: torch.Tensor, of_source: torch.Tensor, of_target: torch.Tensor) -> torch.Tensor:
-    """Cosines less the densities round both ends."""
     return (2 * cosines).sub_(of_source[:, None]).sub_(of_target)
 
 
@@ -132,16 +120,10 @@ def dictionary(
 
 
 def rotation(source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int = 0) -> Rotation:
-    """Find W from two samples. Chance, where there is any, is drawn from generators of its own.
+    """Find W from two samples, both shifted and scaled: source `[m, d]`, and target `[n, d]` of the pivot.
 
-    Args:
-        source: shifted and scaled, `[m, d]`.
-        target: of the pivot, shifted and scaled, `[n, d]`.
-        settings: start and refinement.
-        seed: of an adversarial start.
-
-    Raises:
-        BenchError: the adversarial training ran into numbers that are none.
+    An adversarial start draws from generators of its own, by the seed. Raises `BenchError` if that training ran into
+    numbers that are none.
     """
     source, target = source.double(), target.double()
     tried = _Tried(source, target, settings)
@@ -174,14 +156,12 @@ class _Tried:
         return matrix
 
     def pairs(self, matrix: torch.Tensor) -> Dictionary:
-        """The dictionary under a map."""
         if self._last is None or self._last[0] is not matrix:
             one, mapped = self._settings, (self._source @ matrix.T).float()
             self._last = matrix, dictionary(mapped, self._target, one.neighbours, one.pairs, one.dictionary == "mutual")
         return self._last[1]
 
     def best(self) -> Rotation:
-        """The best map so far."""
         name, matrix = self._best
         return Rotation(matrix.cpu(), self._history[name], name, dict(self._history))
 
@@ -253,7 +233,6 @@ class _Judge(nn.Module):
 
 
 def _step(optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
-    """One step down."""
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()

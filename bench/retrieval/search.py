@@ -53,12 +53,7 @@ class VectorRows(Protocol):
 
 @dataclass(frozen=True)
 class VectorBlock:
-    """Some rows, in memory.
-
-    Args:
-        ids: as many as rows.
-        matrix: `[n, d]`.
-    """
+    """Some rows in memory, `[n, d]`, and as many ids."""
 
     ids: Sequence[str]
     matrix: Matrix
@@ -66,12 +61,7 @@ class VectorBlock:
 
 @dataclass(frozen=True)
 class Top:
-    """The best passages of each query in a backend's arithmetic.
-
-    Args:
-        scores: float32 `[m, c]`, in no order.
-        rows: numbers of the passages, int64 `[m, c]`.
-    """
+    """The best c passages of each query in a backend's arithmetic, in no order: scores and row numbers, `[m, c]`."""
 
     scores: Matrix
     rows: Numbers
@@ -122,13 +112,9 @@ def search(
 
 
 class Exact:
-    """The one arithmetic of scores: products and sums in float64, rounded to float32 once.
+    """The one arithmetic of scores with passages `[n, d]`: products and sums in float64, rounded to float32 once.
 
     Every score is summed in the same order whatever the other rows, so equal vectors tie.
-
-    Args:
-        passages: `[n, d]`.
-        similarity: `dot` or `cos`.
     """
 
     def __init__(self, passages: VectorRows, similarity: Similarity) -> None:
@@ -193,7 +179,6 @@ def _top(
 
 
 def _merge(one: Top, other: Top, wanted: int) -> Top:
-    """Keep the best of two lists of candidates."""
     scores, rows = np.hstack([one.scores, other.scores]), np.hstack([one.rows, other.rows])
     if scores.shape[1] <= wanted:
         return Top(scores, rows)
@@ -215,7 +200,6 @@ def _among_all(query: Matrix, passages: Matrix, k: int, exact: Exact) -> tuple[N
 
 
 def _lengths(vectors: Matrix) -> npt.NDArray[np.float64]:
-    """Lengths `[n]` of rows."""
     lengths: npt.NDArray[np.float64] = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
     return lengths
 
@@ -295,18 +279,10 @@ def rank_candidates(
     tie: Tie,
     similarity: Similarity,
 ) -> Iterator[Ranking]:
-    """Yield one ranking per query, in order: its best k candidates.
+    """Yield one ranking per query, in order: its best k candidates, all of which must be among the passages.
 
-    Args:
-        queries: `[m, d]`.
-        passages: `[n, d]`, every candidate among them.
-        candidates: by query; under the tie rule `list` equal scores keep the candidates' order.
-        k: documents per query.
-        tie: order of equal scores.
-        similarity: `dot` or `cos`.
-
-    Raises:
-        UsageError: a query has no candidates, or a candidate is not among the passages.
+    Under the tie rule `list` equal scores keep the candidates' order. Raises `UsageError` if a query has no candidates,
+    or a candidate is not among the passages.
     """
     wanted = {document for given in candidates.values() for document in given.documents}
     rows = {document: row for row, document in enumerate(passages.ids) if document in wanted}

@@ -23,18 +23,9 @@ def write_ids(folder: Path, ids: Iterable[str]) -> None:
 
 
 def write_matrix(folder: Path, blocks: Iterable[npt.NDArray[np.float32]]) -> tuple[int, int]:
-    """Write rows block by block as `vectors.f32` (little endian, row after row) and `meta.json`.
+    """Write rows block by block as `vectors.f32` (little endian, row after row) and `meta.json`; return rows and d.
 
-    Args:
-        folder: where to.
-        blocks: each `[rows, d]`, all of one d; at least one.
-
-    Returns:
-        Rows and d.
-
-    Raises:
-        ValueError: two blocks differ in d, or there is no block.
-        OSError: as `open` does.
+    Blocks are `[rows, d]`. Raises `ValueError` if two differ in d or there is none, `OSError` as `open` does.
     """
     rows, widths = 0, set()
     with atomic(folder / _MATRIX) as stream:
@@ -52,11 +43,7 @@ def write_matrix(folder: Path, blocks: Iterable[npt.NDArray[np.float32]]) -> tup
 class Vectors:
     """The vectors of an artefact of `encode`; nothing is held in memory.
 
-    Args:
-        folder: of the artefact.
-
-    Raises:
-        StoreError: the files are not those that were written.
+    Raises `StoreError` if the files are not those that were written.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -93,7 +93,6 @@ def ablations(outcome: Outcome) -> list[Ablation]:
 
 
 def _ablation(group: Sequence[Finished]) -> Ablation:
-    """Lay out one grid."""
     first = group[0][0]
     name = first.system.grid.preset if first.system.grid else ""
     kept = grid_of(first.system.method, name.partition("/")[2])
@@ -128,5 +127,4 @@ def value(content: Mapping[str, Any], cell: Cell, preset: Preset, measure: str) 
 
 
 def _name(cell: Cell) -> str:
-    """The grid's name of a cell."""
     return cell.system.grid.cell if cell.system.grid else ""

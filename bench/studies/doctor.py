@@ -45,13 +45,10 @@ _APART = ("faiss-cpu", "faiss-gpu", "torch")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that was looked at.
+    """One thing that was looked at, e.g. `torch`, and what was found.
 
-    Args:
-        name: what, e.g. `torch`.
-        value: what was found.
-        state: `ok`, `warn` (works, but not as you may think) or `fail` (something will not work).
-        remedy: what to do, a sentence; empty where the state is `ok`.
+    The state `warn` means that it works, but not as you may think; `fail`, that something will not work. The remedy is
+    a sentence, empty where the state is `ok`.
     """
 
     name: str
@@ -100,14 +97,7 @@ def report(
     plugins: Plugins | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Examination:
-    """Examine this machine.
-
-    Args:
-        store: folder of stage outputs; by default `$BENCH_STORE` or `./store`. Nothing is left in it.
-        data_dir: folder of official layouts; by default `$BENCH_DATA`.
-        plugins: by default those that the environment brings.
-        environ: the environment variables.
-    """
+    """Examine this machine; by default its environment, with the plugins that it brings. Nothing is left behind."""
     store = store or Path(environ.get("BENCH_STORE") or "store")
     data_dir = data_dir or (Path(environ["BENCH_DATA"]) if environ.get("BENCH_DATA") else None)
     return Examination(
@@ -131,7 +121,6 @@ def machine(store: Path) -> Iterator[Diagnosis]:
 
 
 def _processors() -> int:
-    """Return processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -171,12 +160,7 @@ def _existing(path: Path) -> Path:
 
 
 def libraries(find: Finder = version_of, requirements: Iterable[str] | None = None) -> Iterator[Diagnosis]:
-    """Yield our own version, then every library that we ask for, but those of the extra `dev`.
-
-    Args:
-        find: name → installed version.
-        requirements: as package metadata writes them; ours by default.
-    """
+    """Yield our own version, then every library that we (or `requirements`) ask for, but those of the extra `dev`."""
     from packaging.requirements import Requirement
 
     ours = find(DISTRIBUTION)
@@ -209,7 +193,6 @@ def _extra(requirement: Requirement) -> str:
 
 
 def _library(requirement: Requirement, extra: str, version: str | None) -> Diagnosis:
-    """Return one library against what we ask for."""
     name = requirement.name
     if version is None and extra:
         return Diagnosis(name, f"not installed (extra {extra}: {reinstall(extra)})")
@@ -253,7 +236,6 @@ def faiss_rows(find: Finder = version_of) -> Iterator[Diagnosis]:
 
 
 def _plugin_sections(plugins: Plugins | None, data_dir: Path | None, environ: Mapping[str, str]) -> Iterator[Section]:
-    """Yield plugins, and the data that their suites find."""
     try:
         if plugins is None:
             from bench.plugins import load
@@ -298,7 +280,6 @@ def data_rows(plugins: Plugins, data_dir: Path | None) -> Iterator[Diagnosis]:
 
 
 def _found(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
-    """Say which tasks of a suite have all their official files."""
     request = DataRequest("official", data_dir, offline=True)
     try:
         suite = plugins.suite(name)
@@ -314,7 +295,6 @@ def _found(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
 
 
 def _complete(suite: Suite, task: str, request: DataRequest) -> bool:
-    """Return whether all files of a task are there: loading checks that, and opens none."""
     try:
         suite.load(task, request)
     except BenchError:

@@ -57,7 +57,7 @@ _HUB = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
 
 @dataclass(frozen=True)
 class StoredEncoder:
-    """An encoder in a store, and what is known of it.
+    """An encoder in a store: key, folder and manifest of its artefact, and what is known of it.
 
     Args:
         key: of its artefact.
@@ -78,14 +78,7 @@ class StoredEncoder:
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written.
-
-    Args:
-        folder: where.
-        files: paths below it.
-        contracts: role → contract; `encoder` where one encoder serves both roles.
-        notices: sentences for people.
-    """
+    """What was written below a folder: files, contracts by role (`encoder` where one serves both), and notices."""
 
     folder: Path
     files: tuple[str, ...]
@@ -96,10 +89,8 @@ class Exported:
 def from_result(path: Path, store: Store) -> StoredEncoder:
     """Find the encoder that a result rests on.
 
-    Raises:
-        UsageError: the file cannot be read or is damaged, its method has no encoder, its tasks rest on several, or the
-            store does not hold it.
-        StoreError: the artefact in the store is damaged.
+    Raises `UsageError` if the file cannot be read or is damaged, its method has no encoder, its tasks rest on several,
+    or the store does not hold it; `StoreError` if the artefact in the store is damaged.
     """
     try:
         content = read_sealed(path)
@@ -126,8 +117,7 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
 def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return what overrides the encoder's contract: what a run's settings said, or how a protocol had texts read.
 
-    Raises:
-        UsageError: the protocol had texts of its tasks read in several ways.
+    Raises `UsageError` if the protocol had texts of its tasks read in several ways.
     """
     if system.get("read_by") != "protocol":
         return system.get("readout") or {}
@@ -145,9 +135,7 @@ def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, 
 def from_key(key: str, store: Store) -> StoredEncoder:
     """Find an encoder by its artefact's key or by the key's first digits.
 
-    Raises:
-        UsageError: the store holds none, or several.
-        StoreError: the artefact is damaged.
+    Raises `UsageError` if the store holds none, or several; `StoreError` if the artefact is damaged.
     """
     found = [
         folder
@@ -173,7 +161,6 @@ def from_key(key: str, store: Store) -> StoredEncoder:
 
 
 def _encoder_key(keys: Mapping[str, str]) -> str | None:
-    """Return the key of a leg's encoder, None where it has none."""
     return next((keys[stage] for stage in STAGES if stage in keys), None)
 
 
@@ -185,12 +172,7 @@ def _languages(manifest: Mapping[str, Any], store: Store) -> tuple[str, ...]:
 
 
 def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
-    """Write an encoder, all or nothing.
-
-    Args:
-        origin: the encoder.
-        out: a folder that is not there, or empty.
-        citation: of the method, for the model card.
+    """Write an encoder into a folder that is not there, or empty, all or nothing; the card has the method's citation.
 
     Raises:
         UsageError: the folder is not empty, or the artefact holds no encoder.
@@ -345,15 +327,9 @@ def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What a card is made of.
+    """What a card is made of: the folder's name, the artefact's manifest, and a result file's content or None.
 
-    Args:
-        name: of the exported folder.
-        manifest: of the encoder's artefact.
-        result: a result file's content, None where there is none.
-        languages: of the corpus, as far as they are known.
-        contracts: role → contract; `encoder` where one encoder serves both roles.
-        citation: of the method.
+    `languages` are those of the corpus, as far as they are known; contracts are by role, as in `Exported`.
     """
 
     name: str
@@ -408,7 +384,6 @@ def _backbone(identity: Mapping[str, Any]) -> str:
 
 
 def _card_rows(facts: CardFacts, system: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what precedes the test, in words."""
     identity, found = facts.manifest["identity"], facts.manifest["facts"]
     seed = identity.get("seed")
     tokens = found.get("tokens")

@@ -30,15 +30,9 @@ OFFICIAL_ORDER = "candidates"
 
 @dataclass(frozen=True)
 class External:
-    """What came of scoring a run from elsewhere.
+    """What came of scoring a run from elsewhere: means over all judged queries, and each query's values by measure.
 
-    Args:
-        title: what it was scored against.
-        means: measure → mean over all judged queries.
-        official: what official scorers say where they do otherwise.
-        queries: number of judged queries.
-        per_query: query → measure → value.
-        notices: sentences for people.
+    `official` is what official scorers say where they do otherwise; notices are sentences for people.
     """
 
     title: str
@@ -62,10 +56,7 @@ def score_against_files(qrels: Path, run_file: Path, measures: str | None, tie: 
     """Score a run file against a judgements file.
 
     Queries of the run without a judgement are ignored, as trec_eval does, and reported; documents may be unjudged.
-
-    Raises:
-        UsageError: no measures, an unknown one, or no query in common.
-        DataError, DataFaultsError: a malformed line of either file.
+    Raises `UsageError` without measures or for an unknown one, `DataError` if no query is in both files.
     """
     known = plugins.measures_by_name
     if not measures:
@@ -110,11 +101,8 @@ def score_against_task(
 ) -> External:
     """Score a run file against a task of a suite under its protocol.
 
-    The task's own checks run first (and are kept in the store); then every id of the run must be known to it.
-
-    Raises:
-        UsageError: an unknown suite, task, leg or measure.
-        DataError, DataFaultsError: a malformed line, or an id that the task does not know.
+    The task's own checks run first (and are kept in the store); then every id of the run must be known to it. Raises
+    `UsageError` for an unknown suite, task, leg or measure.
     """
     size = profile()
     request = Request(methods=(), suites=(suite,), tasks=(task,), data=data, data_dir=data_dir)
@@ -156,7 +144,6 @@ def official_order(source: Source[Candidates]) -> Run:
 
 
 def _leg(task: Task, name: str | None) -> Leg:
-    """Return the leg of a task that a run answers."""
     names = [leg.name for leg in task.legs]
     if name is None and len(names) == 1:
         return task.legs[0]

@@ -47,7 +47,7 @@ class CurveValue:
         system: its label.
         shots: as asked for: a number, or `all`.
         pairs: that there were to learn from, the mean over tasks; 0 where nothing was tuned.
-        seed: of pretraining, lot and tuning.
+        seed: of pretraining, drawing pairs and tuning.
         value: the measure, a fraction.
         queries: that it is over.
     """
@@ -96,7 +96,7 @@ class Curve:
         return re.sub(r"[^A-Za-z0-9._]+", "-", "-".join((*parts, self.where, self.setting)))
 
     def pairs(self, shots: str) -> float:
-        """How many pairs there were for a number: the mean over what was tuned."""
+        """Return how many pairs there were for a number: the mean over what was tuned."""
         return fmean(one.pairs for one in self.values if one.shots == shots)
 
     def as_json(self) -> dict[str, Any]:
@@ -107,8 +107,7 @@ class Curve:
 def numbers(text: str) -> tuple[str, ...]:
     """Read `100,300,all`; return the numbers ascending, `all` last, each once.
 
-    Raises:
-        UsageError: what is neither a whole number nor `all`, or nothing that is tuned on.
+    Raises `UsageError` for what is neither a whole number nor `all`, or where nothing would be tuned on.
     """
     parts = {part.strip().lower() for part in text.split(",") if part.strip()}
     wrong = sorted(part for part in parts - {ALL} if not (part.isascii() and part.isdigit()))
@@ -122,17 +121,11 @@ def numbers(text: str) -> tuple[str, ...]:
 
 
 def requests(request: Request, shots: Sequence[str]) -> dict[str, Request]:
-    """Ask for every number of pairs.
+    """Return the request for every number of pairs (`numbers`).
 
     Results of 0 and `all` pairs are those of plain runs and lie where theirs do; those of other numbers lie next to
-    them (`results-shots/100`), since a result of the setting is one of all its pairs.
-
-    Args:
-        request: what was asked for, with one setting at most.
-        shots: as `numbers` returns them.
-
-    Raises:
-        UsageError: several settings, one that tunes nothing, or a number given a second time.
+    them (`results-shots/100`), since a result of the setting is one of all its pairs. Raises `UsageError` for several
+    settings, one that tunes nothing, or a number given a second time.
     """
     (setting, *others) = request.settings or (SETTING,)
     if others or setting == SETTINGS[0]:
@@ -158,13 +151,9 @@ def requests(request: Request, shots: Sequence[str]) -> dict[str, Request]:
 
 
 def drawable(plans: Mapping[str, Plan]) -> None:
-    """Refuse what makes no curve, before any work.
+    """Refuse plans (by number of pairs) that make no curve, before any work.
 
-    Args:
-        plans: by number of pairs.
-
-    Raises:
-        UsageError: nothing can be tuned, tasks of several suites or kinds of data, or a task without pairs.
+    Raises `UsageError` if nothing can be tuned, tasks are of several suites or kinds of data, or a task has no pairs.
     """
     tuned = [plan for number, plan in plans.items() if number != NONE]
     if not any(plan.cells for plan in tuned):
@@ -183,14 +172,7 @@ def drawable(plans: Mapping[str, Plan]) -> None:
 
 
 def curve(outcomes: Mapping[str, Outcome]) -> Curve:
-    """Lay out finished runs.
-
-    Args:
-        outcomes: by number of pairs.
-
-    Raises:
-        UsageError: every training failed.
-    """
+    """Lay out finished runs, by number of pairs. Raises `UsageError` if every training failed."""
     values, where = [], ""
     for shots, outcome in outcomes.items():
         for cell, done, _ in finished(outcome):

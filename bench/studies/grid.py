@@ -24,13 +24,7 @@ def collect(
     cell_of: Callable[[Cell], str],
     value_of: Callable[[Cell, Published], tuple[str, float]],
 ) -> Grid:
-    """Build a grid from finished cells.
-
-    Args:
-        done: as `finished` yields them.
-        cell_of: names a run's cell in the grid.
-        value_of: reads from a result what the value is of, and the value.
-    """
+    """Build a grid from finished cells; `value_of` reads from a result what the value is of, and the value."""
     runs = []
     for one, published, reason in done:
         where, value = ("", None) if published is None else value_of(one, published)

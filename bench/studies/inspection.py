@@ -45,11 +45,7 @@ class Inspected:
 
 @dataclass(frozen=True)
 class Inspection:
-    """Legs to be read.
-
-    Args:
-        legs: each with its last stage, or with what is known already.
-    """
+    """Legs to be read, each with its last stage, or with what is known already."""
 
     legs: tuple[tuple[Inspected, Stage | None], ...]
 
@@ -62,12 +58,7 @@ class Inspection:
 def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: Plugins, store: Store) -> Inspection:
     """Find the legs of tasks on official data; only the checksums of their files are read.
 
-    Args:
-        suite: the suite.
-        names: its tasks, without its prefix; dev questions end with `@dev`.
-        data_dir: the folder of data.
-        plugins: for the stages.
-        store: for checksums.
+    Names are without the suite's prefix; dev questions end with `@dev`.
     """
     settings, own = resolve_run()
     builder = Legs(store, plugins, own)
@@ -90,11 +81,7 @@ def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: 
 
 
 def carry_out(prepared: Inspection, store: Store, listener: Listener) -> list[Inspected]:
-    """Read every leg; a fault in one does not keep the others from being read.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Read every leg, whatever fault others have. Raises `StoreError` if the store cannot be written."""
     faults: dict[str, BenchError] = {}
     return [leg if last is None else _read(leg, last, store, listener, faults) for leg, last in prepared.legs]
 

@@ -45,11 +45,11 @@ _PRESET = "sweep"
 
 @dataclass(frozen=True)
 class Sweep:
-    """What came of the trials of one method.
+    """What came of the trials of one method, in the order in which they were drawn.
 
     Args:
         method: its name.
-        trials: in the order in which they were drawn.
+        trials: all of them.
         chosen: the number of the best one.
         config: the settings file for `bench run --config`.
         record: the sealed file of all trials.
@@ -112,14 +112,8 @@ class Ready:
 def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Ready:
     """Draw the trials and plan all of them at once, so that they share whatever rests on none of their settings.
 
-    Args:
-        request: what was asked for: methods, one suite, one setting, one seed, which also draws the trials.
-        trials: for every method.
-        plugins: who brings methods and suites.
-        store: where stages are kept.
-
-    Raises:
-        UsageError: a suite without dev questions, several suites, settings or seeds; and as `bench.pipeline.plan.plan`.
+    The request has methods, one suite, one setting and one seed, which also draws the trials. Raises `UsageError` for a
+    suite without dev questions, several suites, settings or seeds; and as `bench.pipeline.plan.plan` does.
     """
     suite = _suite(request, plugins)
     bases = {base.method.name: base for base in _bases(request, plugins)}
@@ -138,16 +132,8 @@ def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Re
 def run(ready: Ready, plugins: Plugins, store: Store, listener: Listener, out: Path) -> list[Sweep]:
     """Run all trials (those that the store has not), choose, and write a settings file and a record for each method.
 
-    Args:
-        ready: what `prepare` made.
-        plugins: whose trackers hear of stages.
-        store: where stages are kept.
-        listener: hears of stages.
-        out: the folder of sweeps.
-
-    Raises:
-        StoreError: the folder cannot be written; the stages are kept.
-        UsageError: no trial of a method has a score.
+    Raises `StoreError` if the folder `out` cannot be written (the stages are kept), `UsageError` if no trial of a
+    method has a score.
     """
     todo = ready.plan
     failed = {id(one.cell): one.reason for one in carry_out(todo, plugins, store, listener)}
@@ -192,11 +178,11 @@ def _suite(request: Request, plugins: Plugins) -> Suite:
 
 @dataclass(frozen=True)
 class _Base:
-    """A method before its trials.
+    """A method before its trials; values are by config key.
 
     Args:
         method: itself.
-        preset: values of profile and preset, by config key.
+        preset: values of profile and preset.
         values: of every key without a sweep.
         mine: what the user has fixed by `--set` or a file; it leaves the search space.
     """
@@ -208,21 +194,15 @@ class _Base:
 
     @property
     def space(self) -> dict[str, Space]:
-        """What is searched."""
         return {key: one for key, one in self.method.space.items() if key not in self.mine}
 
     def with_trials(self, draws: Sequence[Values], suite: str) -> Method:
-        """The method with its trials as the cells of a grid."""
         cells = tuple(GridRow(str(number), values) for number, values in enumerate(draws))
         return replace(self.method, presets={_PRESET: Preset(self.preset, "bench sweep", "", cells, suite=suite)})
 
 
 def _bases(request: Request, plugins: Plugins) -> list[_Base]:
-    """Resolve the settings of every method without a sweep.
-
-    Raises:
-        UsageError: a preset that none of the methods has, or that is a grid.
-    """
+    """Resolve the settings of every method without a sweep. Raises `UsageError` for an unknown preset or a grid."""
     methods = list({one.name: one for one in map(plugins.method, request.methods)}.values())
     preset = request.preset.rpartition("/")[2] if request.preset else None
     ready = variants(request, methods, preset, profile(request.profile or DEFAULT))
@@ -250,7 +230,6 @@ def _on_dev(plugins: Plugins, suite: Suite, methods: Mapping[str, Method]) -> Pl
 def _trial(
     number: int, draws: Sequence[Values], legs: Sequence[LegStages], suite: Suite, store: Store, failed: str
 ) -> Trial:
-    """Read a trial's scores from the store."""
     keys = {
         leg.task.id + (f"/{leg.leg.name}" if leg.leg.name else ""): {
             stage: item.key for stage, item in leg.by_name.items()
@@ -281,7 +260,6 @@ _SHARED = ("validate", "read", "prepare", "init")
 
 
 def _keep(ready: Ready, found: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep:
-    """Choose, and write the record and the settings file."""
     trials = [trial for _, trial in found]
     winner = best(trials)
     cell = next(cell for cell, trial in found if trial is winner)

@@ -44,16 +44,11 @@ class Trial:
 
 
 def draw(space: Mapping[str, Space], defaults: Values, trials: int, seed: int) -> list[dict[str, Any]]:
-    """Draw the trials of a method.
+    """Draw at most so many trials of a method; fewer where the space has fewer combinations.
 
-    Args:
-        space: by config key.
-        defaults: the value of every key of the space without a sweep.
-        trials: at most so many; fewer where the space has fewer combinations.
-        seed: the same one always draws the same trials, and fewer trials are the first ones of more.
-
-    Returns:
-        Values by config key; the first is empty, which is the defaults.
+    Space and defaults (the values without a sweep) are by config key, and so is what is returned; the first trial is
+    empty, which is the defaults. The same seed always draws the same trials, and fewer trials are the first ones of
+    more.
     """
     chance = random.Random(seed)  # noqa: S311 (nothing secret)
     names = sorted(space)

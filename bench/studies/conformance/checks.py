@@ -29,9 +29,7 @@ __all__ = ["BrokenPromiseError", "Check", "NotApplicableError", "Verdict", "chec
 def checks_for(name: str, plugins: Plugins | None = None) -> tuple[Check, ...]:
     """Return the promises of a method or suite, in the order in which they are tried.
 
-    Raises:
-        UsageError: nobody brings it.
-        PluginError: it is broken, or brought twice.
+    Raises `UsageError` if nobody brings it, `PluginError` if it is broken or brought twice.
     """
     found = plugins or load()
     if _is_suite(name, found):
@@ -59,11 +57,11 @@ def run(
     learn_tokens: int | None = None,
     plugins: Plugins | None = None,
 ) -> Iterator[Verdict]:
-    """Try the promises of a method or suite one by one.
+    """Try the promises of a method or suite one by one, in an empty folder that the caller removes.
 
     Args:
         name: of the method or suite.
-        folder: an empty folder for whatever is made; the caller removes it.
+        folder: for whatever is made.
         sets: `KEY=VALUE` settings under which a method is tried, as for `bench run --set`.
         only: names of checks; empty for all.
         learn_tokens: budget of the training that is to learn; None for that of the kit.
@@ -86,14 +84,7 @@ def conformance(
 ) -> Callable[..., None]:
     """Return a pytest test with one case a promise; assign it to a name that begins with `test_`.
 
-    Args:
-        name: of the method or suite; its plugin must be installed.
-        sets: `KEY=VALUE` settings, as for `bench run --set`.
-        only: names of checks; empty for all.
-        learn_tokens: budget of the training that is to learn; None for that of the kit.
-
-    Raises:
-        UsageError, PluginError: as `run` does, when the tests are collected.
+    Arguments and errors as for `run`, when the tests are collected; the plugin must be installed.
     """
     import pytest
 
@@ -103,7 +94,6 @@ def conformance(
 
     @pytest.mark.parametrize("check", checks, ids=[check.name for check in checks])
     def test(check: Check, tmp_path_factory: pytest.TempPathFactory) -> None:
-        """Try one promise; all of them share what was trained."""
         if not made:
             folder = tmp_path_factory.mktemp("conformance")
             made.append(_subject(name, folder, tuple(sets), plugins, learn_tokens))
@@ -128,7 +118,6 @@ def _is_suite(name: str, plugins: Plugins) -> bool:
 
 
 def _chosen(checks: Sequence[Check], only: Sequence[str]) -> tuple[Check, ...]:
-    """Return the checks of some names, in their own order."""
     names = [check.name for check in checks]
     for name in only:
         if name not in names:

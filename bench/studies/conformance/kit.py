@@ -46,14 +46,7 @@ def promise(name: str, kept: str, remedy: str) -> Callable[[Callable[[Any], None
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a trial ended.
-
-    Args:
-        check: what was tried.
-        state: `kept`, `broken` or `not applicable`.
-        reason: why, where it was not kept.
-        seconds: it took.
-    """
+    """How a trial ended, why where the promise was not kept, and the seconds that it took."""
 
     check: Check
     state: State

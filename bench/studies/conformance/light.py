@@ -35,14 +35,7 @@ _NONSENSE: tuple[Any, ...] = ("no such value", -1e300, {"no": "such value"})
 
 @dataclass
 class MethodSubject:
-    """A method on trial.
-
-    Args:
-        method: the plugin's.
-        module: where it lives.
-        folder: an empty folder for whatever is made.
-        sets: `KEY=VALUE` settings under which it is tried.
-    """
+    """A method on trial: the plugin's, the module where it lives, an empty folder, and `KEY=VALUE` settings."""
 
     method: Method
     module: str

@@ -23,7 +23,6 @@ _EVERY = 5  # of the questions, for each is asked alone too, by a fresh retrieve
 
 
 def _asked(language: str) -> list[Item]:
-    """Return the questions of a language that are asked here."""
     return world.questions(language)[0][::_EVERY]
 
 

@@ -19,14 +19,7 @@ from bench.types import DataRequest, Macro, Measure, Suite, Task, Tie
 
 @dataclass
 class SuiteSubject:
-    """A suite on trial, on its mini data.
-
-    Args:
-        suite: the plugin's.
-        module: where it lives.
-        folder: an empty folder.
-        measures: those that plugins bring.
-    """
+    """A suite on trial on its mini data: where it lives, an empty folder, and the measures that plugins bring."""
 
     suite: Suite
     module: str
@@ -173,7 +166,6 @@ def refuses(subject: SuiteSubject) -> None:
 
 
 def _workspace(folder: Path) -> Workspace:
-    """Return a workspace in a new folder."""
     (folder / "out").mkdir(parents=True)
     return Workspace(folder / "out", Parts(folder / "parts"))
 

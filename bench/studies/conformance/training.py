@@ -140,7 +140,6 @@ def learns(subject: DenseSubject) -> None:
 
 
 def _no_divergence(subject: DenseSubject) -> TrialTraining:
-    """Return the long training; one that stops because its numbers diverge is reported as that."""
     try:
         return subject.long
     except Exception as error:
@@ -150,10 +149,7 @@ def _no_divergence(subject: DenseSubject) -> TrialTraining:
 def share_below(subject: DenseSubject, queries: Path, passages: Path) -> float:
     """Return the share of wrong passages that score below a question's own, averaged over questions and languages.
 
-    Args:
-        subject: whose contract is read.
-        queries: folder of the encoder that reads questions.
-        passages: folder of the encoder that reads passages.
+    Questions and passages are read by the encoders of two folders.
     """
     from bench.retrieval.encoder import load, unit
 

@@ -73,11 +73,7 @@ class TrialTraining:
 
 @dataclass
 class DenseSubject(MethodSubject):
-    """A method with an encoder, on trial; see `MethodSubject` for the first arguments.
-
-    Args:
-        learn_tokens: budget of the training that is to learn.
-    """
+    """A method with an encoder, on trial; `learn_tokens` is the budget of the training that is to learn."""
 
     learn_tokens: int = LEARN_TOKENS
 
@@ -130,14 +126,12 @@ class DenseSubject(MethodSubject):
         return self._start("start", self.contract)
 
     def _start(self, name: str, contract: Contract) -> Path:
-        """Make an encoder with random weights."""
         from bench.pipeline.stages import init
 
         tokens = self.shards / "tokenizer"
         return self._made(name, lambda work: init.run(work, BACKBONE, tokens, contract, 0))
 
     def _made(self, name: str, make: Any) -> Path:
-        """Run a stage into a folder of its own."""
         out = self.folder / name
         out.mkdir(parents=True)
         make(Workspace(out, Parts(self.folder / f"{name}-parts")))
@@ -145,11 +139,7 @@ class DenseSubject(MethodSubject):
 
     @cached_property
     def first_step(self) -> int:
-        """Tokens of the first step: a budget of one token ends with the step that spends it.
-
-        Raises:
-            BrokenPromiseError: the trainer does not report how many tokens it saw.
-        """
+        """Tokens of the first step: a budget of one token ends with the step that spends it."""
         tokens = self.one_step.facts.get("tokens")
         if not isinstance(tokens, int) or tokens < 1:
             raise BrokenPromiseError(f"the trainer's facts hold tokens={tokens!r}, expected how many tokens it saw")
@@ -178,10 +168,10 @@ class DenseSubject(MethodSubject):
     def train(
         self, name: str, tokens: int, seed: int = 1, advance: Advance = silent, watched: bool = False, **changed: Any
     ) -> TrialTraining:
-        """Train through the stage, which holds the trainer to its promises.
+        """Train through the stage, which holds the trainer to its promises; training twice under one name resumes.
 
         Args:
-            name: of its folder; training twice under one name resumes, with a fresh output folder.
+            name: of its folder; the output folder is a fresh one each time.
             tokens: the budget.
             seed: of the training.
             advance: hears of progress.
@@ -213,11 +203,7 @@ class DenseSubject(MethodSubject):
         return TrialTraining(work.out, facts, tuple(changes(before, after)), tuple(written))
 
     def killed(self) -> TrialTraining:
-        """Train as `short` does, killed after every step and begun again each time.
-
-        Raises:
-            BrokenPromiseError: the trainer reports no progress, or never ends.
-        """
+        """Train as `short` does, killed after every step and begun again each time."""
         reached, kept = 0.0, []
         for _ in range(_ATTEMPTS):
             reported: list[float] = []
@@ -254,8 +240,7 @@ class DenseSubject(MethodSubject):
     def subjects(self) -> dict[str, Path]:
         """Role → folder of the encoder that is looked at: trained for a few steps, or as the method brings it.
 
-        Raises:
-            NotApplicableError: there is none, because the training failed; its own checks say how.
+        Raises `NotApplicableError` if the training failed; its own checks say how.
         """
         if self.method.trainer is None:
             return {"query": self.start, "passage": self.start}

@@ -22,8 +22,7 @@ _HARMLESS = ("/dev/", "/proc/")
 def global_state(torch_too: bool) -> dict[str, Any]:
     """Return what a whole process shares, by name, in a form that can be compared.
 
-    Args:
-        torch_too: torch's switches and generators as well (a light method must not have it imported for that).
+    With `torch_too` also torch's switches and generators; a light method must not have it imported for that.
     """
     import numpy as np
 
@@ -39,7 +38,6 @@ def global_state(torch_too: bool) -> dict[str, Any]:
 
 
 def _torch_state() -> dict[str, Any]:
-    """Return torch's switches and generators."""
     import torch
 
     return {
@@ -118,8 +116,7 @@ _HOOK = _AuditHook()
 def writes(inside: Sequence[Path]) -> Iterator[dict[str, None]]:
     """Collect the paths outside some folders that Python code opens for writing, makes, moves or removes.
 
-    Args:
-        inside: where writing is allowed. Compiled modules (`__pycache__`) and devices are always.
+    Compiled modules (`__pycache__`) and devices are always allowed.
     """
     with _watched(inside, reading=False) as found:
         yield found
@@ -127,11 +124,7 @@ def writes(inside: Sequence[Path]) -> Iterator[dict[str, None]]:
 
 @contextmanager
 def reads(named: Sequence[Path]) -> Iterator[dict[str, None]]:
-    """Collect the files that Python code opens for reading, but for some and for those of installed software.
-
-    Args:
-        named: files and folders that may be read.
-    """
+    """Collect the files that Python code opens for reading, but for those named and those of installed software."""
     installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     packages = [Path(place) for top in _packages() for place in top.__path__]
     with _watched([*named, *map(Path, installed), *packages], reading=True) as found:
@@ -146,7 +139,6 @@ def _packages() -> list[ModuleType]:
 
 @contextmanager
 def _watched(inside: Sequence[Path], *, reading: bool) -> Iterator[dict[str, None]]:
-    """Collect paths outside some folders that are read, or written."""
     if not _HOOK.hooked:
         sys.addaudithook(_HOOK)
         _HOOK.hooked = True

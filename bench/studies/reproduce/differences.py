@@ -26,12 +26,9 @@ _FILES = {"validate": "the corpus", "read": "questions or judgements"}
 
 @dataclass(frozen=True)
 class Cause:
-    """What two results do not have in common.
+    """What two results do not have in common, with both values; `slight` if it may move last digits and no more.
 
-    Args:
-        kind: `settings`, `version`, `data`, `seed`, `libraries`, `machine`.
-        sentence: with both values.
-        slight: it may move last digits and no more.
+    Kinds are `settings`, `version`, `data`, `seed`, `libraries` and `machine`.
     """
 
     kind: str
@@ -74,14 +71,7 @@ class ReproducedValue:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """How a replayed result compares.
-
-    Args:
-        verdict: OK, close or differs.
-        sentence: why.
-        values: every measure of every leg.
-        causes: what differs between both, apart from the numbers.
-    """
+    """How a replayed result compares and why, with every measure of every leg and all else that differs."""
 
     verdict: Verdict
     sentence: str
@@ -93,13 +83,7 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
     """Compare a replayed result with the file that it replays.
 
     Identical numbers are OK whatever else differs. Means up to `CLOSE` apart are close where only libraries, device,
-    threads or processor can be the reason. All else differs.
-
-    Args:
-        theirs: content of the result file.
-        ours: content of the replayed one.
-        their_values: per-query values of the file; legs without them are compared by their means.
-        our_values: of the replayed one.
+    threads or processor can be the reason. All else differs. Legs without per-query values are compared by their means.
     """
     values = tuple(_values(theirs, ours, their_values, our_values))
     found = causes(theirs, ours)
@@ -153,7 +137,6 @@ def causes(theirs: Content, ours: Content) -> list[Cause]:
 
 
 def _of_systems(one: Content, other: Content) -> Iterator[Cause]:
-    """What differs between two descriptions of a system."""
     for key in _SYSTEM:
         kind = "version" if key == "version" else "settings"
         yield from _differ(kind, f"{key} of the system", one.get(key), other.get(key))
@@ -166,7 +149,6 @@ def _of_systems(one: Content, other: Content) -> Iterator[Cause]:
 
 
 def _of_legs(task: str, one: Content, other: Content) -> Iterator[Cause]:
-    """What differs between two scored legs."""
     yield from _differ("data", f"release of {task}", one.get("release"), other.get("release"))
     yield from _differ("settings", f"protocol of {task}", one.get("protocol"), other.get("protocol"))
     if "settings" in one and "settings" in other:  # files of older versions do not say them
@@ -189,7 +171,6 @@ def _settings(one: Sequence[Content], other: Sequence[Content]) -> Iterator[Caus
 
 
 def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield every key with both values."""
     for key in dict.fromkeys([*one, *other]):
         yield key, one.get(key), other.get(key)
 
@@ -202,7 +183,6 @@ def _differ(kind: str, what: str, theirs: Any, ours: Any, *, slight: bool = Fals
 
 
 def _printed(value: Any) -> str:
-    """A value in a sentence."""
     said = value if isinstance(value, str) and value else shown(value)
     return said if len(said) <= _LONG else f"{said[:_LONG]}…"
 
@@ -225,10 +205,8 @@ def _values(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
 
 
 def _kinds(found: Sequence[Cause]) -> str:
-    """The kinds of causes, each once."""
     return " and ".join(dict.fromkeys(cause.kind for cause in found))
 
 
 def _count(count: int, noun: str) -> str:
-    """A count with its noun."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -52,13 +52,7 @@ class ReplayOptions:
 
 @dataclass(frozen=True)
 class Replay:
-    """A row that is ready to be made again.
-
-    Args:
-        request: what is asked for.
-        plan: the stages of that row and of no other.
-        causes: in what it differs from the file already, before anything ran.
-    """
+    """A row that is ready to be made again: its own stages alone, and in what it differs from the file already."""
 
     request: Request
     plan: Plan
@@ -66,14 +60,9 @@ class Replay:
 
 
 def request_of(content: Content, given: ReplayOptions) -> Request:
-    """Compose the request that makes a result again.
+    """Compose the request that makes a result again, given what its file cannot say.
 
-    Args:
-        content: of the result file.
-        given: what it cannot say.
-
-    Raises:
-        UsageError: it rests on files of its maker's, and nobody says where they lie here.
+    Raises `UsageError` if it rests on files of its maker's, and nobody says where they lie here.
     """
     said = asked([content], whole=False)
     legs = (leg for legs in content["tasks"].values() for leg in legs.values())
@@ -104,17 +93,10 @@ def request_of(content: Content, given: ReplayOptions) -> Request:
 
 
 def prepared(content: Content, given: ReplayOptions, plugins: Plugins, store: Store) -> Replay:
-    """Plan the stages of a result file's row.
+    """Plan the stages of a result file's row, given what it cannot say.
 
-    Args:
-        content: of the result file.
-        given: what it cannot say.
-        plugins: who brings methods and suites.
-        store: where stages are kept.
-
-    Raises:
-        BenchError: see `bench.pipeline.plan.plan`.
-        UsageError: see `request_of`; or nothing that the request makes is that row.
+    Raises `UsageError` as `request_of` does, or if nothing that the request makes is that row; and `BenchError` as
+    `bench.pipeline.plan.plan` does.
     """
     request = request_of(content, given)
     whole = plan(request, plugins, store)
@@ -128,17 +110,7 @@ def prepared(content: Content, given: ReplayOptions, plugins: Plugins, store: St
 
 
 def replay(ready: Replay, plugins: Plugins, store: Store, listener: Listener) -> results.Published:
-    """Make the row again and publish it in the request's folder of results.
-
-    Args:
-        ready: from `prepared`.
-        plugins: who brings methods and suites.
-        store: where stages are kept.
-        listener: hears of stages.
-
-    Raises:
-        BenchError: what a stage raises.
-    """
+    """Make the row again and publish it in the request's folder of results; raises `BenchError` as its stages do."""
     outcome = run(ready.request, plugins, store, listener, ready.plan)
     if outcome.failed:
         raise UsageError(f"the row cannot be made again: {outcome.failed[0].reason}")
