@@ -88,14 +88,9 @@ def _powers(base: int, size: int) -> Hashes:
 
 
 class Prints:
-    """The hashes of all runs of a sequence of letters, of any length, from one pass over it.
-
-    Args:
-        codes: the letters.
-    """
+    """The hashes of all runs of a sequence of letters, of any length, from one pass over it."""
 
     def __init__(self, codes: Codes) -> None:
-        """Sum up once; every hash is then a difference."""
         self._size = len(codes)
         rounded = 1 << self._size.bit_length()  # so that few sizes of tables are ever made
         self._sums = np.zeros(self._size + 1, np.uint64)
@@ -117,26 +112,16 @@ class Prints:
 
 @dataclass(frozen=True)
 class HashMatches:
-    """Pairs of equal hashes.
+    """Pairs of equal hashes."""
 
-    Args:
-        places: where among the hashes that were looked up, rising, `[pairs]`.
-        rows: which row of the table, `[pairs]`.
-    """
-
-    places: Places
-    rows: Places
+    places: Places  # among the hashes that were looked up, ascending, `[pairs]`
+    rows: Places  # of the table, `[pairs]`
 
 
 class HashTable:
-    """Finds hashes among many; one that is not there costs a look at one byte.
-
-    Args:
-        hashes: of the rows, in any order, with repeats.
-    """
+    """Finds hashes among many (in any order, with repeats); one that is not there costs a look at one byte."""
 
     def __init__(self, hashes: Hashes) -> None:
-        """Sort once."""
         self._order = np.argsort(hashes, kind="stable").astype(np.int64)
         self._sorted = hashes[self._order]
         bits = min(max(len(hashes).bit_length() + 4, _FEWEST_BITS), _MOST_BITS)
@@ -145,11 +130,11 @@ class HashTable:
         self._there[hashes >> self._shift] = True
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self._sorted)
 
     def find(self, hashes: Hashes) -> HashMatches:
-        """Return every pair of a hash that is looked up and an equal row."""
+        """Return every pair of a wanted hash and an equal row."""
         if not len(self):
             return HashMatches(np.zeros(0, np.int64), np.zeros(0, np.int64))
         likely = np.flatnonzero(self._there[hashes >> self._shift])
@@ -177,19 +162,12 @@ _BLOCK = 1 << 20  # letters hashed at once
 
 @dataclass(frozen=True)
 class Sizes:
-    """How long is what is looked for, in letters; see `bench.data.contamination.search.AuditConfig`.
+    """How long is what is looked for, in letters; see `bench.data.contamination.search.AuditConfig`."""
 
-    Args:
-        run: letters in a row that make a run, more than `STRIDE`.
-        contained: fewest letters of a text that is looked for within documents.
-        gram: letters of a gram.
-        alike: Jaccard index of the grams of a question and a sentence.
-    """
-
-    run: int
-    contained: int
-    gram: int
-    alike: float
+    run: int  # letters in a row that make a run, more than `STRIDE`
+    contained: int  # fewest letters of a text that is looked for within documents
+    gram: int  # letters of a gram
+    alike: float  # Jaccard index of the grams of a question and a sentence
 
 
 def grams(text: str, size: int) -> frozenset[str]:
@@ -199,20 +177,14 @@ def grams(text: str, size: int) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Proposals:
-    """Pairs of a place in training letters and a text that may be there.
+    """Pairs of a place in training letters and a text that may be there."""
 
-    Args:
-        texts: numbers of the texts, `[pairs]`.
-        places: where the run begins that both have, rising.
-        offsets: where it begins in the text.
-    """
-
-    texts: Places
-    places: Places
-    offsets: Places
+    texts: Places  # numbers of the texts, `[pairs]`
+    places: Places  # first letter of the common run in the training letters, ascending
+    offsets: Places  # first letter of it in the text
 
     def __len__(self) -> int:
-        """How many pairs there are."""
+        """Number of pairs."""
         return len(self.texts)
 
     def where(self, which: npt.NDArray[np.bool_] | slice) -> Proposals:
@@ -222,19 +194,12 @@ class Proposals:
 
 @dataclass(frozen=True)
 class Runs:
-    """A table of runs of one length.
+    """A table of runs of one length."""
 
-    Args:
-        size: letters of a run.
-        texts: whose they are, by row.
-        offsets: where in the text they begin, by row.
-        table: their hashes, by row.
-    """
-
-    size: int
-    texts: Places
-    offsets: Places
-    table: HashTable
+    size: int  # letters of a run
+    texts: Places  # whose they are, by row
+    offsets: Places  # where in the text they begin, by row
+    table: HashTable  # their hashes, by row
 
     def propose(self, hashes: Hashes) -> Proposals:
         """Look up the hashes of all training runs of this length."""
@@ -243,16 +208,9 @@ class Runs:
 
 
 class TextIndex:
-    """The texts that are looked for.
-
-    Args:
-        texts: as the test gives them.
-        questions: of each, whether its grams are looked for.
-        sizes: how long is what is looked for.
-    """
+    """The texts of a test; `questions` marks those whose grams are looked for."""
 
     def __init__(self, texts: Sequence[str], questions: Sequence[bool], sizes: Sizes) -> None:
-        """Make the tables."""
         self.sizes = sizes
         self.codes, self.ends = letters(texts)
         self.first = np.append(0, self.ends)[:-1].astype(np.int64)

@@ -80,45 +80,28 @@ class AuditConfig(Config):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A training document, or a part of one that is a text of its own.
+    """A training document, or a part of one that is a text of its own."""
 
-    Args:
-        where: how a person finds it: a document id, or file and line.
-        sentences: in order.
-    """
-
-    where: str
-    sentences: tuple[str, ...]
+    where: str  # a document id, or file and line
+    sentences: tuple[str, ...]  # in order
 
 
 @dataclass(frozen=True, slots=True)
 class SoughtText:
-    """A text of the test that is looked for.
-
-    Args:
-        text: as the test gives it.
-        question: its grams are looked for too.
-    """
+    """A text of the test that is looked for."""
 
     text: str
-    question: bool = False
+    question: bool = False  # its grams are looked for too
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Where a text was found first.
+    """Where a text was found first."""
 
-    Args:
-        where: the training text.
-        said: the sentence found, as the training text has it; an excerpt if it is long.
-        letters: how many letters in a row; 0 for `alike`.
-        share: of the grams that are in both; 0 for all but `alike`.
-    """
-
-    where: str
-    said: str
-    letters: int = 0
-    share: float = 0.0
+    where: str  # the training text
+    said: str  # the sentence found, as the training text has it; an excerpt if it is long
+    letters: int = 0  # in a row; 0 for `alike`
+    share: float = 0.0  # of the grams that are in both; 0 for all but `alike`
 
 
 def scan(
@@ -126,11 +109,7 @@ def scan(
 ) -> list[dict[How, Hit]]:
     """Look for texts of a test in training texts, which are read once.
 
-    Args:
-        texts: the training texts.
-        wanted: what is looked for.
-        rules: what counts as found.
-        advance: called with the bytes (UTF-8) of training text compared.
+    `advance` is called with the bytes (UTF-8) of training text compared.
 
     Returns:
         For each of `wanted`, every way in which it was found with its first place; empty for what was not found.
@@ -170,7 +149,6 @@ class _LetterBatch:
     """Some training texts in letters."""
 
     def __init__(self, texts: Sequence[Text]) -> None:
-        """Spell the sentences, end to end."""
         self._texts, self._sentences = texts, [sentence for text in texts for sentence in text.sentences]
         self.codes, ends = letters(self._sentences)
         self.sentences = np.append(0, ends).astype(np.int64)  # where each begins, and the end of the last

@@ -30,21 +30,13 @@ def fingerprint(texts: Iterable[str]) -> int:
 
 @dataclass(frozen=True)
 class Kept:
-    """What the rules leave of a corpus.
+    """What the rules leave of a corpus."""
 
-    Args:
-        mask: one truth value a document, in the source's order.
-        empty: documents left out because they have no sentence.
-        duplicates: documents left out because their text comes earlier in the source.
-        translations: left out because another document of their group is kept.
-        over_limit: left out because their language has enough.
-    """
-
-    mask: Mask
-    empty: int
-    duplicates: int
-    translations: int
-    over_limit: int
+    mask: Mask  # one truth value a document, in the source's order
+    empty: int  # left out: no sentence
+    duplicates: int  # left out: the text comes earlier in the source
+    translations: int  # left out: another document of the group is kept
+    over_limit: int  # left out: the language has enough
 
 
 class Census:
@@ -70,8 +62,8 @@ class Census:
 
         Args:
             dedupe: leave out texts that come earlier, in the same language.
-            drop_translations: keep one document of each parallel group, at random.
-            most: documents kept per language, at random; None for all.
+            drop_translations: keep one document of each parallel group.
+            most: documents kept per language; None for all.
         """
         prints, groups = (np.frombuffer(column, np.uint64) for column in (self._prints, self._groups))
         numbers = np.frombuffer(self._numbers, np.uint16)

@@ -133,14 +133,10 @@ def _read_text(path: Path, place: Place) -> Iterator[Document]:
 
 @dataclass(frozen=True)
 class _FileKind:
-    """A kind of file.
+    """A kind of file."""
 
-    Args:
-        cut: (number, line), the file for messages as `where` → (number, what one record looks like).
-        parse: (that, place, id where it has none) → the document, None for what is none. Raises `RecordError`.
-    """
-
-    cut: Callable[..., Lines]
+    cut: Callable[..., Lines]  # (number, line), the file for messages as `where` → (number, text of one record)
+    # (text, place, id where it has none) → the document, None for what is none; raises `RecordError`
     parse: Callable[[str, Place, str], Document | None]
 
 
@@ -189,10 +185,7 @@ def _records(rows: Lines, where: Path) -> Lines:
 def blocks(rows: Lines, where: Path, first: str, last: str) -> Lines:
     """Cut lines into blocks that begin with a line beginning with `first` and end with one that has `last`.
 
-    Lines between blocks are skipped. Blank lines stay inside a block.
-
-    Raises:
-        DataError: a block is too long for memory.
+    Lines between blocks are skipped, blank lines stay inside. Raises `DataError` for a block too long for memory.
     """
     block = _LineBlock(where)
     for number, line in rows:
@@ -247,24 +240,14 @@ def reader() -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a record, and what holds where it does not say.
+    """The place of a record, and what holds where the record does not say."""
 
-    Args:
-        file: what messages call the file.
-        name: what ids begin with where records have none.
-        language: ISO 639 code, empty where it is not known.
-    """
-
-    file: str
-    name: str
-    language: str
+    file: str  # as messages call it
+    name: str  # what ids begin with where records have none
+    language: str  # ISO 639 code, empty where it is not known
 
     def spoken(self, own: str = "") -> str:
-        """Return the record's own language, or the one that holds here.
-
-        Raises:
-            UsageError: neither is known.
-        """
+        """Return the record's own language, or the one that holds here. Raises `UsageError` where neither is known."""
         if language := own or self.language:
             return language
         raise UsageError(
@@ -288,11 +271,7 @@ class _LineBlock:
         return bool(self._lines)
 
     def add(self, number: int, line: str) -> None:
-        """Take a line.
-
-        Raises:
-            DataError: the record has no end within 64 million characters.
-        """
+        """Add a line. Raises `DataError` where the record has no end within 64 million characters."""
         self._begun = self._begun if self._lines else number
         self._lines.append(line)
         self._size += len(line)
@@ -309,16 +288,10 @@ class _LineBlock:
 
 
 def from_row(row: Mapping[str, Any], place: Place, name: str) -> Document:
-    """Read a record of named values, from JSON or a table.
+    """Parse a record of named values, from JSON or a table (see the module's conventions).
 
-    Args:
-        row: `text` or `sentences`; perhaps `id`, `lang` or `language`, `title`, `parallel_group`.
-        place: its place.
-        name: its id where it has none.
-
-    Raises:
-        RecordError: a value of the wrong type, or neither text nor sentences.
-        UsageError: its language is not known.
+    Raises `RecordError` for a value of the wrong type, or neither text nor sentences; `UsageError` for an unknown
+    language. `name` is the id of a record without one.
     """
     values = {key: value for key, value in row.items() if value is not None}
     own = _string(values, "lang" if "lang" in values else "language")
@@ -367,11 +340,7 @@ _SPLIT = "train"
 
 
 def needed(library: str, what: str) -> str:
-    """Return the version of an optional library.
-
-    Raises:
-        UsageError: it is not installed; says how to install it.
-    """
+    """Return the version of an optional library. Raises `UsageError` that says how to install a missing one."""
     try:
         return version(library)
     except PackageNotFoundError:
@@ -379,12 +348,7 @@ def needed(library: str, what: str) -> str:
 
 
 def parquet(path: Path, place: Place) -> Iterator[Document]:
-    """Stream the documents of a parquet file.
-
-    Raises:
-        DataError: it is no parquet file, or a malformed row (with its number from 1).
-        DataFaultsError: several malformed rows.
-    """
+    """Stream the documents of a parquet file. Raises `DataError` with the number of a malformed row, from 1."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -413,12 +377,10 @@ def saved(folder: Path, language: str) -> Source[Document]:
 def hub(name: str, language: str) -> Source[Document]:
     """Return the documents of a data set of the hub, split `train`; fetched when it is read.
 
-    Args:
-        name: `NAME[:CONFIG][@REVISION]`; a config that ends in a language (`20231101.sw`) names it.
-        language: ISO 639 code, empty where rows or the config say it.
+    A config that ends in a language (`20231101.sw`) names it; `language` may be empty.
 
     Raises:
-        UsageError: a name of another form, or the library is not installed.
+        UsageError: a name other than `NAME[:CONFIG][@REVISION]`, or the library is not installed.
     """
     match = _HUB.fullmatch(name)
     if not match:

@@ -15,25 +15,17 @@ from bench.types import Item, Source
 
 
 def probabilities(sizes: Mapping[str, int], exponent: float) -> dict[str, float]:
-    """Return p_l ∝ n_l^α, languages sorted by code, those of size 0 left out.
-
-    Args:
-        sizes: n_l, how much there is of each language.
-        exponent: α; 1 draws in proportion, 0 every language alike.
-    """
+    """Return p_l ∝ n_l^α, languages sorted by code, those of size n_l = 0 left out; `exponent` is α."""
     there = {language: float(sizes[language]) ** exponent for language in sorted(sizes) if sizes[language] > 0}
     total = sum(there.values())
     return {language: weight / total for language, weight in there.items()}
 
 
 class TokenizerSample:
-    """Texts of every language for training a tokenizer, held within a fixed number of characters a language.
+    """Texts of every language for training a tokenizer, at most `most` characters a language.
 
     Texts are drawn by their fingerprint: every document has the same chance wherever it is, and the same corpus
     gives the same sample.
-
-    Args:
-        most: characters kept of a language.
     """
 
     def __init__(self, most: int) -> None:
@@ -82,18 +74,10 @@ _SEPARATOR = ":"
 
 
 def sampled(shards: Shards, languages: Sequence[str], most: int) -> Iterator[Item]:
-    """Yield sentences of each language in turn, in the order of the corpus, with ids like `sw:1207`.
+    """Yield at most `most` sentences of each language, in the order of the corpus, with ids like `sw:1207`.
 
     A sentence is the text that its tokens spell: as training reads it, which is cut at `prepare.max_tokens`. The same
-    corpus and number give the same draw.
-
-    Args:
-        shards: the corpus.
-        languages: of those that it has.
-        most: sentences a language; all where there are fewer.
-
-    Raises:
-        KeyError: a language that is not there.
+    corpus and number give the same draw. Raises `KeyError` for a language that the corpus lacks.
     """
     words = tokenizer.load(shards.tokenizer_folder)
     for language in languages:

@@ -37,7 +37,7 @@ def split(text: str, language: str) -> tuple[str, ...]:
     """Return the clean sentences of a text in order, none empty.
 
     Args:
-        text: any length, lines ending in a line feed.
+        text: its lines end in a line feed.
         language: ISO 639 code; one that sentencex does not know is split by the rules of a near language or of English.
     """
     import sentencex

@@ -35,36 +35,22 @@ _SMALL = 1 << 16  # vocabularies below it fit in two bytes an id
 
 @dataclass(frozen=True)
 class Stretch:
-    """Where one language lies, and how much of it there is.
+    """Where one language lies, and how much of it there is."""
 
-    Args:
-        language: ISO 639 code.
-        first: number of its first document.
-        end: number after its last document.
-        sentences: how many it has.
-        tokens: how many it has.
-    """
-
-    language: str
-    first: int
-    end: int
+    language: str  # ISO 639 code
+    first: int  # its first document
+    end: int  # one after its last document
     sentences: int
     tokens: int
 
 
 @dataclass(frozen=True)
 class Meta:
-    """What `meta.json` says.
+    """What `meta.json` says."""
 
-    Args:
-        stretches: the languages in order.
-        vocabulary: number of ids, special ones included.
-        special: ids of the special tokens that the tokenizer has, keys among `SPECIAL`.
-    """
-
-    stretches: tuple[Stretch, ...]
-    vocabulary: int
-    special: Mapping[str, int]
+    stretches: tuple[Stretch, ...]  # the languages in order
+    vocabulary: int  # number of ids, special ones included
+    special: Mapping[str, int]  # ids of the special tokens that the tokenizer has, keys among `SPECIAL`
 
     def dump(self) -> bytes:
         """As the bytes of `meta.json`."""
@@ -81,11 +67,7 @@ class Meta:
 
     @staticmethod
     def load(folder: Path) -> Meta:
-        """Read `meta.json` of a folder.
-
-        Raises:
-            UsageError: it is missing, or of another format.
-        """
+        """Parse `meta.json`. Raises `UsageError` where it is missing, or of another format."""
         path = folder / META
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
@@ -105,15 +87,11 @@ def width(vocabulary: int) -> np.dtype[np.unsignedinteger]:
 class Shards:
     """Reads a prepared corpus. Opening it maps the files; pages are read when they are touched.
 
-    Args:
-        folder: what stage `prepare` wrote.
-
     Raises:
         UsageError: the folder is no prepared corpus, or its files contradict each other.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Map the three arrays and hold their sizes against each other."""
         meta = Meta.load(folder)
         self.folder = folder
         self.vocabulary = meta.vocabulary
@@ -175,11 +153,7 @@ class Shards:
         return lengths
 
     def sentence(self, document: int, i: int) -> npt.NDArray[np.unsignedinteger]:
-        """Return the ids of sentence `i` (from 0) of a document, a view of the mapped file.
-
-        Raises:
-            IndexError: the document has no such sentence.
-        """
+        """Return the ids of sentence `i` (from 0), a view of the mapped file. Raises `IndexError` if there is none."""
         if not 0 <= i < self.sentence_count(document):
             raise IndexError(f"document {document} has {self.sentence_count(document)} sentences, there is no {i}")
         at = int(self._documents[document]) + i
@@ -200,11 +174,8 @@ class Shards:
     def stretch(self, language: str, start: int, length: int) -> npt.NDArray[np.unsignedinteger]:
         """Return the ids of a language from one place on, across sentences and documents, a view of the mapped file.
 
-        The sentences that it touches are remembered as seen by a training.
-
-        Raises:
-            IndexError: the language has no such tokens.
-            KeyError: there is no such language.
+        The sentences that it touches are remembered as seen by a training. Raises `IndexError` for tokens and
+        `KeyError` for a language that the corpus lacks.
         """
         here = self._stretches[language]
         if start < 0 or length < 1 or start + length > here.tokens:

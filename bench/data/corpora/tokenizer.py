@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 """The special tokens of a tokenizer trained here, with ids 0 to 4."""
 
-SMALLEST = SMALLEST_VOCABULARY
-"""The smallest vocabulary: special tokens, 256 bytes, and room for letters and merges."""
-
 _COVERAGE = 0.9995  # of the characters, as in sentencepiece; the rest is spelt in bytes
 _LONGEST = 16  # characters a token: where no blanks are written, BPE would learn whole phrases
 _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
@@ -39,15 +36,15 @@ def train(texts: Mapping[str, Sequence[str]], vocabulary: int) -> Tokenizer:
 
     Args:
         texts: by language; sentences are separated by line feeds.
-        vocabulary: the number of ids wanted, special tokens and bytes included; a small corpus may give fewer.
+        vocabulary: ids wanted, special tokens and bytes included; a small corpus may give fewer.
 
     Raises:
-        ValueError: a vocabulary below `SMALLEST`.
+        ValueError: a vocabulary below `SMALLEST_VOCABULARY`, which leaves room for letters and merges.
     """
     from tokenizers import Tokenizer, models, trainers
 
-    if vocabulary < SMALLEST:
-        raise ValueError(f"a vocabulary of {vocabulary}, expected at least {SMALLEST}")
+    if vocabulary < SMALLEST_VOCABULARY:
+        raise ValueError(f"a vocabulary of {vocabulary}, expected at least {SMALLEST_VOCABULARY}")
     sentences = sorted(sentence for group in texts.values() for text in group for sentence in text.split("\n"))
     room = vocabulary - len(TOKENS) - len(_BYTES)
     letters = _alphabet(sentences, room // 2)

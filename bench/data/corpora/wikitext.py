@@ -18,17 +18,11 @@ from bench.data.formats.faults import RecordError, shown
 
 
 class WikiArticle(NamedTuple):
-    """A page as its file gives it.
+    """A page as its file gives it."""
 
-    Attributes:
-        id: the page's number.
-        title: as readers see it.
-        text: paragraphs, one a line.
-    """
-
-    id: str
-    title: str
-    text: str
+    id: str  # the page's number
+    title: str  # as readers see it
+    text: str  # paragraphs, one a line
 
 
 _AGAIN = "fetch it again"
@@ -45,8 +39,7 @@ def _unescaped(text: str) -> str:
 def extracted(block: str) -> WikiArticle:
     """Parse one `<doc id="…" title="…">` of wikiextractor; its first line is the title and is left out.
 
-    Raises:
-        RecordError: it has no end.
+    Raises `RecordError` where it has no end.
     """
     head, closed, body = block.partition(">")
     text, end, rest = body.rpartition("</doc>")
@@ -65,8 +58,7 @@ _SPACE = re.compile(r"<ns>\s*(-?\d+)\s*</ns>")
 def page(block: str) -> WikiArticle | None:
     """Parse one `<page>` of a MediaWiki dump; None for a redirect and for other pages than articles (talk, user …).
 
-    Raises:
-        RecordError: it has no end or no title.
+    Raises `RecordError` where it has no end or no title.
     """
     if not block.rstrip().endswith("</page>"):
         raise RecordError("<page> without its </page>", "a whole page", _AGAIN)

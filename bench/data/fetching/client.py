@@ -47,34 +47,23 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Patience:
-    """How long is waited, and how often a request is repeated.
+    """How long is waited, and how often a request is repeated."""
 
-    Args:
-        connect: seconds for a connection.
-        read: seconds without a byte after which an answer has stalled.
-        slowest: bytes a second; an answer that stays below it for `read` seconds has stalled too.
-        attempts: at one address without getting any further, at least one.
-        first: seconds before the second attempt; every further wait is twice as long.
-        longest: seconds; no wait is longer, whatever the server asks for.
-        redirects: how many are followed.
-        sleep: waits so many seconds.
-    """
-
-    connect: float = 15.0
-    read: float = 60.0
-    slowest: float = 1024.0
-    attempts: int = 5
-    first: float = 1.0
-    longest: float = 60.0
-    redirects: int = 10
-    sleep: Callable[[float], None] = time.sleep
+    connect: float = 15.0  # seconds for a connection
+    read: float = 60.0  # seconds without a byte after which an answer has stalled
+    slowest: float = 1024.0  # bytes a second; an answer slower than that for `read` seconds has stalled too
+    attempts: int = 5  # at one address without getting any further, at least one
+    first: float = 1.0  # seconds before the second attempt; every further wait is twice as long
+    longest: float = 60.0  # seconds; no wait is longer, whatever the server asks for
+    redirects: int = 10  # followed at most
+    sleep: Callable[[float], None] = time.sleep  # waits so many seconds
 
 
 class AddressError(Exception):
     """An address that did not give the file.
 
     Args:
-        reason: what happened, continuing a sentence that begins with the address, e.g. `answered 404 Not Found`.
+        reason: continues a sentence that begins with the address, e.g. `answered 404 Not Found`.
         again: whether another attempt may go better.
     """
 
@@ -91,21 +80,13 @@ class _Session(requests.Session):
         self.unreachable: set[str] = set()
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
-        """Send one request, and those that redirects ask for.
-
-        Raises:
-            AddressError: its host was given up before.
-        """
+        """Send one request, and those that redirects ask for. Raises `AddressError` for a host given up before."""
         if _host(request) in self.unreachable:
             raise AddressError("could not be reached before")
         return super().send(request, **kwargs)
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """Return where a redirect leads, None for any other answer.
-
-        Raises:
-            AddressError: it is not followed.
-        """
+        """Return where a redirect leads, None for any other answer. Raises `AddressError` if it is not followed."""
         if not resp.is_redirect:
             return None
         resp.close()  # its body is of no use, and may have no end
@@ -137,20 +118,11 @@ class Client:
         self._session.close()
 
     def begin(self, url: str, notice: Callable[[str], None]) -> None:
-        """Count attempts from one again, for the requests to come.
-
-        Args:
-            url: the address that notices name.
-            notice: called with a sentence before every wait.
-        """
+        """Count attempts at an address from one again; `notice` gets a sentence before every wait."""
         self._adapter.max_retries = _attempts(self.patience, public_url(url), notice)
 
     def wait(self, error: AddressError) -> None:
-        """Wait before a further attempt, after a body that did not come whole.
-
-        Raises:
-            AddressError: there were enough attempts.
-        """
+        """Wait for another attempt, after a body that did not come whole. Raises `AddressError` if none is left."""
         try:
             self._adapter.max_retries = self._adapter.max_retries.increment("GET", error=error)
         except MaxRetryError:
@@ -184,8 +156,7 @@ class Client:
     def blocks(self, answer: requests.Response) -> Iterator[bytes]:
         """Stream a body as it comes over the wire, without undoing any content encoding.
 
-        Raises:
-            AddressError: it breaks off, stalls or trickles.
+        Raises `AddressError` where it breaks off, stalls or trickles.
         """
         began, count = time.monotonic(), 0
         patience = self.patience
@@ -245,11 +216,7 @@ def length(answer: requests.Response) -> int | None:
 
 
 def followed(url: str, target: str) -> str:
-    """Return where a redirect leads.
-
-    Args:
-        url: the address that answered.
-        target: its `Location`, absolute or relative.
+    """Return where a redirect leads that the address `url` gives as its `Location`, absolute or relative.
 
     Raises:
         AddressError: it is no address, leads from https to http, to another scheme than these, or from a public

@@ -61,15 +61,12 @@ class NullWatcher:
 
 
 def ensure(file: LocalFile, client: Client | None, watch: Watcher | None = None) -> LocalFile:
-    """Fetch and unpack one file as far as needed; a complete one is left alone.
+    """Fetch and unpack one file as far as needed, and return what is there now; a complete one is left alone.
 
     Args:
         file: what was found.
         client: sends the requests; None never touches the network, so that what is missing stays missing.
         watch: follows the bytes, first of the file, then of what is unpacked.
-
-    Returns:
-        What is there now.
 
     Raises:
         FetchError, StoreError: see `fetch`.
@@ -187,12 +184,6 @@ def fetch(release: Release, root: Path, client: Client, watch: Watcher | None = 
     """Fetch a file to its place under the folder of data, from the first of its addresses that gives it.
 
     Waits while another command fetches the same file, and then does not fetch it again.
-
-    Args:
-        release: the file; it has addresses.
-        root: the folder of data.
-        client: sends the requests.
-        watch: follows how it comes.
 
     Returns:
         The record, which is written too.

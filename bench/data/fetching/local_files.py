@@ -28,25 +28,15 @@ _DIGITS = {"sha256": 64, "md5": 32}
 
 @dataclass(frozen=True)
 class LocalFile:
-    """One official file and what is there of it.
-
-    Args:
-        release: the file as the suite describes it.
-        root: the folder of data in which it is looked for, or into which it would be fetched.
-        state: what was found.
-        size: bytes that are there, of an unpacked archive those of its files.
-        reason: what is wrong, or why nothing is; empty where there is nothing to say.
-        basis: what it was compared with: `sha256`, `md5`, `sha256 when fetched`, `size`; empty where nothing is known.
-        local: it is not complete, and unpacking what is here is all that is left to do.
-    """
+    """One official file and what is there of it."""
 
     release: Release
-    root: Path
+    root: Path  # folder of data in which it is looked for, or into which it would be fetched
     state: State
-    size: int = 0
-    reason: str = ""
-    basis: str = ""
-    local: bool = False
+    size: int = 0  # bytes that are there, of an unpacked archive those of its files
+    reason: str = ""  # what is wrong, or why nothing is there; else empty
+    basis: str = ""  # compared with `sha256`, `md5`, `sha256 when fetched` or `size`; empty where nothing is known
+    local: bool = False  # incomplete, and unpacking what is here is all that is left to do
 
     @property
     def path(self) -> Path:
@@ -67,9 +57,7 @@ class LocalFile:
 def releases(suite: Suite) -> tuple[Release, ...]:
     """Return a suite's official files, none where it lists none.
 
-    Raises:
-        PluginError: one of them cannot be meant: a path that leads elsewhere, a checksum that is none, two files of one
-            path.
+    Raises `PluginError` for a path that leads elsewhere, a checksum that is none, or two files of one path.
     """
     found = tuple(suite.releases()) if suite.releases else ()
     for one in found:
@@ -86,12 +74,8 @@ def releases(suite: Suite) -> tuple[Release, ...]:
 def asked_tasks(suite: Suite, names: Sequence[str]) -> tuple[str, ...]:
     """Return the tasks that were asked for, all of them if none was named; dev questions end with `@dev`.
 
-    Args:
-        suite: the suite.
-        names: as typed: with or without the suite's prefix; one may name all below it.
-
-    Raises:
-        UsageError: the suite has no official data, or no task of such a name.
+    Names are as typed: with or without the suite's prefix; one may name all below it. Raises `UsageError` where the
+    suite has no official data, or no task of such a name.
     """
     if "official" not in suite.data:
         raise UsageError(f"suite {suite.name} has no official data in this release; it has: {', '.join(suite.data)}")
@@ -133,13 +117,10 @@ def local_files(suite: Suite, places: Sequence[Path], tasks: Sequence[str] = ())
 
 
 def look(release: Release, root: Path, laid_out: Callable[[], bool]) -> LocalFile:
-    """Look for one file, by name and size.
+    """Look for one file under the folder of data, by name and size.
 
-    Args:
-        release: the file.
-        root: the folder of data.
-        laid_out: returns whether all that an archive holds is there, as far as its suite can see. Then the archive is
-            not missing, for people unpack archives by hand and remove them.
+    `laid_out` returns whether all that an archive holds is there, as far as its suite can see. Then the archive is not
+    missing, for people unpack archives by hand and remove them.
     """
     target, record = root / release.path, records.recall(root, release.path)
     if release.unpack and record and record.files is not None and record.folder == release.unpack:
@@ -166,14 +147,9 @@ def look(release: Release, root: Path, laid_out: Callable[[], bool]) -> LocalFil
 
 
 def examine(file: LocalFile, advance: Advance = silent) -> LocalFile:
-    """Compare the checksums of what is there with those published, or else with those of the day it came.
+    """Compare the checksums of what `look` found with those published, or else with those of the day it came.
 
-    Args:
-        file: what `look` found.
-        advance: called with bytes read.
-
-    Raises:
-        OSError: a file cannot be read.
+    `advance` is called with bytes read. Raises `OSError` where a file cannot be read.
     """
     if file.state not in ("present", "packed"):
         return file

@@ -21,12 +21,8 @@ _OWN = "retrieval-bench"
 def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
     """Return the folder of everything that can be fetched again; it need not exist.
 
-    That is `$BENCH_CACHE`, else the place where the platform keeps such things: `$XDG_CACHE_HOME` or `~/.cache`,
-    `~/Library/Caches`, `%LOCALAPPDATA%`.
-
-    Args:
-        environ: the environment variables.
-        platform: as `sys.platform`.
+    That is `$BENCH_CACHE`, else where the platform (as `sys.platform`) keeps such things: `$XDG_CACHE_HOME` or
+    `~/.cache`, `~/Library/Caches`, `%LOCALAPPDATA%`.
     """
     if environ.get("BENCH_CACHE"):
         return Path(environ["BENCH_CACHE"]).expanduser()
@@ -45,11 +41,7 @@ def data_cache() -> Path:
 
 
 def roots(data_dir: Path | None) -> tuple[Path, ...]:
-    """Return the folders of official layouts in the order in which they are looked into.
-
-    Args:
-        data_dir: the folder of data, None where none was named.
-    """
+    """Return the folders of official layouts in the order in which they are searched."""
     return (data_cache(),) if data_dir is None else (data_dir, data_cache())
 
 
@@ -59,14 +51,9 @@ def root_of(name: str, places: Sequence[Path]) -> Path:
 
 
 def folder(request: DataRequest, name: str) -> Path:
-    """Return a suite's own folder: under the folder of data, else in the download cache.
+    """Return a suite's own folder `name`: under the folder of data, else in the download cache.
 
-    Args:
-        request: says where the data lie.
-        name: of the suite's folder, e.g. `mrtydi`.
-
-    Raises:
-        UsageError: if the folder of data does not exist, or the suite's folder is in neither place.
+    Raises `UsageError` where the folder of data does not exist, or the suite's folder is in neither place.
     """
     root = request.data_dir
     if root is not None and not root.is_dir():
@@ -89,16 +76,7 @@ def folder(request: DataRequest, name: str) -> Path:
 
 
 def known(suite: str, name: str, names: Sequence[str]) -> str:
-    """Return the name of a task that exists.
-
-    Args:
-        suite: the suite's name.
-        name: of the task, without the suite's prefix.
-        names: of all its tasks.
-
-    Raises:
-        UsageError: if it is none of them.
-    """
+    """Return the name of a suite's task, without the prefix. Raises `UsageError` if it is not among `names`."""
     if name not in names:
         raise UsageError(unknown(f"task of {suite}", name, names))
     return name

@@ -39,28 +39,17 @@ class Digests:
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a file that was fetched, or of an archive that was unpacked.
+    """What is known of a file that was fetched, or of an archive that was unpacked."""
 
-    Args:
-        path: under the folder of data, with forward slashes.
-        size: bytes.
-        sha256: of the file.
-        md5: of the file.
-        source: address that it came from, without secrets; empty for a file that was found in its place.
-        time: UTC, ISO 8601.
-        stamp: of the file when this was written: size and modification time (nanoseconds).
-        folder: where it was unpacked, under the folder of data; empty for a file that is read as it is.
-        files: what came out of it: name under `folder` → size, sha256 and modification time (nanoseconds).
-    """
-
-    path: str
-    size: int
+    path: str  # under the folder of data, with forward slashes
+    size: int  # bytes
     sha256: str
     md5: str
-    source: str
-    time: str
-    stamp: tuple[int, int]
-    folder: str = ""
+    source: str  # address that it came from, without secrets; empty for a file found in its place
+    time: str  # UTC, ISO 8601
+    stamp: tuple[int, int]  # of the file when this was written: size and modification time (nanoseconds)
+    folder: str = ""  # where it was unpacked, under the folder of data; empty for a file that is read as it is
+    # what came out of it: name under `folder` → size, sha256 and modification time (nanoseconds)
     files: Mapping[str, tuple[int, str, int]] | None = None
 
 

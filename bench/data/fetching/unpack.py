@@ -37,36 +37,25 @@ _ENCRYPTED = 0x1
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds that no honest archive exceeds.
+    """Bounds that no honest archive exceeds."""
 
-    Args:
-        ratio: unpacked bytes for one of the archive.
-        least: bytes that are always allowed.
-        files: members.
-    """
-
-    ratio: int = 200
-    least: int = 1 << 30
-    files: int = 1_000_000
+    ratio: int = 200  # unpacked bytes for one of the archive
+    least: int = 1 << 30  # bytes that are always allowed
+    files: int = 1_000_000  # members
 
 
 def unpack(
     archive: Path, folder: Path, limits: Limits | None = None, advance: Advance = silent
 ) -> dict[str, tuple[int, str]]:
-    """Unpack a zip or tar (plain, gz, bz2, xz) whole into a folder.
+    """Unpack a zip or tar (plain, gz, bz2, xz) whole into a folder, which is made if need be.
 
-    Args:
-        archive: the file.
-        folder: where to; made if need be.
-        limits: against bombs.
-        advance: called with bytes unpacked.
+    `advance` is called with bytes unpacked.
 
     Returns:
         Every file by its name under the folder: size and sha256.
 
     Raises:
         DataError: it is damaged, no such archive, or holds what is refused; then nothing of it was put into the folder.
-        OSError: as writing does.
     """
     aside = folder / f".{archive.name}.unpacking"
     shutil.rmtree(aside, ignore_errors=True)
@@ -123,8 +112,7 @@ class _Names:
     def take(self, info: tarfile.TarInfo, aside: Path) -> str:
         """Return a member's path under the folder `aside`, `.` for the folder itself.
 
-        Raises:
-            DataError: it is no plain file or folder, or its name is refused.
+        Raises `DataError` where it is no plain file or folder, or its name is refused.
         """
         if not (info.isfile() or info.isdir()):
             kind = "a link" if info.issym() or info.islnk() else "a device"

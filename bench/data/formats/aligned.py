@@ -19,8 +19,7 @@ from bench.types import Item, Judgement
 def sentences(path: File, name: str = "") -> FileSource[Item]:
     """Return the sentences of one side.
 
-    Reading raises `DataError` for a blank line or a file that `bench.data.formats.text.lines` refuses,
-    `DataFaultsError` for several such lines.
+    Reading raises as `bench.data.formats.text.lines` does, and `DataError` or `DataFaultsError` for blank lines.
     """
     return numbered_source(name or path.name, "sentence-lines/1", path, _sentences)
 

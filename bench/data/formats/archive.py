@@ -21,15 +21,10 @@ _LISTED = 5
 
 @dataclass(frozen=True)
 class Member:
-    """A regular file in a tar archive (plain, .gz, .bz2 or .xz), itself plain or ending in .gz.
-
-    Args:
-        archive: the archive.
-        path: the file's name in it, without a leading `./`.
-    """
+    """A regular file in a tar archive (plain, .gz, .bz2 or .xz), itself plain or ending in .gz."""
 
     archive: Path
-    path: str
+    path: str  # in the archive, without a leading `./`
 
     def __str__(self) -> str:
         """Return archive and name, as messages show them."""
@@ -49,10 +44,8 @@ class Member:
     def open(self) -> Iterator[io.BufferedIOBase]:
         """Open the file for reading bytes, decompressed where its name ends in .gz.
 
-        Raises:
-            DataError: the archive is missing or has no such file.
-            RecordError: the archive is broken.
-            OSError, EOFError, zlib.error: as the compressed file inside gives them.
+        Raises `DataError` (no archive, or no such file in it), `RecordError` (a broken archive), and what reading the
+        compressed file inside raises: `OSError`, `EOFError`, `zlib.error`.
         """
         import tarfile
 

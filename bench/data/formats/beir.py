@@ -30,13 +30,9 @@ _LARGEST_GRADE = 2**31 - 1
 
 
 def corpus(folder: Path, name: str = "") -> FileSource[Item]:
-    """Return the passages of a folder.
+    """Return the passages of a folder; messages call the data set `name`, or the folder's name where that is empty.
 
     Duplicate ids are not looked for here, since the stream holds no ids (see `bench.data.formats.ids.IdCollector`).
-
-    Args:
-        folder: a folder in BEIR's layout.
-        name: what messages call the data set; the folder's name where empty.
 
     Raises:
         UsageError: if the file is not there, or there twice (plain and compressed). What is wrong inside is raised when
@@ -66,11 +62,7 @@ def splits(folder: Path) -> tuple[str, ...]:
 
 
 def find(folder: Path, name: str) -> Path:
-    """Find a file, plain or compressed.
-
-    Raises:
-        UsageError: if it is not there, or in two variants, of which only one can be meant.
-    """
+    """Find a file, plain or compressed. Raises `UsageError` where there is none, or two of which one can be meant."""
     there = [path for ending in ("", *COMPRESSED) if (path := folder / f"{name}{ending}").is_file()]
     if len(there) == 1:
         return there[0]

@@ -30,13 +30,7 @@ def columns(cells: Sequence[str], text: str) -> str:
 
 
 class RecordError(ValueError):
-    """A record that breaks its format, raised where the file and the line are not known.
-
-    Args:
-        found: what is there, short and printable.
-        expected: what should be there.
-        hint: what to do next; empty where `expected` says it already.
-    """
+    """A record that breaks its format, raised where file and line are not known; fields as in `DataError`."""
 
     def __init__(self, found: str, expected: str, hint: str = "") -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -51,11 +45,8 @@ class Faults:
     """Gathers the faults of one input; as a context manager it raises them when the block ends.
 
     A `DataError` that leaves the block (the stream is truncated, say) ends the reading, but is raised together with the
-    faults gathered before it. One fault is raised as itself, several as one `DataFaultsError`. Falsy while there is
-    none, so that a reader can stop handing on records of a file that will be refused anyway.
-
-    Args:
-        limit: how many faults are listed; those beyond are counted.
+    faults gathered before it. One fault is raised as itself, several as one `DataFaultsError`, which lists `limit` of
+    them. Falsy while there is none, so that a reader can stop handing on records of a file that will be refused anyway.
     """
 
     def __init__(self, limit: int = LISTED) -> None:
@@ -64,23 +55,18 @@ class Faults:
         self._limit = limit
 
     def __len__(self) -> int:
-        """All faults, listed or not."""
+        """Number of faults, listed or not."""
         return len(self.listed) + self.more
 
     def add(self, fault: DataError) -> None:
-        """Take one fault."""
+        """Add one fault."""
         if len(self.listed) < self._limit:
             self.listed.append(fault)
         else:
             self.more += 1
 
     def check(self) -> None:
-        """Raise what was gathered, if anything.
-
-        Raises:
-            DataError: for a single fault.
-            DataFaultsError: for several.
-        """
+        """Raise `DataError` for a single fault, `DataFaultsError` for several."""
         if len(self) == 1:
             raise self.listed[0]
         if self:

@@ -40,16 +40,12 @@ def hashed(ids: Iterable[str]) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Ids:
-    """The ids of a corpus, as sorted hashes.
+    """The ids of a corpus, as sorted hashes."""
 
-    Args:
-        hashes: `[n]` unsigned 64-bit, ascending.
-    """
-
-    hashes: npt.NDArray[np.uint64]
+    hashes: npt.NDArray[np.uint64]  # `[n]`, ascending
 
     def __len__(self) -> int:
-        """How many ids there are."""
+        """Number of ids."""
         return len(self.hashes)
 
     def contains(self, ids: Collection[str]) -> list[bool]:
@@ -62,7 +58,7 @@ class Ids:
         return there
 
     def save(self, path: Path) -> None:
-        """Write the hashes as .npy, atomically. Raises `OSError`."""
+        """Write the hashes as .npy, atomically."""
         with atomic(path) as stream:
             np.save(stream, self.hashes, allow_pickle=False)
 
@@ -82,18 +78,13 @@ class IdCollector:
         self._hashes = bytearray()
 
     def add(self, id: str) -> None:
-        """Take one id."""
+        """Add one id."""
         self._hashes += _hash(id)
 
     def close(self, source: Source[Item]) -> Ids:
-        """Return the ids, and forget them here.
+        """Return the ids, and forget them here; their source is read again only if a hash comes twice.
 
-        Args:
-            source: where they came from; read again only if a hash comes twice.
-
-        Raises:
-            DataError: for one id that comes twice, with the places of both.
-            DataFaultsError: for several.
+        Raises `DataError` or `DataFaultsError` for ids that come twice, with the places of both.
         """
         hashes = np.frombuffer(self._hashes, _HASH)  # a view: sorting it needs no second copy
         self._hashes = bytearray()
@@ -141,7 +132,7 @@ _SEARCHED = 5_000  # ids among which the nearest one is looked for
 def unknown_ids(
     leg: Leg, judgements: Sequence[Judgement], queries: Sequence[Item], documents: Ids, *, check_documents: bool
 ) -> int:
-    """Refuse judgements of queries, and if so wished of documents, that do not exist.
+    """Refuse judgements of unknown queries or documents; return how many documents the corpus lacks, each counted once.
 
     Args:
         leg: where all of it comes from; its qrels are read again only to name the lines of faults.
@@ -150,12 +141,8 @@ def unknown_ids(
         documents: the ids of its corpus.
         check_documents: whether an unknown document is a fault; if not, it is only counted.
 
-    Returns:
-        How many judged documents the corpus lacks, each counted once.
-
     Raises:
-        DataError: for one fault, at the line of the qrels (or the number of the judgement, where no file is known).
-        DataFaultsError: for several.
+        DataError, DataFaultsError: at the line of the qrels (or the number of the judgement, where no file is known).
     """
     asked = {item.id for item in queries}
     judged = sorted({row.document for row in judgements})

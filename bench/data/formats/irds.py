@@ -28,13 +28,7 @@ _NO_TEXT = ("doc_id", "query_id", "title", "url", "marked_up_doc")
 
 @dataclass(frozen=True)
 class Sources:
-    """The three streams of one data set.
-
-    Args:
-        corpus: its passages.
-        queries: its queries.
-        qrels: its judgements.
-    """
+    """The three streams of one data set."""
 
     corpus: Source[Item]
     queries: Source[Item]
@@ -42,13 +36,10 @@ class Sources:
 
 
 def sources(dataset: str) -> Sources:
-    """Return the three streams of a data set.
+    """Return the three streams of a data set by its id, e.g. `beir/scifact/test`.
 
     Reading them raises `DataError` if the library does not know the id, the data set lacks such a part, its files
     cannot be fetched or read, or a record is malformed.
-
-    Args:
-        dataset: the id in ir_datasets, e.g. `beir/scifact/test`.
     """
     return Sources(
         _source(dataset, "docs", Format("document", _passage)),

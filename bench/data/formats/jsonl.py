@@ -13,14 +13,9 @@ from bench.data.formats.faults import RecordError, shown
 
 
 def json_object(text: str, keys: Sequence[str]) -> dict[str, Any]:
-    """Parse a line as a JSON object whose strings can be written as UTF-8.
+    """Parse a line as a JSON object whose values under `keys`, those that are read, can be written as UTF-8.
 
-    Args:
-        text: the line.
-        keys: those that are read; only they are looked at.
-
-    Raises:
-        RecordError: for anything else.
+    Raises `RecordError` for anything else.
     """
     *first, last = (f'"{key}"' for key in keys) if keys else ("",)
     expected = f"a JSON object with the keys {' and '.join([', '.join(first), last] if first else [last])}"
@@ -107,16 +102,9 @@ def whole_number(value: object, what: str) -> int:
 
 
 def span(start: object, end: object, length: int, what: str) -> Span:
-    """Return a span that cuts at least one character out of a text.
+    """Return a span that cuts at least one character out of a text of `length` characters; messages call it `what`.
 
-    Args:
-        start: first character.
-        end: one behind the last.
-        length: of the text, in characters.
-        what: what it cuts out, for messages, e.g. `sentence`.
-
-    Raises:
-        RecordError: if either end is no whole number, or the span is empty or reaches beyond the text.
+    Raises `RecordError` if either end is no whole number, or the span is empty or reaches beyond the text.
     """
     first, behind = whole_number(start, f"{what} start"), whole_number(end, f"{what} end")
     if not first < behind <= length:

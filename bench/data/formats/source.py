@@ -25,30 +25,20 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class FileSource(Source[T_co]):
-    """A source that is one file of lines and can give the line of each record.
+    """A source that is one file of lines and can give the line of each record."""
 
-    Args:
-        numbered: opens the stream as (line number from 1, record); `read` gives the same records.
-    """
-
-    numbered: Callable[[], Iterator[tuple[int, T_co]]]
+    numbered: Callable[[], Iterator[tuple[int, T_co]]]  # opens the stream as (line number from 1, record)
 
 
 @dataclass(frozen=True)
 class Format(Generic[T]):
-    """How the lines of a file become records.
+    """How the lines of a file become records."""
 
-    Args:
-        what: what one record is called in messages, e.g. `query`.
-        parse: a line's text (or what a library gives) → the record. Raises `RecordError`.
-        once: the record → the words for what may come only once in the file, e.g. `query id 'q1'`; None where
-            duplicates are not looked for.
-        header: the columns of the first line (separated by tabs), None where the first line is a record.
-    """
-
-    what: str
-    parse: Callable[[Any], T]
+    what: str  # one record in messages, e.g. `query`
+    parse: Callable[[Any], T]  # a line's text (or what a library gives) → the record; raises `RecordError`
+    # The record → the words for what may come only once in the file, e.g. `query id 'q1'`; None: duplicates are allowed
     once: Callable[[T], str] | None = None
+    # columns of the first line, separated by tabs; None: the first line is a record
     header: tuple[str, ...] | None = None
 
 
@@ -60,8 +50,7 @@ def records(path: File, form: Format[T] | Callable[[str], Format[T]]) -> Iterato
         form: the file's format, or a function from the first line that is not blank to it.
 
     Raises:
-        DataError: for one fault, or a file that has no record.
-        DataFaultsError: for several.
+        DataError, DataFaultsError: for faults, or a file that has no record.
     """
     with Faults() as faults:
         rows: Iterator[tuple[int, str]]
@@ -83,16 +72,10 @@ def records(path: File, form: Format[T] | Callable[[str], Format[T]]) -> Iterato
 def checked(
     where: File | str, rows: Iterable[tuple[int, Any]], form: Format[T], faults: Faults
 ) -> Iterator[tuple[int, T]]:
-    """Stream (place, record) from what a file or a library gives, gathering what is malformed or comes twice.
+    """Stream (place from 1, record) from what a file or a library gives, gathering what is malformed or comes twice.
 
-    Args:
-        where: what the rows come from, for messages.
-        rows: (place from 1, what `form.parse` takes).
-        form: how they become records.
-        faults: takes the faults; once it holds one, no record is yielded.
-
-    Raises:
-        DataError: if there is no record.
+    Once `faults` holds one, no record is yielded. `where` is what messages call the origin of the rows. Raises
+    `DataError` if there is no record.
     """
     seen: dict[str, int] = {}
     at = None
@@ -143,13 +126,9 @@ def file_source(name: str, reader: str, path: File, form: Format[T] | Callable[[
 def numbered_source(
     name: str, reader: str, path: File, stream: Callable[[File], Iterator[tuple[int, T]]]
 ) -> FileSource[T]:
-    """Make the source of one file that is read in a way of its own; nothing is opened.
+    """Make the source of one file that is read in a way of its own; nothing is opened. Arguments as in `file_source`.
 
-    Args:
-        name: what messages call it.
-        reader: name and version of the reading code (see `bench.types.Source`).
-        path: the file.
-        stream: the file → (line, record); a function of a module, so that the source can be pickled.
+    `stream` turns the file into (line, record); it is a function of a module, so that the source can be pickled.
     """
     file, opened = path if isinstance(path, Path) else path.archive, partial(stream, path)
     return FileSource(name, reader, (file,), partial(_without_lines, opened), numbered=opened)
@@ -173,17 +152,10 @@ def place(source: Source[T]) -> str:
 
 
 def check_id(value: object, what: str) -> str:
-    """Return an id as text.
+    """Return an id as text; `what` is what messages call it, e.g. `document id`.
 
     A whole number is taken as its digits (some tools write ids unquoted). An id may not be empty, nor hold white space
-    or a NUL, since TREC files are separated by blanks and read in C.
-
-    Args:
-        value: from the record.
-        what: what the id is called in messages, e.g. `document id`.
-
-    Raises:
-        RecordError: for anything else.
+    or a NUL, since TREC files are separated by blanks and read in C. Raises `RecordError` for anything else.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

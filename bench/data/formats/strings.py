@@ -5,17 +5,38 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import overload
+from typing import TypeVar, overload
 
 import numpy as np
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class StoredSequence(Sequence[T_co]):
+    """A sequence whose members are read from disk when asked for."""
+
+    def read(self, at: int) -> T_co:
+        """Return the member of a number from 0 to below the length."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, at: int) -> T_co: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[T_co]: ...
+    def __getitem__(self, at: int | slice) -> T_co | list[T_co]:
+        """Read one member, or a slice of them. Raises `IndexError` as a list does."""
+        if isinstance(at, slice):
+            return [self.read(one) for one in range(*at.indices(len(self)))]
+        place = at + len(self) if at < 0 else at
+        if not 0 <= place < len(self):
+            raise IndexError(at)
+        return self.read(place)
 
 
 def write_strings(folder: Path, name: str, strings: Iterable[str]) -> None:
     """Write strings to `{name}.txt` (UTF-8, nothing between them) and `{name}.offsets.npy` (int64, `[n + 1]` bytes).
 
-    Raises:
-        OSError: as `open` does.
-        UnicodeEncodeError: for half of a surrogate pair, which UTF-8 does not have.
+    Raises `UnicodeEncodeError` for half of a surrogate pair, which UTF-8 does not have.
     """
     offsets = array("q", [0])
     with (folder / f"{name}.txt").open("wb") as stream:
@@ -24,13 +45,8 @@ def write_strings(folder: Path, name: str, strings: Iterable[str]) -> None:
     np.save(folder / f"{name}.offsets.npy", np.asarray(offsets, np.int64), allow_pickle=False)
 
 
-class Strings(Sequence[str]):
-    """The strings that `write_strings` wrote, memory-mapped: none is held, each is decoded when asked for.
-
-    Args:
-        folder: where they lie.
-        name: as they were written.
-    """
+class Strings(StoredSequence[str]):
+    """The strings that `write_strings` wrote, memory-mapped: none is held, each is decoded when asked for."""
 
     def __init__(self, folder: Path, name: str) -> None:
         # Views, since indexing numpy's own arrays one number at a time takes several times longer.
@@ -40,19 +56,9 @@ class Strings(Sequence[str]):
         self._bytes = np.memmap(path, np.uint8, "r").data if path.stat().st_size else memoryview(b"")
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Number of strings."""
         return self._length
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        """Decode one string, or a slice of them. Raises `IndexError` as a list does."""
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
-        if at < 0:
-            at += self._length
-        if not 0 <= at < self._length:
-            raise IndexError(at)
+    def read(self, at: int) -> str:
+        """Decode one string."""
         return str(self._bytes[self._offsets[at] : self._offsets[at + 1]], "utf-8")

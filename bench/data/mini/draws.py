@@ -19,12 +19,7 @@ _BLOCK = 256
 
 
 class Draws:
-    """A stream of chance that is decided by its key.
-
-    Args:
-        seed: the world's.
-        *key: what is drawn, e.g. the kind of text, the language and the number of the text.
-    """
+    """A stream of chance decided by its key: what is drawn, e.g. the kind of text, the language and its number."""
 
     def __init__(self, seed: int, *key: str | int) -> None:
         numbers = [crc32(part.encode()) if isinstance(part, str) else part for part in key]

@@ -9,61 +9,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 Order = Literal["svo", "sov", "vso"]
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """What words are made of.
-
-    Args:
-        syllables: to choose from.
-        fewest: syllables of a word.
-        most: syllables of a word.
-        codas: one of them ends a word.
-    """
+    """What words are made of."""
 
     syllables: tuple[str, ...]
-    fewest: int
-    most: int
-    codas: tuple[str, ...] = ("",)
+    fewest: int  # syllables of a word
+    most: int  # syllables of a word
+    codas: tuple[str, ...] = ("",)  # one of them ends a word
 
 
 @dataclass(frozen=True)
 class Language:
-    """One language.
+    """One language."""
 
-    Args:
-        code: ISO 639-1.
-        scripts: first words of the Unicode names of its letters and marks, e.g. `LATIN`.
-        content: inventories of content words, of which a word takes one.
-        function: inventory of function and question words.
-        order: of the first two content words (subject, verb) and the rest (objects).
-        postposed: function words follow content words, and question words at the end.
-        prefixes: affixes before a word.
-        suffixes: affixes behind a word.
-        spaced: blanks part the words.
-        capital: sentences begin with a capital letter.
-        stop: ends a sentence.
-        question: marks before and after a question.
-        gap: parts two sentences of a text.
-    """
-
-    code: str
-    scripts: tuple[str, ...]
-    content: tuple[Inventory, ...]
-    function: Inventory
-    order: Order
-    postposed: bool = False
+    code: str  # ISO 639-1
+    scripts: tuple[str, ...]  # first words of the Unicode names of its letters and marks, e.g. `LATIN`
+    content: tuple[Inventory, ...]  # of content words, each of which takes one
+    function: Inventory  # of function and question words
+    order: Order  # of the first two content words (subject, verb) and the rest (objects)
+    postposed: bool = False  # function words follow content words, and question words come last
     prefixes: tuple[str, ...] = ()
     suffixes: tuple[str, ...] = ()
-    spaced: bool = True
-    capital: bool = False
-    stop: str = "."
-    question: tuple[str, str] = ("", "?")
-    gap: str = " "
+    spaced: bool = True  # blanks separate the words
+    capital: bool = False  # sentences begin with a capital letter
+    stop: str = "."  # ends a sentence
+    question: tuple[str, str] = ("", "?")  # marks before and after a question
+    gap: str = " "  # separates two sentences of a text
 
 
 def syllables(onsets: str, nuclei: str) -> tuple[str, ...]:
@@ -72,32 +49,31 @@ def syllables(onsets: str, nuclei: str) -> tuple[str, ...]:
     return tuple("".join(pair) for pair in product(*parts))
 
 
-def _codas(text: str) -> tuple[str, ...]:
-    """Codas, `-` for none."""
-    return tuple(part.replace("-", "") for part in text.split())
+_SPELLINGS = {
+    "ar": ("ب ت ج د ر س ش ع ف ق ك ل م ن ه ح خ ص ط ز", "- ا و ي", "- ن ر ل م"),
+    "bn": ("ক খ গ চ জ ট ড ত দ ন প ব ম র ল শ স হ", "- া ি ী ু ে ো", "- ন র ল ম"),
+    "de": ("b d f g h k kl l m n p pf r sch schw st t w z", "a e ei ä ö ü ie au u", "- n r l t ch ng"),
+    "en": ("b br d dr f g gr k l m n p pl r s st t tr v w", "a e i o u ea oo", "- n r l t st ck ng"),
+    "es": ("b c d f g j l ll m n ñ p r s t v z ch", "a e i o ía ué ó á", "- n s r l"),
+    "fi": ("h j k l m n p r s t v", "aa ä ää yö uo ie ö y ei au u i", "- n s l t"),
+    "fr": ("b bl c ch d f g gr j l m n p qu r s t tr v", "a é è ou eau oi i eu ai", "- n s r l t c"),
+    "id": ("b c d g h k l m n p s t ng ny w", "a i u e", "- n ng r k h"),
+    "ru": ("б в г д ж з к л м н п р с т х ц ч ш ст пр тр", "а е и о у ы я ю", "- н р л т к"),
+    "sw": ("b ch d f g j k l m mb n nd ng nj p s sh t v w z", "a e i o u", "-"),
+    "te": ("క గ చ జ ట డ త ద న ప బ మ య ర ల వ శ స హ", "- ా ి ీ ు ె ే ో", "- ం"),
+}
+"""Onsets, nuclei and codas of the languages that are written in alphabets; `-` is an empty one."""
 
 
 def _alphabet(
-    code: str,
-    script: str,
-    syllables: tuple[str, ...],
-    codas: str,
-    order: Order,
-    *,
-    length: tuple[int, int] = (2, 3),
-    affixes: tuple[str, str] = ("", ""),
-    postposed: bool = False,
-    capital: bool = False,
-    stop: str = ".",
-    question: tuple[str, str] = ("", "?"),
+    code: str, script: str, order: Order, prefixes: str, suffixes: str, *, most: int = 3, **marks: Any
 ) -> Language:
-    """Make a language that parts its words by blanks; content words are longer than function words."""
-    content = Inventory(syllables, *length, _codas(codas))
-    function = Inventory(syllables, 1, 1, _codas(codas))
-    prefixes, suffixes = (tuple(part.split()) for part in affixes)
-    return Language(
-        code, (script,), (content,), function, order, postposed, prefixes, suffixes, True, capital, stop, question
-    )
+    """Make a language that separates its words by blanks; content words are longer than function words."""
+    onsets, nuclei, codas = _SPELLINGS[code]
+    spelled, ends = syllables(onsets, nuclei), syllables("-", codas)
+    content, function = Inventory(spelled, most - 1, most, ends), Inventory(spelled, 1, 1, ends)
+    affixes: dict[str, Any] = {"prefixes": tuple(prefixes.split()), "suffixes": tuple(suffixes.split())}
+    return Language(code, (script,), (content,), function, order, **affixes, **marks)
 
 
 def _hangul() -> tuple[str, ...]:
@@ -114,52 +90,11 @@ _KATAKANA = tuple("アイウエオカキクケコサシスセソタチツテト�
 _HIRAGANA = tuple("のはをにがでともへやかさたなまらりるれ")
 
 _ALL = (
-    _alphabet(
-        "ar",
-        "ARABIC",
-        syllables("ب ت ج د ر س ش ع ف ق ك ل م ن ه ح خ ص ط ز", "- ا و ي"),
-        "- ن ر ل م",
-        "vso",
-        affixes=("ال", "ات ين"),
-        question=("", "؟"),
-    ),
-    _alphabet(
-        "bn",
-        "BENGALI",
-        syllables("ক খ গ চ জ ট ড ত দ ন প ব ম র ল শ স হ", "- া ি ী ু ে ো"),
-        "- ন র ল ম",
-        "sov",
-        affixes=("", "টি রা কে"),
-        postposed=True,
-        stop="।",
-    ),
-    _alphabet(
-        "en",
-        "LATIN",
-        syllables("b br d dr f g gr k l m n p pl r s st t tr v w", "a e i o u ea oo"),
-        "- n r l t st ck ng",
-        "svo",
-        affixes=("", "s ed"),
-        capital=True,
-    ),
-    _alphabet(
-        "fi",
-        "LATIN",
-        syllables("h j k l m n p r s t v", "aa ä ää yö uo ie ö y ei au u i"),
-        "- n s l t",
-        "svo",
-        affixes=("", "ssa lla n"),
-        capital=True,
-    ),
-    _alphabet(
-        "id",
-        "LATIN",
-        syllables("b c d g h k l m n p s t ng ny w", "a i u e"),
-        "- n ng r k h",
-        "svo",
-        affixes=("ber di", "kan nya"),
-        capital=True,
-    ),
+    _alphabet("ar", "ARABIC", "vso", "ال", "ات ين", question=("", "؟")),
+    _alphabet("bn", "BENGALI", "sov", "", "টি রা কে", postposed=True, stop="।"),
+    _alphabet("en", "LATIN", "svo", "", "s ed", capital=True),
+    _alphabet("fi", "LATIN", "svo", "", "ssa lla n", capital=True),
+    _alphabet("id", "LATIN", "svo", "ber di", "kan nya", capital=True),
     Language(
         "ja",
         ("CJK", "KATAKANA", "HIRAGANA"),
@@ -182,34 +117,9 @@ _ALL = (
         postposed=True,
         suffixes=("은", "를", "에서"),
     ),
-    _alphabet(
-        "ru",
-        "CYRILLIC",
-        syllables("б в г д ж з к л м н п р с т х ц ч ш ст пр тр", "а е и о у ы я ю"),
-        "- н р л т к",
-        "svo",
-        affixes=("", "а ов ом"),
-        capital=True,
-    ),
-    _alphabet(
-        "sw",
-        "LATIN",
-        syllables("b ch d f g j k l m mb n nd ng nj p s sh t v w z", "a e i o u"),
-        "-",
-        "svo",
-        length=(3, 4),
-        affixes=("wa ki vi", ""),
-        capital=True,
-    ),
-    _alphabet(
-        "te",
-        "TELUGU",
-        syllables("క గ చ జ ట డ త ద న ప బ మ య ర ల వ శ స హ", "- ా ి ీ ు ె ే ో"),
-        "- ం",
-        "sov",
-        affixes=("", "లు కి లో"),
-        postposed=True,
-    ),
+    _alphabet("ru", "CYRILLIC", "svo", "", "а ов ом", capital=True),
+    _alphabet("sw", "LATIN", "svo", "wa ki vi", "", most=4, capital=True),
+    _alphabet("te", "TELUGU", "sov", "", "లు కి లో", postposed=True),
     Language(
         "th",
         ("THAI",),
@@ -231,35 +141,9 @@ _ALL = (
         stop="",  # a blank ends a sentence
         question=("", "?"),
     ),
-    _alphabet(
-        "fr",
-        "LATIN",
-        syllables("b bl c ch d f g gr j l m n p qu r s t tr v", "a é è ou eau oi i eu ai"),
-        "- n s r l t c",
-        "svo",
-        affixes=("", "s es"),
-        capital=True,
-        question=("", " ?"),
-    ),
-    _alphabet(
-        "de",
-        "LATIN",
-        syllables("b d f g h k kl l m n p pf r sch schw st t w z", "a e ei ä ö ü ie au u"),
-        "- n r l t ch ng",
-        "sov",
-        affixes=("ge", "en er"),
-        capital=True,
-    ),
-    _alphabet(
-        "es",
-        "LATIN",
-        syllables("b c d f g j l ll m n ñ p r s t v z ch", "a e i o ía ué ó á"),
-        "- n s r l",
-        "svo",
-        affixes=("", "s ito"),
-        capital=True,
-        question=("¿", "?"),
-    ),
+    _alphabet("fr", "LATIN", "svo", "", "s es", capital=True, question=("", " ?")),
+    _alphabet("de", "LATIN", "sov", "ge", "en er", capital=True),
+    _alphabet("es", "LATIN", "svo", "", "s ito", capital=True, question=("¿", "?")),
 )
 
 LANGUAGES: Mapping[str, Language] = {language.code: language for language in _ALL}

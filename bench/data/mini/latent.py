@@ -16,43 +16,24 @@ _SAID = (3, 5)
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What one sentence says.
+    """What one sentence says."""
 
-    Args:
-        concepts: numbers of concepts (topic × concepts + place in the ring), none twice.
-        shared: number of the name or numeral next to the first concept; None where there is none.
-    """
-
-    concepts: tuple[int, ...]
-    shared: int | None = None
+    concepts: tuple[int, ...]  # numbers (topic × concepts + place in the ring), none twice
+    shared: int | None = None  # number of the name or numeral next to the first concept
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What one text says.
+    """What one text says."""
 
-    Args:
-        topic: the main topic.
-        side: the other topic.
-        shared: numbers of the names and numerals that it speaks of, two of the main topic and one of the other.
-        thoughts: in order.
-    """
-
-    topic: int
-    side: int
-    shared: tuple[int, ...]
-    thoughts: tuple[Thought, ...]
+    topic: int  # the main one
+    side: int  # the other one
+    shared: tuple[int, ...]  # names and numerals that it speaks of, two of the main topic and one of the other
+    thoughts: tuple[Thought, ...]  # in order
 
 
 def story(settings: WorldSettings, draws: Draws, length: int, topic: int | None = None) -> Story:
-    """Draw a story.
-
-    Args:
-        settings: the world's.
-        draws: chance.
-        length: number of thoughts.
-        topic: the main topic; drawn where it is None.
-    """
+    """Draw a story of `length` thoughts; its main topic is drawn too where `topic` is None."""
     main = draws.below(settings.topics) if topic is None else topic
     side = (main + draws.between(1, settings.topics - 1)) % settings.topics
     shared = tuple(draw_shared(settings, draws, of) for of in (main, main, side))
@@ -69,12 +50,8 @@ def thought(
 ) -> Thought:
     """Draw a thought of a scene.
 
-    Args:
-        settings: the world's.
-        draws: chance.
-        topics: the main topic, of which most concepts are, and the other.
-        scene: first place of the window on the ring from which concepts are taken; any whole number.
-        shared: names and numerals that may come in.
+    Most concepts are of the first of the two topics, taken from a window on the ring that begins at `scene`, any whole
+    number; `shared` are the names and numerals that may come in.
     """
     concepts: dict[int, None] = {}
     size = draws.between(*_SAID)

@@ -22,14 +22,10 @@ _NAMED_SENTENCES = 0.2
 
 
 def bitext(language: str, settings: WorldSettings = DEFAULT) -> tuple[list[str], list[str]]:
-    """Return sentences of a language and, in the same order, English ones that say the same; none comes twice.
+    """Return sentences of a language other than `en` and, in the same order, their English translations; none twice.
 
     As in Tatoeba, the English side differs from language to language. Few sentences hold a name or numeral (a fifth of
     those that would elsewhere), since these could be matched without understanding anything.
-
-    Args:
-        language: ISO 639 code, not `en`.
-        settings: the world's.
     """
     foreign, english = writer(settings, language), writer(settings, "en")
     pairs: dict[str, str] = {}
@@ -69,10 +65,8 @@ def duplicates(split: str, settings: WorldSettings = DEFAULT) -> Retrieval:
     """Return queries, questions, judgements and the 20 candidates of each query.
 
     Candidates come in the order of their BM25 scores, which are given. All duplicates of a query are among them. One
-    query in fifteen has none and so no judgement, as in the release, whose scorer leaves such queries out.
-
-    Raises:
-        UsageError: there is no such split.
+    query in fifteen has none and so no judgement, as in the release, whose scorer leaves such queries out. Raises
+    `UsageError` if there is no such split.
     """
     check("split", split, SPLITS)
     return Retrieval(
@@ -174,8 +168,7 @@ def entities(settings: WorldSettings = DEFAULT) -> Source[Item]:
 def mentions(language: str, split: str, settings: WorldSettings = DEFAULT) -> Source[Mention]:
     """Return mentions in texts of a language: half of them spell the entity's name, half use a word for what it is.
 
-    Raises:
-        UsageError: there is no such language or split.
+    Raises `UsageError` if there is no such language or split.
     """
     check("language of the mini world", language, LANGUAGES)
     check("split", split, SPLITS)

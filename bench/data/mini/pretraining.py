@@ -59,8 +59,7 @@ def dialogue_corpus(
 def named_corpus(name: str) -> Source[Document]:
     """Return a pretraining corpus by its name: `mini`, `mini-few-names` and the like, or one of these and `-dialogues`.
 
-    Raises:
-        UsageError: there is no such corpus.
+    Raises `UsageError` if there is no such corpus.
     """
     return (dialogue_corpus if name.endswith(DIALOGUES) else corpus)(of_corpus(name))
 

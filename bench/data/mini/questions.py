@@ -21,25 +21,15 @@ _NAMED = 0.4
 
 @dataclass(frozen=True)
 class Article:
-    """A written story.
+    """A written story."""
 
-    Args:
-        id: e.g. `en-12`.
-        language: ISO 639 code.
-        story: what it says.
-        title: of the article and of every passage.
-        phrases: of each sentence (see `Writer.phrases`).
-        sentences: as they are written.
-        window: sentences of a passage; the last one of a passage is the first one of the next.
-    """
-
-    id: str
-    language: str
+    id: str  # e.g. `en-12`
+    language: str  # ISO 639 code
     story: Story
-    title: str
-    phrases: tuple[tuple[str, ...], ...]
-    sentences: tuple[str, ...]
-    window: int
+    title: str  # of the article and of every passage
+    phrases: tuple[tuple[str, ...], ...]  # of each sentence (see `Writer.phrases`)
+    sentences: tuple[str, ...]  # as they are written
+    window: int  # sentences of a passage; the last one of a passage is the first one of the next
 
     def starts(self) -> range:
         """Return the first sentence of every passage."""
@@ -63,15 +53,9 @@ class Article:
 def article(
     settings: WorldSettings, kind: str, language: str, number: int, *, window: int = 4, topic: int | None = None
 ) -> Article:
-    """Write one article.
+    """Write one article, numbered from 0, whose passages have `window` sentences.
 
-    Args:
-        settings: the world's.
-        kind: articles of different kinds have nothing to do with each other.
-        language: ISO 639 code.
-        number: from 0.
-        window: sentences of a passage.
-        topic: the main topic; drawn where it is None.
+    Articles of different kinds have nothing to do with each other. The main topic is drawn where `topic` is None.
     """
     write, draws = writer(settings, language), Draws(settings.seed, "article", kind, language, number)
     written = story(settings, draws, draws.between(*_LENGTH), topic)
@@ -102,19 +86,12 @@ _ENGLISH = "english-pairs"
 
 @dataclass(frozen=True)
 class Domain:
-    """An English domain of the BEIR miniature.
+    """An English domain of the BEIR miniature."""
 
-    Args:
-        third: which third of the topics its articles are about.
-        window: sentences of a passage.
-        claims: queries are sentences to be verified, not questions.
-        graded: a passage that holds what is asked has grade 2, the rest of its article grade 1.
-    """
-
-    third: int
-    window: int
-    claims: bool
-    graded: bool
+    third: int  # of the topics, which its articles are about
+    window: int  # sentences of a passage
+    claims: bool  # queries are sentences to be verified, not questions
+    graded: bool  # a passage that holds what is asked has grade 2, the rest of its article grade 1
 
 
 BEIR_DOMAINS: Mapping[str, Domain] = {
@@ -131,11 +108,7 @@ def passages(language: str, settings: WorldSettings = DEFAULT) -> Source[Item]:
 
 
 def questions(language: str, split: str, settings: WorldSettings = DEFAULT) -> Source[Item]:
-    """Return the questions of a split.
-
-    Raises:
-        UsageError: there is no such split.
-    """
+    """Return the questions of a split. Raises `UsageError` if there is no such split."""
     check("split", split, SPLITS)
     return source(settings, f"mrtydi/{language} questions {split}", _questions, language, split)
 
@@ -143,8 +116,7 @@ def questions(language: str, split: str, settings: WorldSettings = DEFAULT) -> S
 def judgements(language: str, split: str, settings: WorldSettings = DEFAULT) -> Source[Judgement]:
     """Return the judgements of a split: the passage that holds the sentence asked for, or the two that share it.
 
-    Raises:
-        UsageError: there is no such split.
+    Raises `UsageError` if there is no such split.
     """
     check("split", split, SPLITS)
     return source(settings, f"mrtydi/{language} judgements {split}", _judgements, language, split)
@@ -164,11 +136,7 @@ def english_pairs(settings: WorldSettings = DEFAULT) -> Source[TrainingPair]:
 
 
 def beir(domain: str, settings: WorldSettings = DEFAULT) -> Retrieval:
-    """Return the three parts of an English domain.
-
-    Raises:
-        UsageError: there is no such domain.
-    """
+    """Return the three parts of an English domain. Raises `UsageError` if there is no such domain."""
     check("domain of mini/beir", domain, BEIR_DOMAINS)
     return Retrieval(
         source(settings, f"beir/{domain} corpus", _passages, _domain_articles, domain),
@@ -305,10 +273,7 @@ def sentence_answers(language: str, settings: WorldSettings = DEFAULT) -> Retrie
 
     A question has one answer in every language of `SENTENCE_LANGUAGES`, its own included. A candidate is the sentence
     (`title`) with its paragraph (`text`); ids are like `en_12_3` (paragraph from 1, sentence from 0), question ids like
-    `7_en`.
-
-    Raises:
-        UsageError: there are no questions in that language.
+    `7_en`. Raises `UsageError` for a language without questions.
     """
     check("language of mini/lareqa", language, SENTENCE_LANGUAGES)
     return Retrieval(

@@ -15,82 +15,49 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Queries, what they search, and judgements.
+    """Queries, what they search, and judgements."""
 
-    Args:
-        corpus: passages.
-        queries: queries; each has a judgement unless its maker says otherwise.
-        qrels: judgements.
-        candidates: what each query is answered among, None where it is the whole corpus.
-    """
-
-    corpus: Source[Item]
-    queries: Source[Item]
+    corpus: Source[Item]  # passages
+    queries: Source[Item]  # each has a judgement unless its maker says otherwise
     qrels: Source[Judgement]
-    candidates: Source[Candidates] | None = None
+    candidates: Source[Candidates] | None = None  # what each query is answered among; None: the corpus
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that is answered by strings.
+    """A question that is answered by strings."""
 
-    Args:
-        id: unique in its source.
-        text: in the question's language.
-        language: ISO 639 code.
-        answers: English strings, any of which answers it; each occurs in a passage as it is written here.
-    """
-
-    id: str
+    id: str  # unique in its source
     text: str
-    language: str
-    answers: tuple[str, ...]
+    language: str  # ISO 639 code
+    answers: tuple[str, ...]  # English strings, any of which answers it; each occurs in a passage as it is
 
 
 @dataclass(frozen=True)
 class Answering:
-    """Questions that are answered by strings in English passages.
+    """Questions that are answered by strings in English passages."""
 
-    Args:
-        corpus: English passages.
-        questions: in one language.
-    """
-
-    corpus: Source[Item]
-    questions: Source[Question]
+    corpus: Source[Item]  # English passages
+    questions: Source[Question]  # in one language
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A place in a text where an entity is spoken of.
+    """A place in a text where an entity is spoken of."""
 
-    Args:
-        id: unique in its source.
-        text: several sentences.
-        language: ISO 639 code.
-        sentences: [start, end) of each sentence in the text, in characters.
-        start: first character of the mention.
-        end: one behind its last.
-        entity: id of the entity.
-    """
-
-    id: str
-    text: str
-    language: str
-    sentences: tuple[tuple[int, int], ...]
-    start: int
-    end: int
-    entity: str
+    id: str  # unique in its source
+    text: str  # several sentences
+    language: str  # ISO 639 code
+    sentences: tuple[tuple[int, int], ...]  # [start, end) of each in the text, in characters
+    start: int  # first character of the mention
+    end: int  # one after its last
+    entity: str  # id of the entity
 
 
 def source(settings: WorldSettings, what: str, read: Callable[..., Iterator[T]], *arguments: Any) -> Source[T]:
-    """Return a stream of the world.
+    """Return a stream of the world: what `read(settings, *arguments)` gives.
 
-    Args:
-        settings: the world's, the first argument of `read`.
-        what: which stream, e.g. `mrtydi/en passages`.
-        read: a function of a module, so that the source can be pickled.
-        *arguments: the other arguments of `read`.
+    `what` names it, e.g. `mrtydi/en passages`; `read` is a function of a module, so that the source can be pickled.
     """
     reader = f"mini/{VERSION}:{settings.digest()}:{what.replace(' ', '/')}"
     return Source(f"mini/{what}", reader, (), partial(read, settings, *arguments))

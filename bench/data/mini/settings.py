@@ -15,50 +15,27 @@ VERSION = "1"
 
 @dataclass(frozen=True)
 class WorldSettings:
-    """All that decides the texts of a world, with `VERSION`.
+    """All that decides the texts of a world, with `VERSION`."""
 
-    Args:
-        name: how corpora made with these settings are called; it changes no text.
-        seed: of everything.
-        topics: number of topics.
-        concepts: per topic; they form a ring, along which scenes move.
-        names: per topic, spelled alike in all languages.
-        numerals: per topic, spelled alike in all languages.
-        name_rate: share of sentences that hold a name or numeral.
-        synonyms: words per concept and language.
-        zipf: exponent of the frequencies of synonyms and function words; 0 makes all equally frequent.
-        function_words: per language.
-        inflection: share of content words that bear an affix.
-        ordered: scenes follow one another along the ring; otherwise the sentences of every text are shuffled.
-        documents: pretraining documents per language.
-        articles: per language, from which the passages of a retrieval pool are cut.
-        questions: test questions per language.
-        pairs: sentence pairs per language.
-    """
-
-    name: str = "default"
-    seed: int = 17
+    name: str = "default"  # of corpora made with these settings; it changes no text
+    seed: int = 17  # of everything
     topics: int = 30
-    concepts: int = 10
-    names: int = 2
-    numerals: int = 1
-    name_rate: float = 0.8
-    synonyms: int = 2
-    zipf: float = 1.0
-    function_words: int = 24
-    inflection: float = 0.15
-    ordered: bool = True
-    documents: int = 1500
-    articles: int = 160
-    questions: int = 60
-    pairs: int = 150
+    concepts: int = 10  # per topic; they form a ring, along which scenes move
+    names: int = 2  # per topic, spelled alike in all languages
+    numerals: int = 1  # per topic, spelled alike in all languages
+    name_rate: float = 0.8  # share of sentences that hold a name or numeral
+    synonyms: int = 2  # words per concept and language
+    zipf: float = 1.0  # exponent of the frequencies of synonyms and function words; 0 makes all equally frequent
+    function_words: int = 24  # per language
+    inflection: float = 0.15  # share of content words that bear an affix
+    ordered: bool = True  # scenes follow one another along the ring; otherwise the sentences of every text are shuffled
+    documents: int = 1500  # of pretraining, per language
+    articles: int = 160  # per language, from which the passages of a retrieval pool are cut
+    questions: int = 60  # of the test, per language
+    pairs: int = 150  # of sentences, per language
 
     def __post_init__(self) -> None:
-        """Refuse what no world can be made of.
-
-        Raises:
-            UsageError: a size below its least, or a rate outside 0 to 1.
-        """
+        """Raise `UsageError` for a size below its least, or a rate outside 0 to 1."""
         least = {"topics": 2, "concepts": 6, "names": 1, "synonyms": 1, "function_words": 1, "documents": 1}
         least |= {"articles": 1, "questions": 1, "pairs": 1, "numerals": 0, "seed": 0}
         wrong = {field: f"at least {smallest}" for field, smallest in least.items() if getattr(self, field) < smallest}
@@ -104,11 +81,7 @@ def check(what: str, name: str, names: Collection[str]) -> None:
 
 
 def named(name: str) -> WorldSettings:
-    """Return the settings called `name`.
-
-    Raises:
-        UsageError: there are none of that name.
-    """
+    """Return the settings called `name`. Raises `UsageError` if there are none."""
     check("settings of the mini world", name, PRESETS)
     return PRESETS[name]
 
@@ -116,10 +89,8 @@ def named(name: str) -> WorldSettings:
 def of_corpus(corpus: str) -> WorldSettings:
     """Return the settings of a pretraining corpus by its name.
 
-    It is `mini` or `mini-` and the settings' name; the dialogues of these settings have `-dialogues` after it.
-
-    Raises:
-        UsageError: there is no such corpus.
+    It is `mini` or `mini-` and the settings' name; the dialogues of these settings have `-dialogues` after it. Raises
+    `UsageError` if there is no such corpus.
     """
     found = {settings.corpus + kind: settings for kind in ("", DIALOGUES) for settings in PRESETS.values()}
     check("corpus of the mini world", corpus, found)

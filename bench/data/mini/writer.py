@@ -19,19 +19,13 @@ _QUESTION_WORDS = 3
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The words of one language.
-
-    Args:
-        language: the language.
-        content: words by concept number (topic × concepts + place in the ring), the most frequent first.
-        function: function words, the most frequent first.
-        asking: question words.
-    """
+    """The words of one language."""
 
     language: Language
+    # by concept number (topic × concepts + place in the ring), the most frequent word first
     content: tuple[tuple[str, ...], ...]
-    function: tuple[str, ...]
-    asking: tuple[str, ...]
+    function: tuple[str, ...]  # the most frequent first
+    asking: tuple[str, ...]  # question words
 
     def forms(self) -> set[str]:
         """Return every word in every form, in small letters."""
@@ -58,12 +52,7 @@ def shared(settings: WorldSettings) -> tuple[str, ...]:
 
 @lru_cache(maxsize=96)
 def lexicon(settings: WorldSettings, code: str) -> Lexicon:
-    """Make the words of a language. No two words of the world agree in any form, but for the shared tokens.
-
-    Args:
-        settings: the world's.
-        code: of the language.
-    """
+    """Make the words of a language. No two words of the world agree in any form, but for the shared tokens."""
     language = LANGUAGES[code]
     alike = [other for other, one in LANGUAGES.items() if one.scripts == language.scripts]
     taken = {token.lower() for token in shared(settings)} | _forms(settings, tuple(alike[: alike.index(code)]))
@@ -108,12 +97,7 @@ _FUNCTION_RATE = 0.45
 
 
 class Writer:
-    """Writes one language.
-
-    Args:
-        settings: the world's.
-        code: of the language.
-    """
+    """Writes one language, by its code."""
 
     def __init__(self, settings: WorldSettings, code: str) -> None:
         self.lexicon: Lexicon = lexicon(settings, code)

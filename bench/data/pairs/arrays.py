@@ -28,11 +28,7 @@ _CUT = "Unterminated string"
 
 
 def elements(path: File, key: str = "") -> Iterator[tuple[int, Any]]:
-    """Stream (number from 1, value) of the array that a file is, or that is under a key of the object that it is.
-
-    Args:
-        path: the file, plain or compressed.
-        key: of the array; empty where the file is the array.
+    """Stream (number from 1, value) of the array that a file is, or that is under a `key` of the object that it is.
 
     Raises:
         DataError: as `bench.data.formats.text.lines` does for files; for malformed JSON, an element of more than 64
@@ -50,8 +46,7 @@ def elements(path: File, key: str = "") -> Iterator[tuple[int, Any]]:
 def head(path: File) -> str:
     """Return how a file begins: its first characters that are not blank, at most a block of them.
 
-    Raises:
-        DataError: as `elements` does for files.
+    Raises `DataError` as `elements` does for files.
     """
     window = _Window(path)
     try:

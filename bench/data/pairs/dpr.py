@@ -31,15 +31,10 @@ _NEGATIVES = ("hard_negative_ctxs", "negative_ctxs")
 
 
 def pairs(path: File, name: str = "", language: str = "en", passage_language: str = "en") -> PairSource:
-    """Return the pairs of a file.
+    """Return the pairs of a file, plain or compressed, which is not opened before the source is read.
 
-    Reading raises `DataError` or `DataFaultsError`, with the number of the record.
-
-    Args:
-        path: the file, plain or compressed; not opened before the source is read.
-        name: where the pairs come from; the file's name where empty.
-        language: of questions that do not say their own (`lang`).
-        passage_language: of passages that do not say theirs.
+    Reading raises `DataError` or `DataFaultsError`, with the number of the record. `name` is where the pairs come from,
+    the file's name where empty; the languages are those of questions and passages without `lang`.
     """
     name = name or path.name
     code = reader(CODE, name, language, passage_language)

@@ -71,15 +71,10 @@ def from_leg(leg: Leg, name: str, unknown: Unknown = "refuse") -> PairSource:
 
 
 def split(folder: Path, name: str, called: str = "", language: str = "") -> PairSource:
-    """Return the source of the pairs of a split of a folder in BEIR's layout.
+    """Return the pairs of the split `name` of a folder in BEIR's layout.
 
-    Errors are those of `from_leg` and `bench.data.formats.beir.corpus`.
-
-    Args:
-        folder: a folder in BEIR's layout.
-        name: of the split, e.g. `train`.
-        called: what the data set is called; the folder's name where empty.
-        language: of texts that do not say their own.
+    Errors are those of `from_leg` and `bench.data.formats.beir.corpus`. `called` names the data set, the folder's name
+    where empty; `language` is that of texts that do not say their own.
     """
     called = called or folder.name
     corpus = Corpus(called, beir.corpus(folder, called), language)
@@ -129,49 +124,28 @@ Named = Callable[[], Iterator[tuple[int, str, Sequence[str]]]]
 
 @dataclass(slots=True)
 class JudgedIds:
-    """What is said of one query, by ids.
+    """The ids of passages that answer one query, and of those that do not."""
 
-    Args:
-        positives: that answer it, best first.
-        negatives: that do not, best first.
-    """
-
-    positives: list[str] = field(default_factory=list)
-    negatives: list[str] = field(default_factory=list)
+    positives: list[str] = field(default_factory=list)  # best first
+    negatives: list[str] = field(default_factory=list)  # best first
 
 
 @dataclass(frozen=True)
 class LegTexts:
-    """Where the texts are.
-
-    Args:
-        queries: of all queries.
-        corpus: of all passages.
-        language: of queries that do not say their own.
-        where: what names the ids, for messages.
-        named: its rows.
-        keep: leave out a passage that the corpus lacks, instead of refusing the data.
-    """
+    """Where the texts are."""
 
     queries: Source[Item]
     corpus: Corpus
-    language: str
-    where: str
-    named: Named
-    keep: bool = False
+    language: str  # of queries that do not say their own
+    where: str  # what names the ids, for messages
+    named: Named  # its rows
+    keep: bool = False  # leave out a passage that the corpus lacks, instead of refusing the data
 
 
 def judged_pairs(judged: Mapping[str, JudgedIds], texts: LegTexts, name: str) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (number from 1, what was found), in the order of the judgements.
+    """Stream (number from 1, what was found), in the order of the judgements, which are by query id.
 
-    Args:
-        judged: by query id.
-        texts: where the texts are.
-        name: where the pairs come from.
-
-    Raises:
-        DataError: an unknown id (with its line), or a malformed record of queries or corpus.
-        DataFaultsError: several of them.
+    Raises `DataError` or `DataFaultsError` for an unknown id (with its line), or a malformed query or passage.
     """
     asked = {item.id: item for item in texts.queries.read() if item.id in judged}
     wanted = (document for one in judged.values() for document in (*one.positives, *one.negatives))
@@ -229,12 +203,7 @@ _SIZE = 32  # bits for the length of a record, below those of its place
 
 
 class Spool:
-    """Passages that were gathered from a corpus.
-
-    Args:
-        wanted: ids of the passages that are kept.
-        stream: takes their texts.
-    """
+    """The passages of the `wanted` ids, gathered from a corpus; `stream` takes their texts."""
 
     def __init__(self, wanted: Iterable[str], stream: IO[bytes]) -> None:
         self._places = dict.fromkeys(wanted, _NOWHERE)
@@ -255,7 +224,7 @@ class Spool:
         self._stream.flush()
 
     def __contains__(self, name: str) -> bool:
-        """Whether the corpus had a passage that is wanted."""
+        """Return whether the corpus had a passage that is wanted."""
         return self._places.get(name, _NOWHERE) != _NOWHERE
 
     def find(self, name: str) -> Item | None:

@@ -52,11 +52,7 @@ def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = (
 def unasked(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
     """Return the pairs of a source but those whose question a test asks.
 
-    Reading raises what reading the two sources does.
-
-    Args:
-        source: the pairs.
-        test: the questions of the test; held in memory while the pairs are read.
+    The questions of the test are held in memory while the pairs are read; reading raises what reading the two does.
     """
     from bench.data.contamination.index import unicode_version
 

@@ -28,40 +28,28 @@ class Fingerprints(Protocol):
 
 @dataclass(frozen=True)
 class Judged:
-    """What is judged to answer a query.
+    """What is judged to answer a query."""
 
-    Args:
-        rows: numbers of its positives.
-        named: numbers of all passages that have the id of one of them.
-        texts: fingerprints of what they say.
-    """
-
-    rows: frozenset[int]
-    named: frozenset[int]
-    texts: frozenset[int]
+    rows: frozenset[int]  # numbers of its positives
+    named: frozenset[int]  # numbers of all passages that have the id of one of them
+    texts: frozenset[int]  # fingerprints of what they say
 
 
 @dataclass(frozen=True)
 class MiningRules:
     """How negatives are chosen.
 
-    Args:
-        first: rank from which candidates are looked at, from 1; judged positives have ranks too.
-        last: rank up to which they are.
-        keep: negatives of a query, at most.
-        margin: candidates that score above this multiple of the best positive's score are left out; None: none are.
-
     Raises:
         UsageError: ranks below 1 or the wrong way round, nothing to keep, or a margin that is not above 0.
     """
 
-    first: int
-    last: int
-    keep: int
-    margin: float | None = None
+    first: int  # rank of the first candidate, from 1; judged positives have ranks too
+    last: int  # rank of the last candidate
+    keep: int  # negatives of a query, at most
+    margin: float | None = None  # times the best positive's score: candidates above are left out; None: none are
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Validate."""
         if not 1 <= self.first <= self.last or self.keep < 1 or (self.margin is not None and self.margin <= 0):
             raise UsageError(
                 found=str(self), expected="ranks from 1 upwards, at least one negative to keep and a margin above 0"
@@ -70,15 +58,10 @@ class MiningRules:
 
 @dataclass(frozen=True)
 class Mined:
-    """What became of the candidates of a query.
+    """What became of the candidates of a query."""
 
-    Args:
-        rows: its negatives, best first.
-        left_out: how many candidates were left out for each of `REASONS`.
-    """
-
-    rows: tuple[int, ...]
-    left_out: Mapping[str, int]
+    rows: tuple[int, ...]  # its negatives, best first
+    left_out: Mapping[str, int]  # candidates left out for each of `REASONS`
 
 
 def choose(
@@ -89,18 +72,15 @@ def choose(
     rules: MiningRules,
     best: Callable[[], float],
 ) -> Mined:
-    """Choose the hard negatives of a query from its ranking.
+    """Choose the hard negatives of a query from its ranking, and return them in rank order.
 
     Args:
         rows: the ranking, of `rules.last` passages unless fewer match.
         scores: as many, never increasing.
         judged: what is judged to answer the query.
-        texts: of the pool.
+        texts: fingerprints of the pool's passages.
         rules: how.
         best: → the best score of a judged positive; called only where the ranking does not show it.
-
-    Returns:
-        The negatives in rank order.
     """
     left_out: Counter[str] = Counter()
     kept: list[int] = []

@@ -16,11 +16,11 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from bench.core.errors import UsageError
 from bench.core.files import canonical, write_bytes
 from bench.data.corpora.dedupe import fingerprint
 from bench.data.formats.ids import hashed
-from bench.data.formats.strings import Strings, write_strings
+from bench.data.formats.strings import StoredSequence, Strings, write_strings
 from bench.data.pairs.mining import Judged
 from bench.types import Item, Json, TrainingPair
 
@@ -51,15 +51,8 @@ def write_pool(folder: Path, pairs: Iterable[TrainingPair]) -> dict[str, Json]:
 
     About 150 bytes a passage and 30 bytes for every time that one is given are held in memory.
 
-    Args:
-        folder: where to.
-        pairs: in their order.
-
     Returns:
         passages, given (how often pairs give a passage), language (of all passages; empty where they have several).
-
-    Raises:
-        OSError: as `open` does. And whatever the pairs raise.
     """
     gathered = _Gathered()
     write_strings(folder, _PASSAGES, gathered.records(pairs))
@@ -116,16 +109,11 @@ class _Gathered:
         return {name: np.asarray(values) for name, values in zip(_ARRAYS, found, strict=True)}
 
 
-class Pool(Sequence[Item]):
+class Pool(StoredSequence[Item]):
     """The pool that `write_pool` wrote, memory-mapped: its passages as they are searched, the number for an id.
 
     `texts` are the fingerprints of what its n passages say, `[n]`; `language` is theirs, empty where they have several.
-
-    Args:
-        folder: the artefact.
-
-    Raises:
-        UsageError: it holds no pool.
+    Raises `UsageError` for a folder that holds no pool.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -142,17 +130,9 @@ class Pool(Sequence[Item]):
         """Number of passages."""
         return len(self._strings)
 
-    @overload
-    def __getitem__(self, at: int) -> Item: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Item]: ...
-    def __getitem__(self, at: int | slice) -> Item | list[Item]:
-        """Read one passage, or a slice of them, its number for an id. Raises `IndexError` as a list does."""
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
-        at = at + len(self) if at < 0 else at
-        given = self.passage(at)
-        return Item(str(at), given.text, given.title, given.language)
+    def read(self, at: int) -> Item:
+        """Read one passage, its number for an id."""
+        return replace(self.passage(at), id=str(at))
 
     def passage(self, at: int) -> Item:
         """Return a passage as the pairs gave it first, its own id included."""

@@ -46,14 +46,10 @@ _LANGUAGES = ("lang", "language")
 
 
 def jsonl_pairs(path: File, name: str = "", language: str = "") -> PairSource:
-    """Return the pairs of a file.
+    """Return the pairs of a file, plain or compressed, which is not opened before the source is read.
 
-    Reading raises `DataError` or `DataFaultsError`, with the line.
-
-    Args:
-        path: the file, plain or compressed; not opened before the source is read.
-        name: where pairs that do not say so come from; the file's name where empty.
-        language: of lines that do not say their own; passages have that of their query.
+    Reading raises `DataError` or `DataFaultsError`, with the line. `name` (the file's name where empty) and `language`
+    are the source and language of lines that do not say their own; passages have the language of their query.
     """
     name = name or path.name
     return pair_source(name, reader(JSONL, name, language), (path,), partial(jsonl_found, path, name, language))
@@ -94,14 +90,10 @@ _EXPECTED = "at least 2 columns separated by tabs: query, positive, and negative
 
 
 def tsv_pairs(path: File, name: str = "", language: str = "") -> PairSource:
-    """Return the pairs of a file.
+    """Return the pairs of a file, plain or compressed, which is not opened before the source is read.
 
-    Reading raises `DataError` or `DataFaultsError`, with the line.
-
-    Args:
-        path: the file, plain or compressed; not opened before the source is read.
-        name: where the pairs come from; the file's name where empty.
-        language: ISO 639 code of all texts.
+    Reading raises `DataError` or `DataFaultsError`, with the line. The pairs come from `name`, the file's name where
+    empty; all texts are in `language`.
     """
     name = name or path.name
     return pair_source(name, reader(TSV, name, language), (path,), partial(tsv_found, path, name, language))
@@ -165,15 +157,8 @@ def optional(row: dict[str, Any], key: str) -> str:
 def passages(value: object, what: str, language: str) -> Iterator[Item]:
     """Parse the value under a key of passages: one or a list, each a text or an object with `text`.
 
-    An object may have `title`, `lang` and an id (`PASSAGE_IDS`). Without an id, `text_id` makes one.
-
-    Args:
-        value: the value.
-        what: one passage is called in messages.
-        language: of those that do not say their own.
-
-    Raises:
-        RecordError: for anything else.
+    An object may have `title`, `lang` and an id (`PASSAGE_IDS`). Without an id, `text_id` makes one. Messages call a
+    passage `what`; `language` is that of passages that do not say their own. Raises `RecordError` for anything else.
     """
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, str):

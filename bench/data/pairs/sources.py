@@ -33,17 +33,11 @@ TWICE = "passage given twice for one query"
 
 @dataclass(frozen=True, slots=True)
 class PairOutcome:
-    """What became of one query.
+    """What became of one query."""
 
-    Args:
-        query: its id.
-        pair: None where nothing is left to train on.
-        left_out: why something was left out, a phrase for each such thing.
-    """
-
-    query: str
-    pair: TrainingPair | None
-    left_out: tuple[str, ...] = ()
+    query: str  # its id
+    pair: TrainingPair | None  # None where nothing is left to train on
+    left_out: tuple[str, ...] = ()  # why something was left out, a phrase for each such thing
 
 
 Stream = Callable[[], Iterator[tuple[int, PairOutcome]]]
@@ -52,15 +46,11 @@ Stream = Callable[[], Iterator[tuple[int, PairOutcome]]]
 
 @dataclass(frozen=True)
 class PairSource(Source[TrainingPair]):
-    """Training pairs that can also say what was left out.
+    """Training pairs that can also say what was left out."""
 
-    Args:
-        found: opens the stream of everything; `read` gives the pairs alone.
-        dev: pairs of the same release that weights may be chosen by, and nothing is learnt from; None where there are
-            none. No part of what decides the training pairs.
-    """
-
-    found: Stream
+    found: Stream  # opens the stream of everything; `read` gives the pairs alone
+    # pairs of the same release that weights may be chosen by, and nothing is learnt from; no part of what decides the
+    # training pairs
     dev: Source[TrainingPair] | None = None
 
 
@@ -78,11 +68,9 @@ def pair_source(name: str, reader: str, files: Iterable[File], found: Stream) ->
 
 
 def with_dev(source: Source[TrainingPair], dev: Source[TrainingPair] | None) -> Source[TrainingPair]:
-    """Attach dev pairs to training pairs; whoever draws from these or leaves some out attaches them again.
+    """Attach dev pairs of the same release to training pairs; without any, the source is as it was.
 
-    Args:
-        source: the training pairs.
-        dev: of the same release; None where it has none, and the source is as it was.
+    Whoever draws from training pairs or leaves some out attaches them again.
     """
     if dev is None:
         return source
@@ -97,11 +85,9 @@ def dev_of(source: Source[TrainingPair]) -> Source[TrainingPair] | None:
 
 
 def reader(code: str, *said: Json) -> str:
-    """Return name and version of the reading code with a hash of its arguments.
+    """Return name and version of the reading code, e.g. `dpr-pairs/1`, with a hash of its arguments.
 
-    Args:
-        code: name and version of the code, e.g. `dpr-pairs/1`.
-        said: whatever decides the records, apart from the files.
+    These are whatever decides the records, apart from the files.
     """
     return f"{code}:{digest(list(said))[:12]}"
 
@@ -116,16 +102,9 @@ def outcomes(source: Source[TrainingPair]) -> Iterator[tuple[int, PairOutcome]]:
 
 
 def pair(query: Item, positives: Iterable[Item], negatives: Iterable[Item], source: str) -> PairOutcome:
-    """Put a pair together.
+    """Put a pair together; negatives come best first, `source` is where it comes from.
 
-    Args:
-        query: what is asked.
-        positives: that answer it.
-        negatives: that do not, best first.
-        source: where it comes from.
-
-    Raises:
-        RecordError: an empty query or passage, or no positive.
+    Raises `RecordError` for an empty query or passage, or no positive.
     """
     if not query.text.strip():
         raise RecordError("an empty query", "the query's text")
@@ -178,10 +157,7 @@ def unique(
 ) -> Iterator[tuple[int, PairOutcome]]:
     """Flatten records of several queries, and add a fault for every query id that comes a second time.
 
-    Args:
-        where: what the rows come from, for messages.
-        rows: (place, what was found there).
-        faults: takes the faults; once it holds one, nothing is yielded.
+    Once `faults` holds one, nothing is yielded. `where` is what messages call the origin of the rows (place, outcomes).
     """
     first: dict[str, int] = {}
     for at, some in rows:
@@ -202,14 +178,10 @@ _JOINED = "joined-pairs/1"
 
 
 def joined(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource:
-    """Return the pairs of several sources, one source after the other.
+    """Return the pairs of several sources (by label), one source after the other.
 
     Ids of queries and passages get the source's label before them (`sw:12`), since sources number their own. There are
     dev pairs where every source has some, so that no source chooses for the others.
-
-    Args:
-        sources: by label; a label has no white space.
-        name: what messages call the whole.
 
     Raises:
         UsageError: there is no source, or a label that no id may begin with.
@@ -249,15 +221,10 @@ _BYTES = 16
 
 
 def drawn(source: Source[TrainingPair], count: int, seed: int) -> PairSource:
-    """Return a source of `count` pairs of another, drawn at random.
+    """Return a source of `count` (at least 1) pairs of another, drawn at random.
 
     Reading goes through the source twice and holds `count` numbers. It raises what reading the source does, and
     `UsageError` where there are fewer pairs.
-
-    Args:
-        source: the pairs.
-        count: how many, at least 1.
-        seed: of the draw.
     """
     code, name = reader(_DRAWN, source.reader, count, seed), f"{source.name}, {count:,} of them"
     return pair_source(name, code, source.files, partial(_drawn_found, source, count, seed))
@@ -304,25 +271,15 @@ UNTOLD = "unknown"
 
 @dataclass(frozen=True)
 class Summary:
-    """The numbers of a source.
-
-    Args:
-        pairs: how many there are.
-        languages: pairs by the language of their query, most first.
-        sources: pairs by where they come from, most first.
-        positives: passages that answer, in all pairs.
-        negatives: hard negatives, in all pairs.
-        with_negatives: pairs that have any.
-        left_out: by reason, what was read and is not among the pairs.
-    """
+    """The numbers of a source."""
 
     pairs: int
-    languages: Mapping[str, int]
-    sources: Mapping[str, int]
-    positives: int
-    negatives: int
-    with_negatives: int
-    left_out: Mapping[str, int]
+    languages: Mapping[str, int]  # pairs by the language of their query, most first
+    sources: Mapping[str, int]  # pairs by where they come from, most first
+    positives: int  # in all pairs
+    negatives: int  # hard ones, in all pairs
+    with_negatives: int  # pairs that have any
+    left_out: Mapping[str, int]  # by reason, what was read and is not among the pairs
 
     @property
     def share_with_negatives(self) -> float:

@@ -35,15 +35,10 @@ NO_SENTENCE = "answer that begins in no sentence"
 
 
 def pairs(path: File, name: str = "", language: str = "en", *, segments: bool = False) -> PairSource:
-    """Return the pairs of a file.
+    """Return the pairs of a file, plain or compressed, which is not opened before the source is read.
 
-    Reading raises `DataError` or `DataFaultsError`, with the number of the paragraph.
-
-    Args:
-        path: the file, plain or compressed; not opened before the source is read.
-        name: where the pairs come from; the file's name where empty.
-        language: of questions and paragraphs.
-        segments: give the sentence as title and the paragraph as text.
+    Reading raises `DataError` or `DataFaultsError`, with the number of the paragraph. The pairs come from `name`, the
+    file's name where empty; with `segments` the sentence is the title and the paragraph the text.
     """
     name = name or path.name
     return pair_source(
@@ -103,12 +98,7 @@ def in_context(sentence: str, context: str) -> str:
 
 
 def inferred(context: str, language: str) -> list[Span]:
-    """Find the sentences of a paragraph, without the blanks around them.
-
-    Args:
-        context: the paragraph; its line ends count as blanks.
-        language: ISO 639 code.
-    """
+    """Find the sentences of a paragraph, without the blanks around them; its line ends count as blanks."""
     import sentencex
 
     found = []

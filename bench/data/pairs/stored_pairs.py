@@ -7,16 +7,16 @@ the query's language in `languages.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bench.core.errors import UsageError
 from bench.core.files import canonical, write_bytes
-from bench.data.formats.strings import Strings, write_strings
+from bench.data.formats.strings import StoredSequence, Strings, write_strings
 from bench.types import Item, Json, TrainingPair
 
 _PAIRS, _TABLE, _NAMES = "pairs", "table.npy", "languages.json"
@@ -24,11 +24,7 @@ _SHORT = {"title": "", "language": ""}  # of an item, left out where empty
 
 
 def write_pairs(folder: Path, pairs: Iterable[TrainingPair]) -> int:
-    """Write pairs in their order, one at a time; return how many.
-
-    Raises:
-        OSError: as `open` does. And whatever the pairs raise.
-    """
+    """Write pairs in their order, one at a time; return how many. Raises whatever the pairs raise."""
     rows: list[tuple[int, int, int]] = []
     places: dict[str, int] = {}
 
@@ -45,14 +41,10 @@ def write_pairs(folder: Path, pairs: Iterable[TrainingPair]) -> int:
     return len(rows)
 
 
-class StoredPairs(Sequence[TrainingPair]):
+class StoredPairs(StoredSequence[TrainingPair]):
     """The pairs that `write_pairs` wrote, memory-mapped: each is read when asked for.
 
-    Args:
-        folder: the artefact.
-
-    Raises:
-        UsageError: it holds no pairs.
+    Raises `UsageError` for a folder that holds none.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -87,14 +79,8 @@ class StoredPairs(Sequence[TrainingPair]):
         """Number of pairs."""
         return len(self._strings)
 
-    @overload
-    def __getitem__(self, at: int) -> TrainingPair: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[TrainingPair]: ...
-    def __getitem__(self, at: int | slice) -> TrainingPair | list[TrainingPair]:
-        """Read one pair, or a slice of them. Raises `IndexError` as a list does."""
-        if isinstance(at, slice):
-            return [load(text) for text in self._strings[at]]
+    def read(self, at: int) -> TrainingPair:
+        """Read one pair."""
         return load(self._strings[at])
 
 
