@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from bench import Choice, LogUniform, Method, hookimpl
 from methods.auto_mlm.config import AutoMlmConfig
 from methods.auto_mlm.presets import PRESETS
@@ -32,6 +30,6 @@ AUTO_MLM = Method(
 
 
 @hookimpl
-def bench_methods() -> Iterable[Method]:
-    """Bring auto-mlm."""
+def bench_methods() -> list[Method]:
+    """Return auto-mlm."""
     return [AUTO_MLM]

@@ -21,20 +21,10 @@ def hinge(
     sign: Literal["standard", "printed"] = "standard",
     first: int = 0,
 ) -> tuple[torch.Tensor, float]:
-    """Demand that each anchor's own candidate be nearer than every other one.
+    """Return the loss of anchors `[n, d]` among candidates `[m, d]`, 0 without negatives, and the share of hinges > 0.
 
     `L = 1/n Σ_i Σ_{j≠i} max(0, margin + cos(a_i, u_j) − cos(a_i, u_i))`; as printed the margin has a minus sign, and
     one vector for all texts is then a global optimum, with loss 0.
-
-    Args:
-        anchors: `[n, d]`, of any length.
-        candidates: `[m, d]`, of any length.
-        margin: in cosines.
-        sign: of the margin.
-        first: where the anchors' own candidates begin.
-
-    Returns:
-        A scalar, float32 or float64, 0 where there are no negatives; and the share of hinges above 0.
 
     Source: Auto-MLM (arXiv 2203.16187), eq. 6, the sum from the first pair on.
     """
@@ -55,20 +45,10 @@ def additive_margin(
     gathered: tuple[torch.Tensor, torch.Tensor] | None = None,
     first: int = 0,
 ) -> torch.Tensor:
-    """Return the cross-entropy of each text's partner less a margin, summed over both directions.
+    """Return the cross-entropy of each text's partner (the same row, `[n, d]`) less a margin, over both directions.
 
-    `L = Σ over both directions of −1/n Σ_i log softmax_j(scale · (cos(x_i, y_j) − margin·[j = i]))[i]`.
-
-    Args:
-        left: `[n, d]`.
-        right: `[n, d]`; row i belongs to row i of `left`.
-        margin: in cosines.
-        scale: of cosines, 1 / temperature.
-        gathered: those of all processes, `[m, d]` each; None: the same two.
-        first: where this process's begin among them.
-
-    Returns:
-        A scalar, float32 or float64.
+    `L = Σ over both directions of −1/n Σ_i log softmax_j(scale · (cos(x_i, y_j) − margin·[j = i]))[i]`; `gathered` are
+    both sides of all processes, `[m, d]` each.
 
     Source: Feng et al. 2022 (LaBSE), eq. 1 to 3; Yang et al. 2019.
     """
@@ -83,16 +63,12 @@ def additive_margin(
 
 
 def together(ctl: torch.Tensor, prediction: torch.Tensor, weight: float) -> torch.Tensor:
-    """Add the two parts: `L = L_ctl + λ · L_automlm` (eq. 8)."""
+    """Return `L = L_ctl + λ · L_automlm` (eq. 8)."""
     return ctl + weight * prediction
 
 
 def _own(cosines: torch.Tensor, first: int) -> torch.Tensor:
-    """Place of each anchor's own candidate, `[n]`.
-
-    Raises:
-        ValueError: there are fewer candidates than that.
-    """
+    """Return the place of each anchor's own candidate, `[n]`; raise `ValueError` if there are too few candidates."""
     n, m = cosines.shape
     if first < 0 or first + n > m:
         raise ValueError(f"found {m} candidates for {n} anchors whose own begin at {first}, expected one each")

@@ -32,10 +32,10 @@ from methods.auto_mlm.loss import additive_margin, hinge, together
 
 
 class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
-    """Trains an encoder whose vectors identify pairs, and help to find what was hidden in their sentences."""
+    """Trains an encoder whose vectors identify pairs and help to predict hidden tokens of their sentences."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
-        """Draw pairs, hide tokens of theirs where they are predicted, and run the loop."""
+        """Draw pairs, hide some of their tokens where they are predicted, and run the loop."""
         config = self.config
         predicts = config.automlm or config.mlm
         head = MlmHead.for_(encoder) if predicts else None
@@ -48,13 +48,7 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
     def loss(
         self, head: MlmHead | None, encode: TrainableEncoder, batch: PairsAndMasks
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Compute eq. 8: `L_ctl + λ L_automlm`.
-
-        Args:
-            head: what predicts hidden tokens; None where nothing does.
-            encode: token ids → vectors.
-            batch: n pairs of different documents, and their sequences with hidden tokens.
-        """
+        """Compute eq. 8, `L_ctl + λ L_automlm`, of n pairs of different documents; without a head, `L_ctl` alone."""
         config, seen = self.config, dict[str, float]()
         total = encode.embeddings.new_zeros(())
         vectors = None
@@ -75,13 +69,12 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
         return total, seen
 
     def contrast(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Compute the contrastive loss of pairs `[n, d]`, the first ones asking; negatives of all processes."""
+        """Return the contrastive loss of pairs `[n, d]`, the left ones as queries, and what to log."""
         config = self.config
         first = offset(len(left)) if config.gather_negatives else 0
         candidates = gather(right) if config.gather_negatives else right
         if config.loss == "labse_ams":
-            anchors = gather(left) if config.gather_negatives else left
-            both = anchors, candidates
+            both = (gather(left) if config.gather_negatives else left), candidates
             scale = 1 / config.temperature
             return additive_margin(left, right, margin=config.margin, scale=scale, gathered=both, first=first), {}
         loss, active = hinge(left, candidates, margin=config.margin, sign=config.margin_sign, first=first)

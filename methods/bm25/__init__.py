@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from bench import Method, Preset, Uniform, hookimpl
 from methods.bm25.analyzers import choose, describe
 from methods.bm25.config import BM25Config
@@ -52,6 +50,6 @@ BM25 = Method(
 
 
 @hookimpl
-def bench_methods() -> Iterable[Method]:
-    """Bring BM25."""
+def bench_methods() -> list[Method]:
+    """Return BM25."""
     return [BM25]

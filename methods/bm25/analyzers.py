@@ -41,41 +41,25 @@ _DOTLESS = str.maketrans({"I": "ı", "İ": "i"})
 
 @dataclass(frozen=True)
 class Analyzer:
-    """One analyzer as data; `build` makes the function.
-
-    Args:
-        name: as it is typed and recorded.
-        summary: one line.
-        splitter: how words are found: one of `methods.bm25.words`, or a segmenter of the extra `lang`.
-        stemmer: PyStemmer's algorithm, empty for none.
-        unstemmed: words of so few letters are not stemmed.
-        possessive: drop an English `'s` at the end of a word.
-        stop: words that are dropped, before stemming.
-        dotless: lower-case I to ı, as Turkish does.
-        version: changes whenever the same text would give other tokens though no library changed.
-    """
+    """One analyzer as data; `build` makes the function."""
 
     name: str
     summary: str
-    splitter: Splitter = "runs"
-    stemmer: str = ""
-    unstemmed: int = 0
-    possessive: bool = False
-    stop: frozenset[str] = frozenset()
-    dotless: bool = False
-    version: str = "1"
+    splitter: Splitter = "runs"  # one of `methods.bm25.words`, or a segmenter of the extra `lang`
+    stemmer: str = ""  # PyStemmer's algorithm
+    unstemmed: int = 0  # letters up to which a word is not stemmed
+    possessive: bool = False  # drop an English `'s` at the end of a word
+    stop: frozenset[str] = frozenset()  # words dropped before stemming
+    dotless: bool = False  # lower-case I to ı, as Turkish does
+    version: str = "1"  # changes whenever the same text would give other tokens though no library changed
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """The distributions that it needs, by name."""
+        """Return the distributions that it needs."""
         return (("PyStemmer",) if self.stemmer else ()) + _SEGMENTERS.get(self.splitter, ())
 
     def build(self) -> Tokenise:
-        """Make the function.
-
-        Raises:
-            UsageError: a library that it needs is not installed, or too old to have the stemmer.
-        """
+        """Make the function; raises as `check` does."""
         self.check()
         split = _splitter(self.splitter)
         stem = _stemmer(self.stemmer, self.unstemmed) if self.stemmer else list
@@ -110,16 +94,6 @@ _SEGMENTERS: Mapping[str, tuple[str, ...]] = {"icu": ("icu4py",), "jieba": ("rji
 """Splitter → the distributions it needs; their import names are the same."""
 
 
-def _snowball(language: str, algorithm: str) -> Analyzer:
-    """Return the analyzer of a language that has a Snowball stemmer."""
-    return Analyzer(
-        name=f"{language}-snowball",
-        summary=f"words, Snowball's stemmer for {algorithm.capitalize()}",
-        stemmer=algorithm,
-        dotless=language == "tr",
-    )
-
-
 _ALL = (
     Analyzer("words", "runs of letters, marks and digits, for any language that parts its words"),
     Analyzer("bigrams", "pairs of letters where words are not parted by blanks, words elsewhere", splitter="bigrams"),
@@ -139,7 +113,15 @@ _ALL = (
         stemmer="english",
         stop=frozenset(_LUCENE_STOP_WORDS.split()),
     ),
-    *(_snowball(language, algorithm) for language, algorithm in SNOWBALL.items()),
+    *(
+        Analyzer(
+            f"{language}-snowball",
+            f"words, Snowball's stemmer for {algorithm.capitalize()}",
+            stemmer=algorithm,
+            dotless=language == "tr",
+        )
+        for language, algorithm in SNOWBALL.items()
+    ),
     Analyzer("icu", "word boundaries of ICU, with its dictionaries (extra `lang`)", splitter="icu"),
     Analyzer("jieba", "Chinese words of jieba, search mode (extra `lang`)", splitter="jieba"),
 )
@@ -152,14 +134,11 @@ NAMES = (AUTO, *ANALYZERS, PLAIN)
 
 
 def for_language(language: str) -> Analyzer:
-    """Return the default analyzer of a language; it needs no extra.
+    """Return the default analyzer of a language (ISO 639 code, `mul` for several, or empty); it needs no extra.
 
     English has `en-porter`, a language with a Snowball stemmer that stemmer, one without blanks between words
     `bigrams`; so has a corpus of several languages, or one that does not say its own. All others have `words`: those in
     `methods.bm25.languages.PLAIN` by decision, unknown ones because most languages part their words.
-
-    Args:
-        language: ISO 639 code, `mul` for several languages; may be empty.
     """
     code = language_code(language)
     if code == "en":
@@ -172,11 +151,7 @@ def for_language(language: str) -> Analyzer:
 
 
 def plain(language: str) -> Analyzer:
-    """Return what `plain` is in a language: `en-plain`, `pairs` where words are not parted by blanks, else `words`.
-
-    Args:
-        language: ISO 639 code, `mul` for several languages; may be empty.
-    """
+    """Return what `plain` is in a language: `en-plain`, `pairs` where words are not parted by blanks, else `words`."""
     code = language_code(language)
     return ANALYZERS["en-plain" if code == "en" else "pairs" if code in UNSPACED or code in SEVERAL else "words"]
 
@@ -184,8 +159,7 @@ def plain(language: str) -> Analyzer:
 def choose(name: str, language: str) -> Analyzer:
     """Return the analyzer called `name`, or the one that `auto` or `plain` is in that language.
 
-    Raises:
-        UsageError: there is no analyzer of that name, or what it needs is not installed.
+    Raises `UsageError` if there is no analyzer of that name, or what it needs is not installed.
     """
     if name not in NAMES:
         raise UsageError(unknown("analyzer", name, NAMES))

@@ -62,10 +62,6 @@ _FIRST = {code: codes[0] for codes, _ in _rows(";".join((_STEMMED, _UNSPACED, _P
 
 
 def language_code(language: str) -> str:
-    """Return the code of a language in these tables, or its first subtag where it has none.
-
-    Args:
-        language: ISO 639 code, also with a region or script (`zh_cn`, `pt-BR`); may be empty.
-    """
+    """Return the code in these tables of an ISO 639 code (`zh_cn`, `pt-BR`, or empty), else its first subtag."""
     code = language.strip().lower().replace("_", "-").partition("-")[0]
     return _FIRST.get(code, code)

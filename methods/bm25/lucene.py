@@ -41,31 +41,18 @@ Precision = Literal["float32", "float64"]
 
 @dataclass(frozen=True)
 class Formula:
-    """All that a share depends on, besides the term and the document.
-
-    Args:
-        k1: how slowly repetitions of a term stop to count.
-        b: how much long documents are marked down, 0 to 1.
-        documents: N.
-        mean: avgdl.
-        dtype: precision of the shares and of the scores.
-    """
+    """All that a share depends on, besides the term and the document."""
 
     k1: float
     b: float
-    documents: int
-    mean: float
-    dtype: Precision = "float32"
+    documents: int  # N
+    mean: float  # avgdl
+    dtype: Precision = "float32"  # of the shares and of the scores
 
     def shares(self, postings: Postings, lengths: Numbers, frequencies: Numbers) -> Scores:
-        """Compute the shares of a shard, one a posting.
+        """Compute the shares of a shard, one a posting, from its terms' frequencies in the whole corpus.
 
         The idf is rounded to the precision first; all else is computed in float64 and rounded once. bm25s does so too.
-
-        Args:
-            postings: of the shard.
-            lengths: tokens of the shard's documents.
-            frequencies: of the shard's terms, in the whole corpus.
         """
         idf = np.repeat(self._idf(frequencies), postings.frequencies)
         norms = self.k1 * ((1 - self.b) + self.b * lengths / self.mean)
@@ -73,7 +60,7 @@ class Formula:
         return shares
 
     def _idf(self, frequencies: Numbers) -> Scores:
-        """Weigh terms by rarity; few frequencies are different, so that the logarithm can be the C library's."""
+        """Return the idf of terms; few frequencies are different, so the logarithm can be the C library's."""
         different, place = np.unique(frequencies, return_inverse=True)
         weights = [math.log(1 + (self.documents - df + 0.5) / (df + 0.5)) for df in different.tolist()]
         idf: Scores = np.array(weights, self.dtype)[place]
@@ -82,33 +69,17 @@ class Formula:
 
 @dataclass(frozen=True)
 class Shares:
-    """The shares of a shard.
+    """The shares of a shard."""
 
-    Args:
-        documents: how many documents it has.
-        numbers: of its terms, ascending, `[terms]`.
-        starts: where the documents of each term begin, and where all end, `[terms + 1]`.
-        places: the documents of the terms, by their places in the shard, `[starts[-1]]`.
-        shares: of these documents' scores, as many.
-    """
-
-    documents: int
-    numbers: Numbers
-    starts: Ends
-    places: Numbers
-    shares: Scores
+    documents: int  # how many it has
+    numbers: Numbers  # of its terms, ascending, `[terms]`
+    starts: Ends  # where the documents of each term begin, and where all end, `[terms + 1]`
+    places: Numbers  # the documents of the terms, by their places in the shard, `[starts[-1]]`
+    shares: Scores  # of these documents' scores, as many
 
     @classmethod
     def of(cls, postings: Postings, lengths: Numbers, numbers: Numbers, frequencies: Numbers, formula: Formula) -> Self:
-        """Compute the shares.
-
-        Args:
-            postings: of the shard.
-            lengths: tokens of its documents.
-            numbers: of its terms.
-            frequencies: of all terms, in the whole corpus.
-            formula: what else decides them.
-        """
+        """Compute the shares; `lengths` and `numbers` are the shard's, `frequencies` those of the whole corpus."""
         shares = formula.shares(postings, lengths, frequencies[numbers])
         return cls(len(lengths), numbers, postings.starts, postings.documents, shares)
 
@@ -128,15 +99,7 @@ class Shares:
 def build(
     documents: Sequence[Sequence[int]], terms: int, *, k1: float, b: float, dtype: Precision = "float32"
 ) -> Lucene:
-    """Compute an index of one shard in memory.
-
-    Args:
-        documents: the numbers of each document's tokens.
-        terms: how many different terms there are; numbers are 0 to `terms` − 1.
-        k1: as in `Formula`.
-        b: as in `Formula`.
-        dtype: as in `Formula`.
-    """
+    """Compute an index of one shard in memory; tokens are numbers from 0 to `terms` − 1."""
     lengths = np.array([len(document) for document in documents], np.int32)
     postings = Postings.of(lengths, np.array(list(chain.from_iterable(documents)), np.int32), terms)
     formula = Formula(k1, b, len(lengths), float(lengths.mean()), dtype)
@@ -149,13 +112,6 @@ def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path, *, k1: float, b:
 
     The columns are `numbers.npy` (int32) and `starts.npy` (int64), of terms, `documents.npy` (int32) and `shares.npy`
     (float32), of postings: the fields of `Shares`.
-
-    Args:
-        tokens: the documents; passed through once.
-        vocabulary: theirs.
-        folder: where to.
-        k1: as in `Formula`.
-        b: as in `Formula`.
     """
     formula = Formula(k1, b, tokens.documents, tokens.tokens / tokens.documents)
     terms, postings = sum(vocabulary.sizes), int(vocabulary.frequencies.sum(dtype=np.int64))
@@ -176,11 +132,7 @@ def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path, *, k1: float, b:
 
 
 class Lucene:
-    """An index that scores queries.
-
-    Args:
-        shards: at least one, in the order of the corpus.
-    """
+    """An index of at least one shard, in the order of the corpus, that scores queries."""
 
     def __init__(self, shards: Sequence[Shares]) -> None:
         self._shards = shards
@@ -244,12 +196,9 @@ def _engine(dtype: str) -> bm25s.BM25:
 def contenders(scores: Scores, k: int) -> Positions:
     """Return the positions, ascending, of all positive scores that can be among the best k, ties included, and of more.
 
-    Looking for the k-th best of all scores would take longer than to compute them. The k-th best among the maxima of
-    blocks is found quickly and cannot be higher, since k blocks reach it.
-
-    Args:
-        scores: not negative, `[n]`.
-        k: at least 1 (below, everything is returned, and refused where it is ranked).
+    Looking for the k-th best of all scores (`[n]`, not negative) would take longer than to compute them. The k-th best
+    among the maxima of blocks is found quickly and cannot be higher, since k blocks reach it. A k below 1 returns
+    everything, and is refused where it is ranked.
     """
     maxima = scores[: len(scores) // _BLOCK * _BLOCK].reshape(-1, _BLOCK).max(axis=1)
     floor = np.partition(maxima, -k)[-k] if 0 < k <= len(maxima) else 0

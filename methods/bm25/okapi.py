@@ -22,13 +22,7 @@ _TOKENS, _LENGTHS = "tokens.npy", "lengths.npy"
 
 
 def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path) -> None:
-    """Write the tokens of all documents (int32) and the documents' lengths (int32).
-
-    Args:
-        tokens: the documents; passed through once.
-        vocabulary: theirs.
-        folder: where to.
-    """
+    """Write the tokens of all documents (int32) and the documents' lengths (int32)."""
     with (
         column(folder / _LENGTHS, np.int32, tokens.documents) as add_lengths,
         column(folder / _TOKENS, np.int32, tokens.tokens) as add_tokens,
@@ -39,14 +33,7 @@ def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path) -> None:
 
 
 class Okapi:
-    """An index of the library that scores queries.
-
-    Args:
-        documents: the numbers of each document's tokens.
-        k1: how slowly repetitions of a term stop to count.
-        b: how much long documents are marked down, 0 to 1.
-        epsilon: weight of terms that more than half of the documents have, in parts of the mean idf.
-    """
+    """An index of the library that scores queries, made of the numbers of each document's tokens."""
 
     def __init__(self, documents: Sequence[Sequence[int]], *, k1: float, b: float, epsilon: float) -> None:
         self._library = BM25Okapi(documents, k1=k1, b=b, epsilon=epsilon)

@@ -7,33 +7,23 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from bench import Corpus, Item, Json, Ranking, Strings, Tie, Workspace, best, canonical, comparable, cut, write_strings
 from methods.bm25.analyzers import ANALYZERS, Tokenise, choose, describe
 from methods.bm25.config import BM25Config
-from methods.bm25.tokens import Tokens, tokenise_corpus
-from methods.bm25.vocabulary import Vocabulary, number_terms
+from methods.bm25.tokens import tokenise_corpus
+from methods.bm25.vocabulary import number_terms
+
+if TYPE_CHECKING:
+    from methods.bm25.lucene import Lucene
+    from methods.bm25.okapi import Okapi
 
 _ABOUT, _IDS, _TERMS = "index.json", "ids", "terms"
 
 
-class Matcher(Protocol):
-    """What a variant of the formula does for a search."""
-
-    def matches(self, tokens: Sequence[int], k: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.floating[Any]]]:
-        """Return positions, ascending, and scores of documents that hold a token; at least all of the best k."""
-
-
 class BM25Retriever:
-    """BM25 behind the harness's door `Retriever`. An index says itself how it was made, so any config can search it.
-
-    Args:
-        config: how to index.
-    """
+    """BM25 as a `bench.types.Retriever`. An index records how it was made, so any config can search it."""
 
     def __init__(self, config: BM25Config) -> None:
         self._config = config
@@ -42,16 +32,22 @@ class BM25Retriever:
     def index(self, corpus: Corpus, work: Workspace) -> Mapping[str, Json]:
         """Write the index of a corpus; see `bench.types.Retriever`.
 
-        Raises:
-            UsageError: the analyzer needs something that is not installed.
-            DataError: the corpus has no document, or none has a word. And whatever its reader raises.
+        Raises `UsageError` if the analyzer needs something that is not installed, `DataError` if the corpus has no
+        document or none has a word, and whatever its reader raises.
         """
         analyzer = choose(self._config.analyzer, corpus.language)
         tokens = tokenise_corpus(corpus, analyzer.build(), work, title=self._config.title)
         write_strings(work.out, _IDS, tokens.ids())
         with TemporaryDirectory(dir=work.parts.folder) as between:
             vocabulary = number_terms(tokens.shards(), Path(between), work.out, _TERMS)
-            _write(self._config, tokens, vocabulary, work.out)
+            if self._config.variant == "rank_bm25":
+                from methods.bm25 import okapi
+
+                okapi.write(tokens, vocabulary, work.out)
+            else:
+                from methods.bm25 import lucene
+
+                lucene.write(tokens, vocabulary, work.out, k1=self._config.k1, b=self._config.b)
         facts: dict[str, Json] = {
             "documents": tokens.documents,
             "terms": len(vocabulary.frequencies),
@@ -66,10 +62,7 @@ class BM25Retriever:
         """Yield one ranking per query; see `bench.types.Retriever`.
 
         A query without a known term has an empty ranking. The index last searched stays open, for queries come in
-        blocks.
-
-        Raises:
-            UsageError: the analyzer needs something that is not installed, or k is below 1.
+        blocks. Raises `UsageError` if the analyzer needs something that is not installed, or k is below 1.
         """
         if self._opened is None or self._opened[0] != index:
             self._opened = index, Index(index)
@@ -79,11 +72,7 @@ class BM25Retriever:
 
 
 class Index:
-    """An index that was opened for searching.
-
-    Args:
-        folder: where `BM25Retriever.index` wrote it.
-    """
+    """An index that was opened for searching."""
 
     def __init__(self, folder: Path) -> None:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
@@ -110,20 +99,8 @@ class Index:
         return self._numbers[term]
 
 
-def _write(config: BM25Config, tokens: Tokens, vocabulary: Vocabulary, folder: Path) -> None:
-    """Write what the variant needs to score."""
-    if config.variant == "rank_bm25":
-        from methods.bm25 import okapi
-
-        okapi.write(tokens, vocabulary, folder)
-    else:
-        from methods.bm25 import lucene
-
-        lucene.write(tokens, vocabulary, folder, k1=config.k1, b=config.b)
-
-
-def _load(config: BM25Config, folder: Path) -> Matcher:
-    """Open what `_write` wrote."""
+def _load(config: BM25Config, folder: Path) -> Lucene | Okapi:
+    """Open what the variant wrote; its library is imported only then."""
     if config.variant == "rank_bm25":
         from methods.bm25.okapi import Okapi
 

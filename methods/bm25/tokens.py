@@ -32,29 +32,16 @@ Ends = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Part:
-    """Some documents of a corpus, one after the other.
-
-    Args:
-        ids: their ids.
-        lengths: tokens of each, `[documents]`.
-        tokens: the tokens of all, as places in `terms`, `[sum of lengths]`.
-        terms: the different tokens, in order of first use.
-    """
+    """Some documents of a corpus, one after the other."""
 
     ids: Sequence[str]
-    lengths: Numbers
-    tokens: Numbers
-    terms: Sequence[str]
+    lengths: Numbers  # tokens of each document
+    tokens: Numbers  # of all documents, as places in `terms`, `[sum of lengths]`
+    terms: Sequence[str]  # the different tokens, in order of first use
 
     @classmethod
     def of(cls, items: Sequence[Item], tokenise: Tokenise, *, title: bool) -> Part:
-        """Tokenise documents.
-
-        Args:
-            items: the documents.
-            tokenise: the analyzer's function.
-            title: put the title, where there is one, and a blank before the text.
-        """
+        """Tokenise documents; with `title`, a document's title, where it has one, and a blank precede its text."""
         terms: dict[str, int] = {}
         tokens: list[int] = []
         lengths = []
@@ -85,27 +72,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Postings:
-    """Which documents hold which term how often: term by term, documents in order.
+    """Which documents hold which term how often: term by term, documents in order."""
 
-    Args:
-        starts: where the documents of each term begin, and where all end, `[terms + 1]`.
-        documents: the documents, by their places in the shard, `[starts[-1]]`.
-        counts: how often each holds the term, at least once, as many.
-    """
-
-    starts: Ends
-    documents: Numbers
-    counts: Numbers
+    starts: Ends  # where the documents of each term begin, and where all end, `[terms + 1]`
+    documents: Numbers  # by their places in the shard, `[starts[-1]]`
+    counts: Numbers  # how often each holds the term, at least once, as many
 
     @classmethod
     def of(cls, lengths: Numbers, tokens: Numbers, terms: int) -> Postings:
-        """Turn documents of terms into terms of documents.
-
-        Args:
-            lengths: tokens of each document.
-            tokens: the tokens of all, below `terms`, `[sum of lengths]`.
-            terms: how many terms there are.
-        """
+        """Turn documents of terms into terms of documents; tokens are below `terms`, `[sum of lengths]`."""
         size = max(1, len(lengths))
         pairs = tokens.astype(np.int64)
         pairs *= size
@@ -119,19 +94,13 @@ class Postings:
 
     @property
     def frequencies(self) -> Numbers:
-        """How many documents hold each term, `[terms]`."""
+        """Return how many documents hold each term, `[terms]`."""
         return np.diff(self.starts).astype(np.int32)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Documents that are indexed together, one after the other.
-
-    Args:
-        lengths: tokens of each, `[documents]`.
-        tokens: the tokens of all, as places in `terms`, `[sum of lengths]`.
-        terms: the different tokens, in code point order.
-    """
+    """Documents that are indexed together, one after the other; as in `Part`, but terms are in code point order."""
 
     lengths: Numbers
     tokens: Numbers
@@ -152,11 +121,11 @@ class _Gathered:
         self._numbers: dict[str, int] = {}  # of terms, in order of first use
 
     def __bool__(self) -> bool:
-        """Whether there is a document."""
+        """Return whether there is a document."""
         return bool(self._lengths)
 
     def add(self, lengths: Numbers, tokens: Numbers, terms: Sequence[str]) -> None:
-        """Take documents of a part: their lengths, their tokens as places in the part's terms."""
+        """Add documents of a part: their lengths, their tokens as places in the part's terms."""
         used = np.unique(tokens)
         numbers = np.empty(len(terms), np.int32)
         numbers[used] = [self._numbers.setdefault(terms[at], len(self._numbers)) for at in used.tolist()]
@@ -173,13 +142,7 @@ class _Gathered:
 
 
 class Tokens:
-    """The documents of a corpus in order, read from its parts when they are passed.
-
-    Args:
-        parts: the files of its parts, in order.
-        documents: how many documents there are.
-        tokens: how many tokens they have in all.
-    """
+    """The documents of a corpus in order, read from the files of its parts on every pass; and how much there is."""
 
     def __init__(self, parts: Sequence[Path], documents: int, tokens: int) -> None:
         self._parts, self.documents, self.tokens = parts, documents, tokens
@@ -208,16 +171,9 @@ class Tokens:
 
 
 def tokenise_corpus(corpus: Corpus, tokenise: Tokenise, work: Workspace, *, title: bool) -> Tokens:
-    """Tokenise a corpus, part by part; finished parts are not tokenised again.
+    """Tokenise a corpus, part by part; finished parts are not tokenised again, and progress is in documents.
 
-    Args:
-        corpus: the documents.
-        tokenise: the analyzer's function.
-        work: where finished parts lie, and who hears of progress (in documents).
-        title: as in `Part.of`.
-
-    Raises:
-        DataError: the corpus has no document, or none has a token. And whatever its reader raises.
+    Raises `DataError` if the corpus has no document or none has a token, and whatever its reader raises.
     """
     stream = corpus.items.read()
     parts, documents, tokens = [], 0, 0

@@ -27,16 +27,9 @@ Add = Callable[[npt.NDArray[Any]], None]
 
 @contextmanager
 def column(path: Path, dtype: npt.DTypeLike, count: int) -> Iterator[Add]:
-    """Write a one-dimensional array of a known length as .npy; it is never held as a whole.
+    """Write a one-dimensional array of a known length as .npy, never held as a whole; what is added is cast.
 
-    Args:
-        path: the file.
-        dtype: of its values; those that are added are cast to it.
-        count: how many there will be.
-
-    Raises:
-        ValueError: at the end, if another number was added.
-        OSError: as `open` does.
+    Raises `ValueError` at the end if another number of values was added.
     """
     kind, added = np.dtype(dtype), 0
     header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (count,)}
@@ -61,17 +54,11 @@ Entry = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The terms of a corpus.
+    """The terms of a corpus."""
 
-    Args:
-        frequencies: how many documents hold each term, `[terms]`.
-        sizes: how many terms each shard has.
-        folder: where their numbers lie.
-    """
-
-    frequencies: Numbers
-    sizes: tuple[int, ...]
-    folder: Path
+    frequencies: Numbers  # how many documents hold each term, `[terms]`
+    sizes: tuple[int, ...]  # how many terms each shard has
+    folder: Path  # where their numbers lie
 
     def numbers(self, shard: int) -> Numbers:
         """Return the numbers of a shard's terms, ascending, `[terms of the shard]`."""
@@ -79,15 +66,9 @@ class Vocabulary:
 
 
 def number_terms(shards: Iterable[Shard], work: Path, out: Path, name: str) -> Vocabulary:
-    """Number the terms of all shards and write them, sorted, as `bench.data.formats.strings` does.
+    """Number the terms of all shards and write them into `out`, sorted, as `bench.data.formats.strings` does.
 
-    Memory holds one shard, then 12 bytes a term.
-
-    Args:
-        shards: passed through once.
-        work: an empty folder for what lies between; the vocabulary reads it later.
-        out: where the terms are written.
-        name: of the terms there.
+    Memory holds one shard, then 12 bytes a term. `work` is an empty folder that the vocabulary reads later.
     """
     sizes = []
     for number, shard in enumerate(shards):
@@ -140,10 +121,10 @@ def _flush(work: Path, shard: int, numbers: array[int]) -> None:
 
 
 def _run(work: Path, shard: int) -> Path:
-    """Where the terms of a shard lie."""
+    """Return where the terms of a shard lie."""
     return work / f"terms-{shard:05d}.txt"
 
 
 def _numbers(work: Path, shard: int) -> Path:
-    """Where their numbers lie."""
+    """Return where their numbers lie."""
     return work / f"numbers-{shard:05d}.i4"

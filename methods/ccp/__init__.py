@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from bench import Choice, LogUniform, Method, hookimpl
 from methods.ccp.config import CcpConfig
 from methods.ccp.presets import PRESETS
@@ -34,6 +32,6 @@ CCP = Method(
 
 
 @hookimpl
-def bench_methods() -> Iterable[Method]:
-    """Bring CCP."""
+def bench_methods() -> list[Method]:
+    """Return CCP."""
     return [CCP]

@@ -17,14 +17,11 @@ class ViewsHead(nn.Module):
 
     With `asym`, one view is normalised by its own batch and updates the running statistics, the other one is normalised
     by the running statistics alone; the roles change with every batch. So no two views both know what else is in their
-    batch, and pairs cannot be identified by that.
+    batch, and pairs cannot be identified by that. With order `eval_first`, the view that takes running statistics comes
+    first, so that these know nothing of this batch; with `written`, the first view does (algorithm 1).
 
-    Args:
-        project: linear → normalisation → activation → linear.
-        norm: `asym`; `train`: each view by its own batch; `shuffle`: rows of both views are mixed, and each half of
-            them is normalised by itself; `none`: `project` has none.
-        order: of `asym`: `eval_first`, the view that takes running statistics comes first, so that these know
-            nothing of this batch; `written`: the first view comes first (algorithm 1).
+    With `train` each view is normalised by its own batch; with `shuffle` rows of both views are mixed, and each half of
+    them is normalised by itself; with `none`, `project` has no normalisation.
 
     Source: CCP (arXiv 2206.03281), section 3.3 and algorithm 1; shuffled statistics: MoCo (CVPR 2020), section 3.3.
     """
@@ -37,14 +34,10 @@ class ViewsHead(nn.Module):
         super().__init__()
         self.project, self.norm, self.order = project, norm, order
         self.register_buffer("turn", torch.zeros((), dtype=torch.int64))
-        """0: the first view goes by its batch; 1: the second."""
+        """0: the first view is normalised by its batch; 1: the second."""
 
     def forward(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Project both views, each `[n, d]`.
-
-        Raises:
-            ValueError: statistics of a batch are wanted, and it has fewer than two rows.
-        """
+        """Project both views, each `[n, d]`; raise `ValueError` if a batch to be normalised has fewer than two rows."""
         if self.norm == "shuffle":
             return self._mixed(left, right)
         if self.norm != "asym":
@@ -61,13 +54,13 @@ class ViewsHead(nn.Module):
 
     def still(self, rows: torch.Tensor) -> torch.Tensor:
         """Project rows `[n, d]` by running statistics, changing nothing."""
-        made: torch.Tensor = self.project(rows, running=True)
-        return made
+        projected: torch.Tensor = self.project(rows, running=True)
+        return projected
 
     def _mixed(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Normalise by random halves of both views together."""
         rows = torch.cat([left, right])
-        order = torch.randperm(len(rows)).to(rows.device)  # on the processor, so that devices draw alike
+        order = torch.randperm(len(rows)).to(rows.device)  # drawn on the CPU, so that all devices draw alike
         made = torch.cat([self.project(half) for half in rows[order].split(len(left))])
         first, second = made[order.argsort()].split(len(left))
         return first, second

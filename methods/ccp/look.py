@@ -18,13 +18,7 @@ WITNESSES = 16
 
 
 class Witnesses(nn.Module):
-    """Some texts and the rows that the bank has of them, until these are the bank's oldest.
-
-    Args:
-        tokens: of a text at most.
-        width: d.
-        capacity: rows of the bank.
-    """
+    """Some texts and the rows `[width]` that the bank has of them, until these are the bank's oldest."""
 
     ids: torch.Tensor
     lengths: torch.Tensor
@@ -41,7 +35,7 @@ class Witnesses(nn.Module):
 
     @torch.no_grad()
     def pushed(self, texts: Sequence[Ids], rows: torch.Tensor, count: int) -> None:
-        """Hear that `count` rows came into the bank, among them those of some texts, `[n, d]`."""
+        """Note that `count` rows were pushed into the bank, among them `rows` `[n, d]` of some texts."""
         self.age += count
         if int(self.age) <= self.capacity:
             return
@@ -52,7 +46,7 @@ class Witnesses(nn.Module):
             self.lengths[at], self.rows[at] = len(text), row
 
     def agreement(self, encode: TrainableEncoder, project: Callable[[torch.Tensor], torch.Tensor]) -> float | None:
-        """Return the mean cosine of the rows and what their texts are now; None before the first ones are there."""
+        """Return the mean cosine of the rows and what their texts are now; None before the first push."""
         lengths = self.lengths.tolist()
         texts = [ids[:length] for ids, length in zip(self.ids.cpu().numpy(), lengths, strict=True) if length]
         if not texts:
@@ -73,8 +67,7 @@ def leak(head: ViewsHead, left: torch.Tensor, right: torch.Tensor) -> float:
 def language_accuracy(rows: Sequence[torch.Tensor]) -> float:
     """Return how often the nearest mean direction of a language is that of a row's own.
 
-    Args:
-        rows: of each language `[n, d]`, n ≥ 2. Every other one makes the means, the rest is classified.
+    Of each language's rows `[n, d]`, n ≥ 2, every other one makes the mean; the rest is classified.
     """
     unit = [functional.normalize(one.detach(), dim=1) for one in rows]
     means = functional.normalize(torch.stack([one[::2].mean(0) for one in unit]), dim=1)  # [languages, d]
@@ -85,11 +78,10 @@ def language_accuracy(rows: Sequence[torch.Tensor]) -> float:
 def looked_at(
     encode: TrainableEncoder, held: Sequence[PairBatch], head: ViewsHead | None, witnesses: Witnesses | None
 ) -> dict[str, float]:
-    """Look at held-out pairs, a batch a language, and at the witnesses; names as in `bench.training.probes.SIGNS`.
+    """Measure held-out pairs, a batch a language, and the witnesses; names as in `bench.training.probes.SIGNS`.
 
-    Returns:
-        `language_accuracy` of projections where there are two languages, `bn_leak` where a head normalises by the
-        batch, `bank_agreement` where rows are in the bank.
+    `language_accuracy` of projections needs two languages, `bn_leak` a head that normalises by the batch, and
+    `bank_agreement` rows in the bank.
     """
     project = head.still if head is not None else lambda rows: rows
     found: dict[str, float] = {}

@@ -12,17 +12,11 @@ from bench.training import similarities
 
 @dataclass(frozen=True)
 class Contrast:
-    """A batch's loss and what it is made of.
+    """A batch's loss and what it is made of."""
 
-    Args:
-        loss: a scalar.
-        terms: one for every anchor and each of its partners, `[t]`, anchors in order, then partners in order.
-        logits: of every anchor and candidate, `[a, m + b]`, batch before bank; −inf where it is no candidate.
-    """
-
-    loss: torch.Tensor
-    terms: torch.Tensor
-    logits: torch.Tensor
+    loss: torch.Tensor  # a scalar
+    terms: torch.Tensor  # one for every anchor and each of its partners, `[t]`, anchors in order, then partners
+    logits: torch.Tensor  # of anchors and candidates, `[a, m + b]`, batch before bank; −inf where it is no candidate
 
 
 def ccp_loss(
@@ -45,21 +39,12 @@ def ccp_loss(
     bank rows of a's language. L is the mean over all ordered pairs (a, b) of one window. A further partner of `a`
     stays in D(a), as the paper's indicator takes out `a` alone.
 
-    Args:
-        z: projections of both views, `[m, d]`.
-        windows: number of each row's window, int64 `[m]`; rows of the same one belong together.
-        languages: number of each row's language, int64 `[m]`.
-        temperature: τ > 0.
-        bank: earlier projections, `[b, d]`; they get no gradient. Rows that no anchor may see are never touched.
-        bank_languages: of the bank's rows, `[b]`.
-        l2_norm: s is the cosine; otherwise the inner product.
-        inbatch_cross_language: other rows of every language are in D(a) (the printed formula).
-        bank_language_specific: otherwise D(a) has bank rows of every language.
-        reduction: of the terms.
-        anchors: places of the rows that ask, int64 `[a]`; None: all. Mean and sum are over the terms of these alone.
+    z `[m, d]` are projections of both views, with numbers of windows and languages, int64 `[m]`; `anchors` `[a]` are
+    the places of those over whose terms mean and sum are taken, None for all. The bank `[b, d]` gets no gradient, and
+    rows of it that no anchor may see are never touched. s is the cosine, or without `l2_norm` the inner product. With
+    `inbatch_cross_language` (the printed formula), other rows of every language are in D(a).
 
-    Raises:
-        ValueError: shapes that do not go together, τ ≤ 0, or no two rows of one window.
+    Raises `ValueError` for shapes that do not match, τ ≤ 0, or no two rows of one window.
 
     Source: CCP (arXiv 2206.03281), eq. 1 to 4 and algorithm 1; the mean and the mask over languages as in methods.md.
     """
@@ -99,19 +84,11 @@ def ccp_loss(
 def masses(
     logits: torch.Tensor, rows: int, views: torch.Tensor, languages: torch.Tensor, asking: torch.Tensor
 ) -> dict[str, float]:
-    """Return where the softmax of each anchor lies, averaged over anchors.
+    """Return where the softmax over `Contrast.logits` lies, averaged over the anchors, whose places are `asking` `[a]`.
 
-    Args:
-        logits: of `Contrast`, `[a, m + b]`.
-        rows: m.
-        views: of the rows, `[m]`, 0 or 1.
-        languages: of the rows, `[m]`.
-        asking: places of the anchors among the rows, `[a]`.
-
-    Returns:
-        `in_batch_mass`, on rows of this batch; `other_view_mass`, on rows of the batch's other view; `sharpest`, the
-        highest probability; `candidates`, how many there are; and `same_language_mass`, of the mass in the batch what
-        lies on the anchor's language, where the batch has other candidates.
+    `in_batch_mass`, on the m rows of this batch; `other_view_mass`, on rows of the batch's other view (`views` `[m]`, 0
+    or 1); `sharpest`, the highest probability; `candidates`, how many there are; and `same_language_mass`, of the mass
+    in the batch what lies on the anchor's language (`languages` `[m]`), where the batch has other candidates.
     """
     shares = logits.softmax(dim=1)  # [a, m + b]
     batch = shares[:, :rows]

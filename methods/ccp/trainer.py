@@ -40,14 +40,7 @@ from methods.ccp.loss import Contrast, ccp_loss, masses
 
 
 class CcpModules(nn.Module):
-    """What is trained, or kept between batches, besides the encoder; none of it is exported.
-
-    Args:
-        config: which of it there is.
-        width: d of the encoder.
-        languages: how many the corpus has.
-        words: the head of masked language modelling.
-    """
+    """What is trained, or kept between batches, besides the encoder; none of it is exported."""
 
     def __init__(self, config: CcpConfig, width: int, languages: int, words: MlmHead | None) -> None:
         super().__init__()
@@ -88,17 +81,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
     def loss(
         self, modules: CcpModules, languages: tuple[str, ...], encode: TrainableEncoder, batch: PairBatch | Masked
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of a batch: of hidden tokens, or of each sentence's partner among all candidates.
-
-        Args:
-            modules: head and bank.
-            languages: of the corpus, in the order of their numbers.
-            encode: token ids → vectors.
-            batch: of either task.
-
-        Returns:
-            The loss, a scalar, and what to log.
-        """
+        """Return the loss of a batch, of hidden tokens or of each sentence's partner among all candidates."""
         if isinstance(batch, Masked):
             assert modules.words is not None  # noqa: S101 (there is one wherever such batches are)
             predicted = mlm_loss(encode, modules.words, batch)
@@ -122,13 +105,9 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
     def contrast(
         self, bank: TaggedBank | None, left: torch.Tensor, right: torch.Tensor, tags: torch.Tensor
     ) -> tuple[Contrast, Mapping[str, float]]:
-        """Hold projections of both views, each `[n, d]`, against each other, other processes' and the bank's.
+        """Contrast projections of both views, each `[n, d]`, with each other's, other processes' and the bank's.
 
-        Args:
-            bank: earlier ones, not yet with these.
-            left: of the first view.
-            right: of the second view.
-            tags: numbers of their languages, `[n]`.
+        `tags` are the numbers of their languages, `[n]`.
         """
         config, n = self.config, len(left)
         own = torch.arange(n, device=left.device)
@@ -139,14 +118,14 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
             windows, anchors = gather(windows + offset(n)), anchors + offset(2 * n)
             rows, languages, view = gather(rows), gather(languages), gather(view)
         specific = config.bank.language_specific
-        kept = (None, None) if bank is None else bank.ordered(tags.unique() if specific else None)
+        kept, kept_languages = (None, None) if bank is None else bank.ordered(tags.unique() if specific else None)
         contrast = ccp_loss(
             rows,
             windows,
             languages,
             temperature=config.temperature,
-            bank=kept[0],
-            bank_languages=kept[1],
+            bank=kept,
+            bank_languages=kept_languages,
             l2_norm=config.l2_norm,
             inbatch_cross_language=config.inbatch_cross_language,
             bank_language_specific=specific,

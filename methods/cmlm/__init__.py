@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Self
 
-from bench import Choice, LogUniform, Method, Preset, hookimpl
-from methods.cmlm.config import CmlmConfig
+from pydantic import model_validator
+
+from bench import Choice, LogUniform, Method, Preset, hookimpl, setting
+from bench.training import DenseConfig, MaskConfig, PoolBy
+
+
+class CmlmConfig(DenseConfig):
+    """What decides cmlm's training, and how its encoder reads texts."""
+
+    projections: int = setting(
+        15,
+        ge=1,
+        source="CMLM (arXiv 2012.14388): N = 15",
+        help="positions that the neighbour's vector is projected to; the first of them is the vector itself",
+    )
+    masking: MaskConfig = MaskConfig()
+    pooling: PoolBy = setting("mean", source="the published models (universal-sentence-encoder-cmlm): mean over tokens")
+
+    @model_validator(mode="after")
+    def _used(self) -> Self:
+        """Refuse a setting that would change nothing."""
+        if self.temperature != type(self).model_fields["temperature"].default:
+            raise ValueError("temperature changes nothing in cmlm, which compares no vectors")
+        return self
+
 
 CMLM = Method(
     name="cmlm",
@@ -37,6 +60,6 @@ CMLM = Method(
 
 
 @hookimpl
-def bench_methods() -> Iterable[Method]:
-    """Bring cmlm."""
+def bench_methods() -> list[Method]:
+    """Return cmlm."""
     return [CMLM]

@@ -25,15 +25,11 @@ from bench.training import (
     fit,
     mlm_loss,
 )
-from methods.cmlm.config import CmlmConfig
+from methods.cmlm import CmlmConfig
 
 
 class Projections(nn.Module):
-    """A vector → k positions of an encoder's input: itself, and k − 1 projections of three layers.
-
-    Args:
-        width: d.
-        count: k.
+    """A vector `[d]` → k positions of an encoder's input: itself, and k − 1 projections of three layers.
 
     Source: Yang et al. 2021 (CMLM), section 2.
     """
@@ -52,13 +48,13 @@ class Projections(nn.Module):
         return torch.cat([own, self.third(inner).unflatten(1, (-1, vectors.shape[1]))], dim=1)
 
     def operations(self, count: int) -> float:
-        """Multiply-adds of the projection of so many vectors."""
+        """Return the multiply-adds of projecting so many vectors."""
         layers = (self.first, self.second, self.third) if self.third is not None else ()
         return float(count * sum(layer.weight.numel() for layer in layers))
 
 
 class CmlmTrainer(CorpusTrainer[CmlmConfig]):
-    """Trains an encoder whose vectors help to find what was hidden in the sentence that follows."""
+    """Trains an encoder whose vectors help to predict hidden tokens of the following sentence."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
         """Draw neighbouring sentences, hide tokens of the second, and run the loop."""
@@ -72,14 +68,7 @@ class CmlmTrainer(CorpusTrainer[CmlmConfig]):
     def loss(
         self, head: MlmHead, projections: Projections, encode: TrainableEncoder, batch: PairsAndMasks
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Predict the hidden tokens of each sentence, preceded by the vector of the sentence before it.
-
-        Args:
-            head: predicts tokens.
-            projections: vector → positions.
-            encode: reads both sentences.
-            batch: n sentences, and the n that follow them with hidden tokens.
-        """
+        """Predict the hidden tokens of n sentences, each preceded by the vector of the sentence before it."""
         assert batch.masked is not None  # noqa: S101 (for the type checker: the source hides always)
         vectors = encode(batch.pairs.left)  # [n, d]
         before = projections(vectors)  # [n, k, d]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from bench import Choice, LogUniform, Method, Uniform, hookimpl
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.presets import PRESETS
@@ -33,6 +31,6 @@ CONTRIEVER = Method(
 
 
 @hookimpl
-def bench_methods() -> Iterable[Method]:
-    """Bring Contriever."""
+def bench_methods() -> list[Method]:
+    """Return Contriever."""
     return [CONTRIEVER]

@@ -19,19 +19,8 @@ def normed(rows: torch.Tensor, wanted: bool) -> torch.Tensor:
 def moco_logits(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, *, temperature: float) -> torch.Tensor:
     """Return the logits of every query: its own key first, then the queue; `[q·k⁺, q·queue_1 … q·queue_K] / τ`.
 
-    Other keys of the batch are not among them.
-
-    Args:
-        queries: `[n, d]`, normalised if they are to be.
-        keys: `[n, d]`; row i is query i's. Without gradients, as is the queue.
-        queue: `[K, d]`, as stored.
-        temperature: τ > 0.
-
-    Returns:
-        `[n, 1 + K]`.
-
-    Raises:
-        ValueError: shapes that do not go together, or τ ≤ 0.
+    Queries and keys are `[n, d]`, the queue is `[K, d]`, the result `[n, 1 + K]`; other keys of the batch are not among
+    them. Keys and queue get no gradient. Raises `ValueError` for shapes that do not match, or τ ≤ 0.
 
     Source: Izacard et al. 2022 (Contriever), eq. 1, with the logarithm that it lacks; facebookresearch/contriever.
     """
@@ -58,12 +47,7 @@ def same_language(logits: torch.Tensor, tags: torch.Tensor, queue_tags: torch.Te
     """Return the share of the softmax over the negatives that those of the query's language have, and of their number.
 
     A share near 1 of the one and a small share of the other: vectors encode the language, and negatives of another one
-    count for nothing.
-
-    Args:
-        logits: `[n, 1 + K]`.
-        tags: language of each query, `[n]`.
-        queue_tags: language of each row of the queue, `[K]`.
+    count for nothing. Logits are `[n, 1 + K]`; the languages of queries and of the queue's rows `[n]` and `[K]`.
     """
     same = tags[:, None] == queue_tags[None, :]  # [n, K]
     mass = torch.softmax(logits.detach()[:, 1:], dim=1)

@@ -21,17 +21,10 @@ class Moco:
     however many batches a step accumulates: the same, since the encoder does not change between the two moments, and
     the first move of the reference changes nothing.
 
-    Args:
-        config: how.
-        encoder: makes the queries.
-        languages: of the corpus, in order.
-
-    Raises:
-        UsageError: what all processes add in a step does not divide the queue.
+    Raises `UsageError` if what all processes add in a step does not divide the queue.
     """
 
     def __init__(self, config: ContrieverConfig, encoder: TrainableEncoder, languages: Sequence[str]) -> None:
-        """Copy the encoder; fill the queue with random directions, which count as negatives from the first step on."""
         added = config.added * (world() if config.gather_negatives else 1)
         if config.queue % added:
             raise UsageError(
@@ -39,25 +32,15 @@ class Moco:
                 f"type --set method.queue={max(1, round(config.queue / added)) * added}"
             )
         self._config, self._encoder = config, encoder
-        self._tags: Mapping[str, int] = {language: number for number, language in enumerate(languages)}
+        self._languages = list(languages)
         self.key = twin(encoder)
-        self.queue = Ring(config.queue, encoder.model.config.hidden_size).fill_randomly()
+        self.queue = Ring(config.queue, encoder.model.config.hidden_size).fill_randomly()  # negatives from step 1 on
         self.queue.tags.fill_(len(languages))  # of no language
         self.modules = nn.ModuleDict({"key": self.key.model, "queue": self.queue})
         self._fresh: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def loss(self, encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of each query's key among those of the queue.
-
-        Args:
-            encode: token ids → vectors; makes the queries.
-            pairs: queries and keys of n texts.
-
-        Returns:
-            The loss, a scalar; the share of queries whose own key is nearest, the highest probability of the softmax
-            and over how many it is, deviations per dimension, and what share of the softmax negatives of the query's
-            language have, and the share that they are.
-        """
+        """Return the loss of each query's key among those of the queue; names of what is logged as in `SIGNS`."""
         config = self._config
         queries = normed(encode(pairs.left), config.norm_query)  # [n, d]
         self.key.model.train(config.key_dropout)
@@ -65,7 +48,7 @@ class Moco:
             keys = normed(self.key(pairs.right), config.norm_doc)  # [n, d]
         logits = moco_logits(queries, keys, self.queue.rows, temperature=config.temperature)
         encode.meter.multiplied(logits.numel() * queries.shape[1])
-        tags = torch.tensor([self._tags[language] for language in pairs.languages], device=keys.device)
+        tags = torch.tensor([self._languages.index(language) for language in pairs.languages], device=keys.device)
         self._fresh.append((keys, tags))
         mass, share = same_language(logits, tags, self.queue.tags)
         return own_first(logits, config.label_smoothing), {

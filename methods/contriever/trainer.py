@@ -48,15 +48,7 @@ class ContrieverTrainer(CorpusTrainer[ContrieverConfig]):
         )
 
     def in_batch(self, encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of each query's key among all keys, made by the encoder itself, with gradients.
-
-        Args:
-            encode: token ids → vectors.
-            pairs: queries and keys of n texts.
-
-        Returns:
-            The loss, a scalar, and the share of queries whose own key is nearest.
-        """
+        """Return the loss of each query's key among all keys, made by the encoder itself, with gradients."""
         config = self.config
         queries, keys = encode.together(pairs)  # each [n, d]
         every, places = candidates(normed(keys, config.norm_doc), gathered=config.gather_negatives)  # [m, d], [n]

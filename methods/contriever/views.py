@@ -14,19 +14,12 @@ _FRAME = 2  # first and last token of a sequence
 
 
 class Augmentation:
-    """Deletes, replaces or masks tokens, each by its own lot; at least one is left.
+    """Deletes, replaces or masks each token with a probability; at least one is left.
 
-    Args:
-        shards: whose ids replace, and whose mask token masks.
-        kind: what happens to a token.
-        probability: that it happens.
-
-    Raises:
-        UsageError: tokens are to be masked, and the tokenizer has no mask token.
+    Raises `UsageError` if tokens are to be masked and the tokenizer has no mask token.
     """
 
     def __init__(self, shards: Shards, kind: str, probability: float) -> None:
-        """Find the ids that are needed."""
         if kind == "mask" and "mask" not in shards.special:
             raise UsageError(
                 f"the tokenizer of {shards.folder} has no mask token; type --set method.augmentation=replace"
@@ -39,7 +32,7 @@ class Augmentation:
     def __call__(self, tokens: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return what is left of tokens `[n]`; `[m]` with 1 ≤ m ≤ n.
 
-        Source: Contriever's code: a token stays as it is where a lot from [0, 1) is above the probability.
+        Source: Contriever's code: a token stays as it is where a draw from [0, 1) is above the probability.
         """
         if self._kind == "none":
             return tokens
@@ -54,16 +47,7 @@ class Augmentation:
 
 
 class CroppedPairs(DrawnSource[Shards, Chunks]):
-    """Two views of each of several chunks.
-
-    Args:
-        shards: the prepared corpus.
-        config: chunks, crops, augmentation, languages, held-out pairs.
-        seed: of the order of chunks.
-
-    Raises:
-        UsageError: as `Chunks` and `Augmentation` raise.
-    """
+    """Two views of each of several chunks; raises `UsageError` as `Chunks` and `Augmentation` do."""
 
     def __init__(self, shards: Shards, config: ContrieverConfig, seed: int) -> None:
         super().__init__(shards, Chunks(shards, config, config.chunk_length, seed))
@@ -85,10 +69,8 @@ class CroppedPairs(DrawnSource[Shards, Chunks]):
         """Draw the two views of a chunk, and read no more of it than they need."""
         low, high = self._config.ratio_min, self._config.ratio_max
         crop = token_crop(chunk.length, rng, low, high)
-        if self._config.views == "crop":
-            others = [token_crop(chunk.length, rng, low, high)]
-        else:
-            others = complement(chunk.length, crop)
+        independent = self._config.views == "crop"
+        others = [token_crop(chunk.length, rng, low, high)] if independent else complement(chunk.length, crop)
         left = chunk.read(crop)
         right = np.concatenate([chunk.read(part) for part in others or [crop]])
         return self._framed(left, rng), self._framed(right, rng)

@@ -38,12 +38,7 @@ from methods.crop.views import CropViews
 
 
 class CondenserHead(nn.Module):
-    """Layers over the late state of the first token and the early states of all others.
-
-    Args:
-        shape: of its layers.
-        layers: how many.
-    """
+    """Layers over the late state of the first token and the early states of all others."""
 
     def __init__(self, shape: Shape, layers: int) -> None:
         super().__init__()
@@ -61,32 +56,23 @@ class CondenserHead(nn.Module):
         return states[there]
 
     def operations(self, packed: Packed) -> int:
-        """Multiply-adds of a forward pass, padding included."""
+        """Return the multiply-adds of a forward pass, padding included."""
         return (len(packed.cuts) - 1) * len(self.layers) * self.shape.operations(packed.longest, packed.longest)
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Two spans of each of n documents, some of their tokens hidden.
+    """Two spans of each of n documents, some of their tokens hidden."""
 
-    Args:
-        masked: 2n sequences; 2i and 2i + 1 are of one document.
-    """
-
-    masked: Masked
+    masked: Masked  # 2n sequences; 2i and 2i + 1 are of one document
 
     def __len__(self) -> int:
-        """Number of documents."""
+        """Return n."""
         return len(self.masked) // 2
 
 
 class SpanSource(DrawnSource[Shards, CropViews]):
-    """Hides tokens of the spans of each batch.
-
-    Args:
-        views: draws the spans.
-        masking: hides tokens.
-    """
+    """Hides tokens of the spans of each batch."""
 
     def __init__(self, views: CropViews, masking: Masking) -> None:
         super().__init__(views.shards, views)
@@ -98,12 +84,7 @@ class SpanSource(DrawnSource[Shards, CropViews]):
 
 
 class SpanModules(nn.Module):
-    """Condenser's head, and what predicts tokens from it and from the last layer alike.
-
-    Args:
-        encoder: whose sizes they have.
-        config: how many layers.
-    """
+    """Condenser's head, and one prediction head for it and for the last layer."""
 
     def __init__(self, encoder: TrainableEncoder, config: CropConfig) -> None:
         super().__init__()
@@ -119,17 +100,7 @@ def rows_of(pairs: PairBatch) -> list[Ids]:
 def span_loss(
     encode: TrainableEncoder, own: SpanModules, spans: Spans, config: CropConfig
 ) -> tuple[torch.Tensor, Mapping[str, float]]:
-    """Add up contrast, prediction from the head and, where wanted, from the last layer: one pass over masked spans.
-
-    Args:
-        encode: the encoder.
-        own: the heads.
-        spans: of n documents.
-        config: of crop.
-
-    Returns:
-        The loss, a scalar, and its parts to log.
-    """
+    """Return contrast plus prediction from the head and, where wanted, the last layer, in one pass; and the parts."""
     masked, deep = spans.masked, encode.model.config.num_hidden_layers
     early_layer = deep // 2 if config.span.early_layer is None else config.span.early_layer
     (early, late), packed = encode.layers(masked.inputs, (early_layer, encode.contract.layer))  # [T, d] each

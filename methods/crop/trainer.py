@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 from torch import nn
@@ -33,6 +34,7 @@ from methods.crop.config import CropConfig
 from methods.crop.spans import SpanModules, Spans, SpanSource, contrast_of, rows_of, span_loss
 from methods.crop.views import CropViews
 
+Batch = PairBatch | Spans | Masked
 Value = tuple[torch.Tensor, Mapping[str, float]]
 
 
@@ -45,24 +47,13 @@ class CropTrainer(CorpusTrainer[CropConfig]):
         views = CropViews(corpus, config, job.seed)
         hidden = config.variant == "span" and config.span.masked
         own = CropModules(config, encoder).to(encoder.device)
-        source: BatchSource[PairBatch | Spans | Masked]
-        source = SpanSource(views, Masking.of(corpus, config.mlm)) if hidden else views
+        source: BatchSource[Batch] = SpanSource(views, Masking.of(corpus, config.mlm)) if hidden else views
         if config.mlm.probability:
             source = Mixed(source, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
+        return fit(partial(self.loss, own), source, encoder, config, job, work, modules=own)
 
-        def loss(encode: TrainableEncoder, batch: PairBatch | Spans | Masked) -> Value:
-            return self.loss(encode, batch, own)
-
-        return fit(loss, source, encoder, config, job, work, modules=own)
-
-    def loss(self, encode: TrainableEncoder, batch: PairBatch | Spans | Masked, own: CropModules) -> Value:
-        """Return the loss of a batch, a scalar, and what to log: the share of views whose partner is nearest.
-
-        Args:
-            encode: token ids → vectors.
-            batch: two views of each of n documents, or masked stretches of the companion task.
-            own: heads.
-        """
+    def loss(self, own: CropModules, encode: TrainableEncoder, batch: Batch) -> Value:
+        """Return the loss of two views of each of n documents, or of masked stretches of the companion task."""
         if isinstance(batch, Spans):
             return span_loss(encode, own.spans, batch, self.config)
         if isinstance(batch, Masked):
@@ -98,12 +89,7 @@ class CropTrainer(CorpusTrainer[CropConfig]):
 
 
 class CropModules(nn.Module):
-    """What crop trains besides its encoder, as far as its config asks for it; empty by default.
-
-    Args:
-        config: what is asked for.
-        encoder: whose sizes they have.
-    """
+    """What crop trains besides its encoder; empty by default."""
 
     spans: SpanModules
     mlm: MlmHead

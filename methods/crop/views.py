@@ -28,25 +28,13 @@ _PAIR = 2  # sentences or spans
 
 
 class CropViews(DrawnSource[Shards, Documents]):
-    """Draws documents, and two views of each.
-
-    Args:
-        shards: the prepared corpus.
-        config: which views, and how many.
-        seed: of the order of documents.
-
-    Raises:
-        UsageError: no language has two documents that are long enough.
-    """
+    """Draws documents, and two views of each; raises `UsageError` if no language has two that are long enough."""
 
     def __init__(self, shards: Shards, config: CropConfig, seed: int) -> None:
-        """Find the documents that are long enough for two views."""
         self._config = config
         self._draw = {"sentence": self._sentences, "span": self._spans, "token": self._crops}[config.variant]
-        if config.variant == "sentence":
-            documents = Documents(shards, config, _PAIR, seed)
-        elif config.variant == "token":
-            documents = Documents(shards, config, 1, seed)
+        if config.variant != "span":
+            documents = Documents(shards, config, _PAIR if config.variant == "sentence" else 1, seed)
         else:
             enough = partial(serving, shards, most=config.span.tokens, least=_PAIR)
             try:
@@ -70,10 +58,9 @@ class CropViews(DrawnSource[Shards, Documents]):
         """Two different sentences."""
         count, most = self.shards.sentence_count(document), self._config.sentence_tokens
         first, second = two_sentences(count, rng, window=self._config.window)
-        return self._sentence(document, first, most), self._sentence(document, second, most)
-
-    def _sentence(self, document: int, at: int, most: int) -> Ids:
-        return framed(self.shards.take(document, at), self.shards.special, most)
+        special = self.shards.special
+        left, right = (framed(self.shards.take(document, at), special, most) for at in (first, second))
+        return left, right
 
     def _spans(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Two different spans; spans are cut once and for all, so they have no token in common."""

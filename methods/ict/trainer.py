@@ -45,17 +45,7 @@ class IctTrainer(CorpusTrainer[IctConfig]):
     def loss(
         self, head: nn.Module, encode: TrainableEncoder, clozes: Clozes
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of each sentence's block among all: `−1/n Σ_i log softmax_j(q_i·b_j)[i]`, one direction.
-
-        Args:
-            head: the projection, shared by both sides.
-            encode: token ids → vectors.
-            clozes: n sentences and their blocks.
-
-        Returns:
-            The loss, a scalar; the share of sentences whose block is nearest, among those that were taken out of it
-            and among those that were left (one of them is missing where a batch has no such sentence), and chance.
-        """
+        """Return the loss of each sentence's block among all: `−1/n Σ_i log softmax_j(q_i·b_j)[i]`, one direction."""
         vectors = torch.cat(encode.together(clozes))  # [2n, d]
         sentences, blocks = head(vectors).chunk(2)  # each [n, p]
         every, places = candidates(blocks, gathered=self.config.gather_negatives)  # [m, p], [n]
@@ -68,15 +58,11 @@ class IctTrainer(CorpusTrainer[IctConfig]):
 def accuracies(
     sentences: torch.Tensor, blocks: torch.Tensor, places: torch.Tensor, removed: torch.Tensor
 ) -> dict[str, float]:
-    """Return `masked_accuracy`, `unmasked_accuracy` and `block_chance`; ties count as misses.
+    """Return the share of sentences `[n, p]` nearest to their blocks, at `places` `[n]` of `[m, p]`, and chance.
 
-    Unmasked near 1 while masked stays at chance: the encoder finds copies only.
-
-    Args:
-        sentences: `[n, p]`.
-        blocks: `[m, p]`.
-        places: of each sentence's block, `[n]`.
-        removed: whether the block is without it, bool `[n]`.
+    `masked_accuracy` is of sentences that were `removed` from their block, `unmasked_accuracy` of the others; either is
+    missing where a batch has none. Ties count as misses. Unmasked near 1 while masked stays at chance: the encoder
+    finds copies only.
     """
     scores = sentences @ blocks.T  # [n, m]
     rivals = scores >= scores.gather(1, places[:, None])

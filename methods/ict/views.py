@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import UsageError
-from bench.training import Bounds, Documents, DrawnSource, Ids, PairBatch, Shards, framed, pack_sentences
+from bench.training import Documents, DrawnSource, Ids, PairBatch, Shards, framed, pack_sentences
 from methods.ict.config import IctConfig
 
 _FRAME = 2  # first and last token of a sequence
@@ -20,28 +20,17 @@ _TRIES = 100  # batches, before it is said that documents are too short
 
 @dataclass(frozen=True)
 class Clozes(PairBatch):
-    """Sentences (left) and their blocks (right).
+    """Sentences (left) and their blocks (right)."""
 
-    Args:
-        removed: whether each sentence was taken out of its block, bool `[n]`.
-    """
-
-    removed: npt.NDArray[np.bool_]
+    removed: npt.NDArray[np.bool_]  # whether each sentence was taken out of its block, `[n]`
 
 
 def cloze(
     tokens: npt.NDArray[Any], starts: Sequence[int], query: int, *, remove: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
-    """Return a sentence of a block, and the block with or without it.
+    """Return sentence number `query` of a block, and the block with or without it; None if nothing would be left.
 
-    Args:
-        tokens: ids of the block, `[n]`, without special tokens.
-        starts: where each sentence begins, ascending, the first at 0.
-        query: which sentence.
-        remove: take it out.
-
-    Returns:
-        The sentence and the block; None where nothing of the block would be left.
+    `tokens` `[n]` are the block's ids without special tokens; its sentences begin at `starts`, the first at 0.
 
     Source: Lee et al. 2019, section 5, as google-research/language (orqa) builds its examples; golden values `ict`.
     """
@@ -57,15 +46,8 @@ class SentencesOfBlocks(DrawnSource[Shards, Documents]):
     """A sentence and its block, of each of several documents.
 
     A document is cut into blocks of whole sentences, from its first one on, and one of them is drawn. Where the
-    sentence is to be removed and the block has no other, the example is dropped, and the batch is smaller by it.
-
-    Args:
-        shards: the prepared corpus. It has no titles, so that none is put before a block.
-        config: examples in a batch, lengths, share of removed sentences, languages, held-out pairs.
-        seed: of the order of documents.
-
-    Raises:
-        UsageError: no language has two documents.
+    sentence is to be removed and the block has no other, the example is dropped, and the batch is smaller by it. Shards
+    have no titles, so none is put before a block. Raises `UsageError` if no language has two documents.
     """
 
     def __init__(self, shards: Shards, config: IctConfig, seed: int) -> None:
@@ -73,11 +55,7 @@ class SentencesOfBlocks(DrawnSource[Shards, Documents]):
         self._config = config
 
     def batch(self, rng: np.random.Generator) -> Clozes:
-        """Return an example of each of several documents.
-
-        Raises:
-            UsageError: nearly every block has one sentence only.
-        """
+        """Return an example of each of several documents; raise `UsageError` if nearly all blocks are one sentence."""
         for _ in range(_TRIES):
             documents = self._drawn.draw(self._config.pairs, rng)
             drawn = [(document, self._example(document, rng)) for document in documents]
@@ -93,7 +71,9 @@ class SentencesOfBlocks(DrawnSource[Shards, Documents]):
 
     def _example(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids, bool] | None:
         """Draw a block, a sentence of it and whether that is removed; read them."""
-        first, end = self._block(document, rng)
+        lengths = self.shards.sentence_lengths(range(document, document + 1))
+        blocks = pack_sentences(lengths, self._config.block_tokens - _FRAME)
+        first, end = blocks[int(rng.integers(len(blocks)))]
         query = int(rng.integers(end - first))
         removed = bool(rng.random() < self._config.mask_rate)
         if removed and end - first == 1:
@@ -109,9 +89,3 @@ class SentencesOfBlocks(DrawnSource[Shards, Documents]):
             framed(block, special, self._config.block_tokens),
             removed,
         )
-
-    def _block(self, document: int, rng: np.random.Generator) -> Bounds:
-        """Draw a block of a document, all alike."""
-        lengths = self.shards.sentence_lengths(range(document, document + 1))
-        blocks = pack_sentences(lengths, self._config.block_tokens - _FRAME)
-        return blocks[int(rng.integers(len(blocks)))]

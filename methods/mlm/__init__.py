@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Self
 
-from bench import Choice, LogUniform, Method, Preset, hookimpl
-from methods.mlm.config import MlmMethodConfig
+from pydantic import model_validator
+
+from bench import Choice, LogUniform, Method, Preset, hookimpl, setting
+from bench.training import BlocksConfig, DenseConfig, PoolBy
+
+_UNUSED = ("pairs", "temperature", "sentence_tokens")
+
+
+class MlmMethodConfig(DenseConfig):
+    """What decides the training of a language model alone, and how its encoder reads texts."""
+
+    mlm: BlocksConfig = BlocksConfig()
+    pooling: PoolBy = setting(
+        "mean", source="ours: nothing trains the first token's vector; the mean is the usual reading of such encoders"
+    )
+
+    @model_validator(mode="after")
+    def _used(self) -> Self:
+        """Refuse settings that would change nothing."""
+        for name in _UNUSED:
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name} changes nothing in mlm, which has no pairs; set mlm.sequences, mlm.tokens")
+        return self
+
 
 MLM = Method(
     name="mlm",
@@ -46,6 +68,6 @@ MLM = Method(
 
 
 @hookimpl
-def bench_methods() -> Iterable[Method]:
-    """Bring mlm."""
+def bench_methods() -> list[Method]:
+    """Return mlm."""
     return [MLM]

@@ -20,14 +20,14 @@ from bench.training import (
     fit,
     mlm_loss,
 )
-from methods.mlm.config import MlmMethodConfig
+from methods.mlm import MlmMethodConfig
 
 
 class MlmTrainer(CorpusTrainer[MlmMethodConfig]):
-    """Goes on with a backbone's own pretraining."""
+    """Continues a backbone's own pretraining."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
-        """Draw stretches of documents, hide tokens of theirs, and run the loop."""
+        """Draw stretches of documents, hide some of their tokens, and run the loop."""
         head = MlmHead.for_(encoder)
         blocks = MaskedBlocks(corpus, self.config, self.config.mlm, job.seed)
         return fit(partial(self.loss, head), blocks, encoder, self.config, job, work, modules=head)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from bench import LogUniform, Method, Uniform, hookimpl
 from methods.msm.config import MsmConfig
 from methods.msm.presets import PRESETS
@@ -27,6 +25,6 @@ MSM = Method(
 
 
 @hookimpl
-def bench_methods() -> Iterable[Method]:
-    """Bring msm."""
+def bench_methods() -> list[Method]:
+    """Return msm."""
     return [MSM]

@@ -16,27 +16,20 @@ from methods.msm.config import MsmConfig
 
 @dataclass(frozen=True)
 class Blocks:
-    """A block of each of several documents.
+    """A block of each of b documents."""
 
-    Args:
-        units: token ids of all units, block after block, in the order of their documents.
-        sizes: units of each block, int64 `[b]`.
-        documents: number of the document of each block, int64 `[b]`, all different.
-        languages: b codes.
-    """
-
-    units: Sequence[Ids]
-    sizes: npt.NDArray[np.int64]
-    documents: npt.NDArray[np.int64]
+    units: Sequence[Ids]  # of all blocks, block after block, in the order of their documents
+    sizes: npt.NDArray[np.int64]  # units of each block, `[b]`
+    documents: npt.NDArray[np.int64]  # number of the document of each block, `[b]`, all different
     languages: tuple[str, ...]
 
     def __len__(self) -> int:
-        """Number of blocks."""
+        """Return the number of blocks."""
         return len(self.sizes)
 
     @property
     def of_units(self) -> npt.NDArray[np.int64]:
-        """Number of the document of each unit, int64 `[units]`."""
+        """Return the number of the document of each unit, `[units]`."""
         return np.repeat(self.documents, self.sizes)
 
 
@@ -50,21 +43,12 @@ def blocks_of(units: Sequence[Bounds], size: int, least: int) -> list[tuple[Boun
 
 
 class DocumentBlocks(DrawnSource[Shards, Documents]):
-    """Draws documents, and one block of each.
+    """Draws documents, and a random block of each: one, so that no two blocks of a batch are of the same document.
 
-    One block a document, so that no other document of a batch is in truth the same one. Which block is random.
-
-    Args:
-        shards: the prepared corpus.
-        config: how units, blocks and batches are made.
-        seed: of the order of documents.
-
-    Raises:
-        UsageError: no language has two documents that are long enough.
+    Raises `UsageError` if no language has two documents that are long enough.
     """
 
     def __init__(self, shards: Shards, config: MsmConfig, seed: int) -> None:
-        """Find the documents of enough units."""
         least = config.min_doc_sentences
         enough = partial(serving, shards, most=config.sentence_tokens, least=least, pack=config.pack)
         try:
@@ -79,7 +63,11 @@ class DocumentBlocks(DrawnSource[Shards, Documents]):
 
     def batch(self, rng: np.random.Generator) -> Blocks:
         """Return a block of each of several documents."""
-        return self._read([(one, self._draw(one, rng)) for one in self._drawn.draw(self._config.documents, rng)])
+        drawn = []
+        for document in self._drawn.draw(self._config.documents, rng):
+            blocks = self._blocks(document)
+            drawn.append((document, blocks[int(rng.integers(len(blocks)))]))
+        return self._read(drawn)
 
     def held_blocks(self) -> list[Blocks]:
         """Return the first blocks of documents that are never trained on, a batch a language; always the same."""
@@ -94,10 +82,6 @@ class DocumentBlocks(DrawnSource[Shards, Documents]):
         config = self._config
         units = units_of(self.shards, document, config.sentence_tokens, config.pack)
         return blocks_of(units, config.doc_sentences, config.min_doc_sentences)
-
-    def _draw(self, document: int, rng: np.random.Generator) -> tuple[Bounds, ...]:
-        blocks = self._blocks(document)
-        return blocks[int(rng.integers(len(blocks)))]
 
     def _read(self, drawn: Sequence[tuple[int, tuple[Bounds, ...]]], *, seen: bool = True) -> Blocks:
         most = self._config.sentence_tokens

@@ -14,17 +14,11 @@ Reduction = Literal["mean", "none"]
 
 
 def gap(logits: torch.Tensor, intra: torch.Tensor, cross: torch.Tensor) -> torch.Tensor:
-    """Return by how much each query likes its own document's other sentences more than other documents'.
+    """Return by how much more similar each query is to its own document's other sentences than to other documents'.
 
-    `α_i = mean_{j∈I(i)} l_ij − mean_{j∈C(i)} l_ij` (eq. 2), without gradient; 0 where either set is empty.
-
-    Args:
-        logits: `[n, m]`, similarities over the temperature.
-        intra: bool `[n, m]`, I(i): other sentences of the same document.
-        cross: bool `[n, m]`, C(i): sentences of other documents.
-
-    Returns:
-        α `[n]`.
+    `α_i = mean_{j∈I(i)} l_ij − mean_{j∈C(i)} l_ij` (eq. 2), `[n]`, without gradient; 0 where either set is empty.
+    Logits are similarities over the temperature; `intra` and `cross` mark I(i), other sentences of the same document,
+    and C(i), those of other documents; all are `[n, m]`.
 
     Source: MSM (arXiv 2302.01626), eq. 2; that it is taken per query is from its code.
     """
@@ -43,21 +37,10 @@ def hierarchical_nce(
     mu: float = 0.5,
     mode: Mode = "balanced",
 ) -> torch.Tensor:
-    """Return `−log e^{l_ii} / (e^{l_ii} + Σ_I e^{l_ij − μα_i} + Σ_C e^{l_ij})`.
+    """Return `−log e^{l_ii} / (e^{l_ii} + Σ_I e^{l_ij − μα_i} + Σ_C e^{l_ij})` of each query, `[n]`.
 
-    Args:
-        logits: `[n, m]`, similarities over the temperature; finite.
-        positives: place of each query's key, int64 `[n]`.
-        intra: bool `[n, m]`, see `gap`; without the positive.
-        cross: bool `[n, m]`, see `gap`. What is in neither is no candidate.
-        mu: μ, how much of the gap is taken off; 0: other sentences of the document are negatives like any other.
-        mode: `cross_only` leaves the document's own sentences out of the candidates.
-
-    Returns:
-        Losses `[n]`.
-
-    Raises:
-        ValueError: an unknown mode.
+    `positives` `[n]` are the places of the queries' keys; for the others see `gap`. What is in neither `intra` nor
+    `cross` is no candidate, and mode `cross_only` leaves out `intra` too. Raises `ValueError` for an unknown mode.
 
     Source: MSM (arXiv 2302.01626), eq. 1, as its code computes it.
     """
@@ -82,25 +65,12 @@ def msm_loss(
     valid: torch.Tensor | None = None,
     reduction: Reduction = "mean",
 ) -> torch.Tensor:
-    """Return `hierarchical_nce` of predictions of masked sentences and the sentences, over cosines.
+    """Return `hierarchical_nce` of predictions `[n, d]` of masked sentences and sentences `[m, d]`, over cosines.
 
-    Args:
-        queries: predictions `[n, d]`.
-        keys: sentences `[m, d]`; the key of query i is row `first + i`.
-        documents: number of the document of each query, int64 `[n]`.
-        key_documents: of each key, int64 `[m]`; None where the keys are the queries' own, row by row.
-        first: where the queries' keys begin, when keys of several processes were gathered.
-        temperature: τ > 0.
-        mu: μ.
-        mode: see `hierarchical_nce`.
-        valid: bool `[n]`, rows that are no padding; padding is neither query nor key (rows of one process only).
-        reduction: `mean` over queries, or `none`: `[valid rows]`.
-
-    Returns:
-        A scalar (0 for no query), or the losses.
-
-    Raises:
-        ValueError: τ ≤ 0, an unknown mode or reduction, or `valid` with gathered keys.
+    The key of query i is row `first + i`; `documents` `[n]` and `key_documents` `[m]` are numbers of documents, the
+    latter None where the keys are the queries' own, row by row. Rows that are not `valid` (bool `[n]`, of one process
+    only) are padding, neither query nor key. The mean of no query is 0; with reduction `none`, `[valid rows]` are
+    returned. Raises `ValueError` for τ ≤ 0, an unknown mode or reduction, or `valid` with gathered keys.
     """
     if not temperature > 0:
         raise ValueError(f"found temperature {temperature}, expected a number > 0")
@@ -129,5 +99,5 @@ def relations(
 
 
 def _own(positives: torch.Tensor, keys: int) -> torch.Tensor:
-    """Where each query's key is, bool `[n, m]`."""
+    """Return where each query's key is, bool `[n, m]`."""
     return positives[:, None] == torch.arange(keys, device=positives.device)

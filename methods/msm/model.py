@@ -21,19 +21,14 @@ ENGLISH, OTHERS, ALL = "english", "others", "all"
 
 @dataclass(frozen=True)
 class Copies:
-    """Which rows each copy of a document reads. Of n sentences in all, there is a copy for each of them.
+    """Which rows each copy of a document reads. Of n sentences in all, there is a copy for each of them."""
 
-    Args:
-        index: int64 `[n, l]`: numbers of sentences; n for the mask, n + 1 where there is nothing.
-        slots: place that each copy predicts, int64 `[n]`.
-    """
-
-    index: npt.NDArray[np.int64]
-    slots: npt.NDArray[np.int64]
+    index: npt.NDArray[np.int64]  # numbers of sentences, `[n, l]`; n for the mask, n + 1 for padding
+    slots: npt.NDArray[np.int64]  # place that each copy predicts, `[n]`
 
     @staticmethod
     def of(sizes: Sequence[int], *, masked: bool = True) -> Copies:
-        """One copy for each sentence of documents of these sizes, its own slot masked."""
+        """Return a copy for each sentence of documents of these sizes, its own slot masked."""
         total = sum(sizes)
         index = np.full((total, max(sizes)), total + 1, np.int64)
         starts = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)  # of each copy's document
@@ -56,13 +51,9 @@ class Copies:
 
 
 class DocumentEncoder(nn.Module):
-    """Predicts each sentence of a document from the others.
+    """Predicts each of up to `places` sentences of a document from the others.
 
-    Args:
-        shape: of its layers.
-        layers: how many.
-        places: sentences that it can read at once.
-        average: begin with predictions that are the average of the neighbours; false: with random ones.
+    With `average`, predictions begin as the average of the neighbours.
 
     Source: MSM (arXiv 2302.01626), section 3.2; learned positions, post-norm and N(0, 0.02²) from its code.
     """
@@ -82,15 +73,9 @@ class DocumentEncoder(nn.Module):
                 layer.begin_as_average()
 
     def forward(self, sentences: torch.Tensor, copies: Copies, at_once: int | None = None) -> torch.Tensor:
-        """Return what is predicted at the masked slot of every copy.
+        """Return the prediction `[n, d]` at the masked slot of every copy, from vectors `[n, d]` of all documents.
 
-        Args:
-            sentences: vectors `[n, d]` of all documents.
-            copies: which of them each copy reads.
-            at_once: copies whose activations are kept at once, the others computed again; None: all.
-
-        Returns:
-            `[n, d]`.
+        Activations of `at_once` copies are kept at once, None for all; the others are computed again.
         """
         index = torch.from_numpy(copies.index).to(sentences.device)  # [n, l]
         slots = torch.from_numpy(copies.slots).to(sentences.device)  # [n]
@@ -101,13 +86,13 @@ class DocumentEncoder(nn.Module):
         return torch.cat([checkpoint(self._predicted, table, *part, use_reentrant=False) for part in parts])
 
     def operations(self, copies: Copies) -> int:
-        """Multiply-adds of a forward pass; the last layer is computed at the masked slots alone."""
+        """Return the multiply-adds of a forward pass; the last layer is computed at the masked slots alone."""
         count, read = copies.index.shape
         full = (len(self.layers) - 1) * self.shape.operations(read, read)
         return int(count) * (full + self.shape.operations(1, read))
 
     def _predicted(self, table: torch.Tensor, index: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        """Run copies `[c, l]` over a table of sentences, mask and nothing, `[n + 2, d]` → `[c, d]`."""
+        """Run copies `[c, l]` over a table of sentences, mask and padding, `[n + 2, d]` → `[c, d]`."""
         nothing = index == len(table) - 1
         states = self.dropout(self.norm(table[index] + self.positions[: index.shape[1]]))  # [c, l, d]
         for layer in self.layers[:-1]:
@@ -118,12 +103,7 @@ class DocumentEncoder(nn.Module):
 
 
 class MsmModules(nn.Module):
-    """The document encoders and heads of a training, by language.
-
-    Args:
-        config: how many there are, and of what.
-        shape: of the sentence encoder's layers.
-    """
+    """The document encoders and heads of a training, by language."""
 
     def __init__(self, config: MsmConfig, shape: Shape) -> None:
         super().__init__()
@@ -138,16 +118,16 @@ class MsmModules(nn.Module):
         )
 
     def encoder_for(self, language: str) -> DocumentEncoder:
-        """The document encoder of a language."""
+        """Return the document encoder of a language."""
         return _of(self.documents, language, DocumentEncoder)
 
     def heads_for(self, language: str) -> HeadPair:
-        """The heads of a language."""
+        """Return the heads of a language."""
         return _of(self.heads, language, HeadPair)
 
 
 def _of(modules: nn.ModuleDict, language: str, kind: type[ModuleT]) -> ModuleT:
-    """The one of a dictionary that a language uses."""
+    """Return the module that a language uses."""
     found = modules[ALL if ALL in modules else ENGLISH if language == "en" else OTHERS]
     assert isinstance(found, kind)  # noqa: S101 (for the type checker)
     return found

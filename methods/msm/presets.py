@@ -110,4 +110,3 @@ PRESETS: Mapping[str, Preset] = {
         _cell("sep-en-head", (30.6, 71.3), share_doc_encoder="sep_en_head"),
     ),
 }
-"""Name → preset."""

@@ -36,7 +36,7 @@ from methods.msm.model import Copies, MsmModules
 
 
 class MsmTrainer(CorpusTrainer[MsmConfig]):
-    """Trains an encoder so that sentences can be predicted from those around them."""
+    """Trains an encoder so that sentences can be predicted from their neighbours."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
         """Draw blocks, mixed with masked stretches where asked for, and run the loop."""
@@ -63,18 +63,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
     def loss(
         self, encode: TrainableEncoder, own: MsmModules, blocks: Blocks
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of sentences predicted from the others of their blocks, among all sentences.
-
-        Args:
-            encode: token ids → vectors.
-            own: document encoders and heads.
-            blocks: a block of each of several documents; n units in all.
-
-        Returns:
-            The loss, a scalar, and what to log: the share of predictions nearest to their own sentence among all,
-            among those of the same document (`near_accuracy`) and among it and those of others (`far_accuracy`), and
-            the share without a negative of another document (`without_far`).
-        """
+        """Return the loss of n sentences predicted from the others of their blocks, among all, and what to log."""
         config = self.config
         queries, keys = self.projected(encode, own, blocks)  # each [n, d]
         documents = torch.from_numpy(blocks.of_units).to(queries.device)
@@ -103,14 +92,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
         blocks: Blocks,
         change: Callable[[Copies], Copies] = lambda copies: copies,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return predictions and sentences as they are compared, `[n, d]` each.
-
-        Args:
-            encode: token ids → vectors.
-            own: document encoders and heads.
-            blocks: n units in all.
-            change: what is done to the copies that the document encoder reads.
-        """
+        """Return predictions and sentences as they are compared, `[n, d]` each; `change` is applied to the copies."""
         reader, heads = own.encoder_for(blocks.languages[0]), own.heads_for(blocks.languages[0])
         sentences = encode(blocks.units)  # [n, d]
         copies = change(Copies.of(blocks.sizes.tolist(), masked=self.config.mask_documents))
@@ -123,11 +105,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
         return queries, keys
 
     def look(self, encode: TrainableEncoder, own: MsmModules, blocks: DocumentBlocks) -> Mapping[str, float]:
-        """See on documents that are never trained on whether the order of the neighbours matters.
-
-        Returns:
-            Accuracy with the neighbours in order and in another order, and chance; nothing without such documents.
-        """
+        """Return held-out accuracy with neighbours in order and shuffled, and chance; empty if nothing is held out."""
         training, rng, held = own.training, np.random.default_rng(0), blocks.held_blocks()
         own.eval()
         try:
@@ -144,7 +122,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
     def _accuracy(
         self, encode: TrainableEncoder, own: MsmModules, blocks: Blocks, rng: np.random.Generator | None = None
     ) -> float:
-        """Share of predictions nearest to their own sentence; with `rng` the neighbours are shuffled first."""
+        """Return the share of predictions nearest to their own sentence; with `rng` neighbours are shuffled first."""
         change = (lambda copies: copies) if rng is None else (lambda copies: copies.shuffled(rng))
         return accuracy(*self.projected(encode, own, blocks, change))
 
@@ -152,7 +130,11 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
 def _accuracies(
     queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor, of_keys: torch.Tensor, first: int
 ) -> dict[str, float]:
-    """Return the shares of queries `[n, d]` that are nearest to their own among keys `[m, d]`, by kind of rival."""
+    """Return the shares of queries `[n, d]` nearest to their own among keys `[m, d]`, by kind of rival.
+
+    Rivals are all keys, those of the same document (`near_accuracy`), or those of others (`far_accuracy`);
+    `without_far` is the share of queries that have none of the latter.
+    """
     scores = similarities(queries, keys, "cos")
     positives = first + torch.arange(len(queries), device=queries.device)
     near, far = relations(documents, of_keys, positives)

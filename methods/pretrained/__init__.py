@@ -2,21 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from bench import Method, hookimpl
+from bench import Config, Method, hookimpl, setting
 from bench.training import Contract
-from methods.pretrained.config import PretrainedConfig
 from methods.pretrained.presets import PRESETS
+
+_SAID = (
+    "ours: the model's own files say it best (modules.json and its like); else as `methods/pretrained/README.md` says"
+)
+
+
+class PretrainedConfig(Config):
+    """Which encoder, and how it reads texts where its files shall not decide."""
+
+    model: str = setting(
+        "",
+        source="ours: there is no model to prefer; name one, or take a preset",
+        help="a folder, or a Hugging Face id with @REVISION where it is pinned",
+    )
+    pooling: Literal["cls", "mean", "pooler"] | None = setting(
+        None,
+        source=_SAID,
+        help="the vector of a text: the first token's, the mean over all tokens, or the first token's through BERT's "
+        "pooler; nothing: what the model says",
+    )
+    layer: int = setting(
+        -1, ge=-1, source="ours: the last layer, as sentence-transformers reads", help="hidden layer read, −1 the last"
+    )
+    normalise: bool | None = setting(None, source=_SAID, help="scale vectors to length 1; nothing: what the model says")
+    similarity: Literal["cos", "dot"] | None = setting(
+        None, source=_SAID, help="how vectors are compared; nothing: what the model says"
+    )
+    query_prompt: str | None = setting(None, source=_SAID, help="put before a query; nothing: what the model says")
+    passage_prompt: str | None = setting(None, source=_SAID, help="put before a passage; nothing: what the model says")
+    query_tokens: int | None = setting(
+        None, ge=3, source=_SAID, help="tokens kept of a query, special ones included; nothing: what the model says"
+    )
+    passage_tokens: int | None = setting(
+        None, ge=3, source=_SAID, help="tokens kept of a passage, special ones included; nothing: what the model says"
+    )
+    title: bool = setting(
+        True, source="Contriever's and E5's code: title, a space, text", help="put the title before a passage's text"
+    )
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32", source="ours: exact unless asked otherwise", help="of the forward pass"
+    )
 
 
 def _contract(config: PretrainedConfig) -> Contract:
     """Return how the encoder reads texts: what the settings say, and for the rest what the model's files say.
 
-    Raises:
-        UsageError: no model is named, it cannot be found, or its files say what a contract cannot hold.
+    Raises `UsageError` if no model is named, it cannot be found, or its files say what a contract cannot hold.
     """
     said: dict[str, Any] = {
         "pooling": config.pooling,
@@ -59,6 +97,6 @@ PRETRAINED = Method(
 
 
 @hookimpl
-def bench_methods() -> Iterable[Method]:
-    """Bring pretrained encoders."""
+def bench_methods() -> list[Method]:
+    """Return pretrained encoders."""
     return [PRETRAINED]

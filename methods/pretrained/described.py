@@ -26,13 +26,7 @@ def contract(model: str) -> Contract:
 
     A folder with a `contract.json` of ours is read as that says. A folder of sentence-transformers is read as its
     modules say. Any other: mean over the last layer, compared by cosine, no prompts, 512 tokens or as many as it has
-    positions for.
-
-    Args:
-        model: a folder, or a Hugging Face id with `@REVISION` where it is pinned.
-
-    Raises:
-        UsageError: it cannot be found, or its files say what a contract cannot hold.
+    positions for. Raises `UsageError` if it cannot be found, or its files say what a contract cannot hold.
     """
     folder = _folder(model)
     if (folder / CONTRACT).is_file():
@@ -93,7 +87,7 @@ def _similarity(model: str, name: str | None) -> Any:
 
 
 def _positions(config: Mapping[str, Any]) -> int | None:
-    """Tokens that a model has positions for, None where its config does not say."""
+    """Return for how many tokens a model has positions, None where its config does not say."""
     bound = config.get("max_position_embeddings")
     if not isinstance(bound, int) or bound < 1:
         return None

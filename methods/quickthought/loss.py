@@ -10,12 +10,7 @@ from bench.training import Similarity, similarities
 def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None = None, first: int = 0) -> torch.Tensor:
     """Return which of m consecutive sentences are neighbours of sentences `first` … `first + n − 1`; bool `[n, m]`.
 
-    Args:
-        n: sentences that ask.
-        m: sentences in all.
-        context: how far away a neighbour is at most.
-        documents: which document each of the m is of, `[m]`; sentences of different ones are no neighbours. None: one.
-        first: number of the first one that asks.
+    A neighbour is at most `context` sentences away and of the same document (`documents` `[m]`; None: one).
     """
     device = None if documents is None else documents.device
     own, every = torch.arange(first, first + n, device=device)[:, None], torch.arange(m, device=device)[None]
@@ -38,20 +33,8 @@ def quickthought(
     `L = −1/n Σ_i Σ_j t_ij log softmax_j(s_ij)`, `s_ij = f_i · g_j / τ`, but `s_ii = 0`; `t_i` is uniform over the
     neighbours of i. The sentence itself keeps its place among the candidates, with the score 0, as in the public code.
 
-    Args:
-        f: vectors of n consecutive sentences, `[n, d]`.
-        g: the other encoder's vectors of m sentences, `[m, d]`, among them these n.
-        context: how far away a neighbour is at most.
-        documents: which document each of the m is of, `[m]`; None: all of one.
-        first: place of the n among the m.
-        temperature: τ.
-        similarity: `dot` or `cos`.
-
-    Returns:
-        A scalar, float32 or float64.
-
-    Raises:
-        ValueError: a sentence has no neighbour.
+    f are vectors `[n, d]` of consecutive sentences and g the other encoder's `[m, d]`, where these n begin at `first`;
+    `context` and `documents` are as in `neighbours`. Raises `ValueError` if a sentence has no neighbour.
 
     Source: Logeswaran and Lee 2018, section 3, as lajanugen/S2V computes it.
     """

@@ -28,7 +28,7 @@ from bench.training import (
     offset,
     weight,
 )
-from methods.quickthought.config import QuickThoughtConfig
+from methods.quickthought import QuickThoughtConfig
 from methods.quickthought.loss import neighbours, quickthought
 
 _LEAST = 2  # sentences: one alone has no neighbour
@@ -36,37 +36,25 @@ _LEAST = 2  # sentences: one alone has no neighbour
 
 @dataclass(frozen=True)
 class Runs:
-    """Sentences in order, those of a document one after the other.
-
-    Args:
-        sentences: n sequences.
-        documents: number of the document of each, int64 `[n]`.
-    """
+    """n sentences in order, those of a document one after the other."""
 
     sentences: Sequence[Ids]
-    documents: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.int64]  # number of the document of each sentence, `[n]`
 
     def __len__(self) -> int:
-        """Number of sentences."""
+        """Return n."""
         return len(self.sentences)
 
 
 class RunsOfSentences(DrawnSource[Shards, Documents]):
-    """Takes consecutive sentences, from a place drawn uniformly, of several documents.
-
-    Args:
-        shards: the prepared corpus.
-        config: documents in a batch (`pairs`), tokens of a sentence, languages, held-out pairs.
-        length: sentences of a document, at most.
-        seed: of the order of documents.
-    """
+    """Draws up to `length` consecutive sentences, from a place drawn uniformly, of each of `config.pairs` documents."""
 
     def __init__(self, shards: Shards, config: TrainingConfig, length: int, seed: int) -> None:
         super().__init__(shards, Documents(shards, config, least=_LEAST, seed=seed))
         self._config, self._length = config, length
 
     def batch(self, rng: np.random.Generator) -> Runs:
-        """Return the next sentences."""
+        """Return sentences of several documents."""
         sentences: list[Ids] = []
         owners: list[int] = []
         for document in self._drawn.draw(self._config.pairs, rng):
@@ -76,12 +64,12 @@ class RunsOfSentences(DrawnSource[Shards, Documents]):
             for at in range(start, start + size):
                 taken = self.shards.take(document, at)
                 sentences.append(framed(taken, self.shards.special, self._config.sentence_tokens))
-                owners.append(document)
+            owners += [document] * size
         return Runs(sentences, np.asarray(owners, np.int64))
 
 
 class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
-    """Trains an encoder f of sentences, and another one g that their neighbours are read by; f is kept."""
+    """Trains an encoder f of sentences and another one, g, of their neighbours; f is kept."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
         """Draw consecutive sentences, for one encoder or two, and run the loop."""
@@ -95,15 +83,9 @@ class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
     def loss(
         self, g: TrainableEncoder | None, f: TrainableEncoder, runs: Runs
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of each sentence's neighbours among all sentences.
+        """Return the loss of each sentence's neighbours among all, and the share whose nearest other is a neighbour.
 
-        Args:
-            g: reads neighbours; None: f does.
-            f: reads sentences.
-            runs: n sentences.
-
-        Returns:
-            The loss, a scalar, and the share of sentences whose nearest other one is a neighbour.
+        Without g, f reads the neighbours too.
         """
         config = self.config
         sentences = f(runs.sentences)  # [n, d]

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Literal
 
-from bench import Choice, LogUniform, Method, Preset, hookimpl
-from methods.simcse.config import SimcseConfig
+from bench import Choice, LogUniform, Method, Preset, hookimpl, setting
+from bench.training import DenseConfig, PoolBy
+
+
+class SimcseConfig(DenseConfig):
+    """What decides SimCSE's training, and how its encoder reads texts."""
+
+    head: Literal["mlp", "none"] = setting(
+        "mlp",
+        source="Gao et al. 2021 (SimCSE), section 6.3: a layer with tanh in training, dropped afterwards",
+        help="the layer between the first token and the loss; it is not kept",
+    )
+    pooling: PoolBy = setting("cls", source="Gao et al. 2021 (SimCSE), section 6.3: the first token")
+    temperature: float = setting(
+        0.05, gt=0, source="SimCSE, appendix D: 0.05", help="what cosines are divided by before the softmax"
+    )
+    gather_negatives: bool = setting(
+        True,
+        source="princeton-nlp/SimCSE: sentences of all devices are gathered",
+        help="with several processes, sentences of all of them are negatives",
+    )
+
 
 SIMCSE = Method(
     name="simcse",
@@ -54,6 +74,6 @@ SIMCSE = Method(
 
 
 @hookimpl
-def bench_methods() -> Iterable[Method]:
-    """Bring SimCSE."""
+def bench_methods() -> list[Method]:
+    """Return SimCSE."""
     return [SIMCSE]

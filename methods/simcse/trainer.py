@@ -27,19 +27,13 @@ from bench.training import (
     info_nce,
     weight,
 )
-from methods.simcse.config import SimcseConfig
+from methods.simcse import SimcseConfig
 
 
 class SentencesTwice(DrawnSource[Shards, Documents]):
     """A sentence of each of several documents; both views are the same, and differ by dropout alone.
 
-    Args:
-        shards: the prepared corpus.
-        config: sentences in a batch, their length, languages, held-out pairs.
-        seed: of the order of documents.
-
-    Raises:
-        UsageError: no language has two documents.
+    Raises `UsageError` if no language has two documents.
     """
 
     def __init__(self, shards: Shards, config: TrainingConfig, seed: int) -> None:
@@ -57,7 +51,7 @@ class SentencesTwice(DrawnSource[Shards, Documents]):
 
 
 class SimcseTrainer(CorpusTrainer[SimcseConfig]):
-    """Trains an encoder to make the same of a sentence whatever dropout leaves out."""
+    """Trains an encoder to give a sentence the same vector whatever dropout leaves out."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
         """Draw sentences, each twice, and run the loop."""
@@ -71,14 +65,6 @@ class SimcseTrainer(CorpusTrainer[SimcseConfig]):
         self, head: nn.Module | None, encode: TrainableEncoder, pairs: PairBatch
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
         """Return the loss of each sentence's other pass among those of all sentences, in one direction.
-
-        Args:
-            head: of training alone; None: none.
-            encode: token ids → vectors.
-            pairs: n sentences, twice.
-
-        Returns:
-            The loss, a scalar, and the share of sentences whose other pass is nearest.
 
         Source: Gao et al. 2021 (SimCSE), eq. 4.
         """

@@ -23,7 +23,7 @@ from methods.contriever.trainer import ContrieverTrainer
 from methods.ict.config import IctConfig
 from methods.ict.trainer import IctTrainer, projection
 from methods.ict.views import Clozes
-from methods.simcse.config import SimcseConfig
+from methods.simcse import SimcseConfig
 from methods.simcse.trainer import SimcseTrainer
 
 PAIRS, CUT = 6, {"contriever": 3, "in-batch": 3, "ict": 2, "simcse": 4}

@@ -13,7 +13,7 @@ from bench.data.corpora.shards import Shards
 from bench.training.batches import Masked, PairBatch
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead, PairsAndMasks
-from methods.cmlm.config import CmlmConfig
+from methods.cmlm import CmlmConfig
 from methods.cmlm.trainer import CmlmTrainer, Projections
 
 LEFT, RIGHT = [[1, 10, 11, 12, 2], [1, 20, 2]], [[1, 13, 14, 2], [1, 21, 22, 2]]

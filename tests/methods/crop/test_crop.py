@@ -30,12 +30,12 @@ def test_the_loss_is_that_of_both_directions(start_of: Callable[[Contract], Path
     encode = TrainableEncoder.load(start_of(config.contract()), "cpu")
     encode.model.eval()
     views, heads = CropViews(Shards(corpus), config, 1).batch(np.random.default_rng(0)), CropModules(config, encode)
-    loss, metrics = CropTrainer(config).loss(encode, views, heads)
+    loss, metrics = CropTrainer(config).loss(heads, encode, views)
     left, right = (torch.nn.functional.normalize(encode(view).detach().double(), dim=1) for view in views)
     logits = left @ right.T / 0.2
     own = logits.diagonal()
     expected = (logits.logsumexp(0) + logits.logsumexp(1) - 2 * own).mean() / 2
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-5)
     assert metrics["accuracy"] == pytest.approx(float((logits.argmax(1) == torch.arange(8)).double().mean()))
-    one_way, _ = CropTrainer(config.model_copy(update={"symmetric": False})).loss(encode, views, heads)
+    one_way, _ = CropTrainer(config.model_copy(update={"symmetric": False})).loss(heads, encode, views)
     assert float(one_way.detach()) == pytest.approx(float((logits.logsumexp(1) - own).mean()), abs=1e-5)

@@ -95,7 +95,7 @@ def test_pairs_of_a_document_are_masked_or_counted(start: Path, corpus: Path) ->
     for mode, held in (("mask", masked), ("count", logits)):
         changed = config.model_copy(update={"inbatch_mode": mode})
         own = CropModules(changed, encode)
-        found, _ = CropTrainer(changed).loss(encode, pairs, own)
+        found, _ = CropTrainer(changed).loss(own, encode, pairs)
         expected = (held.logsumexp(1) - held.diagonal()).mean()
         assert float(found.detach()) == pytest.approx(float(expected), abs=1e-5)
 
@@ -107,7 +107,7 @@ def test_the_parts_of_the_span_loss(start: Path, corpus: Path) -> None:
     own = CropModules(config, encode).eval()
     spans = SpanSource(CropViews(shards, config, 1), Masking.of(shards, config.mlm)).batch(np.random.default_rng(0))
     assert len(spans) == 6
-    loss, told = CropTrainer(config).loss(encode, spans, own)
+    loss, told = CropTrainer(config).loss(own, encode, spans)
     masked = spans.masked
     vectors = encode(masked.inputs)  # of the masked text
     contrast = paired_info_nce(vectors, temperature=config.temperature, similarity="cos")
@@ -155,7 +155,7 @@ def gradients(start: str, corpus: str, settings: Mapping[str, Any], halves: bool
     pairs = CropViews(Shards(Path(corpus)), config, seed=1).batch(np.random.default_rng(0))
     mine = slice(3 * rank(), 3 * rank() + 3) if halves else slice(0, 6)
     part = PairBatch(pairs.left[mine], pairs.right[mine], pairs.documents[mine], pairs.languages[mine])
-    loss, _ = CropTrainer(config).loss(encode, part, own)
+    loss, _ = CropTrainer(config).loss(own, encode, part)
     loss.backward()
     weights = [*encode.model.parameters(), *own.parameters()]
     average_gradients(weights)

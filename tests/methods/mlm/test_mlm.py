@@ -13,7 +13,7 @@ from bench.data.corpora.shards import Shards
 from bench.training.batches import Masked
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead
-from methods.mlm.config import MlmMethodConfig
+from methods.mlm import MlmMethodConfig
 from methods.mlm.trainer import MlmTrainer
 
 

@@ -23,8 +23,7 @@ from bench.pipeline.settings import resolve
 from bench.pipeline.stages import init
 from bench.plugins import method_faults
 from bench.types import Item
-from methods.pretrained import PRETRAINED, bench_methods
-from methods.pretrained.config import PretrainedConfig
+from methods.pretrained import PRETRAINED, PretrainedConfig, bench_methods
 
 TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
 POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from bench.data.corpora.shards import Shards
 from bench.training.distributed import average_gradients, gather, offset, rank
-from methods.quickthought.config import QuickThoughtConfig
+from methods.quickthought import QuickThoughtConfig
 from methods.quickthought.loss import neighbours, quickthought
 from methods.quickthought.trainer import QuickThoughtTrainer, RunsOfSentences
 

@@ -13,7 +13,7 @@ import torch
 from bench.core.contract import Contract
 from bench.data.corpora.shards import Shards
 from bench.training.encoder import TrainableEncoder
-from methods.simcse.config import SimcseConfig
+from methods.simcse import SimcseConfig
 from methods.simcse.trainer import SentencesTwice, SimcseTrainer
 
 Start = Callable[[Contract], Path]
