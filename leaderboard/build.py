@@ -28,14 +28,7 @@ SCHEMA = "retrieval-bench/site/1"
 
 @dataclass(frozen=True)
 class Built:
-    """A built site.
-
-    Args:
-        folder: where it lies.
-        pages: what each page is about.
-        files: how many files there are.
-        bytes: their size.
-    """
+    """A built site."""
 
     folder: Path
     pages: tuple[dict[str, Any], ...]
@@ -52,15 +45,10 @@ def build(
     *,
     runs: bool = False,
 ) -> Built:
-    """Build the site of a results folder; an older site at that place is replaced.
+    """Build the site of a results folder at `out`, which must be absent, empty, or hold an older site alone.
 
-    Args:
-        folder: of results.
-        out: of the site; must be absent, empty, or hold a site and nothing else.
-        shown: methods and suites of plugins; None for none.
-        built: the day of the build on pages; empty for none.
-        cache: folder that keeps the results of the tests from build to build; None to keep nothing.
-        runs: copy result files and runs next to the rows' pages.
+    Pages name the day `built`, if it is given; the folder `cache` keeps statistical tests from build to build; `runs`
+    copies result files and runs next to the rows' pages.
 
     Raises:
         UsageError: there are no results, `out` holds other files, or a page would be too large.

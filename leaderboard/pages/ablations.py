@@ -23,27 +23,16 @@ from leaderboard.site.text import slug
 
 @dataclass(frozen=True)
 class Run:
-    """A grid as it came out on one suite, in one setting, on one kind of data.
+    """A grid as it came out on one suite, in one setting, on one kind of data."""
 
-    Args:
-        data: kind of data.
-        suite: canonical name.
-        stands_for: the benchmark that the suite is a substitute for, empty for a benchmark itself.
-        setting: how encoders were tuned.
-        where: what ours is: a task, an average, or the mean of some tasks.
-        measure: ours.
-        lines: one a cell, in the grid's order.
-        direction: of the lines that both sides have.
-    """
-
-    data: str
-    suite: str
-    stands_for: str
+    data: str  # kind of data
+    suite: str  # canonical name
+    stands_for: str  # the benchmark that the suite is a substitute for, empty for a benchmark itself
     setting: str
-    where: str
+    where: str  # what ours is: a task, an average, or the mean of some tasks
     measure: str
-    lines: tuple[CellResult, ...]
-    direction: Direction
+    lines: tuple[CellResult, ...]  # one a cell, in the grid's order
+    direction: Direction  # of the lines that both sides have
 
     @property
     def sentence(self) -> str:
@@ -59,19 +48,12 @@ class Run:
 
 @dataclass(frozen=True)
 class PresetGrid:
-    """A preset with cells.
+    """A preset with cells."""
 
-    Args:
-        method: canonical name.
-        name: of the preset.
-        preset: itself.
-        runs: as it came out here.
-    """
-
-    method: str
+    method: str  # canonical name
     name: str
     preset: Preset
-    runs: tuple[Run, ...]
+    runs: tuple[Run, ...]  # as it came out here
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -173,21 +155,13 @@ def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] 
 
 @dataclass(frozen=True)
 class GridPage:
-    """A page of a grid.
-
-    Args:
-        grid: the cells and the paper's numbers.
-        data: kind of data of ours.
-        stands_for: the benchmark that ours are a substitute for, empty for a benchmark itself.
-        runs: ours.
-        stem: path of the page, without the ending.
-    """
+    """A page of a grid."""
 
     grid: PresetGrid
-    data: str
-    stands_for: str
+    data: str  # kind of data of ours
+    stands_for: str  # the benchmark that ours are a substitute for, empty for a benchmark itself
     runs: tuple[Run, ...]
-    stem: str
+    stem: str  # path of the page, without the ending
 
 
 def files(site: Site, renderer: Renderer) -> Files:

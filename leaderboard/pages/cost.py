@@ -26,27 +26,16 @@ _LABEL = 40  # characters of a name next to its mark
 
 @dataclass(frozen=True)
 class CostSection:
-    """A board on the page.
-
-    Args:
-        board: the table.
-        suite: path of its page.
-        title: for people.
-        sentence: what the frontier says.
-        drawing: all rows that have a score.
-        rows: those that are listed, with their number in the drawing, the cheapest first.
-        best: names on the frontier.
-        left: how many rows are not listed.
-    """
+    """A board on the page."""
 
     board: Board
-    suite: str
+    suite: str  # path of its page
     title: str
-    sentence: str
-    drawing: Markup
-    rows: Sequence[tuple[int, Entry]]
+    sentence: str  # what the frontier says
+    drawing: Markup  # all rows that have a score
+    rows: Sequence[tuple[int, Entry]]  # those that are listed, with their number in the drawing, the cheapest first
     best: frozenset[str]
-    left: int
+    left: int  # how many rows are not listed
 
 
 def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
@@ -104,17 +93,11 @@ def sentence(points: Sequence[Point]) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A row in the plane.
-
-    Args:
-        name: of the row.
-        cost: in seconds of training; None where nothing was trained.
-        score: a fraction.
-    """
+    """A row in the plane."""
 
     name: str
-    cost: float | None
-    score: float
+    cost: float | None  # in seconds of training; None where nothing was trained
+    score: float  # a fraction
 
 
 def frontier(points: Sequence[Point]) -> list[Point]:
@@ -127,11 +110,9 @@ def frontier(points: Sequence[Point]) -> list[Point]:
 
 
 def draw(points: Sequence[Point], label: str) -> Markup:
-    """Draw points on a logarithmic axis of cost, those without any to the left of it; the frontier is a step.
+    """Draw points, at least one, on a logarithmic axis of cost, those without any to the left; the frontier is a step.
 
-    Args:
-        points: at least one.
-        label: a sentence for who cannot see it.
+    The label is a sentence for those who cannot see it.
     """
     up = axis((100 * point.score for point in points), width=HEIGHT - TOP - BOTTOM)
     if up is None:

@@ -21,44 +21,26 @@ NEWEST = 10
 
 @dataclass(frozen=True)
 class SystemLine:
-    """A system in a setting.
-
-    Args:
-        name: of the system.
-        method: that it comes from.
-        rows: by page; suites where it has no row are not there.
-        best: suites in whose best group it is.
-        place: mean of its first possible rank over suites, which decides the order only.
-        complete: suites where it has a rank.
-        seconds: of training, of the costliest of its rows; None if none reports it.
-    """
+    """A system in a setting."""
 
     name: str
     method: str
-    rows: Mapping[str, Row]
-    best: int
-    complete: int
-    place: float
-    seconds: float | None
+    rows: Mapping[str, Row]  # by page; suites where it has no row are not there
+    best: int  # suites in whose best group it is
+    complete: int  # suites where it has a rank
+    place: float  # mean of its first possible rank over suites, which decides the order only
+    seconds: float | None  # of training, of the costliest of its rows; None if none reports it
 
 
 @dataclass(frozen=True)
 class SettingGrid:
-    """A setting: pages as columns, systems as rows.
-
-    Args:
-        setting: how encoders were tuned.
-        pages: of its suites.
-        lines: of systems, those in most best groups first.
-        left: how many systems more there are.
-        sentence: who is in most best groups.
-    """
+    """A setting: pages as columns, systems as rows."""
 
     setting: str
     pages: tuple[Page, ...]
-    lines: tuple[SystemLine, ...]
-    left: int
-    sentence: str
+    lines: tuple[SystemLine, ...]  # of systems, those in most best groups first
+    left: int  # how many systems more there are
+    sentence: str  # who is in most best groups
 
 
 def files(site: Site, renderer: Renderer) -> Files:

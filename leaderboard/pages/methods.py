@@ -22,38 +22,24 @@ _ROWS = 250
 
 @dataclass(frozen=True)
 class MethodLine:
-    """A row of the method.
-
-    Args:
-        entry: the row.
-        suite: path of its table.
-        title: of the suite.
-        bar: its interval, drawn; empty without one.
-    """
+    """A row of the method."""
 
     entry: Entry
-    suite: str
+    suite: str  # path of its table
     title: str
-    bar: Markup
+    bar: Markup  # its interval, drawn; empty without one
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The curves of a stage.
-
-    Args:
-        title: for people.
-        across: what x counts.
-        panels: name of the measure, drawing, and where each line ends.
-        names: of the systems by the number of their colour.
-        more: systems that are not drawn.
-    """
+    """The curves of a stage."""
 
     title: str
-    across: str
+    across: str  # what x counts
+    # name of the measure, drawing, and where each line ends
     panels: Sequence[tuple[str, Markup, Sequence[tuple[str, float]]]]
-    names: Sequence[str]
-    more: int
+    names: Sequence[str]  # of the systems by the number of their colour
+    more: int  # systems that are not drawn
 
 
 def files(site: Site, renderer: Renderer, every: Sequence[Entry]) -> Files:

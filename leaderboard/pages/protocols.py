@@ -12,17 +12,11 @@ from leaderboard.site.text import slug
 
 @dataclass(frozen=True)
 class Card:
-    """A suite's page.
-
-    Args:
-        suite: as its plugin declares it.
-        stem: path of the page, without the ending.
-        boards: pages of its boards, of every kind of data.
-    """
+    """A suite's page."""
 
     suite: SuiteShown
-    stem: str
-    boards: tuple[Page, ...]
+    stem: str  # path of the page, without the ending
+    boards: tuple[Page, ...]  # pages of its boards, of every kind of data
 
     @property
     def kind(self) -> str:

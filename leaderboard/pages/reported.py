@@ -24,19 +24,12 @@ _WIDTH, _INSET = 160, 6
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's page.
-
-    Args:
-        name: as it is called.
-        stem: path of its files, without the ending.
-        sheets: its tables.
-        pairs: its numbers with ours.
-    """
+    """A paper's page."""
 
     name: str
-    stem: str
+    stem: str  # path of its files, without the ending
     sheets: tuple[PaperTable, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[Pair, ...]  # its numbers with ours
 
     @property
     def cells(self) -> int:
@@ -68,13 +61,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Dumbbell:
-    """A pair as it is drawn.
-
-    Args:
-        pair: the two numbers.
-        paper: the paper's page.
-        low, high, theirs, ours: places on the axis of its suite and measure, in pixels from the left.
-    """
+    """A pair as it is drawn."""
 
     pair: Pair
     paper: Paper

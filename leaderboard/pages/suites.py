@@ -29,20 +29,12 @@ BASES = 12
 
 @dataclass(frozen=True)
 class TablePart:
-    """The rows of one page of a board.
+    """The rows of one page of a board."""
 
-    Args:
-        number: from 1.
-        of: how many pages there are.
-        first: place of its first row in the whole table, from 1.
-        rows: ranked ones.
-        incomplete: the others.
-    """
-
-    number: int
-    of: int
-    first: int
-    rows: tuple[Row, ...]
+    number: int  # from 1
+    of: int  # how many pages there are
+    first: int  # place of its first row in the whole table, from 1
+    rows: tuple[Row, ...]  # ranked ones
     incomplete: tuple[Row, ...]
 
     @property

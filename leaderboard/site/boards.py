@@ -31,52 +31,30 @@ _SAME = 1e-6  # an average that differs by less from what its members give is ma
 
 @dataclass(frozen=True)
 class TaskColumn:
-    """A task of the table.
-
-    Args:
-        task: canonical id.
-        name: without `mini/` (or its like) and the suite's name.
-        queries: judged ones, of all legs.
-    """
+    """A task of the table."""
 
     task: str
-    name: str
-    queries: int
+    name: str  # without `mini/` (or its like) and the suite's name
+    queries: int  # judged ones, of all legs
 
 
 @dataclass(frozen=True)
 class Row:
-    """A system on a board; numbers are fractions of the board's measure, means over its seeds.
+    """A system on a board; numbers are fractions of the board's measure, means over its seeds."""
 
-    Args:
-        name: its label, with the hash behind where two systems bear one label.
-        system: as its results describe it.
-        seeds: that are averaged.
-        tasks: value by task id.
-        averages: value by the average's name.
-        measures: the headline in every measure.
-        score: the headline; None for a system that lacks a task of it, which then has no rank.
-        low: lower end of the 95 % interval over queries; None without a test.
-        high: its upper end.
-        ranks: first and last place that the tests leave open; None without a test.
-        tied: not significantly worse than the best.
-        command: reproduces the row.
-        libraries: versions that can have changed its numbers.
-    """
-
-    name: str
+    name: str  # its label, with the hash behind where two systems bear one label
     system: About
     seeds: tuple[int, ...]
-    tasks: Mapping[str, float]
-    averages: Mapping[str, float]
-    measures: Mapping[str, float]
-    score: float | None
+    tasks: Mapping[str, float]  # value by task id
+    averages: Mapping[str, float]  # value by the average's name
+    measures: Mapping[str, float]  # the headline in every measure
+    score: float | None  # the headline; None for a system that lacks a task of it, which then has no rank
     command: str
-    libraries: Mapping[str, str]
-    low: float | None = None
-    high: float | None = None
-    ranks: tuple[int, int] | None = None
-    tied: bool = False
+    libraries: Mapping[str, str]  # versions that can have changed its numbers
+    low: float | None = None  # lower end of the 95 % interval over queries; None without a test
+    high: float | None = None  # its upper end
+    ranks: tuple[int, int] | None = None  # first and last place that the tests leave open; None without a test
+    tied: bool = False  # not significantly worse than the best
     letters: str = ""
     of_seeds: tuple[float, ...] = ()
     by_measure: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -85,49 +63,29 @@ class Row:
 
 @dataclass(frozen=True)
 class Board:
-    """A table of systems.
+    """A table of systems."""
 
-    Args:
-        suite: canonical name.
-        title: of the suite.
-        version: of the suite.
-        setting: how encoders were tuned.
-        data: `official`, `mini` (`mini-few-names` and the like) or `local`.
-        measure: of all numbers but `Row.measures`.
-        headline: what the score is the average of, or the name of the only task.
-        whole: the headline is an average of the suite's own, so every task it needs was run.
-        columns: tasks.
-        averages: names of the suite's averages that a row has.
-        rows: systems with a score, best first.
-        incomplete: the others, by name.
-        best_against: the best row's comparison with each other, by name, and Holm's p.
-        pairs: how many pairs were tested.
-        untested: why there are no tests, empty where there are.
-        notes: what a reader must know.
-        card: protocol card, Markdown.
-        stands_for: the benchmark that the suite is a substitute for, empty for a benchmark itself.
-        tests: of every two systems, on the headline and on each task.
-    """
-
-    suite: str
+    suite: str  # canonical name
     title: str
     version: str
     setting: str
-    data: str
-    measure: str
-    headline: str
-    whole: bool
+    data: str  # `official`, `mini` (`mini-few-names` and the like) or `local`
+    measure: str  # of all numbers but `Row.measures`
+    headline: str  # what the score is the average of, or the name of the only task
+    whole: bool  # the headline is an average of the suite's own, so every task it needs was run
     columns: tuple[TaskColumn, ...]
-    averages: tuple[str, ...]
-    rows: tuple[Row, ...]
-    incomplete: tuple[Row, ...]
+    averages: tuple[str, ...]  # names of the suite's averages that a row has
+    rows: tuple[Row, ...]  # systems with a score, best first
+    incomplete: tuple[Row, ...]  # the others, by name
+    # the best row's comparison with each other, by name, and Holm's p
     best_against: Mapping[str, tuple[Comparison, float]]
-    pairs: int
-    untested: str
+    pairs: int  # how many pairs were tested
+    untested: str  # why there are no tests, empty where there are
     notes: tuple[str, ...]
-    card: str
-    stands_for: str = ""
-    tests: Statistics = field(default_factory=Statistics)
+    card: str  # protocol card, Markdown
+    stands_for: str = ""  # the benchmark that the suite is a substitute for, empty for a benchmark itself
+    tests: Statistics = field(default_factory=Statistics)  # of every two systems, on the headline and on each task
+    systems: Mapping[str, System] = field(default_factory=dict)  # the results of each row, by its name
 
     @property
     def every(self) -> tuple[Row, ...]:
@@ -148,9 +106,7 @@ class Board:
 def boards(results: Iterable[Result], cache: Path | None = None) -> list[Board]:
     """Build a board for every suite, setting and kind of data: official data first, benchmarks before substitutes.
 
-    Args:
-        results: all of them.
-        cache: folder that keeps what the tests found; None to test anew.
+    The folder `cache` keeps what the statistical tests found.
 
     Raises:
         StoreError: results that must not share a table (another version of the suite, other queries), or a
@@ -218,6 +174,7 @@ def _board(results: Sequence[Result], cache: Path | None) -> Board:
         card=by_name[shown].first.card,
         stands_for=max(result.content.suite.stands_for for result in results),
         tests=found,
+        systems=by_name,
     )
 
 

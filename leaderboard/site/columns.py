@@ -39,21 +39,13 @@ class View(Flag):
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of a board as columns read it.
-
-    Args:
-        board: the table.
-        row: the system.
-        bar: its interval, drawn; empty without one.
-        paper: what its paper printed under the same conditions, empty if nothing is known.
-        cells: of the map by task; None for a task that it lacks.
-    """
+    """A row of a board as columns read it."""
 
     board: Board
     row: Row
-    bar: Markup = field(default_factory=Markup)
-    paper: str = ""
-    cells: tuple[HeatCell | None, ...] = ()
+    bar: Markup = field(default_factory=Markup)  # its interval, drawn; empty without one
+    paper: str = ""  # what its paper printed under the same conditions, empty if nothing is known
+    cells: tuple[HeatCell | None, ...] = ()  # of the map by task; None for a task that it lacks
 
     @property
     def id(self) -> str:
@@ -63,33 +55,21 @@ class TableRow:
 
 @dataclass(frozen=True)
 class BoardColumn(Column):
-    """A column of a board; `value` takes a `TableRow`, and `head` may name the board's `{headline}`.
+    """A column of a board; `value` takes a `TableRow`, and `head` may name the board's `{headline}`."""
 
-    Args:
-        value: reads the value of a row; None where it has none.
-        views: where it appears.
-        place: its position for people, ascending.
-        percent: a fraction that people read in percent.
-        abbr: the head in full, for screen readers.
-        missing: why a cell is empty, for screen readers.
-        optional: left out of a page where no row has a value.
-        sort: the number that a page sorts by, where the text does not say it.
-        expected: returns what a page must show by its line of the CSV; None to print the CSV's own value.
-        css: classes of its cells.
-        group: the JSON object that holds it, for columns named by the data.
-    """
-
-    value: Callable[[Any], Any] | None = None
+    value: Callable[[Any], Any] | None = None  # reads the value of a row; None where it has none
     views: View = View.ALL
-    place: int = 90
-    percent: bool = False
-    abbr: str = ""
-    missing: str = ""
-    optional: bool = False
+    place: int = 90  # its position for people, ascending
+    percent: bool = False  # a fraction that people read in percent
+    abbr: str = ""  # the head in full, for screen readers
+    missing: str = ""  # why a cell is empty, for screen readers
+    optional: bool = False  # left out of a page where no row has a value
+    # the number that a page sorts by, where the text does not say it
     sort: Callable[[TableRow], float | None] | None = None
+    # returns what a page must show by its line of the CSV; None to print the CSV's own value
     expected: Callable[[Mapping[str, str]], str | None] | None = None
     css: str = ""
-    group: str = ""
+    group: str = ""  # the JSON object that holds it, for columns named by the data
 
     def take(self, line: TableRow) -> Any:
         """Return the value of a row."""

@@ -86,31 +86,19 @@ def trainings(result: Result) -> Mapping[str, Training]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A line of a panel.
-
-    Args:
-        name: of the system.
-        colour: number of its colour and dash.
-        seeds: its trainings, one a seed.
-    """
+    """A line of a panel."""
 
     name: str
-    colour: int
-    seeds: Sequence[CurveLine]
+    colour: int  # number of its colour and dash
+    seeds: Sequence[CurveLine]  # its trainings, one a seed
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A small multiple.
+    """A small multiple."""
 
-    Args:
-        name: of what is drawn: `loss`.
-        across: what x counts.
-        lines: of the systems.
-    """
-
-    name: str
-    across: str
+    name: str  # of what is drawn: `loss`
+    across: str  # what x counts
     lines: Sequence[Drawn]
 
     @property
@@ -120,11 +108,9 @@ class Panel:
 
 
 def panels(held: Sequence[tuple[str, Sequence[Training]]], stage: str) -> list[Panel]:
-    """Build a panel for every measure of a stage.
+    """Build a panel for every measure of a stage, given the trainings of each system, one a seed.
 
-    Args:
-        held: by name of the system, its trainings, one a seed; at most `COLOURS` systems are drawn.
-        stage: verb of the stage.
+    At most `COLOURS` systems are drawn.
     """
     own = [(name, [one for one in every if one.stage.partition("-")[0] == stage]) for name, every in held]
     shown = [(name, every) for name, every in own if every][:COLOURS]

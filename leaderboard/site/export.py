@@ -66,14 +66,10 @@ _SYSTEMS = ("mteb", "model-index")
 def export(
     table: str, kind: str, folder: Path, reported: Sequence[Reported] = (), *, system: str | None = None
 ) -> Files:
-    """Return the files of a table.
+    """Return the files of a table: `[DATA/]SUITE/SETTING`, `[DATA/][substitutes/]all`, or `reported/PAPER[/TABLE]`.
 
-    Args:
-        table: `[DATA/]SUITE/SETTING`, `[DATA/][substitutes/]all`, or `reported/PAPER[/TABLE]`.
-        kind: one of `bench.evaluation.tables.FORMATS`, `mteb`, or `model-index`.
-        folder: of results.
-        reported: numbers of papers.
-        system: label of the only system to write, where the format is one of systems.
+    The format is one of `bench.evaluation.tables.FORMATS`, or `mteb` or `model-index`, where the label of the only
+    system to write may be given.
 
     Raises:
         UsageError: no such table or system, or a format that the table does not have.
@@ -92,9 +88,8 @@ def export(
     if kind in _SYSTEMS:
         groups = _of_system(grouped(meant), system)
         return dict(mteb_files(groups)) if kind == "mteb" else {"table": model_index(groups)}
-    first = meant[0].content
     if table.rpartition("/")[2] == ALL:
-        return {"table": encoded(everything(meant, first.data, substitutes=bool(first.suite.stands_for)), kind)}
+        return {"table": encoded(everything(meant), kind)}
     (board,) = boards(meant)
     if kind == "json":
         return {"table": board_json(board)}
@@ -169,32 +164,25 @@ def paper_print(reported: Sequence[Reported]) -> Iterator[Table]:
             yield Table(name, plain_columns(*_heads(block)), rows, errors)
 
 
-def everything(results: Iterable[Result], data: str = FIRST, *, substitutes: bool = False) -> Table:
-    """Every number of one kind of data in long form: one line a system, task or average, and measure.
+def everything(results: Iterable[Result]) -> Table:
+    """Return every number of results that share `tables`' name in long form, dev tasks left out.
 
-    Args:
-        results: of any kind; dev tasks are left out.
-        data: kind of data.
-        substitutes: those of substitutes, else those of benchmarks themselves.
+    A line is a system, task or average, and measure.
     """
-    groups: dict[tuple[str, str, str, str, str], list[Result]] = {}
-    for result in results:
-        content = result.content
-        if content.data == data and bool(content.suite.stands_for) == substitutes:
-            key = (content.suite.name, content.suite.stands_for, content.setting, content.system.label)
-            groups.setdefault((*key, content.system.hash), []).append(result)
-    rows = [row for key in sorted(groups) for row in _long(data, key, groups[key])]
-    said = dict.fromkeys(note for key in sorted(groups) for note in notes(data, key[1]))
-    name = f"every number, {data} data{', substitutes' if substitutes else ''}"
-    return Table(name, plain_columns(*_LONG), tuple(rows), tuple(said), digits=DIGITS)
+    groups = grouped(results)
+    first = groups[0][0].content
+    said = dict.fromkeys(note for group in groups for note in notes(first.data, group[0].content.suite.stands_for))
+    name = f"every number, {first.data} data{', substitutes' if first.suite.stands_for else ''}"
+    rows = tuple(row for group in groups for row in _long(group))
+    return Table(name, plain_columns(*_LONG), rows, tuple(said), digits=DIGITS)
 
 
-def _long(data: str, key: tuple[str, str, str, str, str], group: Sequence[Result]) -> Iterator[tuple[Value, ...]]:
+def _long(group: Group) -> Iterator[tuple[Value, ...]]:
     """Yield the lines of one system on one suite, means over the seeds that have a number."""
-    suite, stands_for, setting, label, digest = key
+    first = group[0].content
     found: dict[tuple[str, str, str], dict[int, float]] = {}
     queries: dict[str, int] = {}
-    for result in sorted(group, key=lambda one: one.content.seed):
+    for result in group:
         content = result.content.tested()
         for task, legs in content.tasks.items():
             queries[task] = sum(leg.queries for leg in legs.values())
@@ -206,8 +194,10 @@ def _long(data: str, key: tuple[str, str, str, str, str], group: Sequence[Result
             for measure, value in average.measures.items():
                 found.setdefault(("average", average.name, measure), {})[content.seed] = value
     for (kind, name, measure), by_seed in sorted(found.items(), key=lambda item: (item[0][0] != "task", item[0])):
-        about = (data, suite, stands_for, setting, label, digest, " ".join(map(str, by_seed)), kind, name, measure)
-        yield (*about, sum(by_seed.values()) / len(by_seed), queries.get(name) if kind == "task" else None)
+        about = (first.data, first.suite.name, first.suite.stands_for, first.setting)
+        system = (first.system.label, first.system.hash, " ".join(map(str, by_seed)))
+        count = queries.get(name) if kind == "task" else None
+        yield (*about, *system, kind, name, measure, sum(by_seed.values()) / len(by_seed), count)
 
 
 def _heads(block: Block) -> tuple[str, ...]:

@@ -25,19 +25,12 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True)
 class NewRow:
-    """A new row.
+    """A new row."""
 
-    Args:
-        id: of the row, which stays.
-        day: of its first appearance on the site, ISO 8601.
-        title: system, suite, setting and score.
-        page: its path, from the root of the site.
-    """
-
-    id: str
-    day: str
-    title: str
-    page: str
+    id: str  # of the row, which stays
+    day: str  # of its first appearance on the site, ISO 8601
+    title: str  # system, suite, setting and score
+    page: str  # its path, from the root of the site
 
 
 def row_id(board: Board, row: Row) -> str:
@@ -72,13 +65,7 @@ def new_rows(site: Site, here: Sequence[Page]) -> list[NewRow]:
 
 
 def feed(folder: str, news: Sequence[NewRow], built: str) -> bytes:
-    """Write the newest rows as an Atom feed; its links are relative to it.
-
-    Args:
-        folder: of the feed in the site, with a slash behind where it is not the root.
-        news: the newest first.
-        built: the day of the build.
-    """
+    """Write rows, the newest first, as an Atom feed; its links are relative to its folder, empty or ending in `/`."""
     tree = folder.strip("/")
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',

@@ -25,33 +25,22 @@ BASE = "bm25"
 
 @dataclass(frozen=True)
 class HeatCell:
-    """A cell of the map.
+    """A cell of the map."""
 
-    Args:
-        value: fraction.
-        gap: difference to the baseline, None where there is none.
-        classes: its colours: `d0`–`d6` of the difference, `a0`–`a6` of the value, `s` for a significant difference,
-            `u` for another.
-    """
-
-    value: float
-    gap: float | None
+    value: float  # fraction
+    gap: float | None  # difference to the baseline, None where there is none
+    # its colours: `d0`–`d6` of the difference, `a0`–`a6` of the value, `s` for a significant difference, `u` for
+    # another
     classes: str
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Colours of a suite.
+    """Colours of a suite."""
 
-    Args:
-        limit: of differences, a fraction; the colours run from minus to plus of it.
-        low: value of the palest colour.
-        high: value of the strongest one.
-    """
-
-    limit: float
-    low: float
-    high: float
+    limit: float  # of differences, a fraction; the colours run from minus to plus of it
+    low: float  # value of the palest colour
+    high: float  # value of the strongest one
 
     def difference(self, value: float) -> int:
         """Bin of a difference, 0 (worse) to 6 (better)."""

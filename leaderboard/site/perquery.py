@@ -27,19 +27,12 @@ _LONGEST = 50
 
 @dataclass(frozen=True)
 class QueryTable:
-    """The values of a leg of a row.
+    """The values of a leg of a row."""
 
-    Args:
-        task: id.
-        leg: name, empty where there is one only.
-        queries: ids in their byte order.
-        columns: by measure, values [queries, seeds].
-    """
-
-    task: str
-    leg: str
-    queries: tuple[str, ...]
-    columns: dict[str, FloatArray]
+    task: str  # id
+    leg: str  # name, empty where there is one only
+    queries: tuple[str, ...]  # ids in their byte order
+    columns: dict[str, FloatArray]  # by measure, values [queries, seeds]
 
     @property
     def title(self) -> str:
@@ -59,19 +52,12 @@ class QueryTable:
 
 @dataclass(frozen=True)
 class Held:
-    """Paths of the values of a leg, from the root of the site.
-
-    Args:
-        table: the values.
-        script: the path of the script; None where it would be too large.
-        csv: the path of the table.
-        ids: the path of the script with the query ids.
-    """
+    """Paths of the values of a leg, from the root of the site."""
 
     table: QueryTable
-    script: str | None
+    script: str | None  # the path of the script; None where it would be too large
     csv: str
-    ids: str
+    ids: str  # the path of the script with the query ids
 
 
 def leg_name(task: str, leg: str) -> str:

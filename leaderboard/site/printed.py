@@ -23,32 +23,20 @@ _MEMBERS = re.compile(r"\((\d+)\)")
 
 @dataclass(frozen=True)
 class PrintedColumn:
-    """A column of a table.
+    """A column of a table."""
 
-    Args:
-        suite: canonical name, empty where the harness has none.
-        group: the measure above it.
-        dataset: in the paper's words.
-        measure: where it is not the group's, as with a capped recall.
-    """
-
-    suite: str
-    group: str
+    suite: str  # canonical name, empty where the harness has none
+    group: str  # the measure above it
     dataset: str
-    measure: str = ""
+    measure: str = ""  # where it is not the group's, as with a capped recall
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A cell.
-
-    Args:
-        row: the number.
-        mean: the average worked out again, in the printed decimals and one more; empty where it is as printed.
-    """
+    """A cell."""
 
     row: Reported
-    mean: str = ""
+    mean: str = ""  # the average worked out again, in the printed decimals and one more; empty where it is as printed
 
 
 @dataclass(frozen=True)
@@ -61,38 +49,23 @@ class PrintedLine:
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a table whose rows have the same columns.
-
-    Args:
-        columns: from left to right.
-        groups: measures over them: suite, measure, how many columns.
-        parts: the paper's settings and the rows in each.
-    """
+    """A part of a table whose rows have the same columns."""
 
     columns: tuple[PrintedColumn, ...]
-    groups: tuple[tuple[str, str, int], ...]
-    parts: tuple[tuple[str, tuple[PrintedLine, ...]], ...]
+    groups: tuple[tuple[str, str, int], ...]  # measures over them: suite, measure, how many columns
+    parts: tuple[tuple[str, tuple[PrintedLine, ...]], ...]  # the paper's settings and the rows in each
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of a paper.
-
-    Args:
-        paper: its name.
-        table: e.g. `Table 3`.
-        units: of its numbers, each once.
-        blocks: settings with other columns have blocks of their own.
-        errors: known errors that its cells belong to, with what is wrong.
-        notes: what was noted when it was copied, each once.
-    """
+    """A table of a paper."""
 
     paper: str
-    table: str
-    units: tuple[str, ...]
-    blocks: tuple[Block, ...]
-    errors: Mapping[str, str]
-    notes: tuple[str, ...]
+    table: str  # e.g. `Table 3`
+    units: tuple[str, ...]  # of its numbers, each once
+    blocks: tuple[Block, ...]  # settings with other columns have blocks of their own
+    errors: Mapping[str, str]  # known errors that its cells belong to, with what is wrong
+    notes: tuple[str, ...]  # what was noted when it was copied, each once
 
     @property
     def anchor(self) -> str:
@@ -135,15 +108,11 @@ def added(reported: Iterable[Reported]) -> frozenset[tuple[str, str]]:
 
 
 def recomputed(average: Reported, row: Sequence[Reported], more: Collection[tuple[str, str]]) -> Decimal | None:
-    """Work an average out from the printed cells of its row; None where the table does not hold all members.
+    """Work an average out from the cells of its row under its measure; None where the table lacks members.
 
-    A data set that the name takes away (`w/o CQADupStack`) is left out. Where the name says how many members there
-    are, as many are needed; an average without a name is one over all cells that hold a number.
-
-    Args:
-        average: the cell.
-        row: all cells of its row under its measure.
-        more: what `added` found.
+    A data set that the name takes away (`w/o CQADupStack`) is left out, and one of `more`, which `added` found. Where
+    the name says how many members there are, as many are needed; an average without a name is one over all cells that
+    hold a number.
     """
     named = average.average
     left = {_named(_WITHOUT, named)} | {name for suite, name in more if suite == average.suite and named}

@@ -42,11 +42,7 @@ _SHARED = {"Reported", "Ablations", "Protocols"}  # of papers and suites, so eve
 
 
 class Renderer:
-    """Fills templates: every value is escaped, a missing one is an error.
-
-    Args:
-        site: what the pages are made from; templates know it as `site`.
-    """
+    """Fills templates, which know the site as `site`: every value is escaped, a missing one is an error."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -55,15 +51,10 @@ class Renderer:
     def page(
         self, template: str, stem: str, *, title: str, data: str = FIRST, stands_for: str = "", **given: Any
     ) -> bytes:
-        """Fill a template that extends `base.html`.
+        """Fill a template that extends `base.html`, for a page at `stem`, its path without the ending.
 
-        Args:
-            template: its file name.
-            stem: path of the page in the site, without the ending; links go through `up`, which leads to the root.
-            title: of the page.
-            data: kind of data, which decides the banner and the home page.
-            stands_for: the benchmark of a substitute.
-            **given: what the template shows.
+        Links go through `up`, which leads to the root. The kind of data and the benchmark that a substitute stands for
+        decide the banner and the home page; `given` is what the template shows.
         """
         up = "../" * stem.count("/")
         common = {
@@ -80,7 +71,7 @@ class Renderer:
         return template_.render(title=title, data=data, stem=stem, stands_for=stands_for, **common, **given).encode()
 
     def file(self, template: str, stem: str, **given: Any) -> tuple[str, bytes]:
-        """Return a page's path in the site and its content; arguments as for `page`."""
+        """Return a page's path in the site and its content."""
         return f"{stem}.html", self.page(template, stem, **given)
 
 
@@ -121,12 +112,9 @@ _ALWAYS, _IF_THERE = "1", "0"
 
 
 def link(path: str, label: object, *, bare: bool = True) -> Markup:
-    """Link to a page of the site if the build has it.
+    """Link to a path from the root of the site, which may have a fragment, if the build has the page.
 
-    Args:
-        path: from the root of the site, with a fragment if one is meant.
-        label: text; HTML made by us (`Markup`) stays.
-        bare: show the label without a link where the page does not exist; else show nothing.
+    Where it does not, show the label without a link if `bare`, else nothing; a label of `Markup` is not escaped.
     """
     shown = escape(finished(label))
     target = escape(finished(path))
@@ -135,13 +123,7 @@ def link(path: str, label: object, *, bare: bool = True) -> Markup:
 
 
 def settled(page: str, content: bytes, files: Collection[str]) -> bytes:
-    """Turn the marks of a page into links or plain labels.
-
-    Args:
-        page: its path in the site.
-        content: its HTML.
-        files: paths of all files of the site.
-    """
+    """Turn the marks in the HTML of a page into links or plain labels; `files` are all paths of the site."""
     if _OPEN.encode() not in content:
         return content
     here = posixpath.dirname(page)

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from bench.core.files import read_sealed
 from bench.core.publications import Reported
 from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
@@ -47,49 +46,28 @@ _CLOSE = 0.01
 
 @dataclass(frozen=True)
 class Chip:
-    """One condition of a number.
+    """One condition of a number."""
 
-    Args:
-        name: `backbone`, `data`, `tuning` or `steps`.
-        same: whether both sides have it alike; None where one of them does not say.
-        said: what the two say, in a phrase.
-    """
-
-    name: str
-    same: bool | None
-    said: str
+    name: str  # `backbone`, `data`, `tuning` or `steps`
+    same: bool | None  # whether both sides have it alike; None where one of them does not say
+    said: str  # what the two say, in a phrase
 
 
 @dataclass(frozen=True)
 class Ours:
-    """A value of a system of ours for a task or an average, on official data.
+    """A value of a system of ours for a task or an average, on official data."""
 
-    Args:
-        name: of the system on its board.
-        about: the system.
-        setting: how it was tuned.
-        value: fraction, the mean over seeds.
-        low: lower end of its 95 % interval over queries; None where none was made.
-        high: upper end.
-    """
-
-    name: str
+    name: str  # of the system on its board
     about: About
     setting: str
-    value: float
-    low: float | None = None
-    high: float | None = None
+    value: float  # fraction, the mean over seeds
+    low: float | None = None  # lower end of its 95 % interval over queries; None where none was made
+    high: float | None = None  # upper end
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A paper's number and ours.
-
-    Args:
-        reported: the paper's.
-        ours: ours.
-        chips: the four conditions.
-    """
+    """A paper's number and ours."""
 
     reported: Reported
     ours: Ours
@@ -176,12 +154,7 @@ def names_of(about: About) -> set[str]:
 
 
 def pairs(site: Site, papers: Sequence[Reported] | None = None) -> list[Pair]:
-    """Pair every reported number with the systems of ours that bear its model's name, on official data.
-
-    Args:
-        site: results and what papers printed.
-        papers: the numbers to pair; None for those of all suites.
-    """
+    """Pair reported numbers, by default those of all suites, with our systems of the same name on official data."""
     reported = rows(site) if papers is None else papers
     by_suite: dict[str, list[Reported]] = {}
     for one in reported:
@@ -232,20 +205,13 @@ def _of_system(site: Site, board: Board, row: Row, reported: Sequence[Reported])
     meant = [one for one, name, size in models if name and {name, name + size} & names]
     if not meant:
         return
-    results = [
-        result
-        for result in site.results
-        if (result.content.data, result.content.suite.name, result.content.setting)
-        == (board.data, board.suite, board.setting)
-        and result.content.system.hash == row.system.hash
-        and result.content.seed in row.seeds
-    ]
+    results = board.systems[row.name].results
     facts = _facts(results)
     for one in meant:
         value = _value(results, one)
         if value is not None:
             pair = Pair(one, Ours(row.name, row.system, board.setting, value), _chips(site, one, row, board, facts))
-            yield Pair(one, _bounded(pair.ours, board, row, results, one), pair.chips) if pair.matched else pair
+            yield replace(pair, ours=_bounded(pair.ours, board, row, results, one)) if pair.matched else pair
 
 
 def _value(results: Sequence[Result], one: Reported) -> float | None:
@@ -269,7 +235,7 @@ def _value(results: Sequence[Result], one: Reported) -> float | None:
 def _bounded(ours: Ours, board: Board, row: Row, results: Sequence[Result], one: Reported) -> Ours:
     """Return ours with its interval: the board's for the headline, its own for a task; none for other averages."""
     if one.average and (one.average, one.measure) == (board.headline, board.measure):
-        return Ours(ours.name, ours.about, ours.setting, ours.value, row.low, row.high)
+        return replace(ours, low=row.low, high=row.high)
     if not one.task:
         return ours
     legs = {}
@@ -277,14 +243,14 @@ def _bounded(ours: Ours, board: Board, row: Row, results: Sequence[Result], one:
         columns = [result.values(one.task, leg, one.measure)[1] for result in results]
         legs[leg or one.task] = sum(columns[1:], columns[0]) / len(columns)
     low, high = interval(legs, SEED)
-    return Ours(ours.name, ours.about, ours.setting, ours.value, low, high)
+    return replace(ours, low=low, high=high)
 
 
 def _facts(results: Sequence[Result]) -> dict[str, Any]:
     """Return the names of the pairs of fine-tuning and the steps of pretraining, from the result files."""
     pairs_, steps = set[str](), set[int]()
     for result in results:
-        for legs in read_sealed(result.path)["tasks"].values():
+        for legs in result.whole["tasks"].values():
             for leg in legs.values():
                 pairs_ |= {str(one.get("pairs", "")) for one in leg.get("tunings", ())} - {""}
                 train = leg.get("facts", {}).get("train", {})

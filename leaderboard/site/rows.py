@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from bench.evaluation.results.format import Leg
 from bench.evaluation.results.read import Result
 from leaderboard.site.boards import Board, Row
 from leaderboard.site.site import Site, folder
-from leaderboard.site.systems import System, grouped
+from leaderboard.site.systems import System
 from leaderboard.site.text import slug
 
 _LONGEST, _LONG = 60, 300  # characters of an address, and of a value
@@ -24,13 +24,7 @@ _LONGEST, _LONG = 60, 300  # characters of an address, and of a value
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of a board and the results that it is made of.
-
-    Args:
-        board: the table.
-        row: in it.
-        system: results, one a seed.
-    """
+    """A row of a board and the results that it is made of."""
 
     board: Board
     row: Row
@@ -84,16 +78,7 @@ class Entry:
 
 def entries(site: Site) -> list[Entry]:
     """Return every row of every board, in the order of the site."""
-    groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
-    for result in site.results:
-        about = result.content.tested()
-        if about.tasks:
-            groups[about.data, about.suite.name, about.setting].append(replace(result, content=about))
-    found = []
-    for board in site.boards:
-        systems = {one.name: one for one in grouped(groups[board.data, board.suite, board.setting])[0]}
-        found += [Entry(board, row, systems[row.name]) for row in board.every]
-    return found
+    return [Entry(board, row, board.systems[row.name]) for board in site.boards for row in board.every]
 
 
 def of_trees(every: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:

@@ -25,47 +25,28 @@ SUBSTITUTES = "substitutes/"
 
 @dataclass(frozen=True)
 class MethodShown:
-    """A method as the site shows it.
-
-    Args:
-        name: canonical.
-        version: of the plugin's method.
-        summary: one sentence.
-        citation: of the paper, empty where there is none.
-        card: Markdown.
-        presets: by name; those with cells are grids, with the paper's numbers.
-    """
+    """A method as the site shows it."""
 
     name: str
     version: str
     summary: str
-    citation: str
+    citation: str  # of the paper, empty where there is none
     card: str
+    # by name; those with cells are grids, with the paper's numbers
     presets: Mapping[str, Preset] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SuiteShown:
-    """A suite as the site shows it.
-
-    Args:
-        name: canonical.
-        title: as people write it.
-        primary: headline measure.
-        card: protocol card, Markdown.
-        citation: of the benchmark.
-        licences: of its files, each once.
-        stands_for: the benchmark that it is a substitute for, empty for a benchmark itself.
-        reported: what papers printed.
-    """
+    """A suite as the site shows it."""
 
     name: str
-    title: str
+    title: str  # as people write it
     primary: str
-    card: str
+    card: str  # protocol card, Markdown
     citation: str
-    licences: tuple[str, ...] = ()
-    stands_for: str = ""
+    licences: tuple[str, ...] = ()  # of its files, each once
+    stands_for: str = ""  # the benchmark that it is a substitute for, empty for a benchmark itself
     reported: tuple[Reported, ...] = ()
 
 
@@ -79,36 +60,23 @@ class Shown:
 
 @dataclass(frozen=True)
 class Site:
-    """Everything that a site is built from.
+    """Everything that a site is built from."""
 
-    Args:
-        results: checked results, dev tasks included.
-        boards: tables of them, in the order of the site.
-        shown: methods and suites of plugins.
-        built: the day, ISO 8601; empty for none.
-        days: of the first build that showed a row, by the row's id (`leaderboard.feed`).
-        runs: result files and runs are copied next to the rows' pages.
-    """
-
-    results: tuple[Result, ...]
-    boards: tuple[Board, ...]
-    shown: Shown = field(default_factory=Shown)
-    built: str = ""
+    results: tuple[Result, ...]  # checked results, dev tasks included
+    boards: tuple[Board, ...]  # tables of them, in the order of the site
+    shown: Shown = field(default_factory=Shown)  # methods and suites of plugins
+    built: str = ""  # the day, ISO 8601; empty for none
+    # of the first build that showed a row, by the row's id (`leaderboard.feed`)
     days: Mapping[str, str] = field(default_factory=dict)
-    runs: bool = False
+    runs: bool = False  # result files and runs are copied next to the rows' pages
 
 
 @dataclass(frozen=True)
 class Page:
-    """A board and the place of its files.
-
-    Args:
-        board: the table.
-        stem: path of its files in the site, without the ending.
-    """
+    """A board and the place of its files."""
 
     board: Board
-    stem: str
+    stem: str  # path of its files in the site, without the ending
 
     @property
     def root(self) -> str:

@@ -37,18 +37,13 @@ _FIELDS = [one.name for one in fields(Comparison) if one.name != "seeds"]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Paired tests of every two of some systems.
-
-    Args:
-        names: of the systems.
-        table: a row a pair in the order of `itertools.combinations(names, 2)`, a column a field of `Comparison`; NaN
-            where a field is None.
-        seeds: of each system, how many.
-    """
+    """Paired tests of every two of some systems."""
 
     names: tuple[str, ...]
+    # a row a pair in the order of `itertools.combinations(names, 2)`, a column a field of `Comparison`; NaN where a
+    # field is None
     table: FloatArray
-    seeds: Mapping[str, int]
+    seeds: Mapping[str, int]  # of each system, how many
 
     @cached_property
     def _places(self) -> dict[tuple[str, str], int]:
@@ -84,17 +79,12 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Tests and intervals of a board's systems.
+    """Tests and intervals of a board's systems."""
 
-    Args:
-        intervals: 95 % interval of the headline by system; none where a task has one query.
-        whole: the headline.
-        tasks: each task, of the systems that have it.
-    """
-
+    # 95 % interval of the headline by system; none where a task has one query
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    whole: Pairs = field(default_factory=lambda: Pairs((), np.empty((0, len(_FIELDS))), {}))
-    tasks: Mapping[str, Pairs] = field(default_factory=dict)
+    whole: Pairs = field(default_factory=lambda: Pairs((), np.empty((0, len(_FIELDS))), {}))  # the headline
+    tasks: Mapping[str, Pairs] = field(default_factory=dict)  # each task, of the systems that have it
 
     @property
     def detectable(self) -> float | None:
@@ -114,13 +104,8 @@ def statistics(
 ) -> Statistics:
     """Test a board's systems against each other, or return the cached tests.
 
-    Args:
-        systems: all of them.
-        ranked: names of those that have the headline.
-        weights: of each leg of each task in the headline; empty where it is not tested.
-        tasks: whose columns are tested by themselves.
-        measure: that is tested.
-        cache: folder of what is kept; None to keep nothing.
+    Systems that are `ranked` have the headline, where each leg of each task has its weight (none: it is not tested);
+    each task is tested by itself, too.
 
     Raises:
         StoreError: a damaged bundle, or other queries for the same task.

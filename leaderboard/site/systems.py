@@ -159,17 +159,11 @@ STAGES = ("train", "tune")
 
 @dataclass(frozen=True)
 class Cost:
-    """Of training and tuning, mean over seeds; None if no result reports it or nothing was trained.
+    """Of training and tuning, mean over seeds; None if no result reports it or nothing was trained."""
 
-    Args:
-        seconds: on the clock.
-        tokens: read.
-        flops: floating-point operations.
-    """
-
-    seconds: float | None = None
-    tokens: float | None = None
-    flops: float | None = None
+    seconds: float | None = None  # on the clock
+    tokens: float | None = None  # read
+    flops: float | None = None  # floating-point operations
 
 
 def cost(results: Sequence[Result]) -> Cost:
@@ -208,11 +202,8 @@ LONGEST = 8_000
 def command(results: Sequence[Content], *, whole: bool) -> str:
     """Compose `bench run …` for a system's results, one a seed, as a shell takes it; no word can become another.
 
-    One that is longer than anybody types is replaced by the command that replays the result file.
-
-    Args:
-        results: of one system on one suite, setting and kind of data; they differ in their seed only.
-        whole: every task of the suite was run, so none needs to be named.
+    One that is longer than anybody types is replaced by the command that replays the result file. Where the `whole`
+    suite was run, no task is named.
     """
     said = words([one.model_dump() for one in results], whole=whole)
     typed = " ".join(shlex.quote(visible(word).replace("\n", " ")) for word in said)

@@ -94,11 +94,9 @@ def json_for_page(content: Any) -> Markup:
 
 
 def markdown(text: str, *, headings: int = 2) -> Markup:
-    """Render a card: CommonMark with tables, no HTML, no pictures, links to the web alone.
+    """Render a card: CommonMark with tables, no pictures, links to the web alone; HTML is shown as text.
 
-    Args:
-        text: Markdown; HTML in it is shown as text.
-        headings: how many levels they go down, below the page's own.
+    Headings go down by as many levels as the page's own need.
     """
     from markdown_it import MarkdownIt
 

@@ -46,11 +46,7 @@ _PARTS = re.compile(r"(?:<b>(.*?)</b> )?<i>(.*?)</i>")
 
 
 def faults(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield a sentence for every fault of a site.
-
-    Args:
-        files: content by path.
-    """
+    """Yield a sentence for every fault of a site, given the content of its files by path."""
     for name, size, most in too_large(files):
         yield f"{name}: would have {size:,} bytes, expected at most {most:,}"
     ids: dict[str, frozenset[bytes]] = {}

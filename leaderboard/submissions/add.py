@@ -29,16 +29,10 @@ State = Literal["added", "already there"]
 
 @dataclass(frozen=True)
 class Added:
-    """A result that is in the folder now.
-
-    Args:
-        title: of the submission.
-        path: its result file.
-        state: whether it was added now.
-    """
+    """A result that is in the folder now."""
 
     title: str
-    path: Path
+    path: Path  # its result file
     state: State
 
 
@@ -71,10 +65,7 @@ def _same(path: Path, found: Candidate) -> bool:
 def check_place(verdict: Verdict, results: Path, *, trusted: bool = False) -> Verdict:
     """Return the verdict with the faults of a result in this results folder: place, duplicate, false record.
 
-    Args:
-        verdict: on the result alone.
-        results: the folder that holds it or shall hold it.
-        trusted: accept a record in the bundle as it is.
+    A record in the bundle is compared with what was recomputed now, unless it is `trusted`.
     """
     found = verdict.found
     if found is None:
@@ -136,14 +127,7 @@ def _false_claims(verdict: Verdict, found: Candidate) -> list[DataError]:
 
 
 def write_record(folder: Path, verdict: Verdict, found: Candidate, when: str) -> None:
-    """Write `accepted.json`, sealed.
-
-    Args:
-        folder: where to.
-        verdict: of an accepted result.
-        found: the result.
-        when: the time, ISO 8601.
-    """
+    """Write `accepted.json`, sealed; `when` is the time, ISO 8601."""
     said: dict[str, Any] = {
         "schema": ACCEPTED_SCHEMA,
         "result": hashlib.sha256(found.raw).hexdigest(),
@@ -163,11 +147,7 @@ def now() -> str:
 
 
 def refuse(verdicts: Sequence[Verdict]) -> None:
-    """Raise the reasons of all verdicts together, and refuse duplicates.
-
-    Raises:
-        DataError, DataFaultsError: one of the results is refused.
-    """
+    """Raise the reasons of all verdicts and of duplicates among them, as `DataError` or `DataFaultsError`."""
     reasons = [*(fault for verdict in verdicts for fault in verdict.reasons), *_duplicates(verdicts)]
     more = sum(verdict.more for verdict in verdicts)
     if len(reasons) == 1 and not more:
@@ -177,12 +157,7 @@ def refuse(verdicts: Sequence[Verdict]) -> None:
 
 
 def add(verdicts: Sequence[Verdict], results: Path, when: str) -> list[Added]:
-    """Add accepted results to a results folder; if one is refused, nothing is written.
-
-    Args:
-        verdicts: of the results, `check_place` included.
-        results: the folder.
-        when: the time in the records.
+    """Add results, looked at by `check_place` too, to a results folder; if one is refused, nothing is written.
 
     Raises:
         DataError, DataFaultsError: why results are refused.

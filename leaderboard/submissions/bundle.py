@@ -37,17 +37,11 @@ _EXTRA = re.compile(r"[a-z][a-z-]{0,40}\.json")  # cards, and files that later r
 
 @dataclass(frozen=True)
 class Candidate:
-    """A submitted result, as far as it can be read.
+    """A submitted result, as far as it can be read."""
 
-    Args:
-        result: checked against the models; nothing of its bundle is read yet.
-        whole: the content of the result file, in today's version of the format.
-        raw: the bytes of the result file.
-    """
-
-    result: Result
-    whole: dict[str, Any]
-    raw: bytes
+    result: Result  # checked against the models; nothing of its bundle is read yet
+    whole: dict[str, Any]  # the content of the result file, in today's version of the format
+    raw: bytes  # the bytes of the result file
 
     @property
     def folder(self) -> Path:
@@ -66,12 +60,7 @@ class Candidate:
 
 
 def candidate(folder: Path, reasons: Reasons) -> Candidate | None:
-    """Read a bundle's result file and check the other files against it; None if nothing more can be checked.
-
-    Args:
-        folder: the bundle.
-        reasons: collects the faults.
-    """
+    """Read a bundle's result file and check the other files against it; None if nothing more can be checked."""
     there = _files(folder, reasons)
     found = _result(folder, reasons) if there is not None and RESULT in there else None
     if there is not None and RESULT not in there and not reasons.count(RESULT):
@@ -199,14 +188,9 @@ _EACH = 5
 
 
 class Reasons:
-    """Faults of a bundle, by file.
-
-    Args:
-        title: what messages call the bundle: its folder, or a place inside an archive.
-    """
+    """Faults of a bundle by file; `title` is what messages call it: its folder, or a place inside an archive."""
 
     def __init__(self, title: str) -> None:
-        """Start without faults."""
         self._title = title
         self._files: dict[str, Faults] = {}
 
@@ -241,7 +225,6 @@ class _Collector(AbstractContextManager[None, bool]):
     """Turn data errors of a block into reasons."""
 
     def __init__(self, reasons: Reasons, file: str) -> None:
-        """Remember the file that is read."""
         self._reasons, self._file = reasons, file
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:

@@ -26,14 +26,7 @@ _FIRST = frozenset({"RR@1", "P@1", "Success@1", "accuracy"})
 
 
 def table_faults(where: tuple[str, str], about: Leg, table: PerQuery, reasons: Reasons) -> None:
-    """Check a leg's values against each other and against its means.
-
-    Args:
-        where: task and leg.
-        about: the leg in the result.
-        table: its values per query.
-        reasons: collects the faults.
-    """
+    """Check the values of a leg (task and leg: `where`) against each other and against its means."""
     name, count = place("per-query", *where), len(table.queries)
     if not count == len(set(table.queries)) == about.queries:
         found = f"{count:,} queries, {len(set(table.queries)):,} of them different"
@@ -88,15 +81,7 @@ def read_checked_run(
 ) -> Run | None:
     """Read a run and check its order: ranks 1 … n, scores that never increase, ties by the rule.
 
-    Args:
-        found: the result.
-        where: task and leg.
-        about: the leg in the result.
-        table: its values per query, which name all queries.
-        reasons: collects the faults.
-
-    Returns:
-        The rankings; None if there is no run to score, with the fault in `reasons`.
+    Returns None if there is no run to score, with the fault in `reasons`; `table` names all queries.
     """
     name = place("runs", *where)
     raw = unpacked_file(found, name, reasons)

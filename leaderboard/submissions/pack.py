@@ -22,23 +22,15 @@ _LARGEST_ARCHIVE = 2 << 30
 
 @dataclass(frozen=True)
 class Submission:
-    """A submitted bundle.
-
-    Args:
-        folder: of its result file.
-        title: what messages call it.
-    """
+    """A submitted bundle."""
 
     folder: Path
-    title: str
+    title: str  # what messages call it
 
 
 @contextmanager
 def submissions(paths: Sequence[Path]) -> Iterator[list[Submission]]:
-    """Yield the submitted bundles; archives are unpacked into a temporary folder.
-
-    Args:
-        paths: result files, files of bundles, folders, archives (zip, tar, tar.gz …).
+    """Yield the bundles of result files, files of bundles, folders, and archives, which are unpacked temporarily.
 
     Raises:
         UsageError: nothing is there, or no result is in it.
@@ -87,24 +79,16 @@ _URL = re.compile(r"https://[^\s?#]+/")
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed copy of a result.
+    """A packed copy of a result."""
 
-    Args:
-        path: the result file of the copy.
-        aside: runs to upload, by their name in the result's own folder, and the address of each.
-    """
-
-    path: Path
-    aside: dict[str, str]
+    path: Path  # the result file of the copy
+    aside: dict[str, str]  # runs to upload, by their name in the result's own folder, and the address of each
 
 
 def pack(folder: Path, out: Path, url: str = "") -> Packed:
-    """Copy a bundle; runs of more than 1 MB are left out and named in `remote`.
+    """Copy a bundle to an absent or empty folder; runs of more than 1 MB are left out and named in `remote`.
 
-    Args:
-        folder: of a result of this machine; it is not changed.
-        out: of the copy; must not exist, or be empty.
-        url: what the addresses of such runs begin with, to its last `/`; their names in the bundle follow.
+    The address of such a run is `url`, which ends in `/`, and its name in the bundle.
 
     Raises:
         UsageError: no result there, `out` in use, no or no proper `url` where one is needed, or a large file that is

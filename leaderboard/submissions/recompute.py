@@ -25,56 +25,34 @@ _OTHER = "submit what `bench run` wrote with the judgements of the same release,
 
 @dataclass(frozen=True)
 class Recomputed:
-    """Measures of a run, scored again.
+    """Measures of a run, scored again."""
 
-    Args:
-        scores: our measures, per query.
-        official: numbers of official scorers.
-    """
-
-    scores: Scores
-    official: Mapping[str, float]
+    scores: Scores  # our measures, per query
+    official: Mapping[str, float]  # numbers of official scorers
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The judgements of a leg, as plain data.
+    """The judgements of a leg, as plain data."""
 
-    Args:
-        queries: all judged queries.
-        measures: what can be computed here.
-        tie: order of equal scores.
-        drop_identical: documents whose id is the query's are left out.
-        depth: the deepest cut of the task's measures, None for a whole ranking.
-        score: a run → its values.
-        lacks: document ids → those that the corpus lacks.
-        lacking: why measures of the task cannot be computed here, by name.
-    """
-
-    queries: Sequence[str]
-    measures: Sequence[str]
-    tie: Tie
-    drop_identical: bool
-    depth: int | None
-    score: Callable[[Run], Recomputed]
-    lacks: Callable[[Sequence[str]], list[str]]
+    queries: Sequence[str]  # all judged queries
+    measures: Sequence[str]  # what can be computed here
+    tie: Tie  # order of equal scores
+    drop_identical: bool  # documents whose id is the query's are left out
+    depth: int | None  # the deepest cut of the task's measures, None for a whole ranking
+    score: Callable[[Run], Recomputed]  # a run → its values
+    lacks: Callable[[Sequence[str]], list[str]]  # document ids → those that the corpus lacks
+    # why measures of the task cannot be computed here, by name
     lacking: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SuiteKnown:
-    """An installed suite, as far as results are checked against it.
+    """An installed suite, as far as results are checked against it."""
 
-    Args:
-        title: on pages.
-        primary: its headline measure.
-        stands_for: the benchmark that it is a substitute for; empty for a benchmark itself.
-        macros: its averages.
-    """
-
-    title: str
-    primary: str
-    stands_for: str
+    title: str  # on pages
+    primary: str  # its headline measure
+    stands_for: str  # the benchmark that it is a substitute for; empty for a benchmark itself
     macros: Sequence[Macro]
 
 
@@ -90,15 +68,10 @@ class Judges(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Which numbers of a leg were recomputed.
+    """Which numbers of a leg were recomputed."""
 
-    Args:
-        recomputed: names of recomputed numbers.
-        taken: why the others were not, by name.
-    """
-
-    recomputed: tuple[str, ...] = ()
-    taken: Mapping[str, str] = field(default_factory=dict)
+    recomputed: tuple[str, ...] = ()  # names of recomputed numbers
+    taken: Mapping[str, str] = field(default_factory=dict)  # why the others were not, by name
 
 
 def not_recomputed(about: Leg, why: str) -> Outcome:
@@ -109,16 +82,7 @@ def not_recomputed(about: Leg, why: str) -> Outcome:
 def recompute(
     where: tuple[str, str], about: Leg, table: PerQuery, run: Run, judged: Judged, reasons: Reasons
 ) -> Outcome:
-    """Score a run again; every difference to the result becomes a reason to refuse it.
-
-    Args:
-        where: task and leg.
-        about: the leg in the result.
-        table: its values per query.
-        run: its run.
-        judged: its judgements.
-        reasons: collects the differences.
-    """
+    """Score the run of a leg again; every difference to the result becomes a reason to refuse it."""
     said = f"{where[0]} {where[1]}".strip()
     for name, expected in (("tie", judged.tie), ("drop_identical", judged.drop_identical)):
         if (found := about.protocol.get(name)) != expected:

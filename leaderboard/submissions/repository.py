@@ -4,37 +4,24 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain, write_bytes
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-FILES: Mapping[str, str] = MappingProxyType(
-    {
-        "README.md": "README.md",
-        "LICENSE-NOTE.md": "LICENSE-NOTE.md",
-        ".gitignore": "gitignore",
-        ".github/workflows/validate.yml": "validate.yml",
-        ".github/workflows/pages.yml": "pages.yml",
-        ".github/pull_request_template.md": "pull_request_template.md",
-    }
-)
+FILES = {
+    "README.md": "README.md",
+    "LICENSE-NOTE.md": "LICENSE-NOTE.md",
+    ".gitignore": "gitignore",
+    ".github/workflows/validate.yml": "validate.yml",
+    ".github/workflows/pages.yml": "pages.yml",
+    ".github/pull_request_template.md": "pull_request_template.md",
+}
 """Files of the repository, and the templates that they are copies of (named without dots, so that tools leave them)."""
 _RESULTS = "results/.gitkeep"
 
 
 def init(folder: Path) -> tuple[str, ...]:
-    """Write the repository.
-
-    Args:
-        folder: it may hold other files already.
-
-    Returns:
-        The files that were written, below `folder`.
+    """Write the repository into a folder, which may hold other files; return the names of the files written.
 
     Raises:
         UsageError: one of its files exists already; then nothing is written.

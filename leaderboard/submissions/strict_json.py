@@ -23,11 +23,7 @@ _MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*\\?(?:"|\Z)|[][{}]', re.DOTALL)  # 
 
 
 def parse(raw: bytes, *, longest: int = LONGEST) -> Any:
-    """Parse JSON.
-
-    Args:
-        raw: UTF-8.
-        longest: characters of a text, at most.
+    """Parse JSON whose texts have at most `longest` characters.
 
     Raises:
         RecordError: it is none, is nested too deep, holds a key twice, a NaN, an infinity, a number beyond 64 bits, a

@@ -19,21 +19,13 @@ Outcomes = Mapping[tuple[str, str], Outcome]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of validating a result.
+    """The outcome of validating a result."""
 
-    Args:
-        title: what messages call it.
-        found: the result; None if it cannot be read.
-        reasons: why it is refused, file by file; none if it is accepted.
-        more: faults that are counted but not listed.
-        outcomes: what was recomputed, by task and leg.
-    """
-
-    title: str
-    found: Candidate | None
-    reasons: tuple[DataError, ...]
-    more: int = 0
-    outcomes: Outcomes = field(default_factory=dict)
+    title: str  # what messages call it
+    found: Candidate | None  # the result; None if it cannot be read
+    reasons: tuple[DataError, ...]  # why it is refused, file by file; none if it is accepted
+    more: int = 0  # faults that are counted but not listed
+    outcomes: Outcomes = field(default_factory=dict)  # what was recomputed, by task and leg
 
     @property
     def accepted(self) -> bool:
@@ -60,16 +52,7 @@ class Verdict:
 
 
 def validate(folder: Path, title: str, judges: Judges) -> Verdict:
-    """Validate a bundle.
-
-    Args:
-        folder: of its result file.
-        title: what messages call it.
-        judges: provides the judgements of its tasks.
-
-    Raises:
-        OSError: a file that cannot be read.
-    """
+    """Validate a bundle; messages call it `title`. Raises `OSError` for a file that cannot be read."""
     reasons = Reasons(title)
     found = candidate(folder, reasons)
     outcomes: dict[tuple[str, str], Outcome] = {}
