@@ -6,7 +6,6 @@ doubts are read from a file a row (`data/pairs`), which holds the pairs with all
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -86,7 +85,6 @@ def _board(renderer: Renderer, own: Sequence[Entry]) -> Files:
 
 
 def _title(board: Board) -> str:
-    """Return the title of the page."""
     return f"Compare · {captions.title(board)} · {board.setting}"
 
 
@@ -104,12 +102,7 @@ def _apart(board: Board) -> tuple[int, int]:
     names, chances = board.tests.whole.names, board.tests.whole.corrected
     differences = board.tests.whole.column("difference").tolist()
     tested = zip(combinations(names, 2), differences, strict=True)
-    return sum(chances[pair] <= LEVEL and difference != 0 for pair, difference in tested), _pairs_of(board)
-
-
-def _pairs_of(board: Board) -> int:
-    """Return the number of pairs."""
-    return math.comb(len(board.tests.whole.names), 2)
+    return sum(chances[pair] <= LEVEL and difference != 0 for pair, difference in tested), len(board.tests.whole.table)
 
 
 def _page_data(stem: str, own: Sequence[Entry]) -> dict[str, Any]:
@@ -141,7 +134,7 @@ def _script(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequenc
 
 def _pairs(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequence[Numbers]) -> dict[str, Any]:
     """Return a row's settings, and its pairs with the rows below it: numbers in millionths, doubts as sentences."""
-    doubted = _pairs_of(entry.board) <= DOUBTED
+    doubted = len(entry.board.tests.whole.table) <= DOUBTED
     system = entry.row.system.model_dump()
     chosen = {key: str(system[key]) for key in _CHOICES if system.get(key)}
     chosen |= {"corpus": system["corpus"]["name"]} if system.get("corpus") else {}
@@ -196,7 +189,7 @@ def _csv(board: Board) -> bytes:
     heads = plain_columns("data", "suite", "setting", "measure", "task", "system", "other", *numbers)
     about = (board.data, board.suite, board.setting, board.measure)
     rows = []
-    tasks = board.tests.tasks if _pairs_of(board) * len(board.tests.tasks) <= _LISTED else {}
+    tasks = board.tests.tasks if len(board.tests.whole.table) * len(board.tests.tasks) <= _LISTED else {}
     for task, pairs in (("", board.tests.whole), *tasks.items()):
         columns = [_cells(pairs, name) for name in numbers]
         rows += [

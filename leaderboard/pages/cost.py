@@ -18,8 +18,6 @@ from leaderboard.site.rows import Entry, of_trees
 from leaderboard.site.site import board_stem
 
 _ROWS = 250  # of all tables of a page; beyond, only the frontier is listed
-
-
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, FREE = 720, 300, 48, 28, 14, 120
 _LABEL = 40  # characters of a name next to its mark
 
@@ -61,7 +59,6 @@ def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
 
 
 def _section(held: Sequence[Entry], *, few: bool) -> CostSection:
-    """A board with its drawing."""
     board = held[0].board
     points = [Point(entry.row.name, entry.row.cost.seconds, entry.row.score or 0.0) for entry in held]
     best = frozenset(point.name for point in frontier(points))

@@ -56,7 +56,6 @@ def files(site: Site, renderer: Renderer) -> Files:
 
 
 def _index(renderer: Renderer, data: str, standing_in: bool, here: Sequence[Page], news: Sequence[NewRow]) -> bytes:
-    """Render the first page of a tree."""
     site = renderer.site
     kind = f"{data} data, substitutes" if standing_in else f"{data} data"
     shown = [
@@ -89,7 +88,6 @@ def _index(renderer: Renderer, data: str, standing_in: bool, here: Sequence[Page
 
 
 def _grid(setting: str, here: Sequence[Page]) -> SettingGrid:
-    """Build the grid of systems and suites of a setting."""
     rows: dict[str, dict[str, Row]] = defaultdict(dict)
     for page in here:
         for row in page.board.every:

@@ -64,7 +64,6 @@ def files(site: Site, renderer: Renderer, every: Sequence[Entry]) -> Files:
 
 
 def _page(site: Site, renderer: Renderer, name: str, own: Sequence[Entry]) -> tuple[str, bytes]:
-    """Render the page of a method."""
     board, shown = own[0].board, site.shown.methods.get(name)
     lines = [_line(entry) for entry in own]
     # One row of every system, by hash: its training is the same on all suites.
@@ -105,7 +104,6 @@ def _best(own: Sequence[Entry]) -> int:
 
 
 def _line(entry: Entry) -> MethodLine:
-    """A row with its interval."""
     board, row = entry.board, entry.row
     bar = Markup()
     if row.low is not None and row.high is not None and row.score is not None:

@@ -89,7 +89,6 @@ def _kind(page: Page) -> tuple[str, str, str]:
 def _page(
     site: Site, renderer: Renderer, page: Page, part: TablePart, kin: Sequence[Page], colours: heat.Scale
 ) -> bytes:
-    """Render a page of a board."""
     board = page.board
     base = heat.baseline(board)
     lines = _lines(site, board, part, base, colours)

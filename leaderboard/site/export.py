@@ -7,6 +7,7 @@ substitutes have the columns `data` and `stands_for` and a note, and are never i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from bench.core.errors import UsageError
@@ -20,27 +21,10 @@ from leaderboard.site.boards import boards
 from leaderboard.site.captions import notes
 from leaderboard.site.columns import board_json, file_table, print_table
 from leaderboard.site.hub import Group, grouped, model_index, mteb_files
-from leaderboard.site.printed import Block, anchor, paper_tables, stems
+from leaderboard.site.printed import anchor, paper_tables, stems
 from leaderboard.site.site import FIRST
 
-_PAPER = (
-    "paper",
-    "table",
-    "setting",
-    "model",
-    "suite",
-    "dataset",
-    "key",
-    "measure",
-    "printed",
-    "unit",
-    "note",
-    "task",
-    "average",
-    "error",
-    "wrong",
-    "corrected",
-)
+_PAPER = tuple(one.name for one in fields(Reported) if one.name != "value")
 _LONG = (
     "data",
     "suite",
@@ -55,8 +39,6 @@ _LONG = (
     "value",
     "queries",
 )
-
-
 Files = Mapping[str, bytes]
 """Content by name; a format of one file has one, whose name says nothing."""
 REPORTED, ALL, SUBSTITUTES = "reported", "all", "substitutes"
@@ -86,7 +68,12 @@ def export(
         raise UsageError(f"{unknown('table', table, sorted(found))} {hint}", where="TABLE", found=table, hint=hint)
     meant = found[table]
     if kind in _SYSTEMS:
-        groups = _of_system(grouped(meant), system)
+        groups = grouped(meant)
+        if system is not None:
+            labels = {group[0].content.system.label for group in groups}
+            if system not in labels:
+                raise UsageError(unknown("system", system, sorted(labels)))
+            groups = [group for group in groups if group[0].content.system.label == system]
         return dict(mteb_files(groups)) if kind == "mteb" else {"table": model_index(groups)}
     if table.rpartition("/")[2] == ALL:
         return {"table": encoded(everything(meant), kind)}
@@ -110,18 +97,7 @@ def tables(results: Sequence[Result]) -> dict[str, list[Result]]:
     return found
 
 
-def _of_system(groups: Sequence[Group], system: str | None) -> list[Group]:
-    """The groups of a system, or all."""
-    if system is None:
-        return list(groups)
-    found = [group for group in groups if group[0].content.system.label == system]
-    if not found:
-        raise UsageError(unknown("system", system, sorted({group[0].content.system.label for group in groups})))
-    return found
-
-
 def _reported(table: str, kind: str, reported: Sequence[Reported]) -> bytes:
-    """A paper's numbers, or those of one of its tables."""
     if kind not in FORMATS:
         raise UsageError(where="--format", found=kind, expected=f"one of {', '.join(FORMATS)} for tables of papers")
     _, paper, *rest = [*table.split("/", 2), ""]
@@ -152,6 +128,9 @@ def paper_print(reported: Sequence[Reported]) -> Iterator[Table]:
         errors = tuple(f"‡ {error}: {wrong}" for error, wrong in sheet.errors.items())
         for block in sheet.blocks:
             name = f"{sheet.paper}, {sheet.table}, {', '.join(sheet.units)}, as printed"
+            heads = [one.dataset for one in block.columns]
+            if len(block.groups) > 1:  # the data set under its measure, in one line
+                heads = [f"{one.suite} {one.group} {one.dataset}".strip() for one in block.columns]
             rows = tuple(
                 (
                     setting,
@@ -161,7 +140,7 @@ def paper_print(reported: Sequence[Reported]) -> Iterator[Table]:
                 for setting, lines in block.parts
                 for line in lines
             )
-            yield Table(name, plain_columns(*_heads(block)), rows, errors)
+            yield Table(name, plain_columns(*text.distinct(["setting", "model", *heads])), rows, errors)
 
 
 def everything(results: Iterable[Result]) -> Table:
@@ -198,13 +177,3 @@ def _long(group: Group) -> Iterator[tuple[Value, ...]]:
         system = (first.system.label, first.system.hash, " ".join(map(str, by_seed)))
         count = queries.get(name) if kind == "task" else None
         yield (*about, *system, kind, name, measure, sum(by_seed.values()) / len(by_seed), count)
-
-
-def _heads(block: Block) -> tuple[str, ...]:
-    """Heads of a printed table: the data set under its measure, in one line."""
-    several = len(block.groups) > 1
-    names = [
-        f"{column.suite} {column.group} {column.dataset}".strip() if several else column.dataset
-        for column in block.columns
-    ]
-    return text.distinct(["setting", "model", *names])

@@ -105,7 +105,6 @@ def cells(
 def _cell(
     row: Row, task: str, base: Row | None, significant: frozenset[tuple[str, str]], colours: Scale
 ) -> HeatCell | None:
-    """A cell of the map."""
     if task not in row.tasks:
         return None
     value = row.tasks[task]

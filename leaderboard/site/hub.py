@@ -128,7 +128,6 @@ def model_index(groups: Sequence[Group]) -> bytes:
 
 
 def _index_lines(content: Content, task: str, leg: str, values: Mapping[str, float]) -> list[str]:
-    """One result of a model."""
     about = content.suite
     name = bare(task).removeprefix(f"{about.name}/")
     where = f"{name}:{leg}" if leg else name
@@ -188,5 +187,4 @@ def _scored(group: Group) -> Iterator[tuple[str, str, dict[str, float]]]:
 
 
 def _quoted(value: str) -> str:
-    """A text as JSON, which is YAML too."""
     return json.dumps(visible(value), ensure_ascii=False)

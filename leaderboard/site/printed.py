@@ -159,7 +159,6 @@ def shown_mean(average: Reported, row: Sequence[Reported], more: Collection[tupl
 
 
 def _table(paper: str, table: str, reported: Sequence[Reported], more: Collection[tuple[str, str]]) -> PaperTable:
-    """Lay out a table."""
     by_setting: dict[str, list[Reported]] = {}
     for row in reported:
         by_setting.setdefault(row.setting, []).append(row)
@@ -194,7 +193,6 @@ def group(row: Reported) -> str:
 
 
 def _column(row: Reported) -> PrintedColumn:
-    """The column of a cell."""
     head = group(row)
     return PrintedColumn(row.suite, head, row.dataset, row.measure if row.measure != head else "")
 

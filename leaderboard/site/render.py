@@ -80,7 +80,6 @@ Family = Callable[[Site, Renderer], Files]
 
 
 def _environment() -> Environment:
-    """The templates with their filters."""
     environment = Environment(
         loader=PackageLoader("leaderboard"),
         autoescape=True,

@@ -79,11 +79,6 @@ class Page:
     stem: str  # path of its files in the site, without the ending
 
     @property
-    def root(self) -> str:
-        """The tree that it belongs to: empty, `mini/` (`mini-few-names/` and the like) or `local/`."""
-        return root(self.board.data)
-
-    @property
     def name(self) -> str:
         """File name without folder and ending."""
         return self.stem.rpartition("/")[2]
@@ -103,14 +98,12 @@ class Page:
         }
 
 
-def root(data: str) -> str:
-    """Return the tree of a kind of data: empty for official data, `mini/`, `mini-few-names/`, `local/`."""
-    return "" if data == FIRST else f"{data}/"
-
-
 def folder(data: str, stands_for: str = "") -> str:
-    """Return the folder of a kind of data and, within it, of substitutes, so that pages of the kinds never mix."""
-    return f"{root(data)}{SUBSTITUTES if stands_for else ''}"
+    """Return the folder of a kind of data and, within it, of substitutes, so that pages of the kinds never mix.
+
+    It is empty for official data, or `mini/`, `mini-few-names/`, `local/`.
+    """
+    return f"{'' if data == FIRST else f'{data}/'}{SUBSTITUTES if stands_for else ''}"
 
 
 def board_stem(board: Board) -> str:
@@ -119,7 +112,7 @@ def board_stem(board: Board) -> str:
 
 
 def pages(boards: Sequence[Board]) -> list[Page]:
-    """Return the page of each board; unofficial data and substitutes have trees of their own."""
+    """Return the page of each board."""
     return [Page(board, board_stem(board)) for board in boards]
 
 

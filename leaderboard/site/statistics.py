@@ -181,7 +181,6 @@ def _made(
 
 
 def _pairs(named: Mapping[str, Mapping[str, FloatArray]], shares: Mapping[str, float] | None) -> FloatArray:
-    """All comparisons as a table."""
     found = pairwise(named, SEED, shares) if len(named) > 1 else {}
     fields_ = [[getattr(one, name) for name in _FIELDS] for one in found.values()]
     return np.array(fields_, np.float64).reshape(len(fields_), len(_FIELDS))
@@ -190,7 +189,6 @@ def _pairs(named: Mapping[str, Mapping[str, FloatArray]], shares: Mapping[str, f
 def _read(
     kept: Mapping[str, FloatArray], systems: Sequence[System], ranked: Sequence[str], tasks: Sequence[str], measure: str
 ) -> Statistics:
-    """Arrays as what they mean."""
     ends = {name: (low, high) for name, (low, high) in zip(ranked, kept["intervals"].tolist(), strict=True)}
     names = {task: tuple(one.name for one in systems if one.has(task, measure)) for task in tasks}
     seeds = {one.name: len(one.results) for one in systems}

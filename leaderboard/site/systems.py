@@ -63,7 +63,6 @@ class System:
 
 
 def _of_task(result: Result, task: str, measure: str) -> float:
-    """Mean over the legs of a task."""
     return mean(leg.measures[measure] for leg in result.content.tasks[task].values())
 
 

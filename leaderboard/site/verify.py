@@ -156,5 +156,4 @@ def _expected(
 
 
 def _plain(inside: str) -> str:
-    """The text of a cell."""
     return html.unescape(_TAG.sub("", _HIDDEN.sub("", inside))).strip()

@@ -175,7 +175,6 @@ def add(verdicts: Sequence[Verdict], results: Path, when: str) -> list[Added]:
 
 
 def _put(verdict: Verdict, found: Candidate, results: Path, when: str) -> Added:
-    """Copy one bundle."""
     there = existing(found, results)
     if there and there[0].read_bytes() != found.raw:  # added during the validation
         raise _duplicate(verdict.title, str(there[0]))

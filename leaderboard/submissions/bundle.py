@@ -32,6 +32,7 @@ LARGEST_FILE = 1 << 20
 MOST_FILES = 5_000
 
 AGAIN = "take the result to hand in from the folder that `bench run` wrote, whole and unchanged"
+_EACH = 5  # faults of one file that are listed; further ones are counted
 _EXTRA = re.compile(r"[a-z][a-z-]{0,40}\.json")  # cards, and files that later releases may add
 
 
@@ -50,7 +51,7 @@ class Candidate:
 
     @property
     def content(self) -> Content:
-        """The result."""
+        """What the result file says, checked."""
         return self.result.content
 
     @property
@@ -183,10 +184,6 @@ def unpacked_file(found: Candidate, name: str, reasons: Reasons) -> bytes | None
         return None
 
 
-_EACH = 5
-"""Faults of one file that are listed; further ones are counted."""
-
-
 class Reasons:
     """Faults of a bundle by file; `title` is what messages call it: its folder, or a place inside an archive."""
 
@@ -221,15 +218,15 @@ class Reasons:
         return _Collector(self, file)
 
 
+@dataclass(frozen=True)
 class _Collector(AbstractContextManager[None, bool]):
     """Turn data errors of a block into reasons."""
 
-    def __init__(self, reasons: Reasons, file: str) -> None:
-        self._reasons, self._file = reasons, file
+    reasons: Reasons
+    file: str
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
-        """Swallow errors of the data; let any other error pass."""
-        reasons, file = self._reasons, self._file
+        reasons, file = self.reasons, self.file
         if isinstance(error, RecordError):
             reasons.add(file, error.found, error.expected, error.hint)
         elif isinstance(error, ValidationError):
