@@ -17,12 +17,7 @@ EMPTY = -1
 
 
 class Ring(nn.Module):
-    """A ring of rows with a tag each; the oldest rows are overwritten first. It never holds a gradient.
-
-    Args:
-        capacity: slots.
-        width: d.
-    """
+    """A ring of rows with a tag each; the oldest rows are overwritten first. It never holds a gradient."""
 
     rows: torch.Tensor
     tags: torch.Tensor
@@ -38,8 +33,7 @@ class Ring(nn.Module):
     def push(self, rows: torch.Tensor, tags: torch.Tensor | int = 0) -> None:
         """Add rows `[n, d]` with their tags `[n]`, the first one first; of more than the capacity the last ones stay.
 
-        Raises:
-            ValueError: rows of another width, or as many tags as there are no rows.
+        Raises `ValueError` for rows of another width.
         """
         capacity, width = self.rows.shape
         if rows.ndim != 2 or rows.shape[1] != width:
@@ -59,11 +53,7 @@ class Ring(nn.Module):
         return self
 
     def ordered(self, among: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the rows `[m, d]` and tags `[m]` that are there, the oldest first.
-
-        Args:
-            among: tags; only rows with one of them are copied. None: all.
-        """
+        """Return the rows `[m, d]` and tags `[m]` that are there, or those with a tag of `among`, the oldest first."""
         capacity = len(self.rows)
         order = (int(self.pointer) + torch.arange(capacity, device=self.tags.device)) % capacity
         tags = self.tags[order]
@@ -72,13 +62,9 @@ class Ring(nn.Module):
 
 
 class TaggedBank(nn.Module):
-    """Rows tagged by language, in one ring for all or in a ring for each.
+    """Rows tagged by language, 0 … tags − 1, in one ring for all (`tagged_global`), or `per_language`.
 
-    Args:
-        capacity: slots; of each language where each has its ring.
-        width: d.
-        tags: number of languages; tags are 0 … tags − 1.
-        layout: `tagged_global`, or `per_language`, in which no language pushes out another's rows.
+    Each language then has a ring of `capacity` slots, and none pushes out another's rows.
     """
 
     def __init__(
@@ -116,13 +102,7 @@ def twin(encoder: TrainableEncoder) -> TrainableEncoder:
 def follow(slow: nn.Module, fast: nn.Module, momentum: float) -> None:
     """Move parameters, in place: `θ_slow ← m·θ_slow + (1 − m)·θ_fast`; buffers stay.
 
-    Args:
-        slow: moves.
-        fast: of the same shape; does not move.
-        momentum: m, from 0 (equals the fast one) to 1 (never moves).
-
-    Raises:
-        ValueError: m outside 0 to 1, or modules of different shape.
+    Raises `ValueError` for a momentum outside 0 to 1, or modules of different shape.
 
     Source: He et al. 2020 (MoCo), eq. 2.
     """

@@ -17,13 +17,7 @@ from bench.types import Json
 class PairBatch:
     """Two views of each of n texts, as token ids with special tokens; row i of both belongs together.
 
-    Unpacking it gives the two views.
-
-    Args:
-        left: n sequences.
-        right: n sequences.
-        documents: number of the document that each row comes from, int64 `[n]`.
-        languages: n codes.
+    Unpacking it gives the two views. `documents` numbers the document of each row, int64 `[n]`.
     """
 
     left: Sequence[Ids]
@@ -42,11 +36,10 @@ class PairBatch:
 
 @dataclass(frozen=True)
 class Masked:
-    """Sequences some of whose tokens are hidden, and the original tokens.
+    """n sequences with masks (or random or kept tokens) in m places, and the original tokens.
 
     Args:
-        inputs: n sequences with masks (or random or kept tokens) in place.
-        sequence: which of them each of the m chosen places is in, int64 `[m]`, ascending.
+        sequence: which sequence each place is in, int64 `[m]`, ascending.
         place: position of each chosen token in its sequence, int64 `[m]`.
         targets: the original ids, int64 `[m]`.
     """
@@ -74,7 +67,7 @@ class TrackedCorpus(Protocol):
         """Tokens of all texts that were seen, each text counted once."""
 
     def seen(self) -> npt.NDArray[np.uint8]:
-        """Return which texts were seen, for a checkpoint."""
+        """Return which texts were seen, as a checkpoint keeps it."""
 
     def see(self, bits: npt.NDArray[np.uint8]) -> None:
         """Remember as seen what `seen` returned."""
@@ -109,55 +102,28 @@ DrawnT = TypeVar("DrawnT", bound=Resumable)
 
 
 class DrawnSource(Generic[CorpusT, DrawnT]):
-    """Base of batch sources that hold out, and go on, as what they draw from does; a subclass adds `batch`.
-
-    Args:
-        shards: the corpus.
-        drawn: what batches are drawn from.
-    """
+    """Base of batch sources that hold out, and resume, as what they draw from does; a subclass adds `batch`."""
 
     def __init__(self, shards: CorpusT, drawn: DrawnT) -> None:
         self.shards, self._drawn = shards, drawn
-
-    def held_out(self) -> Sequence[PairBatch]:
-        """Return pairs that are never trained on, a batch a language."""
-        return self._drawn.held_out()
-
-    def state(self) -> Mapping[str, Json]:
-        """Return what `restore` needs to go on with the next batch."""
-        return self._drawn.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
-        self._drawn.restore(state)
+        self.held_out, self.state, self.restore = drawn.held_out, drawn.state, drawn.restore
 
 
 class Mixed(Generic[MainT, SideT]):
-    """Draws each batch at random from one of two sources: a method's own, and its companion task's.
+    """Draws each batch at random: of `side`, a companion task, with probability `share`, else of the method's `main`.
 
-    Args:
-        main: the method's own; it says what is probed.
-        side: the companion's.
-        share: probability of a batch of `side`.
+    Both read one corpus; `main` says what is probed.
     """
 
     def __init__(self, main: BatchSource[MainT], side: BatchSource[SideT], share: float) -> None:
         self._main, self._side, self._share = main, side, share
-
-    @property
-    def shards(self) -> TrackedCorpus:
-        """The corpus of both."""
-        return self._main.shards
+        self.shards, self.held_out = main.shards, main.held_out
 
     def batch(self, rng: np.random.Generator) -> MainT | SideT:
         """Return a batch of either; without a companion (share 0) no lot is drawn."""
         if self._share and rng.random() < self._share:
             return self._side.batch(rng)
         return self._main.batch(rng)
-
-    def held_out(self) -> Sequence[PairBatch]:
-        """Return the method's own."""
-        return self._main.held_out()
 
     def state(self) -> Mapping[str, Json]:
         """Return the states of both."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import safetensors.torch
@@ -22,14 +21,7 @@ _KEPT = 2
 
 
 def save(parts: Parts, step: int, tensors: Mapping[str, torch.Tensor], state: Mapping[str, Json]) -> None:
-    """Write a checkpoint, the JSON last, then drop all but the last two.
-
-    Args:
-        parts: where to.
-        step: its number.
-        tensors: what is restored bit for bit; names unique, no two share memory.
-        state: all else.
-    """
+    """Write a checkpoint, the JSON last, then drop all but the last two. No two tensors may share memory."""
     name = _name(step)
     whole = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
     parts.write(f"{name}.safetensors", safetensors.torch.save(whole))
@@ -73,55 +65,40 @@ def tensors_of(modules: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str
 
 
 def restore(modules: nn.Module, optimiser: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Put back what `tensors_of` returned, in place.
-
-    Raises:
-        KeyError: a weight or buffer is not among the tensors.
-    """
+    """Put back what `tensors_of` returned, in place; `KeyError` where a weight or buffer is not among the tensors."""
     with torch.no_grad():
         for name, weight in modules.named_parameters():
             weight.copy_(tensors[f"weights/{name}"])
         for name, buffer in modules.named_buffers():
             buffer.copy_(tensors[f"buffers/{name}"])
+    memory: dict[str, dict[str, torch.Tensor]] = {}  # of each weight, by its name
+    for key, tensor in tensors.items():
+        if key.startswith("optimiser/"):
+            name, _, kind = key.removeprefix("optimiser/").rpartition("/")
+            memory.setdefault(name, {})[kind] = tensor
     names = {weight: name for name, weight in modules.named_parameters()}
-    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+    weights = [names[weight] for group in optimiser.param_groups for weight in group["params"]]
     fresh = optimiser.state_dict()
-    fresh["state"] = {
-        at: {key.rpartition("/")[2]: tensor for key, tensor in tensors.items() if _memory_of(key) == names[weight]}
-        for at, weight in enumerate(weights)
-        if f"optimiser/{names[weight]}/step" in tensors
-    }
+    fresh["state"] = {at: memory[name] for at, name in enumerate(weights) if name in memory}
     optimiser.load_state_dict(fresh)
 
 
-def _memory_of(key: str) -> str | None:
-    """Name of the weight whose memory a tensor is, or None where it is none."""
-    return key.removeprefix("optimiser/").rpartition("/")[0] if key.startswith("optimiser/") else None
-
-
 def _name(step: int) -> str:
-    """File name of a checkpoint, without its ending."""
     return f"checkpoint-{step:010d}"
 
 
 def _steps(parts: Parts) -> list[int]:
-    """Steps of the checkpoints that lie there, the newest first."""
-    if not parts.folder.is_dir():
-        return []
-    return sorted((_step(path) for path in parts.folder.glob("checkpoint-*.json")), reverse=True)
-
-
-def _step(path: Path) -> int:
-    """The step in a file's name."""
-    return int(path.stem.removeprefix("checkpoint-"))
+    """Return the steps of the checkpoints that lie there, the newest first."""
+    names = parts.folder.glob("checkpoint-*.json")
+    return sorted((int(path.stem.removeprefix("checkpoint-")) for path in names), reverse=True)
 
 
 class WeightSelection:
     """Keeps the best weights of a training in a part, and says when it has waited long enough for better ones.
 
     Args:
-        rule: name of the measure, as logs and facts call it.
-        measure: the measure now, the lower the better; called with the training as it is.
+        rule: name of the measure in logs and facts.
+        measure: returns the measure now, the lower the better.
         every: steps between two evaluations; the last step is evaluated whenever it comes.
         patience: evaluations in a row without a better one after which the training stops; None: never.
         begin: share of the training before which nothing is evaluated.
@@ -144,26 +121,15 @@ class WeightSelection:
 
     @property
     def part(self) -> tuple[str, ...]:
-        """Name of the part with the best weights; none where nothing was evaluated yet."""
+        """Name of the part with the best weights, if anything was evaluated yet."""
         return () if self._value is None else (_best(self._step),)
 
     def due(self, step: int, spent: float) -> bool:
-        """Return whether to evaluate after a step.
-
-        Args:
-            step: its number, from 1.
-            spent: share of the budget, 1 after the last step.
-        """
+        """Return whether to evaluate after a step, numbered from 1, when a share of the budget is spent."""
         return spent >= 1 or (step % self._every == 0 and spent >= self._begin)
 
     def evaluate(self, step: int, modules: nn.Module, parts: Parts) -> float:
-        """Measure, and write the weights to a part where they are the best so far; equally good later ones are not.
-
-        Args:
-            step: the number of the step that was made.
-            modules: all that is trained.
-            parts: where to.
-        """
+        """Measure, and write the weights to a part where they are the best so far; equally good later ones are not."""
         value = self._measure()
         self._evaluations += 1
         if self._value is None or value < self._value:
@@ -176,11 +142,7 @@ class WeightSelection:
         return value
 
     def put_back(self, modules: nn.Module, parts: Parts) -> None:
-        """Give the modules the best weights.
-
-        Raises:
-            FileNotFoundError: somebody removed or changed the part.
-        """
+        """Give the modules the best weights; `FileNotFoundError` where their part was removed or changed."""
         for name in self.part:
             path = parts.done(name)
             if path is None:
@@ -207,14 +169,9 @@ class WeightSelection:
 
     def facts(self) -> dict[str, Json]:
         """Return rule, best value, the step that had it, evaluations, and whether the training stopped early."""
-        best = None if self._value is None else short(self._value)
-        return {
-            "rule": self._rule,
-            "value": best,
-            "step": self._step,
-            "evaluations": self._evaluations,
-            "stopped": self.stopped,
-        }
+        value = None if self._value is None else short(self._value)
+        counts = {"step": self._step, "evaluations": self._evaluations}
+        return {"rule": self._rule, "value": value, **counts, "stopped": self.stopped}
 
     def line(self, value: float) -> dict[str, float]:
         """Return what the log says of an evaluation."""
@@ -230,10 +187,10 @@ class WeightSelection:
 
 
 def _best(step: int | None) -> str:
-    """Name of the part with the weights after a step; of any one."""
+    """Return the name of the part with the weights after a step, or a pattern of all of them."""
     return f"best-{'*' if step is None else f'{step:010d}'}.safetensors"
 
 
 def _weights_and_buffers(modules: nn.Module) -> dict[str, torch.Tensor]:
-    """Weights and buffers by name, tied ones once."""
-    return {**dict(modules.named_parameters()), **dict(modules.named_buffers())}
+    """Return weights and buffers by name, tied ones once."""
+    return dict([*modules.named_parameters(), *modules.named_buffers()])

@@ -15,22 +15,14 @@ import numpy.typing as npt
 
 from bench.data.corpora.sampling import probabilities
 from bench.data.corpora.shards import Shards
-from bench.training.batches import PairBatch
 from bench.training.config import TrainingConfig
 from bench.training.views import Documents, Epochs
 
 
 class Stream:
-    """The tokens of a language end to end, without some documents.
-
-    Args:
-        shards: the prepared corpus.
-        language: whose.
-        without: numbers of documents that are left out.
-    """
+    """The tokens of a language end to end, without the documents of some numbers."""
 
     def __init__(self, shards: Shards, language: str, without: Sequence[int] = ()) -> None:
-        """Find what is left between the documents that are left out."""
         gaps = [shards.place(document) for document in sorted(without)]
         starts = np.array([0, *(end for _, end in gaps)], np.int64)
         ends = np.array([*(start for start, _ in gaps), shards.tokens_of(language)], np.int64)
@@ -42,11 +34,7 @@ class Stream:
         return int(self._cuts[-1])
 
     def read(self, start: int, length: int) -> npt.NDArray[np.int64]:
-        """Return `length` ids from a place on, remembered as seen by a training.
-
-        Raises:
-            IndexError: there are no such tokens.
-        """
+        """Return `length` ids from a place on, remembered as seen; raise `IndexError` beyond the stream."""
         end = start + length
         if start < 0 or length < 1 or end > len(self):
             raise IndexError(f"the stream has {len(self)} tokens, there are no {length} from {start} on")
@@ -62,14 +50,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A stretch of a stream, not read yet.
-
-    Args:
-        language: whose stream.
-        start: place of its first token in the stream.
-        length: tokens.
-        stream: what it is read from.
-    """
+    """A stretch of `length` tokens of a language's stream from token `start` on, not read yet."""
 
     language: str
     start: int
@@ -82,26 +63,19 @@ class Chunk:
 
 
 class Chunks(Epochs):
-    """Draws chunks: a random language, its chunks in the order of an epoch.
+    """Draws chunks of `length` tokens: a random language, its chunks in the order of an epoch.
 
-    Args:
-        shards: the prepared corpus.
-        config: language exponent; whether batches are of one language; what is held out.
-        length: tokens of a chunk; a language with fewer tokens is one chunk.
-        seed: of offsets and orders.
-
-    Raises:
-        UsageError: no language has two documents.
+    A language with fewer tokens is one chunk. Raises `UsageError` where no language has two documents.
     """
 
     def __init__(self, shards: Shards, config: TrainingConfig, length: int, seed: int) -> None:
-        """Lay out the streams; read nothing."""
         documents = Documents(shards, config, least=1, seed=seed)
         streams = {one: Stream(shards, one, documents.held.get(one, ())) for one in shards.languages}
         shares = probabilities({one: len(stream) for one, stream in streams.items()}, config.language_exponent)
         self._streams = {language: streams[language] for language in shares}
         self._languages, self._shares = tuple(shares), np.array(list(shares.values()))
-        self._config, self._length, self._documents = config, length, documents
+        self._config, self._length = config, length
+        self.held_out = documents.held_out  # neighbouring sentences of documents that are in no stream
         super().__init__(self._languages, seed)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[Chunk]:
@@ -113,12 +87,7 @@ class Chunks(Epochs):
         drawn = rng.choice(len(self._languages), size=lots, p=self._shares).tolist()
         return [self._next(self._languages[at]) for at in (drawn * count if lots == 1 else drawn)]
 
-    def held_out(self) -> list[PairBatch]:
-        """Return neighbouring sentences of documents that are in no stream; as for every other method."""
-        return self._documents.held_out()
-
     def _next(self, language: str) -> Chunk:
-        """Return the next chunk of a language."""
         epoch, drawn = self._places[language]
         if drawn == len(self._order(language, epoch)):
             epoch, drawn = epoch + 1, 0

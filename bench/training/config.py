@@ -10,7 +10,7 @@ from bench.config.base import Config, setting
 from bench.core.contract import Contract
 
 ENCODER, PASSAGES, LOG = "encoder", "passages", "log.jsonl"
-"""What a training writes: the folder of the encoder, that of another one for passages, and one JSON object a line."""
+"""What a training writes: the folder of the encoder, that of a second one for passages, and a log of JSON lines."""
 
 SHORTEST = 3
 """Tokens of the shortest sequence worth encoding: first token, one of the text, last token."""
@@ -86,10 +86,7 @@ PoolBy = Annotated[
 
 
 class LoopConfig(Config):
-    """What the loop wants to know of every training: optimiser, batches, log, checkpoints.
-
-    The defaults fit `scratch:2x128` and a minute of pretraining.
-    """
+    """Optimiser, batches, log and checkpoints of a training; the defaults fit `scratch:2x128` and a minute."""
 
     learning_rate: LearningRate = setting(
         2e-3, source="ours: tried for scratch:2x128 on the mini world; backbones trained before want 3e-5 to 5e-5"

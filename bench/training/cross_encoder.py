@@ -40,10 +40,7 @@ _TRIES = 100  # draws for a passage that does not answer the question itself
 
 
 def listwise(scores: torch.Tensor) -> torch.Tensor:
-    """Return the mean cross-entropy of the positives, each among the passages of its own question.
-
-    Args:
-        scores: `[queries, 1 + negatives]`; column 0 is the positive's.
+    """Return the mean cross-entropy of the positives, column 0 of `[queries, 1 + negatives]`, each among its row.
 
     Source: Gao, Dai and Callan 2021, Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline (localized
         contrastive estimation).
@@ -54,10 +51,7 @@ def listwise(scores: torch.Tensor) -> torch.Tensor:
 class QuestionGroups:
     """The questions in the order in which they are asked, each with a random positive and random negatives.
 
-    Args:
-        pairs: what is learnt from.
-        negatives: of each question; hard ones of its pair while there are some, then positives of other pairs.
-        seed: of all draws.
+    Negatives are hard ones of the pair while there are some, then positives of other pairs.
     """
 
     def __init__(self, pairs: Sequence[TrainingPair], negatives: int, seed: int) -> None:
@@ -67,8 +61,7 @@ class QuestionGroups:
     def __getitem__(self, place: int) -> list[Pair]:
         """Return the question that is asked as number `place`, with each of its passages, the positive first.
 
-        Raises:
-            UsageError: the pairs hold no other passages that could be its negatives.
+        Raises `UsageError` where the pairs hold no other passages that could be its negatives.
         """
         epoch, at = divmod(place, len(self._pairs))
         number = int(self._order(epoch)[at])
@@ -100,12 +93,9 @@ def fit(
 ) -> dict[str, Json]:
     """Train a cross-encoder; write `model/` and `log.jsonl`.
 
-    Args:
-        work: where to; advances by questions.
-        start: folder of an encoder and its tokenizer, which gets a new head, or of a cross-encoder of one label.
-        pairs: questions with passages; titles are read with the texts (`bench.data.formats.titled`).
-        config: how.
-        job: seed, device and threads; its budgets are not read.
+    Progress counts questions; titles are read with the texts (`bench.data.formats.titled`). `start` is the folder of
+    an encoder and its tokenizer, which gets a new head, or of a cross-encoder of one label. The job's budgets are not
+    read.
 
     Returns:
         steps, questions, loss and accuracy (of the last line of the log), seconds, device_seconds, peak_memory_bytes.

@@ -30,7 +30,7 @@ def chance(device: torch.device) -> dict[str, Json]:
     version, internal, gauss = random.getstate()
     state: dict[str, Json] = {
         "torch": _packed(torch.get_rng_state()),
-        "numpy": [str(kind), np.asarray(keys).tolist(), *(_plain(value) for value in rest)],
+        "numpy": [str(kind), np.asarray(keys).tolist(), *map(int, rest[:-1]), float(rest[-1])],
         "python": [version, list(internal), gauss],
     }
     if device.type == "cuda":
@@ -77,16 +77,8 @@ def reproducible(job: TrainingJob) -> Iterator[None]:
 
 
 def _packed(state: torch.Tensor) -> str:
-    """A generator's bytes as text."""
     return base64.b64encode(state.numpy(force=True).tobytes()).decode()
 
 
 def _unpacked(text: str) -> torch.Tensor:
-    """The bytes again."""
     return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8)
-
-
-def _plain(value: Any) -> Json:
-    """A number of numpy's as one of Python's."""
-    plain: Json = value.item() if isinstance(value, np.generic) else value
-    return plain

@@ -14,27 +14,21 @@ from torch.distributed.nn import functional as carried
 
 
 def world() -> int:
-    """Number of processes."""
+    """Return the number of processes."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
-    """Number of this process, from 0."""
+    """Return the number of this process, from 0."""
     return dist.get_rank() if world() > 1 else 0
 
 
 def gather(rows: torch.Tensor) -> torch.Tensor:
-    """Return the rows of all processes in the order of ranks; each process may have another number of them.
+    """Return the rows `[n, …]` of all processes in the order of ranks, `[Σ n, …]`; n may differ between processes.
 
-    Gradients flow back to where the rows came from, summed over the processes that used them. Each process takes the
-    mean loss of its own anchors and gradients are averaged afterwards (`average_gradients`): that equals one process
-    on the joined batch where every process has as many anchors.
-
-    Args:
-        rows: `[n, …]`, the trailing dimensions alike everywhere; whole numbers are gathered without gradients.
-
-    Returns:
-        `[Σ n, …]`, and `rows` itself where there is one process.
+    Gradients flow back to where the rows came from, summed over the processes that used them; whole numbers have none.
+    Each process takes the mean loss of its own anchors and gradients are averaged afterwards (`average_gradients`):
+    that equals one process on the joined batch where every process has as many anchors.
     """
     if world() == 1:
         return rows
@@ -50,7 +44,7 @@ def gather(rows: torch.Tensor) -> torch.Tensor:
 
 
 def sizes(own: int) -> list[int]:
-    """Return a number of each process, by rank."""
+    """Return every process's `own`, by rank."""
     if world() == 1:
         return [own]
     found: list[int | None] = [None] * world()
@@ -73,11 +67,9 @@ def weight(own: int) -> float:
 
 
 def candidates(keys: torch.Tensor, *, gathered: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what a process's anchors choose among, `[m, d]`, and the place of each one's own key, int64 `[n]`.
+    """Return the keys that a process's anchors choose among, `[m, d]`, and the place of each one's own, int64 `[n]`.
 
-    Args:
-        keys: this process's, `[n, d]`, one an anchor.
-        gathered: those of all processes are there.
+    `keys` `[n, d]` are this process's, one an anchor; with `gathered` those of all processes are candidates.
     """
     first = offset(len(keys)) if gathered else 0
     places = torch.arange(first, first + len(keys), device=keys.device)

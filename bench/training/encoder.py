@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,7 @@ class Vocabulary:
     """The ids that are kept, and the whole matrix.
 
     Args:
-        kept: ids of the whole vocabulary, ascending, int64 `[v]`; row i of the small matrix is id `kept[i]`.
+        kept: ids, ascending, int64 `[v]`; row i of the small matrix is id `kept[i]`.
         small: id → its row in the small matrix, −1 where it has none, int64 `[V]`.
         whole: the matrix before the training, float32 `[V, d]`, on the processor.
         padding: row of the whole matrix that is padding, None where there is none.
@@ -60,11 +60,7 @@ class Vocabulary:
     padding: int | None
 
     def rows(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the rows of ids in the small matrix.
-
-        Raises:
-            ValueError: an id that was not kept.
-        """
+        """Return the rows of ids in the small matrix; raise `ValueError` for an id that was not kept."""
         rows = self.small[ids]
         if (rows < 0).any():
             raise ValueError(f"found id {int(ids[rows < 0][0])}, expected one of the {len(self.kept)} that were kept")
@@ -74,14 +70,8 @@ class Vocabulary:
 def crop(model: PreTrainedModel, shards: Shards) -> Vocabulary | None:
     """Leave a model only the embeddings of ids that the corpus uses, the special ones, and all up to padding's.
 
-    The latter, so that padding keeps its number: architectures count positions from it.
-
-    Args:
-        model: changed in place.
-        shards: the corpus.
-
-    Returns:
-        How to undo it; None where every id is used, and nothing was changed.
+    The latter, so that padding keeps its number: architectures count positions from it. The model is changed in place;
+    None is returned where every id is used, and nothing was changed.
     """
     whole = _embedding(model)
     padding = whole.padding_idx if whole.padding_idx is not None else model.config.pad_token_id
@@ -115,7 +105,6 @@ def whole(model: PreTrainedModel, vocabulary: Vocabulary | None) -> Iterator[Non
 
 
 def _embedding(model: PreTrainedModel) -> nn.Embedding:
-    """The matrix of token embeddings."""
     found = model.get_input_embeddings()
     if not isinstance(found, nn.Embedding):
         raise TypeError(f"found {type(found).__name__} as the embeddings of {type(model).__name__}, expected Embedding")
@@ -123,7 +112,7 @@ def _embedding(model: PreTrainedModel) -> nn.Embedding:
 
 
 def _set(model: PreTrainedModel, matrix: torch.Tensor, padding: int | None) -> None:
-    """Replace the matrix; its size in the config goes with it."""
+    """Replace the matrix, and its size in the config."""
     count, width = matrix.shape
     made = nn.Embedding(count, width, padding_idx=padding, _weight=matrix.clone(), device=matrix.device)
     model.set_input_embeddings(made)
@@ -135,8 +124,7 @@ class TrainableEncoder:
     """A model with the pooling of its contract. Calling it is a packed forward pass with gradients.
 
     Args:
-        model: the weights.
-        start: the folder that they came from; its tokenizer, config and contract go with them again.
+        start: the folder that the weights came from; its tokenizer, config and contract go with them again.
         contract: pooling and layer; what is trained is what is later searched with.
         precision: of the forward pass.
         meter: what it adds to; a second encoder (e.g. a momentum copy) shares it.
@@ -154,11 +142,7 @@ class TrainableEncoder:
 
     @staticmethod
     def load(start: Path, device: str, precision: Literal["float32", "bfloat16"] = "float32") -> TrainableEncoder:
-        """Load the encoder before training, in training mode (dropout on), with its whole vocabulary.
-
-        Raises:
-            UsageError: the folder is no encoder's.
-        """
+        """Load an encoder in training mode (dropout on), with its whole vocabulary; `UsageError` if it is none."""
         contract = Contract.load(start)
         model = load_model(start, device, pooler=contract.pooling == "pooler")
         model.train()
@@ -166,24 +150,20 @@ class TrainableEncoder:
 
     @staticmethod
     def begin(start: Path, shards: Shards, config: TrainingConfig, job: TrainingJob) -> TrainableEncoder:
-        """Load the encoder before training, as config and corpus want it.
-
-        Raises:
-            UsageError: the folder is no encoder's.
-        """
+        """Load an encoder as config and corpus want it; `UsageError` if the folder holds none."""
         loaded = TrainableEncoder.load(start, job.device, config.precision)
         kept = crop(loaded.model, shards) if config.vocabulary == "cropped" else None
         return replace(loaded, vocabulary=kept, chunk_tokens=config.chunk_tokens)
 
     @property
     def device(self) -> torch.device:
-        """Where the weights lie."""
+        """Device of the weights."""
         return self.model.device
 
     @property
     def embeddings(self) -> torch.Tensor:
         """The matrix of token embeddings, `[v, d]`; what a masked language model's decoder shares."""
-        return cast(torch.nn.Embedding, self.model.get_input_embeddings()).weight
+        return _embedding(self.model).weight
 
     def rows(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the rows of `embeddings` that belong to token ids, `[m]`."""
@@ -221,16 +201,10 @@ class TrainableEncoder:
     def hidden(
         self, sequences: Sequence[Ids], layer: int | None = None, *, before: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, Packed]:
-        """Return the hidden states of all tokens `[T, d]`, and where each sequence lies in them.
+        """Return the hidden states of all tokens `[T, d]` at a layer (None: the contract's), and where sequences lie.
 
-        Args:
-            sequences: token ids, special ones included.
-            layer: as in `bench.retrieval.packed.forward`; None for the contract's.
-            before: `[n, k, d]` in place of token embeddings, k of them in front of each sequence, so that its token j
-                is in row `starts[i] + k + j`; they count as tokens.
-
-        Raises:
-            UsageError: a sequence is longer than the model's positions.
+        `before` `[n, k, d]` are put, as token embeddings, in front of each sequence, whose token j is then in row
+        `starts[i] + k + j`; they count as tokens. Raises `UsageError` for a sequence beyond the model's positions.
         """
         layer = self.contract.layer if layer is None else layer
         if before is None:
@@ -246,10 +220,7 @@ class TrainableEncoder:
     def layers(self, sequences: Sequence[Ids], layers: Sequence[int]) -> tuple[tuple[torch.Tensor, ...], Packed]:
         """Return the hidden states `[T, d]` of several layers from one pass, and where each sequence lies in them.
 
-        With `chunk_tokens`, activations between the layers are not kept, as in a call.
-
-        Raises:
-            UsageError: a sequence is longer than the model's positions.
+        With `chunk_tokens`, activations between the layers are not kept, as in a call. Raises as `hidden` does.
         """
         if self.chunk_tokens is None or not torch.is_grad_enabled():
             packed = self._packed(sequences)

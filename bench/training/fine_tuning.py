@@ -28,7 +28,7 @@ from bench.training.distributed import gather, offset, weight, world
 from bench.training.encoder import TrainableEncoder
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.training.loop import fit
-from bench.training.losses import copies, info_nce, similarities, xtreme_r
+from bench.training.losses import Similarity, copies, info_nce, similarities, xtreme_r
 from bench.training.pair_batches import PairBatches, PairReader, Questions, split
 from bench.training.probes import probe
 from bench.types import Json
@@ -50,11 +50,11 @@ def fine_tune(
     """Fine-tune an encoder; write `encoder/`, `passages/` where there are two, and `log.jsonl`.
 
     Args:
-        work: where to; `advance` counts tokens.
+        work: its `advance` counts tokens.
         start: the folder of the encoder before, of questions where there were two.
         pairs: training pairs on disk (`bench.data.pairs.stored_pairs`).
-        config: how.
-        job: seed, device, threads; the budget is the config's.
+        config: its budget replaces the job's.
+        job: seed, device, threads.
         passages: the folder of the encoder of passages before, where there were two.
         dev: held-out pairs on disk; None: some of `pairs` are held out.
 
@@ -98,23 +98,14 @@ def fine_tune(
 
 @dataclass(frozen=True)
 class Sides:
-    """The encoder of questions and that of passages; one and the same where they are tied.
-
-    Args:
-        questions: of questions.
-        passages: of passages.
-    """
+    """The encoder of questions and that of passages; one and the same where they are tied."""
 
     questions: TrainableEncoder
     passages: TrainableEncoder
 
     @staticmethod
     def begin(start: Path, passages: Path | None, config: FineTuningConfig, job: TrainingJob) -> Sides:
-        """Load one encoder or two, in training mode; two share a meter.
-
-        Raises:
-            UsageError: a folder is no encoder's.
-        """
+        """Load one encoder or two, in training mode; two share a meter. `UsageError` for a folder without one."""
         contract = config.contract(Contract.load(start))
         questions = _load(start, contract, config, job)
         if config.tied:
@@ -177,12 +168,7 @@ class LearnedScale(nn.Module):
 
 
 class FineTuningObjective:
-    """Loss and measures of a fine-tuning.
-
-    Args:
-        config: how.
-        sides: what is tuned.
-    """
+    """Loss and measures of a fine-tuning."""
 
     def __init__(self, config: FineTuningConfig, sides: Sides) -> None:
         self.config, self.sides = config, sides
@@ -191,15 +177,10 @@ class FineTuningObjective:
         self.modules = nn.ModuleDict({**own, **({} if self.scale is None else {"scale": self.scale})})
 
     def loss(self, encode: TrainableEncoder, batch: Questions) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of a batch, with the passages of all processes as candidates.
+        """Return the loss of a batch, with the passages of all processes as candidates, and what is logged.
 
-        Args:
-            encode: of questions; one of the sides.
-            batch: n questions and m passages.
-
-        Returns:
-            The loss, a scalar; the share of questions whose passage scores highest (ties are misses), and how often
-            another passage has the text of a question's own. And the scale, where there is one.
+        That is `accuracy`, the share of questions whose passage scores highest (ties are misses); `duplicates`, how
+        often another passage has the text of a question's own; and the scale, where there is one.
         """
         queries, passages = self.sides(batch)  # [n, d], [m, d]
         device = queries.device
@@ -210,7 +191,7 @@ class FineTuningObjective:
         twins = copies(texts, positives)
         value = self.objective(queries, passages, positives, twins if self.config.mask_duplicates else None)
         seen = {
-            "accuracy": accuracy(queries.detach(), passages.detach(), positives, self.sides.contract.similarity),
+            "accuracy": float((self._rivals(queries.detach(), passages.detach(), positives) == 0).float().mean()),
             "duplicates": float(twins.sum()),
         }
         if self.scale is not None:
@@ -253,11 +234,11 @@ class FineTuningObjective:
         ranks = []
         for start in range(0, len(queries), self.config.pairs):
             some = slice(start, start + self.config.pairs)
-            ranks.append(rivals(queries[some], passages, positives[some], self.sides.contract.similarity))
+            ranks.append(self._rivals(queries[some], passages, positives[some]))
         return float(torch.cat(ranks).double().mean())
 
     def _mean_loss(self, held: Questions, queries: torch.Tensor, passages: torch.Tensor) -> float:
-        """The mean over questions of the loss in batches of one size, but for one question more or less."""
+        """Return the mean over questions of the loss in batches of one size, but for one question more or less."""
         count = math.ceil(len(held) / self.config.pairs)
         edges = [round(at * len(held) / count) for at in range(count + 1)]
         places = [*held.positives.tolist(), len(held.passages)]
@@ -269,23 +250,17 @@ class FineTuningObjective:
             total += float(loss) * (end - start)
         return total / len(held)
 
+    def _rivals(self, queries: torch.Tensor, passages: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+        """Return how many other passages score at least as high as each question's own, int64 `[n]`."""
+        return rivals(queries, passages, positives, self.sides.contract.similarity)
 
-def rivals(queries: torch.Tensor, passages: torch.Tensor, positives: torch.Tensor, similarity: str) -> torch.Tensor:
-    """Return how many other passages score at least as high as each question's own, int64 `[n]`.
 
-    Args:
-        queries: `[n, d]`.
-        passages: `[m, d]`.
-        positives: place of each question's own, `[n]`.
-        similarity: `dot` or `cos`.
-    """
-    scores = similarities(queries, passages, "cos" if similarity == "cos" else "dot")  # [n, m]
+def rivals(
+    queries: torch.Tensor, passages: torch.Tensor, positives: torch.Tensor, similarity: Similarity
+) -> torch.Tensor:
+    """Return how many other passages `[m, d]` score at least as high as each question's `[n, d]` own, int64 `[n]`."""
+    scores = similarities(queries, passages, similarity)  # [n, m]
     return (scores >= scores.gather(1, positives[:, None])).sum(1) - 1  # but for itself
-
-
-def accuracy(queries: torch.Tensor, passages: torch.Tensor, positives: torch.Tensor, similarity: str) -> float:
-    """Return the share of questions whose own passage scores highest; ties are misses. Arguments as in `rivals`."""
-    return float((rivals(queries, passages, positives, similarity) == 0).float().mean())
 
 
 def _load(folder: Path, contract: Contract, config: FineTuningConfig, job: TrainingJob) -> TrainableEncoder:
@@ -332,7 +307,7 @@ def _read(
 def _selection(
     tuning: FineTuningObjective, held: Questions | None, source: PairBatches, config: FineTuningConfig
 ) -> WeightSelection | None:
-    """How the weights that are kept are chosen; None: the last ones are."""
+    """Return what chooses the weights that are kept, or None where they are the last."""
     if config.selection == "last" or held is None:
         return None
     measure = partial(tuning.dev_loss if config.selection == "dev-loss" else tuning.dev_rank, held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -22,14 +23,10 @@ _ACTIVATIONS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 class BatchNorm(nn.Module):
-    """Batch normalisation that can be asked for either statistics at any call.
+    """Batch normalisation by the batch's or the running statistics, whichever a call asks for.
 
-    Args:
-        width: d.
-        eps: added to variances.
-        momentum: share of the batch in the running statistics at each update.
-        affine: with a learned scale and shift.
-        sync: statistics of the joined batch of all processes; otherwise of each process's own rows.
+    `momentum` is the share of the batch in the running statistics at each update; `affine` adds a learned scale and
+    shift; with `sync`, statistics are those of the joined batch of all processes, otherwise of each one's own rows.
     """
 
     running_mean: torch.Tensor
@@ -51,10 +48,7 @@ class BatchNorm(nn.Module):
         """Normalise `[n, d]`, by the batch (and update the running statistics) or by the running ones alone.
 
         The running statistics are copied before use: a later update in place would silently change the gradient of
-        this call.
-
-        Raises:
-            ValueError: by the batch, and there are fewer than two rows.
+        this call. Raises `ValueError` for fewer than two rows by the batch.
         """
         if running or not self.training:
             mean, variance = self.running_mean.clone(), self.running_var.clone()
@@ -76,15 +70,8 @@ class BatchNorm(nn.Module):
 class Projection(nn.Module):
     """Linear → normalisation → activation → Linear [→ normalisation without scale], `[n, d]` → `[n, out]`.
 
-    Args:
-        width: d.
-        out: width of what comes out; None for d.
-        norm: between the two layers: with batch statistics, or none.
-        activation: between the two layers.
-        bias: of the linear layers.
-        final_norm: a second batch normalisation at the end, without scale and shift.
-        eps: of the normalisations.
-        sync: see `BatchNorm`.
+    `out` is d unless given; `bias` is that of the linear layers, `eps` and `sync` those of the normalisations, and
+    `final_norm` adds the one at the end, which has no scale and shift.
     """
 
     def __init__(
@@ -125,11 +112,8 @@ _PAIR_EPS = 1e-12
 class HeadPair(nn.Module):
     """Linear without bias → batch norm → ReLU → linear without bias → batch norm without scale, twice.
 
-    Args:
-        kind: `separate`: two sets of weights; `shared`: one module for both; `none`: vectors stay as they are.
-        width: d, of what comes in and out.
-        sync: statistics of the joined batch of all processes.
-        alike: separate heads begin with the same weights.
+    Heads are `separate`, with weights of their own (that begin `alike`), or one module `shared` by both; with `none`
+    vectors stay as they are.
 
     Source: MSM's code (shunyuzh/MSM).
     """
@@ -137,8 +121,9 @@ class HeadPair(nn.Module):
     def __init__(self, kind: Heads, width: int, sync: bool = False, alike: bool = False) -> None:
         super().__init__()
         self.width, self.kind = width, kind
-        self.query: nn.Module = nn.Identity() if kind == "none" else _head(width, sync)
-        self.key: nn.Module = _head(width, sync) if kind == "separate" else self.query
+        head = partial(Projection, width, bias=False, final_norm=True, eps=_PAIR_EPS, sync=sync)
+        self.query: nn.Module = nn.Identity() if kind == "none" else head()
+        self.key: nn.Module = head() if kind == "separate" else self.query
         if alike and kind == "separate":
             self.key.load_state_dict(self.query.state_dict())
 
@@ -151,25 +136,12 @@ class HeadPair(nn.Module):
         return 0 if self.kind == "none" else 2 * rows * self.width**2
 
 
-def _head(width: int, sync: bool) -> Projection:
-    """One head."""
-    return Projection(width, bias=False, final_norm=True, eps=_PAIR_EPS, sync=sync)
-
-
 _SPREAD = 0.02  # of new weights, as in BERT
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of a layer.
-
-    Args:
-        width: d.
-        heads: of attention; d is a multiple.
-        inner: width between the two linear layers.
-        dropout: share dropped, in training.
-        eps: of the normalisations.
-    """
+    """The sizes of a layer: its width is a multiple of the heads, `inner` is that between its two linear layers."""
 
     width: int
     heads: int
@@ -179,7 +151,7 @@ class Shape:
 
     @staticmethod
     def of(config: PreTrainedConfig) -> Shape:
-        """The sizes of an encoder's own layers; where its config does not name one: BERT's."""
+        """Return the sizes of an encoder's own layers; where its config does not name one: BERT's."""
         width = config.hidden_size
         return Shape(
             width,
@@ -197,9 +169,6 @@ class Shape:
 
 class Layer(nn.Module):
     """Attention and two inner layers, each added to what came in and normalised afterwards.
-
-    Args:
-        shape: its sizes.
 
     Source: Vaswani et al. 2017, as BERT has it.
     """
@@ -221,16 +190,7 @@ class Layer(nn.Module):
         self.attention.out_proj.weight.copy_(torch.eye(width))
 
     def forward(self, rows: torch.Tensor, context: torch.Tensor, hidden: torch.Tensor | None) -> torch.Tensor:
-        """Let rows `[n, m, d]` attend to a context `[n, l, d]`.
-
-        Args:
-            rows: what asks, and what is changed.
-            context: what is read.
-            hidden: bool `[n, l]`, places that must not be read; None: none.
-
-        Returns:
-            `[n, m, d]`.
-        """
+        """Let rows `[n, m, d]` attend to a context `[n, l, d]` but for the places `hidden`, bool `[n, l]`."""
         read, _ = self.attention(rows, context, context, key_padding_mask=hidden, need_weights=False)
         rows = self.norm_attention(rows + self.dropout(read))
         inner = self.second(functional.gelu(self.first(rows)))

@@ -49,11 +49,7 @@ ConfigT = TypeVar("ConfigT", bound=TrainingConfig)
 
 
 class CorpusTrainer(Generic[ConfigT]):
-    """Base of a method's trainer (`bench.core.contract.Trainer`); a subclass says in `train_on` what is learnt.
-
-    Args:
-        config: how.
-    """
+    """Base of a method's trainer (`bench.core.contract.Trainer`); a subclass says in `train_on` what is learnt."""
 
     def __init__(self, config: ConfigT) -> None:
         self.config = config
@@ -89,9 +85,9 @@ def fit(
         loss: the method's idea.
         source: its batches.
         encoder: what is trained, on its device already.
-        config: how.
+        config: optimiser, accumulation, log, checkpoints.
         job: budget and seed. The training ends with the step that spends the budget.
-        work: where to; `advance` counts tokens.
+        work: its `advance` counts tokens.
         modules: what the loss trains or keeps besides the encoder: heads, banks (as buffers), a momentum copy (without
             gradients). Checkpointed, never exported. What a loss needs to know of earlier batches is a buffer in it.
         after_step: called with the step's number (from 1) after each change of the weights, once a step however many
@@ -110,9 +106,22 @@ def fit(
     Raises:
         UsageError: the loss or the gradient is not finite any more; the checkpoints stay.
     """
-    training = _TrainingLoop(loss, source, encoder, config, job, work, modules, after_step, look, selection, section)
-    if ascent is not None:
-        training.ascent = Asam(training.modules, ascent)
+    own = {} if modules is None else {"method": modules.to(encoder.device)}
+    every = nn.ModuleDict({"encoder": encoder.model, **own})
+    training = _TrainingLoop(
+        loss=loss,
+        source=source,
+        encoder=encoder,
+        config=config,
+        job=job,
+        work=work,
+        modules=every,
+        after_step=after_step,
+        look=look,
+        selection=selection,
+        section=section,
+        ascent=None if ascent is None else Asam(every, ascent),
+    )
     training.resume()
     while not training.over:
         training.step()
@@ -121,65 +130,47 @@ def fit(
 
 @dataclass
 class _Progress:
-    """How far a training is; all of it goes through checkpoints as JSON.
-
-    Args:
-        step: steps made.
-        pairs: units seen: pairs, documents or sequences.
-        loss: of the last step.
-        first: the loss of the first step.
-        warnings: signs of collapse logged so far.
-        sums: of what is logged, since the last line of the log: name → (total, batches that had it).
-        log: names of the finished pieces of the log.
-        seconds: spent, earlier attempts included.
-        device_seconds: of the processor, all threads together, or of the GPU.
-        meter: tokens, passes and flops.
-    """
+    """How far a training is; all of it goes through checkpoints as JSON."""
 
     step: int = 0
-    pairs: int = 0
-    loss: float = 0.0
-    first: float | None = None
-    warnings: int = 0
-    sums: dict[str, list[float]] = field(default_factory=dict)
-    log: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    device_seconds: float = 0.0
+    pairs: int = 0  # or documents, or sequences
+    loss: float = 0.0  # of the last step
+    first: float | None = None  # loss
+    warnings: int = 0  # signs of collapse
+    sums: dict[str, list[float]] = field(default_factory=dict)  # since the last line: name → total, batches that had it
+    log: list[str] = field(default_factory=list)  # names of the finished pieces
+    seconds: float = 0.0  # earlier attempts included
+    device_seconds: float = 0.0  # of the processor, all threads together, or of the GPU
     meter: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass
 class _TrainingLoop(Generic[B]):
-    """One training between its first step (or checkpoint) and its end."""
+    """One training between its first step (or checkpoint) and its end; arguments are those of `fit`."""
 
-    def __init__(
-        self,
-        loss: Loss[B],
-        source: BatchSource[B],
-        encoder: TrainableEncoder,
-        config: LoopConfig,
-        job: TrainingJob,
-        work: Workspace,
-        modules: nn.Module | None,
-        after_step: Callable[[int], None] | None,
-        look: Look | None,
-        selection: WeightSelection | None,
-        section: str,
-    ) -> None:
+    loss: Loss[B]
+    source: BatchSource[B]
+    encoder: TrainableEncoder
+    config: LoopConfig
+    job: TrainingJob
+    work: Workspace
+    modules: nn.ModuleDict  # the encoder and the method's
+    after_step: Callable[[int], None] | None
+    look: Look | None
+    selection: WeightSelection | None
+    section: str
+    ascent: Asam | None
+
+    def __post_init__(self) -> None:
         """Make optimiser and generators; `resume` decides where they begin."""
-        self.loss, self.source, self.encoder, self.config = loss, source, encoder, config
-        self.job, self.work, self.after_step, self.look = job, work, after_step, look
-        self.selection, self.section = selection, section
-        self.ascent: Asam | None = None
-        own = {} if modules is None else {"method": modules.to(encoder.device)}
-        self.modules = nn.ModuleDict({"encoder": encoder.model, **own})
-        self.optimiser = adamw(self.modules, config)
+        self.optimiser = adamw(self.modules, self.config)
         self.weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
         self.untouched = {name for name, weight in self.modules.named_parameters() if weight.requires_grad}
-        self.held = source.held_out()
-        self.rng = np.random.default_rng([job.seed, 1])
+        self.held = self.source.held_out()
+        self.rng = np.random.default_rng([self.job.seed, 1])
         self.at = _Progress()
         self.lines: list[str] = []  # of the log, since the last checkpoint
-        self.costs = Costs(encoder.device)
+        self.costs = Costs(self.encoder.device)
         self.saved = (0, time.monotonic())  # tokens and moment of the last checkpoint
 
     @property

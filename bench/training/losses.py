@@ -11,6 +11,8 @@ from typing import Literal
 import torch
 from torch.nn import functional
 
+from bench.retrieval.packed import wide
+
 Similarity = Literal["dot", "cos"]
 Reduction = Literal["mean", "sum", "none"]
 
@@ -18,24 +20,15 @@ _TINY = 1e-12  # of a norm, below which a vector counts as zero
 
 
 def similarities(queries: torch.Tensor, keys: torch.Tensor, similarity: Similarity = "dot") -> torch.Tensor:
-    """Return the similarity of every query and every key.
+    """Return the similarity of every query `[n, d]` and every key `[m, d]`, `[n, m]` in float32 or float64.
 
-    Args:
-        queries: `[n, d]`.
-        keys: `[m, d]`.
-        similarity: `dot`, or `cos` for vectors scaled to unit length first.
-
-    Returns:
-        `[n, m]`, float32 or float64.
-
-    Raises:
-        ValueError: the shapes do not go together, or the similarity is unknown.
+    Raises `ValueError` where the shapes do not go together, or the similarity is unknown.
     """
     if queries.ndim != 2 or keys.ndim != 2 or queries.shape[1] != keys.shape[1]:
         raise ValueError(f"found queries {list(queries.shape)} and keys {list(keys.shape)}, expected [n, d] and [m, d]")
     if similarity not in ("dot", "cos"):
         raise ValueError(f"found similarity {similarity!r}, expected dot or cos")
-    left, right = _wide(queries), _wide(keys)
+    left, right = wide(queries), wide(keys)
     if similarity == "cos":
         left, right = functional.normalize(left, dim=1, eps=_TINY), functional.normalize(right, dim=1, eps=_TINY)
     return left @ right.T
@@ -65,15 +58,12 @@ def info_nce(
         keys: `[m, d]`; every one is a candidate of every query.
         positives: place of each query's key, int64 `[n]`; None: query i belongs to key i.
         temperature: τ > 0.
-        similarity: `dot` or `cos`.
+        similarity: of a query and a key.
         negatives: `[b, d]` further candidates that are nobody's key, e.g. a queue; they never are anchors.
         forbidden: bool `[n, m]`, keys that must not be candidates of a query, e.g. translations of its own key.
         symmetric: average with the other direction, in which each positive key has all queries as candidates.
         label_smoothing: share of the target that is spread over all candidates alike.
-        reduction: `mean` or `sum` over anchors; `none` for `[n]` (symmetric: the mean of both directions).
-
-    Returns:
-        A scalar, or `[n]`.
+        reduction: over anchors, to a scalar; `none` for `[n]` (symmetric: the mean of both directions).
 
     Raises:
         ValueError: shapes that do not go together, a positive that is forbidden or out of range, τ ≤ 0, smoothing
@@ -90,7 +80,14 @@ def info_nce(
     if forbidden is not None:
         if label_smoothing:
             raise ValueError(f"found label smoothing {label_smoothing} with forbidden keys, expected one of the two")
-        logits = logits.masked_fill(_allowed_shape(forbidden, logits, places), float("-inf"))
+        if forbidden.shape != logits.shape or forbidden.dtype != torch.bool:
+            raise ValueError(
+                f"found forbidden {list(forbidden.shape)} of {forbidden.dtype}, expected {list(logits.shape)} of "
+                "torch.bool"
+            )
+        if bool(forbidden.gather(1, places[:, None]).any()):
+            raise ValueError("found a positive among the forbidden keys, expected it among the candidates")
+        logits = logits.masked_fill(forbidden, float("-inf"))
     every = logits
     if negatives is not None:
         further = similarities(queries, negatives, similarity) / temperature
@@ -111,19 +108,9 @@ def info_nce(
 def paired_info_nce(
     rows: torch.Tensor, *, temperature: float = 1.0, similarity: Similarity = "dot", reduction: Reduction = "mean"
 ) -> torch.Tensor:
-    """Return the cross-entropy of each row's partner among all other rows; rows 2i and 2i + 1 belong together.
+    """Return the cross-entropy of each row's partner among all other rows `[2n, d]`; 2i and 2i + 1 belong together.
 
-    Args:
-        rows: `[2n, d]`; candidates of a row are all rows but itself.
-        temperature: τ > 0.
-        similarity: `dot` or `cos`.
-        reduction: `mean` or `sum` over the 2n rows, or `none`.
-
-    Returns:
-        A scalar, or `[2n]`.
-
-    Raises:
-        ValueError: an odd number of rows, or as `info_nce` does.
+    Raises `ValueError` for an odd number of rows, or as `info_nce` does.
 
     Source: Gao and Callan 2022 (coCondenser), eq. 3, as luyug/Condenser computes it.
     """
@@ -148,40 +135,23 @@ def xtreme_r(
 
     `L = −1/n Σ_i log softmax_j(scale · cos(q_i, p_j))[positives_i]`; the scale is neither clamped nor a logarithm.
 
-    Args:
-        queries: `[n, d]`, pooled, not normalised.
-        passages: `[m, d]`, likewise.
-        scale: a scalar, 100 at the start; gradients reach it.
-        positives: place of each question's passage, int64 `[n]`; None: question i belongs to passage i.
-        forbidden: bool `[n, m]`, passages that are no candidates of a question (`copies`).
-
-    Returns:
-        A scalar.
-
-    Raises:
-        ValueError: as `info_nce` does.
+    Queries `[n, d]` and passages `[m, d]` are pooled, not normalised; gradients reach the scale, a scalar. Positives,
+    forbidden passages (`copies`) and errors are those of `info_nce`.
 
     Source: Ruder et al. 2021 (XTREME-R), as google-research/xtreme computes it.
     """
-    scaled = functional.normalize(_wide(queries), dim=1, eps=_TINY) * scale
-    unit = functional.normalize(_wide(passages), dim=1, eps=_TINY)
+    scaled = functional.normalize(wide(queries), dim=1, eps=_TINY) * scale
+    unit = functional.normalize(wide(passages), dim=1, eps=_TINY)
     return info_nce(scaled, unit, positives, forbidden=forbidden)
 
 
 def copies(texts: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-    """Return which contexts have the text of a question's positive without being it, bool `[n, m]`.
+    """Return which of m contexts have the text of a question's positive without being it, bool `[n, m]`.
 
-    Args:
-        texts: a number for each context's text, `[m]`; equal numbers, equal texts.
-        positives: place of each question's positive, int64 `[n]`.
+    Equal numbers in `texts` `[m]` are equal texts; `positives` `[n]` are places among them.
     """
     same = texts[positives][:, None] == texts[None]
     return same.scatter(1, positives[:, None], value=False)
-
-
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
-    """Half precision as float32, since a softmax over its logits would lose what it is about."""
-    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def _places(positives: torch.Tensor | None, queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
@@ -197,14 +167,3 @@ def _places(positives: torch.Tensor | None, queries: torch.Tensor, keys: torch.T
     if low < 0 or high >= m:
         raise ValueError(f"found positives {low} to {high}, expected 0 to {m - 1}")
     return positives
-
-
-def _allowed_shape(forbidden: torch.Tensor, logits: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Return the mask if it fits the logits and leaves every positive in."""
-    if forbidden.shape != logits.shape or forbidden.dtype != torch.bool:
-        raise ValueError(
-            f"found forbidden {list(forbidden.shape)} of {forbidden.dtype}, expected {list(logits.shape)} of torch.bool"
-        )
-    if bool(forbidden.gather(1, places[:, None]).any()):
-        raise ValueError("found a positive among the forbidden keys, expected it among the candidates")
-    return forbidden

@@ -18,14 +18,14 @@ _BACKWARD = 2  # times the operations of the forward pass
 
 @dataclass
 class Meter:
-    """Counts what encoders and heads of one training do; all of them share one.
+    """Counts what the encoders and heads of a training do; they share one meter.
 
     Args:
         tokens: non-padding tokens, once for each forward pass of an encoder, momentum and no-gradient ones included.
             Activations computed again to save memory are not a pass.
         passes: forward passes of an encoder (batches of sequences).
-        flops: floating-point operations, of multiplications by weights and of attention, forward and backward,
-            recomputation included; embedding look-ups cost none.
+        flops: operations of multiplications by weights and of attention, forward and backward, recomputation included;
+            embedding look-ups cost none.
     """
 
     tokens: int = 0
@@ -33,14 +33,7 @@ class Meter:
     flops: float = 0.0
 
     def encoded(self, model: PreTrainedModel, packed: Packed, *, gradients: bool, again: bool = False) -> None:
-        """Count a forward pass.
-
-        Args:
-            model: the encoder.
-            packed: what it read.
-            gradients: a backward pass follows.
-            again: activations are computed a second time for it.
-        """
+        """Count a forward pass; with `gradients` a backward pass follows, with `again` activations are recomputed."""
         forward = forward_flops(model, packed)
         self.tokens += len(packed.ids)
         self.passes += 1
@@ -72,13 +65,7 @@ def forward_flops(model: PreTrainedModel, packed: Packed) -> float:
 
 
 class Costs:
-    """Measures wall time, device time and peak memory.
-
-    Args:
-        device: where the weights lie.
-        seconds: spent by earlier attempts.
-        device_seconds: spent by earlier attempts.
-    """
+    """Measures wall time, device time and peak memory; earlier attempts have spent `seconds` and `device_seconds`."""
 
     def __init__(self, device: torch.device, seconds: float = 0.0, device_seconds: float = 0.0) -> None:
         self._device = device

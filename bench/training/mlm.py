@@ -15,25 +15,21 @@ from torch.nn import functional
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.retrieval import lm_heads
-from bench.retrieval.packed import Ids
+from bench.retrieval.packed import Ids, wide
 from bench.training.batches import BatchSource, DrawnSource, Masked, PairBatch, TrackedCorpus
 from bench.training.config import BlocksConfig, MaskConfig, TrainingConfig
 from bench.training.distributed import weight
 from bench.training.encoder import TrainableEncoder
+from bench.training.heads import initialise
 from bench.training.views import Documents, framed, stretch_of
 
 
 @dataclass(frozen=True)
 class Masking:
-    """How tokens are hidden.
+    """How tokens are hidden: a share of them, never special ones.
 
-    Args:
-        mask: id of the mask token.
-        special: ids that are never chosen.
-        pool: ids that replace at random, int64 `[v]`.
-        share: of the tokens that are chosen.
-        keep: of the chosen ones, left as they are.
-        random: of the chosen ones, replaced by one of the pool.
+    Of these, the shares `keep` are left as they are and `random` are replaced by ids of the pool, int64 `[v]`; the
+    rest is replaced by `mask`.
     """
 
     mask: int
@@ -45,11 +41,7 @@ class Masking:
 
     @staticmethod
     def of(shards: Shards, config: MaskConfig) -> Masking:
-        """Mask as the config says, with the ids of a corpus.
-
-        Raises:
-            UsageError: the tokenizer has no mask token.
-        """
+        """Mask as the config says, with the ids of a corpus; `UsageError` where its tokenizer has no mask token."""
         if "mask" not in shards.special:
             raise UsageError(
                 f"the tokenizer of {shards.folder} has no mask token, which masked language modelling needs; type "
@@ -90,25 +82,16 @@ class Masking:
 
 MlmReduction = Literal["token_mean", "sentence_sum"]
 
-_SPREAD = 0.02  # of new weights, as in BERT
-
 
 class MlmHead(nn.Module):
-    """Dense → gelu → LayerNorm, before a decoder that shares the embeddings and has a bias of its own.
-
-    Args:
-        width: d.
-        vocabulary: v.
-        eps: of the LayerNorm.
-    """
+    """Dense → gelu → LayerNorm, before a decoder that shares the embeddings and has a bias of its own."""
 
     def __init__(self, width: int, vocabulary: int, eps: float = 1e-5) -> None:
         super().__init__()
         self.dense = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width, eps=eps)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
-        nn.init.normal_(self.dense.weight, std=_SPREAD)
-        nn.init.zeros_(self.dense.bias)
+        initialise(self.dense)
 
     @staticmethod
     def for_(encoder: TrainableEncoder) -> MlmHead:
@@ -156,9 +139,6 @@ def masked_prediction(
     Returns:
         A scalar, float32 or float64; 0 where nothing was hidden.
 
-    Raises:
-        ValueError: `sentence` is missing where it is needed.
-
     Source: Devlin et al. 2019; with `vectors`, Auto-MLM (arXiv 2203.16187), eq. 7.
     """
     if sentence is None and (vectors is not None or reduction == "sentence_sum"):
@@ -167,8 +147,7 @@ def masked_prediction(
         rows = rows + vectors[sentence]  # [m, d]
     if head is not None:
         rows = head(rows)
-    logits = functional.linear(rows, decoder.to(rows.dtype), bias.to(rows.dtype))  # [m, v]
-    logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+    logits = wide(functional.linear(rows, decoder.to(rows.dtype), bias.to(rows.dtype)))  # [m, v]
     losses = functional.cross_entropy(logits, targets, reduction="none")
     if reduction == "token_mean":
         return losses.sum() / max(1, len(losses))
@@ -187,18 +166,10 @@ def mlm_loss(
     before: torch.Tensor | None = None,
     reduction: MlmReduction = "token_mean",
 ) -> torch.Tensor:
-    """Run masked sequences through an encoder and predict what was hidden.
+    """Run masked sequences through an encoder, to its last layer, and predict what was hidden; return the loss.
 
-    Args:
-        encode: the encoder; its last layer is read, whatever the contract's is.
-        head: what goes before the decoder.
-        masked: n sequences.
-        vectors: `[n, d]`, see `masked_prediction`.
-        before: `[n, k, d]`, embeddings in front of each sequence, see `TrainableEncoder.hidden`.
-        reduction: see `masked_prediction`.
-
-    Returns:
-        A scalar. With several processes their mean is that of one process on the joined batch.
+    Vectors `[n, d]` and reduction are those of `masked_prediction`; `before` `[n, k, d]` are embeddings in front of the
+    sequences, as for `TrainableEncoder.hidden`. The mean over processes is the loss of one on the joined batch.
     """
     hidden, packed = encode.hidden(masked.inputs, -1, before=before)  # [T, d]
     sentence = torch.from_numpy(masked.sequence).to(encode.device)
@@ -224,12 +195,7 @@ def mlm_loss(
 
 @dataclass(frozen=True)
 class PairsAndMasks:
-    """Pairs, and sequences of theirs with hidden tokens.
-
-    Args:
-        pairs: n pairs.
-        masked: of the left sequences, the right ones, or the left and then the right ones; None: of none.
-    """
+    """Pairs, and their left, right, or left and then right sequences with hidden tokens; None: no such sequences."""
 
     pairs: PairBatch
     masked: Masked | None
@@ -240,13 +206,7 @@ class PairsAndMasks:
 
 
 class MaskedPairs(DrawnSource[TrackedCorpus, BatchSource[PairBatch]]):
-    """Hides tokens of the pairs that another source draws; the pairs themselves stay as they are.
-
-    Args:
-        pairs: the source.
-        masking: how tokens are hidden; None: none are.
-        sides: of which sequences.
-    """
+    """Hides tokens in copies of the sequences that another source draws; without `masking` in none."""
 
     def __init__(self, pairs: BatchSource[PairBatch], masking: Masking | None, sides: Literal["both", "left", "right"]):
         super().__init__(pairs.shards, pairs)
@@ -265,12 +225,6 @@ class MaskedBlocks(DrawnSource[Shards, Documents]):
     """Stretches of documents with hidden tokens: the batches of masked language modelling.
 
     A stretch begins at a sentence drawn uniformly and runs to the end of its document, cut at `mlm.tokens`.
-
-    Args:
-        shards: the prepared corpus.
-        config: languages and held-out pairs.
-        mlm: how long, how many, how hidden.
-        seed: of the order of documents.
     """
 
     def __init__(self, shards: Shards, config: TrainingConfig, mlm: BlocksConfig, seed: int) -> None:

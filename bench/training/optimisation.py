@@ -15,14 +15,9 @@ _LEAST = 1e-16  # of a norm, so that gradients of 0 move nothing
 
 
 def warm_up_and_decay(position: float, warm_up: float, total: float) -> float:
-    """Return the share of the peak learning rate: linearly from 0 to 1, then linearly down to 0.
+    """Return the share of the peak learning rate: linearly from 0 to 1 at `warm_up`, then down to 0 at `total`.
 
-    Args:
-        position: how far the training is, in steps, tokens or shares, whichever `warm_up` and `total` are in.
-        warm_up: where the peak is.
-        total: where 0 is reached again.
-
-    Source: Contriever's and BERT's schedule; golden values `schedule`.
+    All three are in one unit: steps, tokens or shares. Source: Contriever's and BERT's schedule.
     """
     if position < warm_up:
         return position / warm_up
@@ -64,12 +59,8 @@ class Asam:
     """Adaptive sharpness-aware minimisation: the gradient is taken where the loss is highest near the weights.
 
     A step is: gradient at the weights, `climb`, gradient there, `descend`, and then any optimiser's own step. Nothing
-    is kept from one step to the next.
-
-    Args:
-        modules: whose trainable weights move.
-        rho: how far, in units of the weights' own sizes.
-        eta: added to the sizes, so that a weight of 0 can move.
+    is kept from one step to the next. `rho` is how far, in units of the weights' own sizes; `eta` is added to the
+    sizes, so that a weight of 0 can move.
 
     Source: Kwon et al. 2021 (ASAM), algorithm 1; as its code has it, weights are scaled by their sizes, biases are not.
     """
@@ -85,8 +76,11 @@ class Asam:
 
         With several processes all must have the same gradients (`average_gradients`), so that all move alike.
         """
-        moving = [(weight, self._size(name, weight), weight.grad) for name, weight in self._weights]
-        scaled = [(weight, size, size * grad) for weight, size, grad in moving if grad is not None]  # T·g
+        scaled = []  # T·g
+        for name, weight in self._weights:
+            if weight.grad is not None:
+                size = weight.detach().abs() + self._eta if "weight" in name else weight.new_ones(())
+                scaled.append((weight, size, size * weight.grad))
         norms = [torch.linalg.vector_norm(gradient) for _, _, gradient in scaled]
         length = torch.linalg.vector_norm(torch.stack(norms)) + _LEAST if norms else torch.ones(())
         self._before = [(weight, weight.detach().clone()) for weight, _, _ in scaled]
@@ -99,7 +93,3 @@ class Asam:
         for weight, before in self._before:
             weight.copy_(before)
         self._before = []
-
-    def _size(self, name: str, weight: nn.Parameter) -> torch.Tensor:
-        """T of a weight: a tensor of its shape, or 1."""
-        return weight.detach().abs() + self._eta if "weight" in name else torch.ones((), device=weight.device)

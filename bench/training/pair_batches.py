@@ -23,7 +23,7 @@ from bench.retrieval.packed import Ids
 from bench.training.batches import PairBatch
 from bench.training.distributed import rank, world
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import Item, Json, TrainingPair
+from bench.types import Json, TrainingPair
 
 Numbers = npt.NDArray[np.int64]
 
@@ -33,14 +33,12 @@ _LONGEST = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Questions:
-    """Some questions, and the passages among which each finds its own.
+    """n questions as token ids, and the m passages among which each finds its own.
 
     Args:
-        queries: n sequences of token ids.
-        passages: m sequences: each question's positive and then its negatives, question by question.
+        passages: each question's positive and then its negatives, question by question.
         positives: place of each question's positive among the passages, int64 `[n]`.
         texts: a number for each passage's text, int64 `[m]`; equal numbers, equal texts.
-        languages: n codes.
     """
 
     queries: Sequence[Ids]
@@ -69,8 +67,7 @@ class Questions:
 class SeenTexts:
     """Which texts of some pairs a training has seen, and how long they are.
 
-    Args:
-        pairs: the pairs. Their texts are numbered pair by pair: query, positives, negatives.
+    The texts are numbered pair by pair: query, positives, negatives.
     """
 
     def __init__(self, pairs: StoredPairs) -> None:
@@ -99,36 +96,23 @@ class SeenTexts:
 
 
 class PairReader:
-    """Reads pairs as token ids, as the encoder's contract has it.
-
-    Args:
-        pairs: on disk.
-        reader: tokenizer and contract.
-        config: how many negatives, and whether a question loses its question mark.
-    """
+    """Reads pairs as token ids, as the encoder's contract has it, but for question marks, which the config decides."""
 
     def __init__(self, pairs: StoredPairs, reader: Reader, config: FineTuningConfig) -> None:
         asked = replace(reader.contract, question_mark=not config.question_mark)
         self.pairs, self.reader, self.config = pairs, replace(reader, contract=asked), config
         self.coverage = SeenTexts(pairs)
 
-    def question(self, item: Item) -> str:
-        """Return what is tokenised of a question."""
-        return self.reader.text(item, "query")
-
     def read(self, numbers: Sequence[int], chosen: Sequence[Sequence[tuple[int, int]]], *, seen: bool) -> Questions:
-        """Return the questions of some pairs.
+        """Return the questions of some pairs; with `seen`, a training reads them.
 
-        Args:
-            numbers: of the pairs, n.
-            chosen: of each, its passages as (number of a pair, place among its positives and then its negatives), the
-                positive first.
-            seen: a training reads them.
+        `chosen` are the passages of each as (number of a pair, place among its positives and then its negatives), the
+        positive first.
         """
         opened: dict[int, TrainingPair] = {}
         for number in dict.fromkeys([*numbers, *(pair for row in chosen for pair, _ in row)]):
             opened[number] = self.pairs[number]
-        asked = [self.question(opened[number].query) for number in numbers]
+        asked = [self.reader.text(opened[number].query, "query") for number in numbers]
         places = [place for row in chosen for place in row]
         texts = [
             self.reader.text((*opened[pair].positives, *opened[pair].negatives)[at], "passage") for pair, at in places
@@ -154,15 +138,9 @@ class PairReader:
 
 
 class PairBatches:
-    """Batches of questions (`bench.training.batches.BatchSource`), in epochs.
+    """Batches of the questions of some pairs (`bench.training.batches.BatchSource`), in epochs.
 
-    Args:
-        reader: of the pairs.
-        numbers: which pairs are trained on.
-        seed: of order and draws.
-
-    Raises:
-        UsageError: there are too few pairs for a question to have a negative.
+    Raises `UsageError` where there are too few for a question to have a negative.
     """
 
     def __init__(self, reader: PairReader, numbers: Numbers, seed: int) -> None:
@@ -262,14 +240,7 @@ class PairBatches:
 
 
 def split(count: int, share: float, most: int, seed: int) -> tuple[Numbers, Numbers]:
-    """Draw which of `count` pairs are held out; return those that are trained on and those, both ascending.
-
-    Args:
-        count: pairs in all.
-        share: of them that is held out, rounded.
-        most: pairs that are held out, at most.
-        seed: of the lot.
-    """
+    """Draw a share of `count` pairs, rounded, `most` at most; return all others and those drawn, both ascending."""
     held = min(round(share * count), most)
     order = np.random.default_rng([seed, _SPLIT]).permutation(count)
     return np.sort(order[held:]), np.sort(order[:held])

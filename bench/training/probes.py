@@ -32,7 +32,7 @@ softmax, and multiple of chance; accuracy in telling languages; share of the mas
 
 
 def accuracy(queries: torch.Tensor, keys: torch.Tensor) -> float:
-    """Share of queries `[n, d]` whose own key, row i of `[n, d]`, has the highest cosine; ties count as misses."""
+    """Return the share of queries `[n, d]` whose own key, row i of `[n, d]`, has the highest cosine; ties miss."""
     scores = (functional.normalize(queries.detach(), dim=1) @ functional.normalize(keys.detach(), dim=1).T).float()
     own = scores.diagonal()[:, None]
     rivals = scores >= own
@@ -41,19 +41,19 @@ def accuracy(queries: torch.Tensor, keys: torch.Tensor) -> float:
 
 
 def mean_cosine(vectors: torch.Tensor) -> float:
-    """Mean cosine between different rows of `[n, d]`, n ≥ 2."""
+    """Return the mean cosine between different rows of `[n, d]`, n ≥ 2."""
     unit = functional.normalize(vectors.double(), dim=1)
     n = len(unit)
     return float((unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1)))
 
 
 def deviation(vectors: torch.Tensor) -> float:
-    """Standard deviation per dimension of the unit vectors of `[n, d]`, averaged; about 1/√d where all is well."""
+    """Return the standard deviation per dimension of `[n, d]` as unit vectors, averaged; about 1/√d if all is well."""
     return float(functional.normalize(vectors.double(), dim=1).std(dim=0, correction=0).mean())
 
 
 def effective_rank(vectors: torch.Tensor) -> float:
-    """`exp` of the entropy of the singular values of the centred `[n, d]`, as shares; 0 where all rows are equal.
+    """Return `exp` of the entropy of the singular values of the centred `[n, d]`, as shares; 0 if all rows are equal.
 
     Source: Roy and Vetterli 2007, The effective rank.
     """
@@ -66,15 +66,7 @@ def effective_rank(vectors: torch.Tensor) -> float:
 
 
 def probe(queries: torch.Tensor, keys: torch.Tensor) -> dict[str, float]:
-    """Measure one batch of held-out pairs.
-
-    Args:
-        queries: `[n, d]`.
-        keys: `[n, d]`; row i belongs to query i.
-
-    Returns:
-        `accuracy`, `chance`, `cosine` (between sentences of different pairs), `deviation` and `rank` of the queries.
-    """
+    """Measure held-out pairs: row i of keys `[n, d]` belongs to row i of queries `[n, d]`."""
     return {
         "accuracy": accuracy(queries, keys),
         "chance": 1 / len(queries),
@@ -87,20 +79,13 @@ def probe(queries: torch.Tensor, keys: torch.Tensor) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Sign:
-    """What looks like a failure in logged values.
+    """What looks like a failure: `shows`, of values by their logged names, and a sentence with these values as fields.
 
-    Args:
-        shows: (values, by their names) → whether it looks like the failure; where one was not logged, nothing is said.
-        sentence: what it is and what to do, with the values as fields.
+    Where one of the values was not logged, the sign says nothing.
     """
 
     shows: Callable[..., bool]
     sentence: str
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Names of the values that it is about."""
-        return tuple(signature(self.shows).parameters)
 
 
 SIGNS = (
@@ -185,24 +170,19 @@ SIGNS = (
 
 def signs(values: Mapping[str, float]) -> list[str]:
     """Return what looks like a failure in logged values, as sentences."""
-    return [
-        sign.sentence.format(**values)
-        for sign in SIGNS
-        if all(name in values for name in sign.needs) and sign.shows(**{name: values[name] for name in sign.needs})
-    ]
+    found = []
+    for sign in SIGNS:
+        needs = signature(sign.shows).parameters
+        if values.keys() >= needs.keys() and sign.shows(**{name: values[name] for name in needs}):
+            found.append(sign.sentence.format(**values))
+    return found
 
 
 @torch.no_grad()
 def measure(
     encode: TrainableEncoder, batches: Sequence[PairBatch], look: Callable[[], Mapping[str, float]] | None = None
 ) -> dict[str, float]:
-    """Probe an encoder with dropout off and average over batches; its tokens do not count against the budget.
-
-    Args:
-        encode: the encoder; afterwards in training mode again if it was.
-        batches: held-out pairs.
-        look: what else is looked at.
-    """
+    """Probe an encoder on held-out pairs with dropout off, averaged over batches; tokens do not count as spent."""
     training = encode.model.training
     encode.model.eval()
     with encode.meter.resting():

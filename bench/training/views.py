@@ -33,10 +33,6 @@ class Epochs:
     """How far each language was read, epoch by epoch; a subclass says what the order of an epoch is.
 
     Seed, language and number of the epoch decide the order, so that two numbers a language are all there is to save.
-
-    Args:
-        languages: to be read.
-        seed: of the orders.
     """
 
     def __init__(self, languages: Sequence[str], seed: int) -> None:
@@ -67,17 +63,10 @@ class Epochs:
 
 
 class Documents(Epochs):
-    """Draws documents, of one language at a time unless the config mixes them.
+    """Draws documents of at least `least` sentences, of one language at a time unless the config mixes them.
 
-    Args:
-        shards: the prepared corpus.
-        config: language exponent; held-out documents and their languages.
-        least: sentences that a document needs.
-        seed: of the order.
-        serving: language → which of its documents serve, bool `[documents of the language]`; None: all.
-
-    Raises:
-        UsageError: no language has two documents that are long enough and serve.
+    `serving` says which documents of a language serve, bool `[documents of the language]`; None: all. Raises
+    `UsageError` where no language has two documents that are long enough and serve.
     """
 
     def __init__(
@@ -88,7 +77,6 @@ class Documents(Epochs):
         seed: int,
         serving: Callable[[str], npt.NDArray[np.bool_]] | None = None,
     ) -> None:
-        """Find the documents that are long enough, and hold some out."""
         enough = {language: _long_enough(shards, language, least) for language in shards.languages}
         if serving is not None:
             enough = {
@@ -137,7 +125,6 @@ class Documents(Epochs):
         return [self._neighbours(documents, rng) for documents in self.held.values()]
 
     def _neighbours(self, documents: Sequence[int], rng: np.random.Generator) -> PairBatch:
-        """Draw a sentence and the next one of each document."""
         places = [int(rng.integers(self._shards.sentence_count(document) - 1)) for document in documents]
         left, right = (
             [
@@ -164,17 +151,9 @@ class Documents(Epochs):
 
 
 class SentencePairs(DrawnSource[Shards, Documents]):
-    """Two different sentences of each document.
-
-    Args:
-        shards: the prepared corpus.
-        config: pairs in a batch, tokens of a sentence, languages, held-out pairs.
-        seed: of the order of documents.
-        draw: (sentences of the document, rng) → the places of the two, e.g. `partial(two_sentences, window=5)`.
-    """
+    """Two different sentences of each document, chosen by `draw`, e.g. `partial(two_sentences, window=5)`."""
 
     def __init__(self, shards: Shards, config: TrainingConfig, seed: int, draw: Draw) -> None:
-        """Find the documents of two sentences and more."""
         super().__init__(shards, Documents(shards, config, least=2, seed=seed))
         self._config, self._draw = config, draw
 
@@ -192,16 +171,10 @@ class SentencePairs(DrawnSource[Shards, Documents]):
 
 
 def two_sentences(count: int, rng: np.random.Generator, window: int | None = None) -> tuple[int, int]:
-    """Draw two different places among `count`: the first uniformly, the second uniformly among those near it.
+    """Draw two different places among `count`: the first uniformly, the second uniformly within `window` places of it.
 
-    Args:
-        count: sentences of the document, at least two.
-        rng: chance.
-        window: the second is at most so many places away, at least 1; None: anywhere. Then each ordered pair has
-            the same probability.
-
-    Raises:
-        ValueError: fewer than two sentences, or a window below 1.
+    Without a window each ordered pair has the same probability. Raises `ValueError` for fewer than two sentences, or a
+    window below 1.
     """
     if count < 2 or (window is not None and window < 1):
         raise ValueError(f"found {count} sentences and window {window}, expected at least 2 and at least 1")
@@ -212,16 +185,7 @@ def two_sentences(count: int, rng: np.random.Generator, window: int | None = Non
 
 
 def framed(tokens: npt.NDArray[Any], special: Mapping[str, int], most: int) -> npt.NDArray[np.int64]:
-    """Return first token, tokens, last token, cut to `most` in all.
-
-    Args:
-        tokens: ids `[n]` without special tokens.
-        special: ids of `cls` and `sep`.
-        most: tokens kept, special ones included; at least 3.
-
-    Raises:
-        ValueError: `most` leaves no room for a token of the text.
-    """
+    """Return `cls`, the ids `[n]`, `sep`, cut to `most` in all; raise `ValueError` where no token of the text fits."""
     if most < SHORTEST:
         raise ValueError(f"found room for {most} tokens, expected at least {SHORTEST}: first, one of the text, last")
     kept = tokens[: most - 2]
@@ -239,13 +203,7 @@ def _long_enough(shards: Shards, language: str, least: int) -> npt.NDArray[np.in
 def in_a_window(count: int, rng: np.random.Generator, window: int) -> tuple[int, int]:
     """Draw a window of consecutive sentences uniformly, and two different places in it, each ordered pair alike.
 
-    Args:
-        count: sentences of the document, at least two; with fewer than `window`, all of them are the window.
-        rng: chance.
-        window: sentences of a window, at least two.
-
-    Raises:
-        ValueError: fewer than two sentences in the document or the window.
+    A document with fewer sentences than `window` is one. Raises `ValueError` for fewer than two sentences in either.
 
     Source: CCP (arXiv 2206.03281), algorithm 1; table 6 for what a window is.
     """
@@ -256,15 +214,7 @@ def in_a_window(count: int, rng: np.random.Generator, window: int) -> tuple[int,
 
 
 def adjacent(count: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Draw a sentence and the one after it, e.g. an utterance of a dialogue and its answer.
-
-    Args:
-        count: sentences of the document, at least two.
-        rng: chance.
-
-    Raises:
-        ValueError: fewer than two sentences.
-    """
+    """Draw a sentence and the next one, e.g. an utterance of a dialogue and its answer; `ValueError` if `count` < 2."""
     if count < 2:
         raise ValueError(f"found {count} sentences, expected at least 2")
     first = int(rng.integers(count - 1))
@@ -280,19 +230,10 @@ def crop_length(count: int, ratio: float) -> int:
 
 
 def token_crop(count: int, rng: np.random.Generator, low: float, high: float) -> slice:
-    """Draw a contiguous piece of `count` tokens: first its share of them, then its place, both uniformly.
+    """Draw a contiguous piece of `count` tokens: first its share of them, `low` to `high`, then its place, uniformly.
 
-    Args:
-        count: tokens there are, at least 1.
-        rng: chance.
-        low: least share, from 0.
-        high: largest share, from `low` to 1.
-
-    Returns:
-        From the first token to the one after the last; at least one token, though the share be less.
-
-    Raises:
-        ValueError: no token, or shares out of order.
+    It has at least one token, though the share be less. Raises `ValueError` without tokens, or unless
+    0 ≤ low ≤ high ≤ 1.
 
     Source: Izacard et al. 2022 (Contriever), section 3.1, as facebookresearch/contriever draws it.
     """
@@ -321,17 +262,10 @@ _FRAME = 2  # first and last token of a sequence
 
 
 def pack_sentences(lengths: npt.NDArray[np.int64], room: int) -> list[Bounds]:
-    """Pack the sentences of a document, first to last, while they fit; a longer one is a unit by itself (cut later).
+    """Return the units of a document whose sentences have `lengths` `[n]`: packed, first to last, into `room` tokens.
 
-    Args:
-        lengths: tokens of each sentence, `[n]`.
-        room: tokens of a unit at most.
-
-    Returns:
-        Bounds of the units; every sentence is in exactly one.
-
-    Raises:
-        ValueError: no room.
+    Every sentence is in exactly one unit; a longer one than fits is a unit by itself (cut later). Raises `ValueError`
+    for no room.
 
     Source: MSM's code (shunyuzh/MSM), how documents are read.
     """
@@ -365,14 +299,7 @@ def unit_counts(shards: Shards, language: str, room: int) -> npt.NDArray[np.int6
 
 
 def units_of(shards: Shards, document: int, most: int, pack: bool = True) -> list[Bounds]:
-    """Return the units of a document.
-
-    Args:
-        shards: the prepared corpus.
-        document: its number.
-        most: tokens of a unit, special ones included.
-        pack: pack sentences; false: every sentence is a unit.
-    """
+    """Return the units of a document, of at most `most` tokens with special ones; unpacked, each sentence is one."""
     lengths = shards.sentence_lengths(range(document, document + 1))
     return pack_sentences(lengths, most - _FRAME) if pack else [(at, at + 1) for at in range(len(lengths))]
 
