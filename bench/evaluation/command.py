@@ -19,15 +19,11 @@ _PROTOCOL, _RERANKED = "protocol", "rerank"
 
 
 def asked(results: Sequence[Mapping[str, Any]], *, whole: bool) -> Request:
-    """Say what has to be asked for to get a system's results again.
+    """Return the request that reproduces a system's results; what lay on the user's machine begins with `ANYWHERE`.
 
     Args:
-        results: contents of result files of one system on one suite, setting and kind of data, one a seed; they differ
-            in their seed only.
+        results: contents of result files that differ in their seed only.
         whole: every task of the suite was run, so none needs to be named.
-
-    Returns:
-        The request; what lay on the user's machine begins with `ANYWHERE`.
     """
     first = results[0]
     system, suite = first["system"], first["suite"]["name"]

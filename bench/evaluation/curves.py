@@ -18,14 +18,10 @@ _LEFT_OUT_OF_PROBES = {"chance", "full_rank", "deviation"}
 
 
 def curves(log: Path) -> dict[str, Any]:
-    """Read the curves of a training from its log.
+    """Return the curves of a training log: `across` (what x counts) and `lines`, by name the lists `x` and `y`.
 
-    Args:
-        log: one JSON object a line; values that are no finite numbers, and lines that are no objects, are passed over.
-
-    Returns:
-        `across` (what x counts) and `lines`: by name (`loss`, `probe accuracy`, …) the lists `x` and `y`, at most
-        `MOST` points each; without lines where the log has none. The same log always gives the same curves.
+    The log has one JSON object a line; other lines, and values that are no finite numbers, are skipped. A line
+    (`loss`, `probe accuracy`, …) has at most `MOST` points. The same log always gives the same curves.
     """
     with log.open(encoding="utf-8") as stream:
         said = [line for text in stream if isinstance(line := json.loads(text), dict)]
@@ -45,11 +41,9 @@ def curves(log: Path) -> dict[str, Any]:
 
 
 def thinned(points: Sequence[tuple[float, float]], most: int = MOST) -> list[tuple[float, float]]:
-    """Thin a line to its ends and the lowest and highest point of equal stretches, so that no peak is lost.
+    """Thin points (x, y), x ascending, to the ends and the extremes of equal stretches; no peak is lost.
 
-    Args:
-        points: (x, y), x ascending.
-        most: how many may be left, 4 at least.
+    At most `most` points are left; it must be 4 or more.
     """
     if len(points) <= most:
         return list(points)

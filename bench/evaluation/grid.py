@@ -16,16 +16,10 @@ from bench.evaluation.tables import Column, Table, percent
 
 @dataclass(frozen=True)
 class CellResult:
-    """A cell of a grid.
+    """A cell of a grid next to the paper's number.
 
-    Args:
-        cell: its name.
-        system: its label.
-        ours: the measure, a fraction, the mean over seeds; None where the training failed.
-        failed: why it did, in a sentence; empty where it did not.
-        paper: what the paper prints; None where it prints nothing or that it fails.
-        paper_fails: the paper prints that it fails.
-        seeds: that `ours` is the mean of.
+    `ours` is a fraction, the mean over seeds; None where the training failed, for the reason in `failed`. `paper` is
+    None where the paper prints nothing or, with `paper_fails`, that training fails.
     """
 
     cell: str
@@ -39,15 +33,10 @@ class CellResult:
 
 @dataclass(frozen=True)
 class GridRun:
-    """One system in one cell with one seed.
+    """One system in one cell (settings, a number of training pairs, a trial) with one seed.
 
-    Args:
-        system: its label.
-        cell: its cell: settings, a number of training pairs, a trial.
-        seed: of the run.
-        value: the measure, a fraction; None where the training failed.
-        failed: why it did, in a sentence; empty where it did not.
-        where: what the value is of: a task, an average, or the mean of some tasks.
+    `value` is a fraction, None where the training failed for the reason in `failed`; `where` names what it is of: a
+    task, an average, or the mean of some tasks.
     """
 
     system: str
@@ -66,7 +55,7 @@ class Grid:
 
     @property
     def systems(self) -> list[str]:
-        """Labels, in the order of the runs."""
+        """Labels in the order of the runs."""
         return list(dict.fromkeys(run.system for run in self.runs))
 
     @property
@@ -103,23 +92,13 @@ class Grid:
         return Table.of(caption, columns, self.cells)
 
     def by_system(self, caption: str, head: Callable[[str], str] = str) -> Table:
-        """Lay it out with one row a system and one column a cell, in percent.
-
-        Args:
-            caption: of the table.
-            head: what people read over a cell.
-        """
+        """Lay it out with one row a system and one column a cell, in percent; `head` turns a cell into its heading."""
         columns = [Column(cell, head(cell), number=True, show=percent) for cell in self.cells]
         rows = tuple((system, *(self.mean(cell, system) for cell in self.cells)) for system in self.systems)
         return Table(caption, (Column("system"), *columns), rows)
 
     def against(self, paper: Mapping[str, float | None], systems: Mapping[str, str]) -> tuple[CellResult, ...]:
-        """Return cells next to a paper's numbers.
-
-        Args:
-            paper: its number by cell; None for a cell that it says fails.
-            systems: label by cell, of the cells wanted.
-        """
+        """Return the cells of `systems` (label by cell) next to a paper's numbers, None where it says they fail."""
         return tuple(
             CellResult(
                 cell,
@@ -154,11 +133,9 @@ class Direction:
 
 
 def direction(cells: Sequence[CellResult], sure: Mapping[frozenset[str], bool] | None = None) -> Direction:
-    """Compare two orders of cells; a cell that fails is below every number.
+    """Compare two orders of cells; a failed cell is below every number, one that the paper lacks is left out.
 
-    Args:
-        cells: those without a number on either side, and without a failure there, are left out.
-        sure: by pair of labels, whether the queries distinguish the two.
+    `sure` says by pair of labels whether the tests distinguish the two.
     """
     from scipy.stats import kendalltau
 

@@ -12,7 +12,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Protocol
 
 from bench.evaluation.tables import html_text
 
@@ -22,13 +21,10 @@ _SMALLEST = 1e-9
 
 
 def element(name: str, *inside: str, **attributes: str | float | None) -> str:
-    """Return an element.
+    """Return an element; what is `inside` must be escaped already.
 
-    Args:
-        name: of the element.
-        inside: other elements, or text that is escaped already.
-        attributes: None is left out, a float gets one decimal, text is escaped; `kind` is the class, and an underscore
-            becomes a hyphen.
+    Attributes: None is left out, a float gets one decimal, text is escaped; `kind` is the class, and an underscore
+    becomes a hyphen.
     """
     said = "".join(
         f' {"class" if key == "kind" else key.replace("_", "-")}="{_attribute(value)}"'
@@ -69,28 +65,9 @@ def figure(width: int, height: int, body: Iterable[str], kind: str, label: str =
     return element("svg", *body, kind=kind, width=width, height=height, viewBox=f"0 0 {width} {height}", **known)
 
 
-class AxisScale(Protocol):
-    """A direction that values are laid out in."""
-
-    @property
-    def ticks(self) -> Sequence[float]:
-        """Values that are written at it, ascending."""
-
-    def pixel(self, value: float) -> float:
-        """Where a value lies, from the start."""
-
-
 @dataclass(frozen=True)
 class Axis:
-    """A linear scale.
-
-    Args:
-        start: value at its left end.
-        end: value at its right end, greater than `start`.
-        step: between ticks.
-        width: in pixels.
-        inset: pixels that are left free at both ends.
-    """
+    """A linear scale of `width` pixels from `start` to `end`, with `inset` pixels left free at both ends."""
 
     start: float
     end: float
@@ -99,7 +76,7 @@ class Axis:
     inset: int = 4
 
     def pixel(self, value: float) -> float:
-        """Where a value lies, from the left; values outside lie at the ends."""
+        """Return where a value lies, from the left; values outside lie at the ends."""
         share = min(1.0, max(0.0, (value - self.start) / (self.end - self.start)))
         return self.inset + (self.width - 2 * self.inset) * share
 
@@ -116,13 +93,7 @@ class Axis:
 
 
 def axis(values: Iterable[float], *, width: int = 160, most: int = 6) -> Axis | None:
-    """Return an axis with round ends that holds all values; None for no value.
-
-    Args:
-        values: finite.
-        width: in pixels.
-        most: steps between ticks, at most.
-    """
+    """Return an axis with round ends that holds all values, in at most `most` steps; None for no value."""
     held = list(values)
     if not held:
         return None
@@ -142,10 +113,7 @@ def axis(values: Iterable[float], *, width: int = 160, most: int = 6) -> Axis | 
 class Counts:
     """A scale of counts: linear up to the smallest one above 0 and logarithmic beyond, so that 0 has a place on it.
 
-    Args:
-        ticks: all counts that occur, ascending.
-        width: in pixels.
-        inset: pixels that are left free at both ends.
+    `ticks` are all counts that occur, ascending; `width` and `inset` are as in `Axis`.
     """
 
     ticks: tuple[float, ...]
@@ -166,31 +134,22 @@ class Counts:
 
 @dataclass(frozen=True)
 class Plane:
-    """The area between two axes, in pixels of the drawing.
-
-    Args:
-        up: the vertical axis.
-        left: where the area begins.
-        right: where it ends.
-        top: of the highest value.
-        across: the horizontal axis; None where nothing has a place on it.
-        start: where the horizontal axis begins; None for `left`.
-    """
+    """The area between two axes, in pixels of the drawing; the horizontal one starts at `start`, or at `left`."""
 
     up: Axis
     left: float
     right: float
     top: float
-    across: AxisScale | None = None
+    across: Axis | Counts | None = None
     start: float | None = None
 
     def x(self, value: float) -> float:
-        """Where a value lies, from the left of the drawing."""
+        """Return where a value lies, from the left of the drawing."""
         begin = self.left if self.start is None else self.start
         return begin + (self.across.pixel(value) if self.across is not None else 0.0)
 
     def y(self, value: float) -> float:
-        """Where a value lies, from the top of the drawing."""
+        """Return where a value lies, from the top of the drawing."""
         return self.top + self.up.width - self.up.pixel(value)
 
     def levels(self, show: Callable[[float], str], kind: str | None = None) -> Iterator[str]:
@@ -233,12 +192,7 @@ def interval_bar(on: Axis, low: float, value: float, high: float, seeds: Sequenc
 
 @dataclass(frozen=True)
 class Point:
-    """The values at one place of the axis.
-
-    Args:
-        x: 0 or more.
-        values: at least one, e.g. one a seed.
-    """
+    """The values at one place of the axis, e.g. one a seed; x is 0 or more."""
 
     x: float
     values: tuple[float, ...]
@@ -251,13 +205,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a chart.
-
-    Args:
-        name: in the legend.
-        points: at least one; their order does not matter.
-        level: it has one value, whatever x is, and is drawn right across.
-    """
+    """A line of a chart; a `level` one has the same value whatever x is, and is drawn right across."""
 
     name: str
     points: tuple[Point, ...]
@@ -266,15 +214,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A line chart.
-
-    Args:
-        title: in one line.
-        notes: sentences below it.
-        x: what the axis counts.
-        y: what the values are.
-        lines: at least one.
-    """
+    """A line chart; notes are sentences below the title, `x` and `y` name the axes."""
 
     title: str
     notes: tuple[str, ...]
@@ -329,7 +269,7 @@ def line_chart(chart: Chart) -> str:
 
 
 def _across(lines: Sequence[Series]) -> Counts:
-    """The axis of all points; lines that are level have no place of their own where others have."""
+    """Return the axis of all points; level lines have no place of their own where others have."""
     own = [point.x for line in lines if not line.level for point in line.points]
     ticks = sorted(set(own or [point.x for line in lines for point in line.points]))
     return Counts(tuple(ticks), _WIDTH - _LEFT - _RIGHT)

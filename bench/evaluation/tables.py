@@ -99,7 +99,7 @@ class Table:
 
     @staticmethod
     def of(caption: str, columns: Sequence[Column], items: Iterable[Any], notes: Sequence[str] = ()) -> Table:
-        """Build a table of one row an item; every column says how to take its value from an item."""
+        """Build a table with one row for each item; every column says how to take its value."""
         taken = [column.value for column in columns if column.value is not None]
         rows = tuple(tuple(take(item) for take in taken) for item in items)
         return Table(caption, tuple(columns), rows, tuple(notes))
@@ -126,12 +126,7 @@ class Table:
         )
 
     def shown(self, escape: Callable[[str], str] = str, bold: str = "{}") -> list[list[str]]:
-        """Return the cells as people read them.
-
-        Args:
-            escape: takes the meaning from signs of the format that is written.
-            bold: how that format marks the best rows: `**{}**`.
-        """
+        """Return the cells as people read them, escaped for a format; `bold` marks the best rows there: `**{}**`."""
         return [
             [
                 (bold if number in self.best and column.best and value is not None else "{}").format(
@@ -167,12 +162,7 @@ def as_rich(table: Table) -> rich.table.Table:
 
 
 def as_markdown(table: Table, heading: int = 0) -> str:
-    """Write a Markdown table under its caption and its notes.
-
-    Args:
-        table: the table.
-        heading: level of the caption as a heading; 0 for a bold line.
-    """
+    """Write a Markdown table under its caption, a heading of that level or (0) a bold line, and its notes."""
     caption = markdown_text(table.caption)
     heads = [markdown_text(column.title) for column in table.columns]
     lines = [f"{'#' * heading} {caption}" if heading else f"**{caption}**", ""]
@@ -282,9 +272,7 @@ def plain(value: Value) -> str:
 def points(value: float, *, sign: bool = False) -> str:
     """Print a fraction in points with one decimal and a true minus sign (U+2212); zero has no sign.
 
-    Args:
-        value: a fraction.
-        sign: whether a gain has a plus.
+    With `sign`, a gain has a plus.
     """
     text = f"{abs(100 * value):.1f}"
     if float(text) == 0:

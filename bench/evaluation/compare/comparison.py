@@ -23,15 +23,10 @@ from bench.types import SETTINGS, Suite
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """What to look at, of the results that are found.
+    """What to compare: None for `data` or `setting` takes all results, None for `measure` the suite's headline.
 
-    Args:
-        data: only `official`, `mini` or `local` results; None for all.
-        setting: only this setting, for names that say none; None for all.
-        measure: None for the suite's headline measure.
-        by_task: test every task by itself, too.
-        queries: so many of the largest gains and losses of each pair.
-        data_dir: the folder of official layouts, where the texts of these queries may be.
+    `setting` applies to names that give none; `queries` is the number of largest gains and losses to list for each
+    pair, whose texts are read from the official layouts in `data_dir`.
     """
 
     data: str | None = None
@@ -50,17 +45,17 @@ class Compared:
         about: `suite`, `setting` (several joined by `, `), `data`, and `stands_for` (empty for a benchmark itself).
         measure: canonical name.
         where: what `values` are: the suite's average or the mean of the tasks.
-        tasks: that all systems have.
-        values: of each system by label, a fraction, the mean over its seeds.
-        sides: the systems, in the order asked for.
-        settings: of each system by label.
+        tasks: those that all systems have.
+        values: by label, a fraction, the mean over seeds.
+        sides: the systems, in the order given.
+        settings: by label.
         tests: of every pair, corrected for their number (Holm).
         ranks: first and last place that the corrected tests leave open, by label; empty where a pair was not tested.
-        groups: letters by label; systems that share one are not significantly different. Empty as `ranks`.
-        differing: what was set differently.
-        doubts: sentences on what makes the comparison unfair or unsure.
-        extremes: of every pair, the queries with the largest gains and losses, if any were asked for.
-        notes: sentences on texts that are not here.
+        groups: letters by label, shared by systems that do not differ significantly; empty where `ranks` is.
+        differing: settings that are not the same in all systems.
+        doubts: why the comparison may be unfair or unsure.
+        extremes: queries with the largest gains and losses of every pair.
+        notes: why texts of queries are missing.
     """
 
     about: Mapping[str, str]
@@ -117,18 +112,10 @@ class Compared:
 
 
 def compare(names: Sequence[str], root: Path, suite: Suite, asked: CompareOptions) -> list[Compared]:
-    """Compare systems wherever all of them have results.
-
-    Args:
-        names: labels, names of result folders (label and hash), result files or their folders; at least two. With
-            `:SETTING` behind them settings are compared (`grounds`).
-        root: the results folder.
-        suite: of the results.
-        asked: what to look at.
+    """Compare systems wherever all of them have results; `names` and errors as for `grounds`.
 
     Raises:
-        UsageError: as `grounds`, or a measure that the results do not have.
-        StoreError: a result file that is damaged.
+        UsageError: also for a measure that no common task has.
     """
     found = grounds(names, root, suite.name, data=asked.data, setting=asked.setting)
     return [_compared(ground, suite, asked) for ground in found]
@@ -184,7 +171,7 @@ def _compared(ground: CommonGround, suite: Suite, asked: CompareOptions) -> Comp
 
 
 def _corrected(test: PairedTest) -> float:
-    """Holm's p of a pair."""
+    """Return Holm's p of a pair."""
     return test.comparison.p_randomisation if test.corrected is None else test.corrected
 
 
@@ -201,11 +188,7 @@ def _on_common_seeds(own: Mapping[str, Sequence[Result]]) -> Mapping[str, Sequen
 
 
 def _labels(ground: CommonGround) -> tuple[dict[str, str], dict[str, str]]:
-    """Call systems by their labels (and hash where two have the same), with their settings where these may differ.
-
-    Returns:
-        Labels by name as typed, and settings by label.
-    """
+    """Return labels by name as typed (with the hash where two are the same), and settings by label."""
     systems = {name: results[0].content for name, results in ground.own.items()}
     plain = {
         name: content.system.label + ("" if ground.setting else f":{content.setting}")
@@ -257,12 +240,9 @@ def _tasks(content: Mapping[str, Any], measure: str) -> set[str]:
 
 @dataclass(frozen=True)
 class CommonGround:
-    """Where systems meet: results that may be compared.
+    """Results that may be compared: `own` by name as typed, one a seed.
 
-    Args:
-        data: kind of all results.
-        setting: of all results; empty where the names say settings, and each system has its own.
-        own: results by name as the user typed it, one a seed.
+    `setting` is empty where the names say settings, and each system has its own.
     """
 
     data: str
@@ -273,24 +253,17 @@ class CommonGround:
 def grounds(
     names: Sequence[str], root: Path, suite: str, *, data: str | None = None, setting: str | None = None
 ) -> list[CommonGround]:
-    """Find where all systems have results.
+    """Return where all systems have results.
 
-    Where no name says a setting, systems meet in each setting that all of them have. Where one does
+    Names are labels, result folders (label and hash), result files or their folders; all but paths may end in
+    `:SETTING`. Where no name does, systems meet in each setting that all of them have. Where one does
     (`crop:english crop:unsupervised`), each has its own: a name without one then takes `setting`, or the only setting
-    that it has results in.
-
-    Args:
-        names: labels, names of result folders (label and hash), result files or their folders, each but the paths with
-            `:SETTING` where wanted; at least two.
-        root: the results folder.
-        suite: name of the suite of the results.
-        data: only `official`, `mini` or `local` results; None for all.
-        setting: only this setting, for names that say none; None for all.
+    that it has results in. `data` and `setting` select results; None takes all.
 
     Raises:
         UsageError: fewer than two systems, a name without results, a label of several systems, no common ground, a
             system in several settings next to one whose setting is named.
-        StoreError: a result file that is damaged.
+        StoreError: a damaged result file.
     """
     asked = {name: _split(name) for name in dict.fromkeys(names)}
     if len(asked) < 2:
@@ -312,7 +285,10 @@ def grounds(
             cells[one.content.data, "" if mixed else one.content.setting][name].append(one)
     whole = [CommonGround(*cell, own) for cell, own in cells.items() if len(own) == len(picked)]
     if not whole:
-        had = "; ".join(f"{name}: {_cells_of(results)}" for name, results in picked.items())
+        had = "; ".join(
+            f"{name}: {', '.join(sorted({f'{one.content.data} {one.content.setting}' for one in results}))}"
+            for name, results in picked.items()
+        )
         raise UsageError(
             f"no data and setting in which all {len(picked)} have results on {suite} ({had}); to compare settings, "
             f"name them: {next(iter(asked))}:{SETTINGS[0]}"
@@ -326,7 +302,7 @@ def grounds(
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Part `LABEL:SETTING`; a path and a plain label have no setting. Raises `UsageError` for one that is none."""
+    """Split `LABEL:SETTING`; a path and a plain label have no setting."""
     head, colon, setting = name.rpartition(":")
     if not colon or _is_path(name):
         return name, ""
@@ -335,18 +311,13 @@ def _split(name: str) -> tuple[str, str]:
     return head, canonical(setting)
 
 
-def _cells_of(results: Iterable[Result]) -> str:
-    """Data and settings of some results."""
-    return ", ".join(sorted({f"{one.content.data} {one.content.setting}" for one in results}))
-
-
 def _is_path(name: str) -> bool:
-    """Whether a name is a path; a label may be the name of some folder here."""
+    """Return whether a name is a path; a label may be the name of some other folder."""
     return name.endswith(".json") or (Path(name) / RESULT).is_file()
 
 
 def _file(name: str) -> Path:
-    """The result file of a path. Raises `UsageError` where there is none."""
+    """Return the result file of a path."""
     path = Path(name) if name.endswith(".json") else Path(name) / RESULT
     if not path.is_file():
         raise UsageError(where=path, found="no such file", expected=f"a {RESULT}")
@@ -354,7 +325,7 @@ def _file(name: str) -> Path:
 
 
 def _pick(name: str, setting: str, known: Sequence[Result], where: str) -> list[Result]:
-    """The results of one name, in a setting if one is given. Raises `UsageError` where there are none."""
+    """Return the results of one name, in a setting if one is given."""
     held = [one for one in known if setting in ("", one.content.setting)]
     if _is_path(name):
         target = _file(name).resolve()

@@ -18,15 +18,8 @@ Content = Mapping[str, Any]
 SPENT = 0.02
 """Relative difference of tokens or FLOPs from which one training had more than another; last steps overshoot a bit."""
 COSTS = (
-    "tokens",
-    "distinct_tokens",
-    "flops",
-    "steps",
-    "passes",
-    "pairs",
-    "seconds",
-    "device_seconds",
-    "peak_memory_bytes",
+    *("tokens", "distinct_tokens", "flops", "steps", "passes", "pairs"),
+    *("seconds", "device_seconds", "peak_memory_bytes"),
 )
 """Facts of a training that are listed first, in this order; whatever else it counted follows."""
 _READOUT = ("pooling", "layer", "normalise", "query_prompt", "passage_prompt", "query_length", "passage_length")
@@ -35,12 +28,7 @@ _USUAL = {"question_mark": True, "lowercase": False}  # of a contract that does 
 
 @dataclass(frozen=True)
 class Side:
-    """One system of a comparison.
-
-    Args:
-        label: its name.
-        contents: its result files' contents, one a seed; at least one.
-    """
+    """One system of a comparison, with the contents of its result files, one a seed."""
 
     label: str
     contents: Sequence[Content]
@@ -58,7 +46,7 @@ class Side:
 
     @property
     def seeds(self) -> list[int]:
-        """In order."""
+        """All seeds, ascending."""
         return sorted(content["seed"] for content in self.contents)
 
     def setting(self, key: str) -> Any:
@@ -204,16 +192,8 @@ ABSENT = "—"
 """Printed for a setting that a system does not have."""
 
 _CHOICES = (
-    "method",
-    "version",
-    "contract",
-    "readout",
-    "backbone",
-    "corpus",
-    "budget",
-    "budget_flops",
-    "post",
-    "rerank",
+    *("method", "version", "contract", "readout", "backbone", "corpus"),
+    *("budget", "budget_flops", "post", "rerank"),
 )
 """What makes a system besides its settings, as its result file calls it."""
 
@@ -224,9 +204,9 @@ class Difference:
 
     Args:
         key: as `--set` takes it where it can be set, e.g. `method.learning_rate`; else as the result file calls it.
-        values: by system, as a person would type it; `—` for a system without that setting.
-        telling: it means the same in two systems and is not the same there, or a system of the same method lacks it.
-            Settings of methods mean the same where both have an encoder (a rate of learning), or are one method.
+        values: by system, as typed; `—` for a system without that setting.
+        telling: it means the same in two systems and differs there, or a system of the same method lacks it. Settings
+            of methods mean the same where both have an encoder (a learning rate), or are of one method.
     """
 
     key: str
@@ -235,11 +215,7 @@ class Difference:
 
 
 def differences(sides: Sequence[Side]) -> list[Difference]:
-    """Return every setting in which systems differ: what was tested, how the method was set, how texts are read.
-
-    Args:
-        sides: the systems, labels unique.
-    """
+    """Return every setting in which systems, of unique labels, differ: what was tested, method, readout."""
     tables = {side.label: dict(_settings(side)) for side in sides}
     keys = dict.fromkeys(key for table in tables.values() for key in table)
     found = []

@@ -26,10 +26,8 @@ PASSAGES = 3
 class Passage:
     """A passage as a system ranked it.
 
-    Args:
-        id: of the document.
-        text: title and text; empty where they are not on this machine.
-        relevant: whether it is judged so; None where that is not known, or strings judge.
+    `text` is title and text, empty where they are not on this machine; `relevant` is None where that is not known, or
+    strings judge.
     """
 
     id: str
@@ -39,18 +37,10 @@ class Passage:
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """A query on which one system does better than the other.
+    """A query on which one system does better than the other; `first` is the label that is better on average.
 
-    Args:
-        first: label of the system that is better on average.
-        second: label of the other.
-        task: id.
-        leg: of the task, empty where it has one only.
-        query: id.
-        values: of the first and of the second system, means over the seeds that both have.
-        passages: the top ones of the first and of the second system, of the first of these seeds.
-        language: of the query; empty where it is not known here.
-        text: of the query; empty where it is not on this machine.
+    `values` are means over the seeds that both have, `passages` the top ones of the first of these seeds, each of the
+    first and of the second system. `language` and `text` are empty where the data are not on this machine.
     """
 
     first: str
@@ -71,34 +61,18 @@ class QueryDifference:
 
 @dataclass(frozen=True)
 class TextSources:
-    """Where texts may be.
-
-    Args:
-        suite: whose data are read.
-        data_dir: the folder of official layouts, or None.
-        texts: False shows ids alone.
-    """
+    """Where texts may be: the suite's data, for official ones the layouts in `data_dir`."""
 
     suite: Suite
     data_dir: Path | None = None
-    texts: bool = True
 
 
 def query_differences(
     rows: Sequence[SeedResults], tests: Sequence[PairedTest], tasks: Collection[str], count: int, sources: TextSources
 ) -> tuple[list[QueryDifference], list[str]]:
-    """Find the largest gains and losses of every pair.
+    """Return up to `count` largest gains and as many losses of every pair, and why texts are missing.
 
-    Args:
-        rows: the systems, as they were tested.
-        tests: the pairs.
-        tasks: ids of the tasks to look at.
-        count: so many gains and so many losses at most of each pair; queries without a difference are neither.
-        sources: where texts may be.
-
-    Returns:
-        By pair the gains, the largest first, then the losses, the largest last; and sentences on texts that are not
-        there.
+    By pair: gains, the largest first, then losses, the largest last. Queries without a difference are neither.
     """
     by_label = {row.label: row for row in rows}
     found: list[QueryDifference] = []
@@ -110,7 +84,7 @@ def query_differences(
 def _of_pair(
     test: PairedTest, sides: tuple[SeedResults, SeedResults], tasks: Collection[str], count: int
 ) -> Iterator[QueryDifference]:
-    """The largest differences of a pair, with the ids of the top passages."""
+    """Yield the largest differences of a pair, with the ids of the top passages."""
     results = [row.on(test.about["seeds"]) for row in sides]
     tables = [_mean([values_of(one, test.measure) for one in own]) for own in results]
     legs = {stratum(task, leg): (task, leg) for task, own in results[0][0].content.tasks.items() for leg in own}
@@ -146,7 +120,7 @@ def _mean(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict
 
 
 def _top(path: Path, queries: set[str]) -> dict[str, list[str]]:
-    """The first documents of some queries in a run of ours, whose lines are in the order of the ranking."""
+    """Return the first documents of some queries in a run of ours, whose lines are in the order of the ranking."""
     found: dict[str, list[str]] = {query: [] for query in queries}
     if not path.is_file():  # large runs need not lie in the bundle
         return found
@@ -188,13 +162,7 @@ def _with_texts(
 def _read(
     task: str, found: Sequence[QueryDifference], row: SeedResults, sources: TextSources
 ) -> dict[tuple[str, str], _FoundTexts]:
-    """Read the texts of a task's queries.
-
-    Raises:
-        BenchError: the data are not here, or not as they should be.
-    """
-    if not sources.texts:
-        return {}
+    """Read the texts of a task's queries. Raises `BenchError` where the data are missing or of another release."""
     suite = sources.suite
     content = row.any.content
     kind, _, world = content.data.partition("-")
@@ -205,16 +173,12 @@ def _read(
     release = next(iter(content.tasks[task].values())).release
     if loaded.release != release:
         raise BenchError(f"found release {loaded.release or '(none)'} here, the results are on {release or '(none)'}")
-    read = {}
-    for leg in loaded.legs:
-        own = [one for one in found if one.leg == leg.name]
-        if own:
-            read[task, leg.name] = _read_leg(leg, own)
-    return read
+    by_leg = {leg.name: [one for one in found if one.leg == leg.name] for leg in loaded.legs}
+    return {(task, leg.name): _read_leg(leg, by_leg[leg.name]) for leg in loaded.legs if by_leg[leg.name]}
 
 
 def _read_leg(leg: Leg, found: Sequence[QueryDifference]) -> _FoundTexts:
-    """Read what is wanted of a leg; the corpus is read no further than to the last passage wanted."""
+    """Read what is wanted of a leg; the corpus only up to the last passage wanted."""
     texts = _FoundTexts()
     queries = {one.query for one in found}
     for item in leg.queries.read():

@@ -71,13 +71,7 @@ def task_value(legs: Mapping[str, Any], measure: str) -> float:
 
 
 def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], measure: str) -> tuple[str, float]:
-    """Return the name and value of the first average, or of the embedded world's; where members lack, the tasks' mean.
-
-    Args:
-        tasks: legs by task id, at least one.
-        macros: the suite's averages.
-        measure: canonical name.
-    """
+    """Return name and value of the first average, or of the embedded world's; where members lack, the tasks' mean."""
     heads = [*macros[:1], *(one for one in macros[1:] if one.mini)]
     names = {one.name for one in heads}
     for average in averages(tasks, heads):
@@ -92,12 +86,14 @@ def shares(tasks: Mapping[str, Collection[str]], average: Macro | Sequence[Any] 
     """Return the weight of every leg that an average is made of; they sum to one where all its members are there.
 
     Args:
-        tasks: names of the legs by task id, at least one.
+        tasks: names of the legs by task id.
         average: or its members, as a result holds them: names, and lists for averages inside it. These count as one
             member each, a task as the mean of its legs; None for the mean of the tasks.
     """
     found: dict[Stratum, float] = defaultdict(float)
-    parts = _parts(tasks)
+    # What an average may name: tasks without the mark of mini ones, and `task:leg`.
+    parts = {bare(task): [(task, leg) for leg in legs] for task, legs in tasks.items()}
+    parts |= {f"{bare(task)}:{leg}": [(task, leg)] for task, legs in tasks.items() for leg in legs if leg}
     members = [bare(task) for task in tasks] if average is None else average
     todo = [(_members(members) if isinstance(members, Macro) else members, 1.0)]
     while todo:
@@ -111,10 +107,3 @@ def shares(tasks: Mapping[str, Collection[str]], average: Macro | Sequence[Any] 
             for stratum in strata:
                 found[stratum] += own / len(strata)
     return dict(found)
-
-
-def _parts(tasks: Mapping[str, Collection[str]]) -> dict[str, list[Stratum]]:
-    """Return the legs of what an average may name: tasks without what marks mini ones, and `task:leg`."""
-    whole = {bare(task): [(task, leg) for leg in legs] for task, legs in tasks.items()}
-    single = {f"{bare(task)}:{leg}": [(task, leg)] for task, legs in tasks.items() for leg in legs if leg}
-    return whole | single

@@ -39,12 +39,7 @@ Part = TypeVar("Part", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Result:
-    """A checked result and its bundle.
-
-    Args:
-        path: the result file.
-        content: what is in it.
-    """
+    """A checked result file and its bundle."""
 
     path: Path
     content: Content
@@ -142,7 +137,7 @@ _AGAIN = "run the command that made it again, or take its folder away"
 
 
 def _model(kind: type[Part], raw: bytes, path: Path) -> Part:
-    """Check JSON against a model; a sentence about the first fault."""
+    """Parse JSON as a model. Raises `StoreError` with the first fault."""
     try:
         return kind.model_validate_json(raw)
     except ValidationError as error:
@@ -150,18 +145,14 @@ def _model(kind: type[Part], raw: bytes, path: Path) -> Part:
 
 
 def _fault(path: Path, error: ValidationError) -> StoreError:
-    """Say where the first fault is, and what was expected there."""
+    """Return the error that says where the first fault is, and what was expected there."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"])) or "file"
     return StoreError(f"{path}: found a fault at {place!a}, expected: {first['msg']}; {_AGAIN}")
 
 
 def unpacked(packed: bytes, path: Path) -> bytes:
-    """Unpack a gzip file, never more than `LARGEST` bytes of it.
-
-    Raises:
-        StoreError: it is none, is damaged, or would become too large.
-    """
+    """Unpack a gzip file. Raises `StoreError` where it is damaged or larger than `LARGEST`."""
     try:
         with gzip.open(io.BytesIO(packed)) as stream:
             raw = stream.read(LARGEST + 1)
@@ -173,7 +164,7 @@ def unpacked(packed: bytes, path: Path) -> bytes:
 
 
 def _sealed(paths: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every result file with its content, in today's version of the format, in the order of their paths."""
+    """Yield every result file with its content in the current version of the format."""
     for path in paths:
         try:
             content = read_sealed(path)
@@ -221,16 +212,12 @@ def keys(root: Path) -> set[str]:
 
 
 def contents(folder: Path) -> list[dict[str, Any]]:
-    """The content of every result file, in the order of their paths.
-
-    Raises:
-        StoreError: a file that is not as it was written.
-    """
+    """Return the content of every result file, by path. Raises `StoreError` for one that is not as it was written."""
     return [content for _, content in _sealed(result_files(folder))]
 
 
 def results(folder: Path) -> list[Result]:
-    """Every result of a folder, checked, in the order of their paths; nothing of the bundles is read yet.
+    """Return every result of a folder, checked, in the order of their paths; nothing of the bundles is read yet.
 
     Raises:
         StoreError: a file that is not as it was written, or holds what no run writes.
@@ -239,11 +226,7 @@ def results(folder: Path) -> list[Result]:
 
 
 def result(path: Path) -> Result:
-    """A result by its file, checked.
-
-    Raises:
-        StoreError: as for `results`.
-    """
+    """Return the result of a file, checked; errors as for `results`."""
     ((_, content),) = _sealed([path])
     return checked(path, content)
 
@@ -257,19 +240,18 @@ def checked(path: Path, content: Mapping[str, Any]) -> Result:
 
 
 def legs(folder: Path) -> list[dict[str, Any]]:
-    """One row a scored leg: what it is, and each measure as a column (fractions); averages follow their tasks.
+    """Return one row a scored leg, each measure a column (fractions); averages follow their tasks.
 
     The column `note` says of a substitute's numbers what they are not comparable with; elsewhere it is None.
     """
     rows: list[dict[str, Any]] = []
     for content in contents(folder):
+        suite = content["suite"]
         about = {
             "system": content["system"]["label"],
-            "suite": content["suite"]["name"],
-            "setting": content["setting"],
-            "data": content["data"],
-            "seed": content["seed"],
-            "note": mark(content["suite"].get("stands_for", "")) or None,
+            "suite": suite["name"],
+            **{key: content[key] for key in ("setting", "data", "seed")},
+            "note": mark(suite.get("stands_for", "")) or None,
         }
         for task, parts in content["tasks"].items():
             for leg, entry in parts.items():
@@ -299,26 +281,20 @@ _VERSION = re.compile(r"retrieval-bench/result/([0-9]{1,4})")
 
 
 def migrate(content: Raw, steps: Mapping[int, Step] = STEPS, current: str = SCHEMA) -> Raw:
-    """Bring the content of a result file to the current version of the format.
-
-    Args:
-        content: as it is in the file; it is not changed.
-        steps: by version, how to reach the next.
-        current: the version to reach.
+    """Return the content of a result file in the `current` version of the format; the argument is not changed.
 
     Raises:
         ValueError: no version of ours, one that is too old, or a newer one.
     """
     found, wanted = _version(content.get("schema")), _version(current)
+    sentence = f"found schema {content.get('schema')!r:.60}, expected {current!r};"
     if found is None or wanted is None:
-        raise ValueError(_other(content, current, "it is no result file of ours"))
+        raise ValueError(f"{sentence} it is no result file of ours")
     if found > wanted:
-        raise ValueError(
-            _other(content, current, "a newer release wrote it: type `pip install --upgrade retrieval-bench`")
-        )
+        raise ValueError(f"{sentence} a newer release wrote it: type `pip install --upgrade retrieval-bench`")
     for version in range(found, wanted):
         if version not in steps:
-            raise ValueError(_other(content, current, "no release reads it any more: run the command again"))
+            raise ValueError(f"{sentence} no release reads it any more: run the command again")
         content = {**steps[version](content), "schema": f"retrieval-bench/result/{version + 1}"}
     return content
 
@@ -327,8 +303,3 @@ def _version(schema: object) -> int | None:
     """The number of a version, None for what is none."""
     match = _VERSION.fullmatch(schema) if isinstance(schema, str) else None
     return int(match[1]) if match else None
-
-
-def _other(content: Raw, current: str, hint: str) -> str:
-    """Compose the sentence."""
-    return f"found schema {content.get('schema')!r:.60}, expected {current!r}; {hint}"

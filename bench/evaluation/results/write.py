@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,16 +43,10 @@ from bench.types import Macro
 
 @dataclass(frozen=True)
 class Heading:
-    """What one result file is about.
+    """What one result file is about, as in `Content`, and the cards, Markdown by `method` and `suite`.
 
-    Args:
-        system: `label`, `hash`, `method`, `version`, `config` (resolved), as the system describes itself.
-        suite: `name`, `version`, `title`.
-        setting: how the encoder was tuned.
-        data: `official`, `mini` (`mini-few-names` and the like in another world) or `local`.
-        profile: the size that was asked for.
-        seed: 0 for deterministic methods.
-        cards: Markdown by `method` and `suite`.
+    `data` is `official`, `mini` (`mini-few-names` and the like in another world) or `local`; the seed of a
+    deterministic method is 0.
     """
 
     system: Mapping[str, Any]
@@ -73,15 +67,10 @@ class Heading:
 
 @dataclass(frozen=True)
 class Entry:
-    """The scored leg of a task, ready to be merged.
+    """The scored leg of a task (empty where it has one only), ready to be merged.
 
-    Args:
-        task: canonical id.
-        leg: empty where the task has one leg only.
-        content: measures, official values, number of queries, protocol, keys of the stages, costs.
-        run: the run cut at the deepest measure (gzip).
-        values: per-query values (gzip).
-        curves: of the trainings that it rests on, by their stage's key, which `content` names.
+    `content` is that of `format.Leg`; `run`, cut at the deepest measure, and per-query `values` are gzip files;
+    `curves` are those of its trainings, by their stage's key, which `content` names.
     """
 
     task: str
@@ -94,13 +83,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Published:
-    """A result on disk after merging.
-
-    Args:
-        path: the result file.
-        content: what is in it.
-        notices: sentences for people (a damaged file that was replaced).
-    """
+    """A result file on disk after merging; a notice says that a damaged one was replaced."""
 
     path: Path
     content: Mapping[str, Any]
@@ -113,13 +96,9 @@ class Published:
 
 
 def publish(root: Path, heading: Heading, entries: Sequence[Entry], macros: Sequence[Macro]) -> Published:
-    """Merge scored legs into their result file; nothing is rewritten that is there already.
+    """Merge scored legs into their result file under `root`; other legs stay, and equal bytes are not rewritten.
 
-    Args:
-        root: the results folder.
-        heading: which result.
-        entries: the legs scored now; others that the file holds already stay.
-        macros: the suite's averages; one is given only where all its members are there.
+    An average is given only where all its members are there.
 
     Raises:
         StoreError: the folder cannot be written, or the format does not allow what it would hold. The store keeps what
@@ -167,12 +146,7 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
         files[name] = sha256_file(target)
     content = {
         "schema": SCHEMA,
-        "system": heading.system,
-        "suite": heading.suite,
-        "setting": heading.setting,
-        "data": heading.data,
-        "profile": heading.profile,
-        "seed": heading.seed,
+        **{one.name: getattr(heading, one.name) for one in fields(heading) if one.name != "cards"},
         "macro": averages(tasks, macros),
         "tasks": {name: tasks[name] for name in sorted(tasks)},
         "files": {name: files[name] for name in sorted(files)},
@@ -184,7 +158,7 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
 
 
 def _curves(path: Path, known: str | None, tasks: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
-    """The curves of every training that a task rests on: those of now, and those that the bundle holds already."""
+    """Return the curves of every training that a task rests on, new ones and those of the bundle."""
     there = known is not None and path.is_file() and sha256_file(path) == known
     held: dict[str, Any] = json.loads(path.read_bytes()) if there else {}
     for entry in entries:

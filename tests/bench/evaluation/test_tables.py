@@ -70,12 +70,6 @@ def test_people_read_heads_percent_and_the_best_in_bold() -> None:
     assert [column.justify for column in as_rich(MIXED).columns] == ["left", "right", "right", "right"]
 
 
-def test_columns_take_their_values_from_items() -> None:
-    """Declared once: key, head, value and format."""
-    columns = (Column("name", value=lambda item: item[0]), Column("gain", show=points, value=lambda item: item[1]))
-    assert Table.of("t", columns, [("a", -0.021)]).shown() == [["a", "−2.1"]]
-
-
 def test_words_that_would_act() -> None:
     """CSV cells are no formulas; LaTeX, Markdown and HTML print what is written."""
     columns = (Column("a"), Column("=b", number=True, show=points))
@@ -98,10 +92,11 @@ def test_words_that_would_act() -> None:
         assert next(cell.text for cell in root.iter("td")) == HOSTILE
 
 
-def test_parquet_or_another_format_of_its_own() -> None:
-    """Every other format is text in UTF-8."""
-    table = Table("ไทย", plain_columns("a"), (("é",),))
+def test_formats_but_parquet_are_text_in_utf_8() -> None:
+    """A letter comes out as it went in; columns take their values from items."""
+    table = Table.of("ไทย", (Column("a", value=str), Column("gain", show=points, value=lambda _: -0.021)), ["é"])
     assert all("é" in encoded(table, kind).decode() for kind in FORMATS if kind != "parquet")
+    assert table.shown() == [["é", "−2.1"]]
 
 
 def test_hidden_characters_are_shown() -> None:

@@ -86,8 +86,8 @@ def test_texts_of_another_release_are_not_shown(compared: Callable[[Suite], Comp
 
 def test_no_queries_unless_asked_for(write: Write, tmp_path: Path, suite: Suite) -> None:
     """And no data are opened."""
-    write("a", {"en": [0.1] * 60}, deterministic=True)
-    write("b", {"en": [0.2] * 60}, deterministic=True)
+    for label, value in (("a", 0.1), ("b", 0.2)):
+        write(label, {"en": [value] * 60}, deterministic=True)
 
     def never(_name: str, _asked: DataRequest) -> Task:
         raise AssertionError
