@@ -7,18 +7,16 @@ the texts too, so that a run can be scored where only they are; reading a text t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+import bench.suites as face
 from bench import Corpus, Item, Leg, Source
 from bench.suites import DataRequest, Release, official
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, average, brings, find, missing
+from suites.common import ENGLISH, Benchmark, Rules, average, brings, find, missing, present
 from suites.readers import askubuntu as reader
-
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings
 
 NAME = "askubuntu"
 TEXTS = "text_tokenized.txt"
@@ -29,14 +27,13 @@ WITH_BODY = "test-with-body"
 """The test split with title and body as a question's text (Lei et al.), on official data."""
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """One file of candidates.
 
     Args:
         queries: with a similar question among their candidates; the others leave every mean.
         positives: similar questions in all.
-        candidates: different ones in the whole file.
+        candidates: without repetition.
     """
 
     queries: int
@@ -75,13 +72,7 @@ def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
 
 
 def leg(split: str, request: DataRequest, *, body: bool = False) -> Leg:
-    """Return the leg of a split of the official files; raises as `legs` does.
-
-    Args:
-        split: one of `SPLITS`.
-        request: says where the files lie.
-        body: whether a question's text is title and body (Lei et al.) instead of the title alone.
-    """
+    """Return the leg of a split; `body` makes title and body a question's text (Lei et al.). Raises as `legs` does."""
     folder, counts = official.folder(request, NAME), SPLITS[split]
     identity = f"{NAME}/{split}{'-with-body' if body else ''}"
     path = find(
@@ -104,9 +95,8 @@ def leg(split: str, request: DataRequest, *, body: bool = False) -> Leg:
 
 def _texts(folder: Path, *, body: bool) -> Source[Item]:
     """Return the questions' texts, packed as released or not; reading them raises where there are none."""
-    for path in (folder / f"{TEXTS}.gz", folder / TEXTS):
-        if path.is_file():
-            return reader.texts(path, f"{NAME} texts", body=body)
+    if path := present(folder / f"{TEXTS}.gz", folder / TEXTS):
+        return reader.texts(path, f"{NAME} texts", body=body)
     return missing(
         folder / f"{TEXTS}.gz",
         f"{NAME} texts",
@@ -115,11 +105,9 @@ def _texts(folder: Path, *, body: bool) -> Source[Item]:
     )
 
 
-def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
     """Return the leg of a split of the embedded world."""
-    from bench.suites import mini
-
-    found = mini.duplicates(name, world)
+    found = face.mini.duplicates(name, world)
     corpus = Corpus(f"{world.corpus}/{NAME}/{name}", found.corpus, ENGLISH)
     return (Leg("", found.queries, found.qrels, corpus, ENGLISH, candidates=found.candidates),)
 

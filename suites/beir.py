@@ -7,18 +7,16 @@ the download cache, then taken through ir_datasets, which downloads it when it i
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg, Macro, Source, Task, UsageError
 from bench.suites import DataRequest, Release, TrainingPair, beir, from_leg, official, with_dev
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, average, brings
-from suites.tunings import FEW_SHOT, MARCO_CONTRIEVER, SUPERVISED, few_shot, single, unleaked
-
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings, irds
+from suites.common import ENGLISH, Benchmark, Rules, average, brings, markdown
+from suites.tunings import MARCO_CONTRIEVER, SUPERVISED, few_shot, single, unleaked
 
 NAME = "beir"
 RULES = Rules(
@@ -36,16 +34,12 @@ LICENCES = {"scifact": "CC BY-NC 2.0, abstracts ODC-BY", "nfcorpus": "academic u
 
 @dataclass(frozen=True)
 class PublicSet:
-    """One public data set as released.
+    """One public data set as released; `split` is scored, and queries and judgements are those of it.
 
     Args:
         name: of the task, and of its folder in the release.
         title: as the papers print it.
-        split: whose judgements are scored.
-        queries: judged queries of that split.
-        documents: in the corpus.
-        judgements: rows of the split's qrels.
-        grades: that occur in the qrels, as printed in the card.
+        grades: that occur in the judgements, as printed in the card.
         splits: whether the release has other splits too; then ir_datasets' id ends with the split.
     """
 
@@ -69,8 +63,9 @@ class PublicSet:
 
     def counts(self, split: str) -> tuple[int, int]:
         """Return the judged queries and the judgements of a split."""
-        other = {"dev": DEV, "train": TRAIN}
-        return (self.queries, self.judgements) if split == self.split else other[split][self.name]
+        if split == self.split:
+            return self.queries, self.judgements
+        return {"dev": DEV, "train": TRAIN}[split][self.name]
 
 
 # Counts: BEIR's releases as catalogued by ir_datasets.
@@ -154,7 +149,7 @@ MINI = ("claims", "snippets", "articles")
 
 
 def load(name: str, request: DataRequest) -> Task:
-    """Return a public set: of the data folder, the cache or ir_datasets; or a domain of the embedded world.
+    """Return a public set, or a domain of the embedded world.
 
     Raises:
         UsageError: if there is no such set or data folder, a set's folder lacks a file, or the set would have to be
@@ -185,8 +180,7 @@ def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
         found = _through_irds(one, split, looked, offline=request.offline)
         parts = found.corpus, found.queries, found.qrels
     corpus, asked, judged = parts
-    queries, judgements = one.counts(split)
-    counts = {"queries": queries, "qrels": judgements}
+    counts = dict(zip(("queries", "qrels"), one.counts(split), strict=True))
     return (Leg("", asked, judged, Corpus(one.id, corpus, ENGLISH, one.documents), ENGLISH, counts),)
 
 
@@ -221,61 +215,44 @@ def tables() -> dict[str, str]:
     """Return the card's table of public sets."""
     head = "task|in the papers|ir_datasets id|split|judged queries|documents|judgements|grades"
     rows = (
-        f"| {one.name} | {one.title} | {one.irds(one.split)} | {one.split} | {one.queries:,} | {one.documents:,} | "
-        f"{one.judgements:,} | {one.grades} |"
+        (one.name, one.title, one.irds(one.split), one.split, one.queries, one.documents, one.judgements, one.grades)
         for one in SETS
     )
-    rule = "|---|---|---|---|---:|---:|---:|---|"
-    return {"public sets": "\n".join((f"| {head.replace('|', ' | ')} |", rule, *rows))}
+    return {"public sets": markdown(head, rows, "llllrrrl")}
 
 
 def releases() -> tuple[Release, ...]:
     """List the archives of the public sets, each with the tasks that need it; CQADupStack's forums share one."""
-    return tuple(_archive(*line.split()) for line in _ARCHIVES.strip().splitlines())
-
-
-def _archive(name: str, size: str, md5: str) -> Release:
-    """Return an archive, which is unpacked into a folder of its own name."""
-    return Release(
-        path=f"beir/{name}.zip",
-        urls=(ELSEWHERE.get(name, f"{URL}/{name}.zip"),),
-        licence=LICENCES.get(name, "that of its source; see the card"),
-        size=int(size),
-        md5=md5,
-        tasks=tuple(task for task in _BY_NAME if task.partition("/")[0] == name),
-        unpack="beir",
+    return tuple(
+        Release(
+            path=f"beir/{name}.zip",
+            urls=(ELSEWHERE.get(name, f"{URL}/{name}.zip"),),
+            licence=LICENCES.get(name, "that of its source; see the card"),
+            size=int(size),
+            md5=md5,
+            tasks=tuple(task for task in _BY_NAME if task.partition("/")[0] == name),
+            unpack="beir",
+        )
+        for name, size, md5 in map(str.split, _ARCHIVES.strip().splitlines())
     )
 
 
 def train_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
-    """Return pairs of the training questions of a public set, but for those that some test asks.
+    """Return pairs of the training questions of a public set, but for those that some test asks; None without any.
 
     With them come pairs of its dev questions, where the release has some and they are at hand. (SciFact has none:
     Contriever's few-shot holds out a tenth of its training questions.)
-
-    Args:
-        request: where the set is looked for.
-        name: of the task.
-
-    Returns:
-        None for a set without training questions, and for the domains of the embedded world.
 
     Raises:
         UsageError: the set's files are not there.
     """
     if request.data != "official" or name not in TRAIN:
         return None
-    return with_dev(_pairs(request, name, "train"), _dev_pairs(request, name))
-
-
-def _dev_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
-    """Return pairs of the dev questions; None where the release has none, or the folder of data lacks them."""
-    if name not in DEV:
-        return None
-    try:
-        return _pairs(request, name, "dev")
-    except UsageError:  # the training questions are there: a share of them is held out instead, and the result says so
-        return None
+    train, dev = _pairs(request, name, "train"), None
+    if name in DEV:
+        with suppress(UsageError):  # a share of the training questions is held out instead, and the result says so
+            dev = _pairs(request, name, "dev")
+    return with_dev(train, dev)
 
 
 def _pairs(request: DataRequest, name: str, split: str) -> Source[TrainingPair]:
@@ -285,37 +262,33 @@ def _pairs(request: DataRequest, name: str, split: str) -> Source[TrainingPair]:
 
 
 def _language(source: Source[Item]) -> str:
-    """The language that the first record says, empty where it says none."""
+    """Return the language of the first record, which may be empty."""
     first = next(source.read(), None)
     return first.language if first else ""
 
 
-def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
     """Return the leg of a domain of the embedded world."""
-    from bench.suites import mini
-
-    parts = mini.beir(name, world)
+    parts = face.mini.beir(name, world)
     corpus = Corpus(f"{world.corpus}/beir/{name}", parts.corpus, ENGLISH)
     return (Leg("", parts.queries, parts.qrels, corpus, ENGLISH),)
 
 
 def _own(one: PublicSet, data_dir: Path | None) -> Path:
-    """Return where a set lies as its archive unpacks: under the data folder, else in the download cache."""
+    """Return where a set's archive is unpacked: under the data folder, else in the download cache."""
     return official.root_of("beir", official.roots(data_dir)) / "beir" / one.name
 
 
 def _folders(one: PublicSet, data_dir: Path | None) -> tuple[Path, ...]:
-    """List where a set may lie, also next to the other suites' folders; the data folder goes before the cache."""
+    """Return where a set may lie, also next to the other suites' folders; the data folder goes before the cache."""
     own = _own(one, data_dir)
     near = () if data_dir is None else (data_dir / one.name,)
     return (*near, own) if data_dir not in own.parents else (own, *near)
 
 
-def _through_irds(one: PublicSet, split: str, looked: tuple[Path, ...], *, offline: bool) -> irds.Sources:
-    """Return a set from ir_datasets; what it has fetched before serves offline too."""
-    from bench.suites import irds
-
-    cached = irds.home() / one.id
+def _through_irds(one: PublicSet, split: str, looked: tuple[Path, ...], *, offline: bool) -> face.irds.Sources:
+    """Return a set from ir_datasets; offline only what it has fetched before. Raises `UsageError`."""
+    cached = face.irds.home() / one.id
     needed = (cached / "docs.pklz4", cached / "queries.json", cached / f"{split}.qrels")
     if offline and not all(path.exists() for path in needed):
         places = ", ".join(map(str, (*looked, cached)))
@@ -323,7 +296,7 @@ def _through_irds(one: PublicSet, split: str, looked: tuple[Path, ...], *, offli
             f"{one.id} is not at hand and nothing may be downloaded; looked in {places}; expected a folder that holds "
             f"{beir.LAYOUT}; name its parent by --data-dir or BENCH_DATA, or allow downloads"
         )
-    return irds.sources(one.irds(split))
+    return face.irds.sources(one.irds(split))
 
 
 def _holds_corpus(root: Path) -> bool:
@@ -391,7 +364,7 @@ BENCHMARK = Benchmark(
     macros=_macros(),
     tables=tables,
     releases=releases,
-    recipes={"english": single(MARCO_CONTRIEVER, SUPERVISED), FEW_SHOT: few_shot("beir-train", train_pairs)},
+    recipes={"english": single(MARCO_CONTRIEVER, SUPERVISED), "few-shot": few_shot("beir-train", train_pairs)},
 )
 SUITE = replace(BENCHMARK.suite(), load=load, folder=folder)
 bench_suites = brings(SUITE)

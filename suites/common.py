@@ -11,13 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import bench.suites as face
 from bench import Corpus, Item, Leg, Macro, Source, Suite, Task, Tie, UsageError, hookimpl
 from bench.suites import DataRequest, File, FineTuning, Member, PairFormat, Readout, Release, Reported, official
-
-if TYPE_CHECKING:
-    from bench.suites import Answering, WorldSettings
 
 Recipes = Mapping[str, Mapping[str, tuple[FineTuning, ...]]]
 ENGLISH = "en"
@@ -25,12 +23,7 @@ ENGLISH = "en"
 
 @dataclass(frozen=True)
 class Rules:
-    """How the tasks of a suite are scored; see `bench.types.Task`.
-
-    Args:
-        official: names of scorers (`suites.scorers.OFFICIAL`).
-        release: of official data.
-    """
+    """How tasks are scored (`bench.types.Task`); `official` names scorers of `suites.scorers.OFFICIAL`."""
 
     measures: tuple[str, ...]
     tie: Tie = "trec"
@@ -64,31 +57,21 @@ class Rules:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A suite as data.
+    """A suite as data; what is not explained here is as in `bench.types.Suite`.
 
     Args:
         name: canonical; also of its folder under the folder of data, and of its card.
-        title: how pages call it.
-        summary: one sentence.
-        citation: a reference line.
-        licence: of the data, in a sentence.
         rules: of all tasks but those in `special`.
         tasks: names of the official ones.
         legs: (task, split, request) → its legs on official data. Raises `UsageError` where a file is missing.
-        macros: its averages, the headline first.
         mini: names of the tasks over the embedded world.
         mini_legs: (task, split, settings of the world) → its legs there.
-        dev: by kind of data, the tasks with dev questions, which settings may be chosen by.
-        special: rules of single tasks.
+        dev: by kind of data, the tasks with dev questions.
         dev_scorers: official scorers score dev questions too.
-        primary: the headline measure; the first one where empty.
+        primary: the first measure where empty.
         tables: → text by the mark in the card that it replaces.
-        releases: → the official files; None where none are fetched.
-        recipes: by setting and name, how encoders are tuned before the test.
-        pair_formats: forms of training files that this release alone has.
         printed: papers print numbers for it.
         elsewhere: a paper whose numbers for no suite go with this one.
-        stands_for: see `bench.types.Suite`.
     """
 
     name: str
@@ -101,7 +84,7 @@ class Benchmark:
     legs: Callable[[str, str, DataRequest], tuple[Leg, ...]]
     macros: tuple[Macro, ...]
     mini: tuple[str, ...] = ()
-    mini_legs: Callable[[str, str, WorldSettings], tuple[Leg, ...]] | None = None
+    mini_legs: Callable[[str, str, face.WorldSettings], tuple[Leg, ...]] | None = None
     dev: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     special: Mapping[str, Rules] = field(default_factory=dict)
     dev_scorers: bool = False
@@ -141,11 +124,11 @@ class Benchmark:
         )
 
     def task_names(self, data: str) -> tuple[str, ...]:
-        """List the tasks for a kind of data."""
+        """Return the tasks for a kind of data."""
         return {"official": self.tasks, "mini": self.mini}.get(data, ())
 
     def dev_names(self, data: str) -> tuple[str, ...]:
-        """List the tasks with dev questions for a kind of data."""
+        """Return the tasks with dev questions for a kind of data."""
         return self.dev.get(data, ())
 
     def load(self, name: str, request: DataRequest) -> Task:
@@ -168,9 +151,8 @@ class Benchmark:
         rules = self.special.get(name, self.rules)
         if request.data != "mini" or self.mini_legs is None:
             return rules.task(f"{self.name}/{name}", "official", *self.legs(name, split, request))
-        from bench.suites import mini
 
-        world = mini.named(request.world)
+        world = face.mini.named(request.world)
         return rules.task(f"{world.corpus}/{self.name}/{name}", world.corpus, *self.mini_legs(name, split, world))
 
     def card(self) -> str:
@@ -203,39 +185,31 @@ def average(suite: str, name: str, tasks: Iterable[str], note: str, *, mini: boo
     return Macro(name.format(len(members)), members, note, mini=mini)
 
 
-def markdown(head: str, rows: Iterable[Iterable[object]], *, text: int = 1) -> str:
-    """Return a Markdown table; whole numbers get separators.
-
-    Args:
-        head: names of the columns, separated by `|`.
-        rows: the cells.
-        text: how many columns hold text, left-aligned; the others are right-aligned.
-    """
-    names = [name.strip() for name in head.split("|")]
-    rule = "---|" * text + "---:|" * (len(names) - text)
+def markdown(head: str, rows: Iterable[Iterable[object]], aligned: str = "l") -> str:
+    """Return a Markdown table; `head` separates columns by `|`, `aligned` is l or r for the first of them, then r."""
+    names = head.split("|")
+    rule = "".join("---|" if side == "l" else "---:|" for side in aligned.ljust(len(names), "r"))
     cells = ([f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows)
     return "\n".join([f"| {' | '.join(names)} |", f"|{rule}", *(f"| {' | '.join(row)} |" for row in cells)])
 
 
 def find(*places: Path, expected: str, hint: str, packed: Member | None = None) -> File:
-    """Return the first of several places that is a file.
-
-    Args:
-        places: where a file may lie; errors name the first.
-        expected: what it holds.
-        hint: how to come by it.
-        packed: where it may be instead, inside an archive.
+    """Return the first place that is a file, else where it is inside an archive.
 
     Raises:
-        UsageError: if it is nowhere.
+        UsageError: if it is nowhere; it names the first place.
     """
-    for path in places:
-        if path.is_file():
-            return path
+    if found := present(*places):
+        return found
     if packed is not None and packed.archive.is_file():
         return packed
     lacking = f"no such file, nor {packed.archive}" if packed else "no such file"
     raise UsageError(where=places[0], found=lacking, expected=expected, hint=hint)
+
+
+def present(*places: Path) -> Path | None:
+    """Return the first place that is a file."""
+    return next((path for path in places if path.is_file()), None)
 
 
 def plain_or_packed(folder: Path, name: str) -> tuple[Path, Path]:
@@ -247,31 +221,17 @@ def missing(path: Path, name: str, expected: str, hint: str) -> Source[Item]:
     """Return a source of texts that are not there; reading it raises `UsageError`.
 
     So questions, answers and runs of others can be read where the large file is not at hand.
-
-    Args:
-        path: where the file is expected.
-        name: what messages call the texts.
-        expected: what the file holds.
-        hint: how to come by it, and what can be done without.
     """
     return Source(name, "missing/1", (path,), partial(_missing, path, expected, hint))
 
 
 def _missing(path: Path, expected: str, hint: str) -> Iterator[Item]:
-    """Raise `UsageError`: the texts are not there."""
+    """Raise `UsageError`."""
     raise UsageError(where=path, found="no such file", expected=expected, hint=hint)
 
 
-def answering(found: Answering, pool: str, language: str) -> Leg:
-    """Return a leg of questions of the embedded world that English passages answer by strings.
-
-    Args:
-        found: the questions and the passages.
-        pool: id of the passages.
-        language: of the questions.
-    """
-    from bench.suites import mini
-
+def answering(found: face.Answering, pool: str, language: str) -> Leg:
+    """Return a leg of questions of the embedded world that English passages, whose id is `pool`, answer by strings."""
     corpus = Corpus(pool, found.corpus, ENGLISH)
-    asked, accepted = mini.queries_of(found.questions), mini.answers_of(found.questions)
+    asked, accepted = face.mini.queries_of(found.questions), face.mini.answers_of(found.questions)
     return Leg("", asked, None, corpus, language, answers=accepted)

@@ -11,18 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
+import bench.suites as face
 from bench import Corpus, Item, Leg, Source, Suite
 from bench.suites import DataRequest, Release, official
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, answering, average, brings, find, missing, plain_or_packed
+from suites.common import ENGLISH, Benchmark, Rules, answering, average, brings, find, missing, plain_or_packed, present
 from suites.readers import dpr
 from suites.tunings import NQ as NQ_PAIRS
 from suites.tunings import SUPERVISED, single
-
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings
 
 URL = "https://dl.fbaipublicfiles.com/dpr/data/retriever"
 CORPUS = "dpr-w100"
@@ -39,16 +36,7 @@ RELEASE = Release(
 
 @dataclass(frozen=True)
 class Questions:
-    """One of the two sets of questions.
-
-    Args:
-        name: of the suite.
-        title: as papers print it.
-        files: by split, as released.
-        queries: by split; printed in Table 1 of the paper of DPR.
-        citation: of the questions.
-        licence: of the questions.
-    """
+    """One of the two sets of questions: files and counts by split; the counts are those of Table 1 of DPR's paper."""
 
     name: str
     title: str
@@ -85,11 +73,6 @@ SETS = {one.name: one for one in (NQ, TRIVIAQA)}
 def legs(suite: str, _task: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
     """Return the questions of a split with their answers.
 
-    Args:
-        suite: `nq` or `triviaqa`.
-        split: `test` or `dev`.
-        request: says where the files lie.
-
     Raises:
         UsageError: if there is no folder, or the file of questions is missing.
     """
@@ -115,43 +98,35 @@ def legs(suite: str, _task: str, split: str, request: DataRequest) -> tuple[Leg,
 def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
     """Return the passages, compressed or not: in their own folder, or among the files of the suite that asks.
 
-    Args:
-        request: says where the data lie.
-        suite: name of the suite's folder.
-
-    Returns:
-        The passages; where they are not there, a source that raises when it is read.
+    Where they are in neither, the source raises when it is read.
 
     Raises:
         UsageError: if no folder of data is there at all.
     """
     other = official.folder(request, suite)
     own = official.root_of(CORPUS, official.roots(request.data_dir)) / CORPUS
-    for path in (*plain_or_packed(own, "psgs_w100.tsv"), *plain_or_packed(other, "psgs_w100.tsv")):
-        if path.is_file():
-            return dpr.passages(path, f"{CORPUS} passages")
+    name = f"{CORPUS} passages"
+    if path := present(*plain_or_packed(own, "psgs_w100.tsv"), *plain_or_packed(other, "psgs_w100.tsv")):
+        return dpr.passages(path, name)
     return missing(
         own / "psgs_w100.tsv.gz",
-        f"{CORPUS} passages",
+        name,
         f"the {PASSAGES:,} passages of DPR's Wikipedia",
         f"fetch {RELEASE.urls[0]} ({RELEASE.size:,} bytes, md5 {RELEASE.md5}) and put it there as it is, or unpacked, "
         "which is read faster",
     )
 
 
-def mini_legs(suite: str, _task: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(suite: str, _task: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
     """Return English questions of the embedded world: MKQA's for `nq`, from which they come, else XOR-Retrieve's."""
-    from bench.suites import mini
-
-    found = mini.mkqa(ENGLISH, world) if suite == NQ.name else mini.cross_lingual(ENGLISH, world)
+    found = face.mini.mkqa(ENGLISH, world) if suite == NQ.name else face.mini.cross_lingual(ENGLISH, world)
     return (answering(found, f"{world.corpus}/{suite}", ENGLISH),)
 
 
 def releases(suite: str) -> Sequence[Release]:
     """List the official files; for those of the questions no checksum was published."""
     one = SETS[suite]
-    questions = [Release(f"{suite}/{name}", (f"{URL}/{name}",), one.licence) for name in one.files.values()]
-    return *questions, RELEASE
+    return *(Release(f"{suite}/{name}", (f"{URL}/{name}",), one.licence) for name in one.files.values()), RELEASE
 
 
 def _suite(one: Questions) -> Suite:

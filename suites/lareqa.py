@@ -6,11 +6,10 @@ Protocol and counts: the card (`suites/cards/lareqa.md`). The official files are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import bench.suites as face
 from bench import Corpus, Item, Leg
 from bench.suites import DataRequest, Release, official, squad
 from suites import readouts
@@ -18,33 +17,13 @@ from suites.common import Benchmark, Rules, average, brings, find, markdown
 from suites.readers import xquad
 from suites.tunings import SQUAD, SUPERVISED, single
 
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings
-
 NAME = "lareqa"
 URL = "https://github.com/google-research-datasets/lareqa/raw/master/xquad-r"
 LICENCE = "CC BY-SA 4.0"
 _FOLDER = "xquad-r"
 
 
-@dataclass(frozen=True)
-class Language:
-    """One file of the release.
-
-    Args:
-        code: ISO 639-1, which is the task's name and the file's.
-        candidates: sentences that it gives to the pool.
-        size: of the file, bytes.
-        sha256: of the file.
-    """
-
-    code: str
-    candidates: int
-    size: int
-    sha256: str
-
-
-# Candidates, bytes, sha256. Source: the release's README for the candidates; the rest was taken from its files.
+# Language, candidates, bytes and sha256 of its file. Source: the release's README for the candidates, else the files.
 _TABLE = """
 ar 1222 2234875 c52922d3b8ac1ae03ed5ac38647ad59870dca3dda2beefe18ecdc30729acb69d
 de 1276  732156 16fb0f4bf4916154b585a20c24c66074591c9718a1affe764ff4697572328949
@@ -60,8 +39,14 @@ zh 1196  959291 80c2cde7b9c2fb134c303cbb52f2ba396ead9eb0014aec43993543d2ba9e93ed
 """
 
 
-_ROWS = (line.split() for line in _TABLE.strip().splitlines())
-LANGUAGES = {code: Language(code, int(found), int(size), sha256) for code, found, size, sha256 in _ROWS}
+_ROWS = [line.split() for line in _TABLE.strip().splitlines()]
+LANGUAGES = {code: int(candidates) for code, candidates, _, _ in _ROWS}
+"""Sentences that each gives to the pool, by ISO 639-1 code."""
+RELEASES = {
+    code: Release(f"{NAME}/{_FOLDER}/{code}.json", (f"{URL}/{code}.json",), LICENCE, int(size), sha256)
+    for code, _, size, sha256 in _ROWS
+}
+"""Every task needs all of them."""
 QUESTIONS = 1190
 """Of each language."""
 CANDIDATES = 13_014
@@ -77,7 +62,7 @@ def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
         UsageError: if there is no folder, or a file is missing; the pool needs all eleven.
     """
     folder, identity = official.folder(request, NAME) / _FOLDER, f"{NAME}/{name}"
-    files = {one.code: _find(folder, one) for one in LANGUAGES.values()}
+    files = {code: _find(folder, code) for code in LANGUAGES}
     leg = Leg(
         "",
         xquad.questions(name, files[name], f"{identity} questions"),
@@ -89,46 +74,34 @@ def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
     return (leg,)
 
 
-def _find(folder: Path, one: Language) -> Path:
+def _find(folder: Path, code: str) -> Path:
     """Return the file of a language. Raises `UsageError`."""
-    path = folder / f"{one.code}.json"
+    path, release = folder / f"{code}.json", RELEASES[code]
     find(
         path,
         expected=f"a language of XQuAD-R; the pool needs all {len(LANGUAGES)}",
-        hint=f"fetch {URL}/{path.name} and put it there as it is (sha256 {one.sha256})",
+        hint=f"fetch {release.urls[0]} and put it there as it is (sha256 {release.sha256})",
     )
     return path
 
 
-def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
     """Return the questions of a language of the embedded world; the pool is one for all."""
-    from bench.suites import mini
-
-    parts = mini.sentence_answers(name, world)
-    pool = mini.source(world, f"{NAME} pool", _mini_pool)
+    parts = face.mini.sentence_answers(name, world)
+    pool = face.mini.source(world, f"{NAME} pool", _mini_pool)
     return (Leg("", parts.queries, parts.qrels, Corpus(f"{world.corpus}/{NAME}", pool), name),)
 
 
-def _mini_pool(world: WorldSettings) -> Iterator[Item]:
+def _mini_pool(world: face.WorldSettings) -> Iterator[Item]:
     """Stream the pool of the embedded world, each sentence joined with its paragraph as in the official one."""
-    from bench.suites import mini
-
-    for item in mini.sentence_answers(MINI[0], world).corpus.read():
+    for item in face.mini.sentence_answers(MINI[0], world).corpus.read():
         yield Item(item.id, squad.in_context(item.title, item.text), language=item.language)
 
 
 def tables() -> dict[str, str]:
     """Return the card's table of languages."""
-    rows = ((one.code, QUESTIONS, one.candidates) for one in LANGUAGES.values())
+    rows = ((code, QUESTIONS, candidates) for code, candidates in LANGUAGES.items())
     return {"languages": markdown("task|questions|candidates", rows)}
-
-
-def releases() -> Sequence[Release]:
-    """List the eleven files; every task needs all of them."""
-    return tuple(
-        Release(f"{NAME}/{_FOLDER}/{one.code}.json", (f"{URL}/{one.code}.json",), LICENCE, one.size, one.sha256)
-        for one in LANGUAGES.values()
-    )
 
 
 BENCHMARK = Benchmark(
@@ -152,7 +125,7 @@ BENCHMARK = Benchmark(
         average(NAME, "Avg. ({})", MINI, "the languages of the embedded world; no paper prints it", mini=True),
     ),
     tables=tables,
-    releases=releases,
+    releases=lambda: tuple(RELEASES.values()),
     recipes={"english": single(SQUAD, SUPERVISED)},
 )
 SUITE = BENCHMARK.suite()

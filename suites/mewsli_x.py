@@ -7,11 +7,10 @@ Protocol and counts: the card (`suites/cards/mewsli-x.md`). Under the folder of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg
 from bench.suites import DataRequest, File, Member, PairFormat, Release, official
 from suites import readouts
@@ -19,13 +18,10 @@ from suites.common import Benchmark, Rules, average, brings, find, markdown, pla
 from suites.readers import mewsli_x as reader
 from suites.tunings import SUPERVISED, WIKIPEDIA, single
 
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings
-
 NAME = "mewsli-x"
 RELEASE = "20220518_6"
 LICENCE = "Apache-2.0 (code); the texts are WikiNews's and Wikipedia's, CC BY and CC BY-SA"
-ENTITIES = "candidate_set_entities.jsonl"
+ENTITIES, MENTIONS = "candidate_set_entities.jsonl", "wikinews_mentions-{}.jsonl"
 POOL = 1_003_893
 """Entities in the pool, in 50 languages, one language each."""
 ARCHIVE = f"mewsli-x_{RELEASE}.zip"
@@ -41,28 +37,14 @@ _TEXTS = (
 )
 
 
-@dataclass(frozen=True)
-class Language:
-    """One language of the articles.
-
-    Args:
-        code: ISO 639-1, which is the task's name.
-        counts: by split, how many mentions there are.
-    """
-
-    code: str
-    counts: Mapping[str, int]
-
-
 # Mentions of dev and test. Source: the release's page.
 _TABLE = """
 ar 318 1501; de 326 1551; en 316 1490; es 311 1552; fa 72 458; ja 310 1519; pl 304 1562; ro 145 672; ta 312 1567;
 tr 262 1215; uk 315 1537
 """
-
-
 _ROWS = (words.split() for words in _TABLE.split(";"))
-LANGUAGES = {code: Language(code, {"dev": int(dev), "test": int(test)}) for code, dev, test in _ROWS}
+LANGUAGES = {code: {"dev": int(dev), "test": int(test)} for code, dev, test in _ROWS}
+"""Mentions by ISO 639-1 code and split."""
 MINI = ("ar", "de", "en", "es", "ja")
 """The languages that the embedded world speaks."""
 
@@ -73,9 +55,9 @@ def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
     Raises:
         UsageError: if there is no folder, or a file is missing.
     """
-    root, identity, count = official.folder(request, NAME), f"{NAME}/{name}", LANGUAGES[name].counts[split]
+    root, identity, count = official.folder(request, NAME), f"{NAME}/{name}", LANGUAGES[name][split]
     pool = _find(root, ENTITIES, f"the {POOL:,} entities", f"fetch {URL} (291 MB, md5 {MD5}) and unpack it here")
-    articles = _find(root, _mentions_file(split), f"the articles of {split} with their mentions and texts", _TEXTS)
+    articles = _find(root, MENTIONS.format(split), f"the articles of {split} with their mentions and texts", _TEXTS)
     leg = Leg(
         "",
         reader.mentions(articles, name, f"{identity} mentions ({split})"),
@@ -87,11 +69,6 @@ def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
     return (leg,)
 
 
-def _mentions_file(split: str) -> str:
-    """Return the name of a split's file."""
-    return f"wikinews_mentions-{split}.jsonl"
-
-
 def _find(root: Path, name: str, expected: str, hint: str) -> File:
     """Return a file, unpacked or in the repack. Raises `UsageError`."""
     repack = Member(root / f"{_RAW}.tar.gz", f"{_RAW}/{name}")
@@ -99,49 +76,41 @@ def _find(root: Path, name: str, expected: str, hint: str) -> File:
     return find(*places, expected=f"{expected} of Mewsli-X", hint=hint, packed=repack)
 
 
-def mini_legs(name: str, split: str, world: WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
     """Return the mentions of a split in a language of the embedded world; the pool is one for all."""
-    from bench.suites import mini
-
-    identity = f"{NAME}/{name}"
+    source, identity = face.mini.source, f"{NAME}/{name}"
     leg = Leg(
         "",
-        mini.source(world, f"{identity} queries {split}", _mini_queries, name, split),
-        mini.source(world, f"{identity} meant {split}", _mini_meant, name, split),
-        Corpus(f"{world.corpus}/{NAME}", mini.source(world, f"{NAME} pool", _mini_pool)),
+        source(world, f"{identity} queries {split}", _mini_queries, name, split),
+        source(world, f"{identity} meant {split}", _mini_meant, name, split),
+        Corpus(f"{world.corpus}/{NAME}", source(world, f"{NAME} pool", _mini_pool)),
         name,
     )
     return (leg,)
 
 
-def _mini_pool(world: WorldSettings) -> Iterator[Item]:
+def _mini_pool(world: face.WorldSettings) -> Iterator[Item]:
     """Stream the entities of the embedded world by their descriptions alone, as in the official pool."""
-    from bench.suites import mini
-
-    for item in mini.entities(world).read():
+    for item in face.mini.entities(world).read():
         body = reader.entity_text(item.text, [(0, len(item.text))])
         yield Item(item.id, body, language=item.language)
 
 
-def _mini_queries(world: WorldSettings, language: str, split: str) -> Iterator[Item]:
+def _mini_queries(world: face.WorldSettings, language: str, split: str) -> Iterator[Item]:
     """Stream the mentions of the embedded world in their sentences."""
-    from bench.suites import mini
-
-    for one in mini.mentions(language, split, world).read():
+    for one in face.mini.mentions(language, split, world).read():
         body = reader.query_text(one.text, one.sentences, one.start, one.end)
         yield Item(one.id, body, language=language)
 
 
-def _mini_meant(world: WorldSettings, language: str, split: str) -> Iterator[Judgement]:
+def _mini_meant(world: face.WorldSettings, language: str, split: str) -> Iterator[Judgement]:
     """Stream the entities that the mentions of the embedded world mean."""
-    from bench.suites import mini
-
-    return (Judgement(one.id, one.entity, 1) for one in mini.mentions(language, split, world).read())
+    return (Judgement(one.id, one.entity, 1) for one in face.mini.mentions(language, split, world).read())
 
 
 def tables() -> dict[str, str]:
     """Return the card's table of languages."""
-    rows = ((one.code, one.counts["dev"], one.counts["test"]) for one in LANGUAGES.values())
+    rows = ((code, *counts.values()) for code, counts in LANGUAGES.items())
     return {"languages": markdown("task|dev: mentions|test", rows)}
 
 
@@ -149,7 +118,7 @@ def releases() -> Sequence[Release]:
     """List the official archive, which has the entities, and the two files that a person makes from it."""
     instructions = f"{_TEXTS[0].upper()}{_TEXTS[1:]}."
     made = (
-        Release(f"{NAME}/{_mentions_file(split)}", (), LICENCE, instructions=instructions) for split in ("test", "dev")
+        Release(f"{NAME}/{MENTIONS.format(split)}", (), LICENCE, instructions=instructions) for split in ("test", "dev")
     )
     return (Release(f"{NAME}/{ARCHIVE}", (URL,), LICENCE, md5=MD5, unpack=NAME), *made)
 

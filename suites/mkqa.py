@@ -10,17 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+import bench.suites as face
 from bench import Corpus, Leg
 from bench.suites import DataRequest, FineTuning, Release, official
 from suites import dpr, mrtydi, readouts
 from suites.common import ENGLISH, Benchmark, Rules, answering, average, brings, find
 from suites.readers import mkqa as reader
 from suites.tunings import MARCO_MCONTRIEVER, MCONTRIEVER_MRTYDI, SUPERVISED, languages, single, then, trained_on
-
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings
 
 NAME = "mkqa"
 FILE = "mkqa.jsonl.gz"
@@ -62,11 +59,9 @@ def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
     return (one,)
 
 
-def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
-    """Return the questions of a language of the embedded world, prepared as the real ones are."""
-    from bench.suites import mini
-
-    one = answering(mini.mkqa(name, world), f"{world.corpus}/{NAME}", name)
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
+    """Return the questions of a language of the embedded world, prepared as the official ones are."""
+    one = answering(face.mini.mkqa(name, world), f"{world.corpus}/{NAME}", name)
     texts = one.corpus.items
     corpus = replace(one.corpus, items=reader.prepared(texts), texts=texts)
     return (replace(one, queries=reader.prepared(one.queries), corpus=corpus),)

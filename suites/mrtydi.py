@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
+import bench.suites as face
 from bench import Corpus, Leg
 from bench.suites import DataRequest, File, FineTuning, Member, Release, official, trec
 from suites import readouts
 from suites.common import Benchmark, Rules, average, brings, find, markdown
 from suites.readers import anserini
 from suites.tunings import MARCO, MSM_MRTYDI, NQ, SUPERVISED, languages, single, then, trained_on
-
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings
 
 NAME = "mrtydi"
 URL = "https://git.uwaterloo.ca/jimmylin/mr.tydi/-/raw/master/data"
@@ -36,8 +33,7 @@ class Language:
         code: ISO 639-1, which is the task's name.
         name: in the names of its files.
         passages: in its collection.
-        counts: by split, how many queries are judged and how many judgements there are. `test` is scored; the others
-            have questions to train on and to choose by.
+        counts: by split, the judged queries and the judgements. `test` is scored, `train` and `dev` serve training.
         md5: of the tarball of v1.0; that of v1.1 was not published.
         size: of the tarball of v1.0, bytes.
     """
@@ -51,7 +47,7 @@ class Language:
 
     @property
     def folder(self) -> str:
-        """Name of the unpacked release, and the first part of every name in its tarball."""
+        """Return the folder in its tarball."""
         return f"mrtydi-v1.1-{self.name}"
 
 
@@ -84,12 +80,7 @@ LANGUAGES = {one.code: one for one in map(_language, _TABLE.strip().splitlines()
 
 
 def leg(name: str, split: str, request: DataRequest) -> Leg:
-    """Return the official questions of a split with their judgements and passages; `train` serves training.
-
-    Args:
-        name: code of the language.
-        split: `test`, `dev` or `train`.
-        request: says where the files lie.
+    """Return the official questions of a split with their judgements and passages.
 
     Raises:
         UsageError: if there is no folder, or a file is missing.
@@ -120,16 +111,14 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
     )
 
 
-def mini_leg(name: str, split: str, world: WorldSettings) -> Leg:
+def mini_leg(name: str, split: str, world: face.WorldSettings) -> Leg:
     """Return the questions of a split in a language of the embedded world."""
-    from bench.suites import mini
-
-    corpus = Corpus(f"{world.corpus}/{NAME}/{name}", mini.passages(name, world), name)
-    return Leg("", mini.questions(name, split, world), mini.judgements(name, split, world), corpus, name)
+    corpus = Corpus(f"{world.corpus}/{NAME}/{name}", face.mini.passages(name, world), name)
+    return Leg("", face.mini.questions(name, split, world), face.mini.judgements(name, split, world), corpus, name)
 
 
 def training_legs(request: DataRequest) -> dict[str, Leg]:
-    """Return the training questions of every language, by task."""
+    """Return the training questions of every language by task."""
     return {f"{NAME}/{name}": leg(name, "train", request) for name in LANGUAGES}
 
 
@@ -139,7 +128,7 @@ def tables() -> dict[str, str]:
         (one.code, one.name, one.passages, *(f"{queries:,} / {rows:,}" for queries, rows in one.counts.values()))
         for one in LANGUAGES.values()
     )
-    return {"languages": markdown("task|language|passages|train: queries / judgements|dev|test", rows, text=2)}
+    return {"languages": markdown("task|language|passages|train: queries / judgements|dev|test", rows, "ll")}
 
 
 def releases() -> tuple[Release, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import bench.suites as face
 from bench import Corpus, Leg, UsageError
 from bench.suites import DataRequest
 from suites import mrtydi
@@ -22,16 +23,14 @@ def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
     Raises:
         UsageError: if the files would have to be downloaded and may not be.
     """
-    from bench.suites import irds
-
-    one, cached = mrtydi.LANGUAGES[name], irds.home() / "mr-tydi" / name
+    one, cached = mrtydi.LANGUAGES[name], face.irds.home() / "mr-tydi" / name
     if request.offline and not cached.exists():
         places = ", ".join(str(place) for place in (request.data_dir, cached) if place)
         raise UsageError(
             f"{NAME}/{name} is not at hand and nothing may be downloaded; looked in {places}; ir_datasets has to fetch "
             f"{one.size:,} bytes: allow downloads, or run mrtydi, which reads files of v1.1 from a folder"
         )
-    parts = irds.sources(f"mr-tydi/{name}/{split}")
+    parts = face.irds.sources(f"mr-tydi/{name}/{split}")
     queries, judgements = one.counts[split]
     corpus = Corpus(f"{NAME}/{name}", parts.corpus, name, one.passages)
     return (Leg("", parts.queries, parts.qrels, corpus, name, {"queries": queries, "qrels": judgements}),)

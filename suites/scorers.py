@@ -7,7 +7,7 @@ with an exception, `UndefinedError` is raised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -49,13 +49,8 @@ def beir(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS, ignore_identical
     """NDCG@k, MAP@k, Recall@k and P@k as BEIR's evaluator gives them.
 
     They are pytrec_eval's, averaged over the queries present in both run and judgements: a query that the run does not
-    name leaves the mean, one that it names without documents counts 0. Rounded to 5 digits.
-
-    Args:
-        qrels: the judgements.
-        run: the rankings; their order does not matter, equal scores are ordered by document id descending.
-        ks: the cuts.
-        ignore_identical_ids: leave out documents whose id is the query's.
+    name leaves the mean, one that it names without documents counts 0. Rounded to 5 digits. Equal scores are ordered by
+    document id descending.
 
     Raises:
         UndefinedError: if run and judgements share no query.
@@ -135,7 +130,6 @@ class MewsliX:
     Args:
         macro: mean over the eleven languages; one without a file of predictions counts 0.
         mrr: MRR@20 (which is mAP@20: one gold entity a mention) by language.
-        coverage: by language, mentions without and predictions without a mention.
     """
 
     macro: float
@@ -146,35 +140,32 @@ class MewsliX:
 def mewslix(gold: Mapping[str, Mapping[str, str]], predictions: Mapping[str, Mapping[str, Sequence[str]]]) -> MewsliX:
     """Score entity predictions as XTREME-R's Mewsli-X script: list order, first 20, duplicates occupy ranks.
 
-    Args:
-        gold: by language and mention, the entity's id; blanks around it are stripped.
-        predictions: by language and mention, ranked entity ids.
+    Both are by language and mention; blanks around the ids of gold entities are stripped.
 
     Raises:
         UsageError: if a language has no gold mention.
     """
-    mrr = {language: _mewslix_mrr(language, gold, predictions.get(language, {})) for language in MEWSLIX_LANGUAGES}
-    return MewsliX(
-        macro=mean(mrr.values()),
-        mrr=mrr,
-        coverage={lang: coverage(gold[lang], predictions.get(lang, {})) for lang in MEWSLIX_LANGUAGES},
-    )
+    mrr, covered = {}, {}
+    for language in MEWSLIX_LANGUAGES:
+        meant, found = gold.get(language, {}), predictions.get(language, {})
+        if not meant:
+            raise UsageError(f"Mewsli-X: there is no gold mention for language {language!r}; all eleven must be there")
+        ranks = (reciprocal_rank(found.get(name, ()), {entity.strip(): 1}, 20) for name, entity in meant.items())
+        mrr[language], covered[language] = mean(ranks), coverage(meant, found)
+    return MewsliX(mean(mrr.values()), mrr, covered)
 
 
 def askubuntu(ranked_labels: Iterable[Sequence[int]]) -> dict[str, float]:
-    """MAP, MRR, P@1 and P@5 of AskUbuntu's re-ranking (Lei et al.).
+    """MAP, MRR, P@1 and P@5 of AskUbuntu's re-ranking (Lei et al.), from each query's labels (1 positive) by rank.
 
     Queries without a positive leave every mean; P@k divides by min(k, length of the list). All 0 without any query.
-
-    Args:
-        ranked_labels: for each query the labels (1 positive) of its candidates in ranked order.
     """
-    queries = [tuple(labels) for labels in ranked_labels if any(labels)]
-    measures: Mapping[str, Callable[[Sequence[int]], float]] = {
-        "MAP": lambda labels: average_precision(*_labelled(labels), None),
-        "MRR": lambda labels: reciprocal_rank(*_labelled(labels), None),
-        "P@1": lambda labels: precision(*_labelled(labels), 1),
-        "P@5": lambda labels: precision(*_labelled(labels), min(5, len(labels))),
+    queries = [{str(rank): label for rank, label in enumerate(labels)} for labels in ranked_labels if any(labels)]
+    measures: Mapping[str, Callable[[dict[str, int]], float]] = {
+        "MAP": lambda labels: average_precision(list(labels), labels, None),
+        "MRR": lambda labels: reciprocal_rank(list(labels), labels, None),
+        "P@1": lambda labels: precision(list(labels), labels, 1),
+        "P@5": lambda labels: precision(list(labels), labels, min(5, len(labels))),
     }
     return {name: mean(map(value, queries)) if queries else 0.0 for name, value in measures.items()}
 
@@ -191,7 +182,7 @@ def xor_retrieve(
         data: questions: `id` and `answers`.
         predictions: `id` (CCP's script: `q_id`), `lang` and `ctxs`, the texts of the passages, best first.
         budget: in tokens: 2,000 for R@2kt, 5,000 for R@5kt.
-        tokenise: see `tokeniser`.
+        tokenise: splits texts into words (`bench.evaluation.measures.kilotokens.tokeniser`).
 
     Returns:
         `per_language` (`count`, `hit`, and `score` in per cent by language), `macro_avg` (their mean), and `per_item`
@@ -227,10 +218,6 @@ def named_questions(values: Mapping[str, Mapping[str, float]], run: Run) -> dict
     """R@Nkt as XOR-Retrieve's scorer averages: over the counted questions that the predictions name, not over all.
 
     Source: the official `eval_xor_retrieve.py`. Nothing where the run names no counted question.
-
-    Args:
-        values: by measure and query.
-        run: the rankings.
     """
     found = {}
     for measure, by_query in values.items():
@@ -271,7 +258,7 @@ there is no value; the function behind it says why (`UndefinedError`).
 
 
 def _beir_others(qrels: Qrels, run: Run, ks: Sequence[int]) -> dict[str, float]:
-    """Give the custom measures that are always defined."""
+    """Return the custom measures that are always defined."""
     return beir_mrr(qrels, run, ks) | beir_accuracy(qrels, run, ks) | beir_hole(qrels, run, ks)
 
 
@@ -295,31 +282,10 @@ def _sorted(ranking: Ranking) -> Ranking:
     return Ranking(ranking.query, [documents[at] for at in by_score], [scores[at] for at in by_score])
 
 
-def _mewslix_mrr(
-    language: str, gold: Mapping[str, Mapping[str, str]], predictions: Mapping[str, Sequence[str]]
-) -> float:
-    """Average the reciprocal rank over the gold mentions of one language."""
-    if not gold.get(language):
-        raise UsageError(f"Mewsli-X: there is no gold mention for language {language!r}; all eleven must be there")
-    return mean(
-        reciprocal_rank(predictions.get(mention, ()), {entity.strip(): 1}, 20)
-        for mention, entity in gold[language].items()
-    )
-
-
-def _labelled(labels: Sequence[int]) -> tuple[list[str], dict[str, int]]:
-    """Turn ranked labels into documents and grades."""
-    grades = {str(rank): label for rank, label in enumerate(labels)}
-    return list(grades), grades
-
-
-def _labels(qrels: Qrels, run: Run) -> list[list[int]]:
-    """Turn a run over candidates into ranked labels; the script sees only what the ranking holds."""
-    rankings = judged(qrels, run, "list")
-    return [
-        [int(qrels[query].get(document, 0) >= 1) for document in ranking.documents]
-        for query, ranking in rankings.items()
-    ]
+def _labels(qrels: Qrels, run: Run) -> Iterator[list[int]]:
+    """Yield the labels of each ranking of candidates; the script sees only what the ranking holds."""
+    for query, ranking in judged(qrels, run, "list").items():
+        yield [int(qrels[query].get(document, 0) >= 1) for document in ranking.documents]
 
 
 def _key(row: Mapping[str, Any], what: str, *names: str) -> Any:

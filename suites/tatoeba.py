@@ -10,15 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg, Macro
 from bench.suites import DataRequest, Release, aligned, official
 from suites import readouts
 from suites.common import ENGLISH, Benchmark, Rules, average, brings, find
-
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings
 
 NAME = "tatoeba"
 URL = "https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1"
@@ -29,6 +26,7 @@ FILES = (
 LICENCE = "CC BY 2.0 FR (Tatoeba)"
 RULES = Rules(("accuracy",), "list", 1, similarity="cos", readout=readouts.XTREME, release="LASER v1 (2018-11-17)")
 _FULL = 1000
+BOTH = "mean over the two directions of each pair, then over the pairs"
 
 
 @dataclass(frozen=True)
@@ -37,18 +35,13 @@ class Pair:
 
     Args:
         code: of the language in the files' names, ISO 639-3.
-        language: its shortest code: ISO 639-1 where it has one.
+        language: ISO 639-1 where it has such a code, else `code`.
         sentences: in either file.
     """
 
     code: str
     language: str
     sentences: int
-
-    @property
-    def name(self) -> str:
-        """Of the task."""
-        return f"{self.code}-eng"
 
 
 # Code in the files' names, ISO 639-1 code where there is one, sentences where they are not 1,000.
@@ -73,7 +66,7 @@ def _pair(words: str) -> Pair:
     return Pair(code, (short or [code])[0], (sizes or [_FULL])[0])
 
 
-PAIRS = {pair.name: pair for pair in map(_pair, _TABLE.split(";"))}
+PAIRS = {f"{pair.code}-eng": pair for pair in map(_pair, _TABLE.split(";"))}
 
 CCP = ("fra", "spa", "deu", "ell", "bul", "rus", "tur", "ara", "vie", "tha", "cmn", "hin", "swh", "urd")
 """The 14 languages of CCP's Table 1."""
@@ -111,14 +104,7 @@ def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
 def directions(
     identity: str, paths: Mapping[str, Path], languages: Mapping[str, str], sentences: int | None = None
 ) -> tuple[Leg, ...]:
-    """Return the legs of two aligned files: each asks with one side and searches the other.
-
-    Args:
-        identity: of the task.
-        paths: the two files by the code in their names.
-        languages: by that code.
-        sentences: in either file, where that was published.
-    """
+    """Return the legs of two aligned files, by the code in their names: each asks with one and searches the other."""
     counts = {} if sentences is None else {"queries": sentences, "qrels": sentences}
     left, right = paths
     legs = []
@@ -131,15 +117,13 @@ def directions(
     return tuple(legs)
 
 
-def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
     """Return both directions of a bitext of the embedded world: the other language, then English."""
-    from bench.suites import mini
-
     pair, identity = PAIRS[name], f"{NAME}/{name}"
     sides = ((pair.code, pair.language), ("eng", ENGLISH))
-    qrels = mini.source(world, f"{identity} qrels", _mini_qrels, pair.language)
+    qrels = face.mini.source(world, f"{identity} qrels", _mini_qrels, pair.language)
     texts = [
-        mini.source(world, f"{identity}.{code} sentences", _mini_sentences, pair.language, side)
+        face.mini.source(world, f"{identity}.{code} sentences", _mini_sentences, pair.language, side)
         for side, (code, _) in enumerate(sides)
     ]
     legs = []
@@ -150,15 +134,13 @@ def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
     return tuple(legs)
 
 
-def _mini_sentences(world: WorldSettings, language: str, side: int) -> Iterator[Item]:
+def _mini_sentences(world: face.WorldSettings, language: str, side: int) -> Iterator[Item]:
     """Stream one side of a bitext of the embedded world."""
-    from bench.suites import mini
-
-    for at, text in enumerate(mini.bitext(language, world)[side]):
+    for at, text in enumerate(face.mini.bitext(language, world)[side]):
         yield Item(str(at), text)
 
 
-def _mini_qrels(world: WorldSettings, language: str) -> Iterator[Judgement]:
+def _mini_qrels(world: face.WorldSettings, language: str) -> Iterator[Judgement]:
     """Stream the judgements of a bitext of the embedded world."""
     return (Judgement(item.id, item.id, 1) for item in _mini_sentences(world, language, 0))
 
@@ -172,21 +154,19 @@ def tables() -> dict[str, str]:
 
 def releases() -> tuple[Release, ...]:
     """List the 224 files, with the checksums of LASER's repository."""
-    found = []
-    for line in files("suites").joinpath("checksums/tatoeba.txt").read_text(encoding="ascii").splitlines():
-        sha256, size, name = line.split()
-        task = name.split(".")[1]
-        found.append(Release(f"{NAME}/v1/{name}", (f"{FILES}/{name}",), LICENCE, int(size), sha256, tasks=(task,)))
-    return tuple(found)
+    lines = files("suites").joinpath("checksums/tatoeba.txt").read_text(encoding="ascii").splitlines()
+    return tuple(
+        Release(f"{NAME}/v1/{name}", (f"{FILES}/{name}",), LICENCE, int(size), sha256, tasks=(name.split(".")[1],))
+        for sha256, size, name in map(str.split, lines)
+    )
 
 
 def _macros() -> tuple[Macro, ...]:
     """Return the averages that the papers print, the headline first."""
-    both = "mean over the two directions of each pair, then over the pairs"
     one = "XTREME's own direction: English sentences ask, the other language is searched, as its code does"
 
     def pairs(name: str, codes: Iterable[str], note: str, *, mini: bool = False) -> Macro:
-        return average(NAME, name, (f"{code}-eng" for code in codes), f"{note}; {both}", mini=mini)
+        return average(NAME, name, (f"{code}-eng" for code in codes), f"{note}; {BOTH}", mini=mini)
 
     def from_english(name: str, codes: Iterable[str]) -> Macro:
         return average(NAME, name, (f"{code}-eng:eng-{code}" for code in codes), one)

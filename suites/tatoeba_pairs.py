@@ -30,8 +30,6 @@ PAIRS = tuple(
     (_CODES[left], _CODES[right]) for left, dash, right in (word.partition("-") for word in _TABLE.split()) if dash
 )
 _LANGUAGES = {code: language for language, code in _CODES.items()}
-
-
 TASKS = tuple(f"{left}-{right}" for left, right in PAIRS)
 
 
@@ -85,14 +83,7 @@ BENCHMARK = Benchmark(
     rules=replace(tatoeba.RULES, release=f"drawn with seed {SEED}"),
     tasks=TASKS,
     legs=legs,
-    macros=(
-        average(
-            NAME,
-            "Avg. ({})",
-            TASKS,
-            "mean over the two directions of each pair, then over the pairs; CCP's sentences were not released",
-        ),
-    ),
+    macros=(average(NAME, "Avg. ({})", TASKS, f"{tatoeba.BOTH}; CCP's sentences were not released"),),
     stands_for="tatoeba",
     releases=releases,
 )

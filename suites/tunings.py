@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import bench.suites as face
 from bench import Corpus, Leg, Source, UsageError
 from bench.suites import (
     TABLE,
@@ -39,16 +40,12 @@ from bench.suites import (
     with_dev,
     without,
 )
-from suites.common import plain_or_packed
+from suites.common import plain_or_packed, present
 from suites.readers import mewsli_x as mewslix
 from suites.readers import xquad
 
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings
-
 Pairs = Callable[[DataRequest], Source[TrainingPair]]
-Recipes = Mapping[str, Mapping[str, tuple[FineTuning, ...]]]
-ENGLISH, MULTILINGUAL, FEW_SHOT = "english", "multilingual", "few-shot"
+Recipe = dict[str, tuple[FineTuning, ...]]
 
 # Printed settings by key of `tune.*`. What a paper leaves open stays as it is by default.
 Values = dict[str, Any]
@@ -81,7 +78,7 @@ def nq(request: DataRequest) -> Source[TrainingPair]:
     url = "https://dl.fbaipublicfiles.com/dpr/data/retriever/biencoder-nq-train.json.gz"
     train = _file(place, "biencoder-nq-train.json", f"58,880 questions with passages; fetch {url}")
     dev = _there(place, "biencoder-nq-dev.json")
-    return with_dev(dpr.pairs(train, "nq"), None if dev is None else dpr.pairs(dev, "nq-dev"))
+    return with_dev(dpr.pairs(train, "nq"), dpr.pairs(dev, "nq-dev") if dev else None)
 
 
 def msmarco(request: DataRequest) -> Source[TrainingPair]:  # noqa: ARG001 (all recipes ask alike)
@@ -100,9 +97,8 @@ def squad_sentences(request: DataRequest) -> Source[TrainingPair]:
 def _squad_dev(place: Path, request: DataRequest) -> Source[TrainingPair] | None:
     """SQuAD's dev questions but those that XQuAD-R asks in 11 languages; None where one of the two is not there."""
     found = _there(place, "dev-v1.1.json")
-    roots = (root / "lareqa" / "xquad-r" for root in official.roots(request.data_dir))
-    test = next((root / "en.json" for root in roots if (root / "en.json").is_file()), None)
-    if found is None or test is None:
+    test = present(*(root / "lareqa" / "xquad-r" / "en.json" for root in official.roots(request.data_dir)))
+    if not found or not test:
         return None
     return unasked(squad.pairs(found, "squad-dev"), xquad.questions("en", test, "lareqa/en questions"))
 
@@ -120,8 +116,7 @@ def xor_train(request: DataRequest) -> Source[TrainingPair]:
 def wikipedia_pairs(request: DataRequest) -> Source[TrainingPair]:
     """Mewsli-X's English mentions in Wikipedia with the entities that they link to."""
     place = official.folder(request, "mewsli-x")
-    what = "167,719 mentions; `bench data fetch mewsli-x`"
-    train = _file(place, "wikipedia_pairs-train.jsonl", what)
+    train = _file(place, "wikipedia_pairs-train.jsonl", "167,719 mentions; `bench data fetch mewsli-x`")
     dev = _there(place, "wikipedia_pairs-dev.jsonl")
     held = None if dev is None else mewslix.pairs(dev, "wikipedia-pairs-dev")
     return with_dev(mewslix.pairs(train, "wikipedia-pairs"), held)
@@ -136,12 +131,7 @@ def supervised(request: DataRequest) -> Source[TrainingPair]:
 
 
 def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> Pairs:
-    """Return pairs of a task's training questions, several legs put together, but for those that `unleaked` leaves out.
-
-    Args:
-        legs: request → legs by label.
-        name: of the pairs.
-    """
+    """Return pairs of the training questions of some legs, by label, but for those that `unleaked` leaves out."""
 
     def pairs(request: DataRequest) -> Source[TrainingPair]:
         parts = {label: from_leg(leg, f"{label} train") for label, leg in legs(request).items()}
@@ -153,45 +143,34 @@ def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> P
 def unleaked(source: Source[TrainingPair], request: DataRequest, names: tuple[str, ...] = ()) -> Source[TrainingPair]:
     """Leave out questions that the folder of data lists as some suite's test questions, where it has such a list.
 
-    Args:
-        source: the pairs.
-        request: says where the folder of data is.
-        names: of the list, where the source may have come from elsewhere; what it reads where empty.
+    The list calls the source by `names`, where it may have come from elsewhere, else by the files that it reads.
     """
-    for root in official.roots(request.data_dir):
-        if (root / TABLE).is_file():
-            return without(source, root / TABLE, names)
-    return source
+    listed = present(*(root / TABLE for root in official.roots(request.data_dir)))
+    return without(source, listed, names) if listed else source
 
 
 def english(request: DataRequest, real: Pairs) -> Source[TrainingPair]:
     """English pairs: the embedded world's on mini data, with its English dev questions, else the released ones."""
     if request.data != "mini":
         return real(request)
-    from bench.suites import mini
-
-    settings = mini.named(request.world)
-    return with_dev(mini.english_pairs(settings), _mini_dev("en", settings))
+    settings = face.mini.named(request.world)
+    return with_dev(face.mini.english_pairs(settings), _mini_dev("en", settings))
 
 
 def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Source[TrainingPair]:
     """Pairs in many languages: the embedded world's on mini data, else the released ones."""
     if request.data != "mini":
         return real(request)
-    from bench.suites import mini
-
-    settings = mini.named(request.world)
-    parts = {name: with_dev(mini.language_pairs(name, settings), _mini_dev(name, settings)) for name in names}
+    settings = face.mini.named(request.world)
+    parts = {name: with_dev(face.mini.language_pairs(name, settings), _mini_dev(name, settings)) for name in names}
     return joined({f"mrtydi/{name}": part for name, part in parts.items()}, "mini-languages")
 
 
-def _mini_dev(language: str, settings: WorldSettings) -> Source[TrainingPair]:
+def _mini_dev(language: str, settings: face.WorldSettings) -> Source[TrainingPair]:
     """The embedded world's dev questions of a language with the passages judged to answer them; no test asks them."""
-    from bench.suites import mini
-
     name = f"{settings.corpus}/mrtydi/{language}"
-    corpus = Corpus(name, mini.passages(language, settings), language)
-    asked, judged = mini.questions(language, "dev", settings), mini.judgements(language, "dev", settings)
+    corpus = Corpus(name, face.mini.passages(language, settings), language)
+    asked, judged = face.mini.questions(language, "dev", settings), face.mini.judgements(language, "dev", settings)
     return from_leg(Leg("", asked, judged, corpus, language), f"{name} dev")
 
 
@@ -213,25 +192,18 @@ SUPERVISED = tuning("supervised-en", supervised, MSM_NQ, "ours: English pairs at
 """For substitutes, and for whoever has no NQ or MS MARCO."""
 
 
-def single(*recipes: FineTuning) -> dict[str, tuple[FineTuning, ...]]:
+def single(*recipes: FineTuning) -> Recipe:
     """Put recipes of one fine-tuning each under the names of their pairs."""
     return {one.name: (one,) for one in recipes}
 
 
-def then(first: Mapping[str, tuple[FineTuning, ...]], last: FineTuning) -> dict[str, tuple[FineTuning, ...]]:
+def then(first: Recipe, last: FineTuning) -> Recipe:
     """Let every recipe go on with one more fine-tuning, under the same names."""
     return {name: (*stages, last) for name, stages in first.items()}
 
 
-def few_shot(
-    name: str, by_task: Callable[[DataRequest, str], Source[TrainingPair] | None]
-) -> dict[str, tuple[FineTuning, ...]]:
-    """Return Contriever's few-shot recipes: from the pretrained encoder, or going on from English pairs.
-
-    Args:
-        name: of the pairs, e.g. `beir-train`.
-        by_task: (request, task) → its training questions; None for a task without any.
-    """
+def few_shot(name: str, by_task: Callable[[DataRequest, str], Source[TrainingPair] | None]) -> Recipe:
+    """Return Contriever's few-shot recipes: from the pretrained encoder, or going on from English pairs."""
     last = FineTuning(name, None, CONTRIEVER_FEW, "Contriever (TMLR'22), few-shot: 500 epochs, batch 256", by_task)
     two = {**CONTRIEVER_FEW, "tied": SUPERVISED.values["tied"]}  # two encoders cannot become one
     return {
@@ -242,16 +214,15 @@ def few_shot(
 
 
 def _there(folder: Path, name: str) -> Path | None:
-    """Find a file, plain or compressed; None where it is not there."""
-    return next((path for path in plain_or_packed(folder, name) if path.is_file()), None)
+    """Return a file, plain or compressed, where it is there."""
+    return present(*plain_or_packed(folder, name))
 
 
 def _file(folder: Path, name: str, what: str) -> Path:
-    """Find a file, plain or compressed. Raises `UsageError`."""
-    found = _there(folder, name)
-    if found is None:
-        raise UsageError(
-            f"{folder / name}: found no such file, expected {what}; or choose another recipe (tune.recipe), or "
-            "name pairs of your own in place of a recipe's last ones: --set tune.data=FILE"
-        )
-    return found
+    """Return a file, plain or compressed. Raises `UsageError`."""
+    if found := _there(folder, name):
+        return found
+    raise UsageError(
+        f"{folder / name}: found no such file, expected {what}; or choose another recipe (tune.recipe), or "
+        "name pairs of your own in place of a recipe's last ones: --set tune.data=FILE"
+    )

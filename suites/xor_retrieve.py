@@ -9,10 +9,10 @@ then raises an error that names the file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+import bench.suites as face
 from bench import Corpus, Item, Leg, Source
 from bench.suites import DataRequest, Release, official
 from suites import readouts
@@ -27,12 +27,10 @@ from suites.common import (
     markdown,
     missing,
     plain_or_packed,
+    present,
 )
 from suites.readers import dpr, xor
 from suites.tunings import MSM_XOR, NQ, NQ_MSM, SUPERVISED, single, then, tuning, xor_train
-
-if TYPE_CHECKING:
-    from bench.suites import WorldSettings
 
 NAME = "xor-retrieve"
 URL = "https://nlp.cs.washington.edu/xorqa/XORQA_site/data"
@@ -40,42 +38,29 @@ WIKIPEDIA = "enwiki_20190201_w100.tsv"
 LICENCE = "MIT"
 
 
-@dataclass(frozen=True)
-class Split:
-    """One file of questions.
-
-    Args:
-        file: its name.
-        rows: questions in all languages.
-        size: bytes.
-        sha256: of the file.
-    """
-
-    file: str
-    rows: int
-    size: int
-    sha256: str
+def _release(name: str, size: int, sha256: str) -> Release:
+    """Return a file of questions."""
+    return Release(f"{NAME}/{name}", (f"{URL}/{name}",), LICENCE, size, sha256)
 
 
 SPLITS = {
-    "dev": Split(
+    "dev": _release(
         "xor_dev_retrieve_eng_span_v1_1.jsonl",
-        2_110,
         426_987,
         "cfe569e4c6d3539c2111d97249f900318f9273b246a61fff95216ce2a2e1505c",
     ),
-    "train": Split(
+    "train": _release(
         "xor_train_retrieve_eng_span.jsonl",
-        15_250,
         2_912_848,
         "f0c8202eebcef9fc129c9bb8e7a12fae1a7648163b249dc0a06df4318923f70b",
     ),
 }
 """`dev` is scored, since the answers of `test` are hidden; `train` has questions to train on."""
+ROWS = {"dev": 2_110, "train": 15_250}
+"""Questions of a split in all languages."""
 
 
-@dataclass(frozen=True)
-class Language:
+class Language(NamedTuple):
     """The questions of a language.
 
     Args:
@@ -102,23 +87,18 @@ LANGUAGES = {
 
 
 def leg(name: str, split: str, request: DataRequest) -> Leg:
-    """Return the questions of a split of the official files with their answers; `train` serves training.
-
-    Args:
-        name: code of the language.
-        split: one of `SPLITS`.
-        request: says where the files lie.
+    """Return the questions of a split of the official files with their answers.
 
     Raises:
         UsageError: if there is no folder, or the file of questions is missing.
     """
-    root, about, one, identity = official.folder(request, NAME), SPLITS[split], LANGUAGES[name], f"{NAME}/{name}"
+    root, file, one, identity = official.folder(request, NAME), SPLITS[split], LANGUAGES[name], f"{NAME}/{name}"
     path = find(
-        root / about.file,
-        expected=f"the {about.rows:,} questions of {split} in {len(LANGUAGES)} languages",
-        hint=f"fetch {URL}/{about.file} ({about.size:,} bytes, sha256 {about.sha256}) and put it there",
+        root.parent / file.path,
+        expected=f"the {ROWS[split]:,} questions of {split} in {len(LANGUAGES)} languages",
+        hint=f"fetch {file.urls[0]} ({file.size:,} bytes, sha256 {file.sha256}) and put it there",
     )
-    part = xor.Part(name, split, about.rows)
+    part = xor.Part(name, split, ROWS[split])
     return Leg(
         "",
         xor.questions(path, part, f"{identity} questions ({split})"),
@@ -133,9 +113,8 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
 def _wikipedia(root: Path) -> Source[Item]:
     """Return the passages, plain or compressed; reading them raises where there are none."""
     name = f"{NAME} passages"
-    for path in plain_or_packed(root, WIKIPEDIA):
-        if path.is_file():
-            return dpr.passages(path, name)
+    if path := present(*plain_or_packed(root, WIKIPEDIA)):
+        return dpr.passages(path, name)
     return missing(
         root / WIKIPEDIA,
         name,
@@ -146,28 +125,22 @@ def _wikipedia(root: Path) -> Source[Item]:
     )
 
 
-def mini_legs(name: str, _split: str, world: WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
     """Return the questions of a language of the embedded world."""
-    from bench.suites import mini
-
-    return (answering(mini.cross_lingual(name, world), f"{world.corpus}/{NAME}", name),)
+    return (answering(face.mini.cross_lingual(name, world), f"{world.corpus}/{NAME}", name),)
 
 
 def tables() -> dict[str, str]:
     """Return the card's table of languages."""
-    counts = [(one.dev, one.counted, one.train) for one in LANGUAGES.values()]
-    every = tuple(map(sum, zip(*counts, strict=True)))
-    rows = [(code, *some) for code, some in zip((*LANGUAGES, "all"), (*counts, every), strict=True)]
+    every = tuple(map(sum, zip(*LANGUAGES.values(), strict=True)))
+    rows = [(code, *counts) for code, counts in (*LANGUAGES.items(), ("all", every))]
     return {"languages": markdown("task|dev questions|of these counted|train questions counted", rows)}
 
 
 def releases() -> Sequence[Release]:
     """List the official files."""
-    questions = [
-        Release(f"{NAME}/{one.file}", (f"{URL}/{one.file}",), LICENCE, one.size, one.sha256) for one in SPLITS.values()
-    ]
     passages = Release(f"{NAME}/{WIKIPEDIA}", (f"{URL}/models/{WIKIPEDIA}",), "Wikipedia (2019-02-01), CC BY-SA 3.0")
-    return (*questions, passages)
+    return *SPLITS.values(), passages
 
 
 _ENGLISH = {"nq": (NQ_MSM,), "nq-ccp": (NQ,), **single(SUPERVISED)}

@@ -8,10 +8,6 @@ from bench.suites import RecordError, shown
 def strings(value: object, what: str) -> tuple[str, ...]:
     """Return a list of answers unchanged; an empty string is one (scorers find it everywhere), a repeated one stays.
 
-    Args:
-        value: the value in the record.
-        what: it is called in messages, e.g. `"answers"`.
-
     Raises:
         RecordError: for anything but a list of at least one string that UTF-8 can hold.
     """

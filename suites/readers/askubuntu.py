@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Literal
 
 from bench import DataError, Item, Judgement, Source
 from bench.suites import (
@@ -33,12 +31,8 @@ _COLUMNS = "4 columns separated by tabs: query id, similar ids, candidate ids, s
 _TEXT_COLUMNS = "3 columns separated by tabs: question id, title, body (which may be missing)"
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One line of a candidate file: the ids that answer the query, in the file's order, and all candidates."""
-
-    similar: tuple[str, ...]
-    candidates: Candidates
+_Row = tuple[tuple[str, ...], Candidates]
+"""One line of a candidate file: the similar questions, in the file's order, and all candidates."""
 
 
 def candidates(path: File, name: str = "") -> FileSource[Candidates]:
@@ -52,15 +46,10 @@ def judgements(path: File, name: str = "") -> FileSource[Judgement]:
 
 
 def texts(path: File, name: str = "", *, body: bool = False) -> FileSource[Item]:
-    """Return the questions of a text file.
-
-    Args:
-        path: the file, plain or compressed; not opened before the source is read.
-        name: what messages call it; the file's name where empty.
-        body: whether an item's text is title and body joined by a blank, instead of the title alone.
-    """
+    """Return the questions of a text file: their titles, or title and body joined by a blank."""
     reader = f"askubuntu-texts/1:{'title+body' if body else 'title'}"
-    return file_source(name or path.name, reader, path, Format("question", partial(_question, body=body), _once))
+    form = Format("question", partial(_question, body=body), lambda item: f"question id {item.id!r}")
+    return file_source(name or path.name, reader, path, form)
 
 
 def queries_of(text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
@@ -72,7 +61,7 @@ def queries_of(text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
 
 
 def pool_of(text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
-    """Return the questions that are candidates of any query, in the order of the texts; errors as in `queries_of`."""
+    """Return the questions that are candidates of any query, in the order of the texts; raises as `queries_of`."""
     return _chosen("candidates", text, lists)
 
 
@@ -91,7 +80,7 @@ def _row(text: str) -> _Row:
         raise RecordError(f"no candidate of query {query!r}", "at least one")
     if strays := [one for one in similar if one not in offered]:
         raise RecordError(f"similar question {strays[0]!r}", f"one of the {len(offered)} candidates of the line")
-    return _Row(tuple(similar), Candidates(query, tuple(offered), _scores(columns[3], len(offered))))
+    return tuple(similar), Candidates(query, tuple(offered), _scores(columns[3], len(offered)))
 
 
 def _scores(text: str, expected: int) -> tuple[float, ...]:
@@ -110,25 +99,19 @@ def _scores(text: str, expected: int) -> tuple[float, ...]:
     return scores
 
 
-_ROWS = Format("query", _row, lambda row: f"query id {row.candidates.query!r}")
+_ROWS = Format("query", _row, lambda row: f"query id {row[1].query!r}")
 
 
 def _candidates(path: File) -> Iterator[tuple[int, Candidates]]:
     """Stream (line, candidates)."""
-    for line, row in records(path, _ROWS):
-        yield line, row.candidates
+    return ((line, found) for line, (_, found) in records(path, _ROWS))
 
 
 def _judgements(path: File) -> Iterator[tuple[int, Judgement]]:
     """Stream (line, judgement)."""
-    for line, row in records(path, _ROWS):
-        for document in row.similar:
-            yield line, Judgement(row.candidates.query, document, 1)
-
-
-def _once(item: Item) -> str:
-    """Return what may occur only once among the texts."""
-    return f"question id {item.id!r}"
+    for line, (similar, found) in records(path, _ROWS):
+        for document in similar:
+            yield line, Judgement(found.query, document, 1)
 
 
 def _question(text: str, *, body: bool) -> Item:
@@ -141,7 +124,7 @@ def _question(text: str, *, body: bool) -> Item:
     return Item(identity, " ".join(filter(None, map(str.strip, parts))))
 
 
-def _chosen(what: Literal["queries", "candidates"], text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
+def _chosen(what: str, text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
     """Return the source of the texts that candidate lists name."""
     return Source(
         f"{text.name}: {what} of {lists.name}",

@@ -38,7 +38,7 @@ class Part:
     """Which queries of a folder are meant, and how they are asked.
 
     Args:
-        split: whose judgements hold, e.g. `test`.
+        split: whose judgements hold.
         language: as `lang` spells it; empty for all languages.
         english: ask them in English (`question_en`).
     """
@@ -69,11 +69,6 @@ def queries(folder: Path, part: Part, name: str = "") -> FileSource[Item]:
 
     Reading raises `DataError` or `DataFaultsError` for malformed rows, and for a repeated query id.
 
-    Args:
-        folder: a folder in BEIR's layout.
-        part: what is read of it.
-        name: what messages call the data set; the folder's name where empty.
-
     Raises:
         UsageError: if the file is not there, or there twice (plain and compressed).
     """
@@ -82,7 +77,7 @@ def queries(folder: Path, part: Part, name: str = "") -> FileSource[Item]:
 
 
 def qrels(folder: Path, part: Part, name: str = "") -> FileSource[Judgement]:
-    """Return the judgements of a part; arguments and errors as in `queries`."""
+    """Return the judgements of a part; raises as `queries` does."""
     path, asked = beir.find(folder, f"qrels/{part.split}.tsv"), beir.find(folder, "queries.jsonl")
     words = f"{name or folder.name} qrels ({part.split})"
     reading = partial(_judgements, part=part, asked=asked)
@@ -91,7 +86,7 @@ def qrels(folder: Path, part: Part, name: str = "") -> FileSource[Judgement]:
 
 
 def answers(folder: Path, part: Part, name: str = "") -> FileSource[Answers]:
-    """Return the accepted answers of the judged queries of a part; arguments and errors as in `queries`."""
+    """Return the accepted answers of the judged queries of a part; raises as `queries` does."""
     path, judged = beir.find(folder, "queries.jsonl"), beir.find(folder, f"qrels/{part.split}.tsv")
     words = f"{name or folder.name} answers ({part.split})"
     reading = partial(_answers, part=part, judged=judged)

@@ -43,10 +43,7 @@ def passages(path: File, name: str = "") -> FileSource[Item]:
 
 
 def questions(path: File, name: str = "") -> FileSource[Item]:
-    """Return the questions of a file.
-
-    Reading raises `DataError` or `DataFaultsError` for malformed rows.
-    """
+    """Return the questions of a file; reading raises `DataError` or `DataFaultsError` for malformed rows."""
     return numbered_source(name or path.name, "dpr-questions/1", path, _questions)
 
 
@@ -56,11 +53,7 @@ def answers(path: File, name: str = "") -> FileSource[Answers]:
 
 
 def cells(text: str, columns: Sequence[str]) -> list[str]:
-    """Cut a line into its fields, quoted or not.
-
-    Args:
-        text: the line.
-        columns: what they are called.
+    """Split a line into its fields, quoted or not.
 
     Raises:
         RecordError: another number of fields, or a quoted one that does not end on the line.

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -47,29 +46,14 @@ PAIRS = "mewsli-x-pairs/1"
 _BRACED = re.compile(r"\{(.*?)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A mention with its entity.
-
-    Args:
-        query: what is asked, see `query_text`.
-        entity: id of the entity that is meant.
-    """
-
-    query: Item
-    entity: str
+Mention = tuple[Item, str]
+"""What is asked for a mention (`query_text`), and the id of the entity that is meant."""
 
 
 def query_text(text: str, sentence_spans: Sequence[jsonl.Span], start: int, end: int) -> str:
-    """Return what is asked for a mention: itself, and the sentence that holds it with the mention in braces.
+    """Return what is asked for a mention `[start, end)` of an article: itself, and its sentence with it in braces.
 
-    Braces that the sentence has of its own become parentheses.
-
-    Args:
-        text: the article.
-        sentence_spans: of its sentences; the first that holds the whole mention is taken.
-        start: first character of the mention.
-        end: one behind its last.
+    The first sentence that holds the whole mention is taken; braces of its own become parentheses.
 
     Raises:
         RecordError: no sentence holds the mention.
@@ -83,12 +67,7 @@ def query_text(text: str, sentence_spans: Sequence[jsonl.Span], start: int, end:
 
 
 def entity_text(description: str, sentence_spans: Sequence[jsonl.Span]) -> str:
-    """Return what is searched of an entity: the sentences of its description, parted by blanks.
-
-    Args:
-        description: as released.
-        sentence_spans: of its sentences.
-    """
+    """Return what is searched of an entity: the sentences of its description, joined by blanks."""
     return _one_line(" ".join(description[start:end] for start, end in sentence_spans))
 
 
@@ -98,19 +77,13 @@ def entities(path: File, name: str = "") -> FileSource[Item]:
 
 
 def mentions(path: File, language: str, name: str = "") -> FileSource[Item]:
-    """Return the mentions in articles of a language, as queries; faults of other languages' articles are not raised.
-
-    Args:
-        path: the file of articles in all languages; not opened before the source is read.
-        language: ISO 639-1 code.
-        name: what messages call it; the file's name where empty.
-    """
+    """Return the mentions in articles of a language, as queries; faults of other languages' articles are not raised."""
     code = f"mewsli-x-mentions/1:{language}"
     return numbered_source(name or path.name, code, path, partial(_queries, language))
 
 
 def meant(path: File, language: str, name: str = "") -> FileSource[Judgement]:
-    """Return the entities that the mentions in articles of a language mean; arguments as in `mentions`."""
+    """Return the entities that the mentions in articles of a language mean."""
     return numbered_source(name or path.name, f"mewsli-x-meant/1:{language}", path, partial(_judgements, language))
 
 
@@ -133,12 +106,12 @@ def _described(row: dict[str, Any]) -> Item:
 
 def _queries(language: str, path: File) -> Iterator[tuple[int, Item]]:
     """Stream (line, query)."""
-    return ((line, one.query) for line, one in _mentions(language, path))
+    return ((line, query) for line, (query, _) in _mentions(language, path))
 
 
 def _judgements(language: str, path: File) -> Iterator[tuple[int, Judgement]]:
     """Stream (line, judgement)."""
-    return ((line, Judgement(one.query.id, one.entity, 1)) for line, one in _mentions(language, path))
+    return ((line, Judgement(query.id, entity, 1)) for line, (query, entity) in _mentions(language, path))
 
 
 def _mentions(language: str, path: File) -> Iterator[tuple[int, Mention]]:
@@ -146,12 +119,12 @@ def _mentions(language: str, path: File) -> Iterator[tuple[int, Mention]]:
     first: dict[str, int] = {}
     with Faults() as faults:
         for line, found in records(path, Format("article", partial(_article, language))):
-            for one in found:
-                if one.query.id in first:
-                    faults.add(again(once_asked(one.query), first[one.query.id]).at(path, line))
-                first.setdefault(one.query.id, line)
+            for query, entity in found:
+                if query.id in first:
+                    faults.add(again(once_asked(query), first[query.id]).at(path, line))
+                first.setdefault(query.id, line)
                 if not faults:
-                    yield line, one
+                    yield line, (query, entity)
 
 
 def _article(language: str, line: str) -> tuple[Mention, ...]:
@@ -176,18 +149,13 @@ def _mention(row: dict[str, Any], language: str, body: str, sentences: Sequence[
     said = jsonl.text(place, "text")
     if said != body[start:end]:
         raise RecordError(f"{shown(body[start:end])} at mention {identity}", f"{shown(said)}, its own text")
-    query = Item(identity, query_text(body, sentences, start, end), language=language)
-    return Mention(query, _id(row, "entity_id"))
+    return Item(identity, query_text(body, sentences, start, end), language=language), _id(row, "entity_id")
 
 
 def pairs(path: File, name: str = "") -> PairSource:
     """Return the training pairs of a file: a mention with its sentence, and the entity that it means.
 
     Reading raises `DataError` or `DataFaultsError`, with the line.
-
-    Args:
-        path: the file, plain or compressed; not opened before the source is read.
-        name: where the pairs come from; the file's name where empty.
     """
     name = name or path.name
     return pair_source(name, reader(PAIRS, name), (path,), partial(_pairs, path, name))
@@ -206,10 +174,11 @@ def _pair(name: str, line: str) -> PairOutcome:
     asked, entity = jsonl.inner(row, "contextual_mention"), _described(jsonl.inner(row, "entity"))
     context = jsonl.inner(asked, "context")
     body = jsonl.text(context, "text")
-    mention = _mention(jsonl.inner(asked, "mention"), jsonl.text(context, "language"), body, _spans(context, body))
-    if entity.id != mention.entity:
-        raise RecordError(f"entity {entity.id!r} with a mention of {mention.entity!r}", "the entity that is meant")
-    return pair(mention.query, (entity,), (), name)
+    sentences, language = _spans(context, body), jsonl.text(context, "language")
+    query, meant = _mention(jsonl.inner(asked, "mention"), language, body, sentences)
+    if entity.id != meant:
+        raise RecordError(f"entity {entity.id!r} with a mention of {meant!r}", "the entity that is meant")
+    return pair(query, (entity,), (), name)
 
 
 def _spans(row: dict[str, Any], body: str) -> list[jsonl.Span]:

@@ -61,12 +61,7 @@ def questions_source(path: File, language: str, name: str = "") -> FileSource[It
     """Return the kept questions in a language.
 
     Reading raises `DataError` or `DataFaultsError` for malformed rows, of questions that are not kept too, and for a
-    repeated id.
-
-    Args:
-        path: the file, plain or compressed; not opened before the source is read.
-        language: as MKQA calls it, e.g. `sv` or `zh_cn`; items say the part before `_`.
-        name: what messages call it; the file's name where empty.
+    repeated id. Items of `zh_cn` are in `zh`.
     """
     return numbered_source(name or path.name, f"mkqa-questions/1:{language}", path, partial(_items, language=language))
 
@@ -103,18 +98,15 @@ def _question(line: str, *, language: str) -> tuple[Item, tuple[str, ...]]:
 
 def _accepted(answers: list[dict[str, Any]]) -> tuple[str, ...]:
     """Return the accepted strings of the English answers, none if the question is not kept. Raises `RecordError`."""
-    strings: list[Any] = []
-    kinds: list[str] = []
-    for answer in answers:
-        kinds.append(kind := jsonl.string(answer, "type"))
+    kinds = [jsonl.string(answer, "type") for answer in answers]
+    for kind in kinds:
         if kind not in KEPT and kind not in NOT_KEPT:
             raise RecordError(f'an English answer of "type" {shown(kind)}', f"one of {', '.join((*KEPT, *NOT_KEPT))}")
+    strings: list[Any] = []
     for answer, kind in zip(answers, kinds, strict=True):
         if kind in KEPT:
-            strings += [
-                *(jsonl.members(answer, "aliases") if "aliases" in answer else []),
-                jsonl.string(answer, "text"),
-            ]
+            strings += jsonl.members(answer, "aliases") if "aliases" in answer else []
+            strings.append(jsonl.string(answer, "text"))
     found = accepted.strings(strings, "an English answer's aliases and text") if strings else ()
     return found if kinds and kinds[-1] in KEPT else ()
 
@@ -151,5 +143,5 @@ def _prepared_lines(source: FileSource[Item]) -> Iterator[tuple[int, Item]]:
 
 
 def _prepare(item: Item) -> Item:
-    """Lower and normalise title and text."""
+    """Lower-case and normalise title and text."""
     return Item(item.id, normalise(item.text.lower()), normalise(item.title.lower()), item.language)

@@ -28,23 +28,16 @@ def draw(
     `tatoeba.{left}-{right}.ids` (the two ids). The same exports and seed give the same files. Held in memory: a byte an
     id, the links between the languages, and the sentences that these name.
 
-    Args:
-        sentences: the export of sentences.
-        links: the export of links.
-        pairs: of languages, as the export spells them.
-        folder: where to; made if need be.
-        seed: of the draw.
-        most: translations a pair; all where there are fewer.
-
-    Returns:
-        How many were drawn, by `left-right`.
+    Returns how many were drawn, by `left-right`.
 
     Raises:
         DataError: a malformed line, a file that is missing or broken, or no translation for a pair.
         DataFaultsError: several malformed lines.
     """
-    spoken = _languages(sentences, sorted({code for pair in pairs for code in pair}))
-    linked = _linked(links, spoken, pairs)
+    places = {code: at for at, code in enumerate(sorted({code for pair in pairs for code in pair}), start=1)}
+    linked = _linked(
+        links, _languages(sentences, places), {(places[one], places[two]): (one, two) for one, two in pairs}
+    )
     texts = _texts(sentences, {int(one) for rows in linked.values() for one in np.unique(rows)})
     folder.mkdir(parents=True, exist_ok=True)
     counts = {}
@@ -60,35 +53,31 @@ def draw(
     return counts
 
 
-def _languages(sentences: File, codes: Sequence[str]) -> npt.NDArray[np.int8]:
-    """Read which id is in which language: `[highest id + 1]`, the code's place from 1, 0 for any other language."""
-    place = {code: at for at, code in enumerate(codes, start=1)}
+def _languages(sentences: File, place: Mapping[str, int]) -> npt.NDArray[np.int8]:
+    """Return the place of each id's language: `[highest id + 1]`, from 1, 0 for any other language."""
     ids, spoken = array("q"), array("b")
     for name, code, _ in _fields(sentences, ("id", "language", "text")):
         if code in place:
             ids.append(int(name))
             spoken.append(place[code])
     if not ids:
-        raise DataError(str(sentences), None, "no sentence of these languages", f"some in {', '.join(codes)}")
+        raise DataError(str(sentences), None, "no sentence of these languages", f"some in {', '.join(place)}")
     found = np.zeros(max(ids) + 1, np.int8)
     found[np.frombuffer(ids, np.int64)] = np.frombuffer(spoken, np.int8)
     return found
 
 
-def _linked(links: File, spoken: npt.NDArray[np.int8], pairs: Sequence[Pair]) -> dict[Pair, npt.NDArray[np.int64]]:
+def _linked(
+    links: File, spoken: npt.NDArray[np.int8], wanted: Mapping[tuple[int, int], Pair]
+) -> dict[Pair, npt.NDArray[np.int64]]:
     """Read the links between the languages of each pair: ids `[n, 2]`, left and right, ascending."""
-    places = {code: at for at, code in enumerate(sorted({code for pair in pairs for code in pair}), start=1)}
-    wanted = {(places[left], places[right]): (left, right) for left, right in pairs}
-    found: dict[Pair, array[int]] = {pair: array("q") for pair in pairs}
+    found: dict[Pair, array[int]] = {pair: array("q") for pair in wanted.values()}
     for one, two in _fields(links, ("id", "id")):
         left, right = int(one), int(two)
-        if left < len(spoken) and right < len(spoken):
-            pair = wanted.get((int(spoken[left]), int(spoken[right])))
-            if pair:
-                found[pair].extend((left, right))
-    rows = {pair: np.frombuffer(ids, np.int64).reshape(-1, 2) for pair, ids in found.items() if ids}
-    empty = np.empty((0, 2), np.int64)
-    return {pair: np.unique(rows[pair], axis=0) if pair in rows else empty for pair in pairs}
+        there = left < len(spoken) and right < len(spoken)
+        if there and (pair := wanted.get((int(spoken[left]), int(spoken[right])))):
+            found[pair].extend((left, right))
+    return {pair: np.unique(np.array(ids, np.int64).reshape(-1, 2), axis=0) for pair, ids in found.items()}
 
 
 def _texts(sentences: File, ids: Collection[int]) -> dict[int, str]:
@@ -100,7 +89,7 @@ def _texts(sentences: File, ids: Collection[int]) -> dict[int, str]:
 def _unlike(
     rows: npt.NDArray[np.int64], texts: Mapping[int, str], draws: np.random.Generator, most: int
 ) -> list[tuple[int, int]]:
-    """Choose at random, leaving out a translation whose sentence on either side was chosen before."""
+    """Return translations drawn at random, none with a sentence on either side that was chosen before."""
     seen: tuple[set[str], set[str]] = set(), set()
     chosen = []
     for left, right in rows[draws.permutation(len(rows))].tolist():
@@ -122,12 +111,8 @@ def _fields(path: File, names: Sequence[str]) -> Iterator[list[str]]:
             if not text:
                 continue
             columns = text.split("\t")
-            if len(columns) != len(names) or not all(
-                value.isascii() and value.isdecimal()
-                for name, value in zip(names, columns, strict=True)
-                if name == "id"
-            ):
-                expected = f"{', '.join(names)}, separated by tabs"
-                faults.add(DataError(str(path), line, shown(text), expected))
+            ids = [value for name, value in zip(names, columns, strict=False) if name == "id"]
+            if len(columns) != len(names) or not all(value.isascii() and value.isdecimal() for value in ids):
+                faults.add(DataError(str(path), line, shown(text), f"{', '.join(names)}, separated by tabs"))
             elif not faults:
                 yield columns

@@ -50,20 +50,12 @@ def questions(path: File, part: Part, name: str = "") -> FileSource[Item]:
 
     Reading raises `DataError` or `DataFaultsError` for malformed rows, a repeated question id, a row of
     another split, or another number of rows than expected.
-
-    Args:
-        path: the file; not opened before the source is read.
-        part: what is read of it.
-        name: what messages call it; the file's name where empty.
     """
     return numbered_source(name or path.name, f"xor-questions/1:{_key(part)}", path, partial(_items, part=part))
 
 
 def answers(path: File, part: Part, name: str = "") -> FileSource[Answers]:
-    """Return the answers that count of a language's questions, without questions that have none.
-
-    Arguments and errors as in `questions`.
-    """
+    """Return the answers that count of a language's questions, without questions that have none; see `questions`."""
     reader = f"xor-answers/1:{_key(part)}:bench.scoring.kilotokens.counted"  # frozen: where `counted` was once
     return numbered_source(name or path.name, reader, path, partial(_answers, part=part))
 

@@ -28,12 +28,9 @@ _LAYOUT = "an object in SQuAD's layout"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question whose answer begins in a sentence.
+    """A question whose answer begins in a sentence; `answers` numbers those that answer it, at least one.
 
-    Args:
-        id: shared with its translations.
-        text: the question.
-        answers: numbers of the sentences that answer it, at least one.
+    Translations share the `id`.
     """
 
     id: str
@@ -43,14 +40,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph of a file.
-
-    Args:
-        number: from 1, through the whole file.
-        context: its text.
-        sentences: its sentences; what is between two of them belongs to none.
-        asked: its questions, without those whose answer begins in no sentence.
-    """
+    """A paragraph of a file, numbered from 1 through the whole file; text between two sentences belongs to none."""
 
     number: int
     context: str
@@ -59,25 +49,18 @@ class Paragraph:
 
 
 def candidates(files: Mapping[str, Path], name: str) -> Source[Item]:
-    """Return the pool: the sentences of all languages, with their paragraphs.
-
-    Reading raises as `paragraphs` does.
-
-    Args:
-        files: by language, in the order of the pool; not opened before the source is read.
-        name: what messages call it.
-    """
+    """Return the pool: the sentences of all languages, in the order of `files`. Reading raises as `paragraphs` does."""
     reader = f"xquad-r-candidates/1:{','.join(files)}"
     return Source(name, reader, tuple(files.values()), partial(_candidates, dict(files)))
 
 
 def questions(language: str, path: Path, name: str) -> Source[Item]:
-    """Return the questions of a language; arguments and errors as in `candidates`."""
+    """Return the questions of a language; reading raises as `paragraphs` does."""
     return Source(name, f"xquad-r-questions/1:{language}", (path,), partial(_questions, language, path))
 
 
 def judgements(language: str, files: Mapping[str, Path], name: str) -> Source[Judgement]:
-    """Return the answers, in all languages, of the questions of one; arguments and errors as in `candidates`."""
+    """Return the answers, in all languages, of the questions of one; reading raises as `paragraphs` does."""
     reader = f"xquad-r-judgements/1:{language}:{','.join(files)}"
     return Source(name, reader, tuple(files.values()), partial(_judgements, language, dict(files)))
 

@@ -8,6 +8,7 @@ Nothing is read before it is asked for.
 from __future__ import annotations
 
 import csv
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
@@ -114,9 +115,8 @@ class _Mark(NamedTuple):
     def covers(self, cell: _Cell) -> bool:
         """Return whether a cell belongs to it."""
         named = ("paper", "table", "setting", "model", "suite", "metric")
-        return all(getattr(self, name) in ("", getattr(cell, name)) for name in named) and (
-            not self.key or cell.key in self.key.split()
-        )
+        same = all(getattr(self, name) in ("", getattr(cell, name)) for name in named)
+        return same and (not self.key or cell.key in self.key.split())
 
 
 @cache
@@ -151,7 +151,7 @@ def errors() -> Mapping[str, str]:
 
 
 def _task(suite: str, key: str) -> str:
-    """Find the task whose score is compared with a number; none for averages and for what is no task of ours."""
+    """Return the task whose score is compared with a number; none for averages and for what is no task of ours."""
     if not suite or key in AVERAGES or key == BEST_ON:
         return ""
     if suite == "tatoeba":
@@ -165,7 +165,7 @@ def _task(suite: str, key: str) -> str:
 
 
 def _average(suite: str, cell: _Cell) -> str:
-    """Find the name of the suite's average that has the same members; none where there is none."""
+    """Return the name of the suite's average that has the same members; empty where there is none."""
     other = any(
         (cell.paper, cell.table) == (paper, table) and model in ("", cell.model)
         for paper, table, model in _OTHER_MEMBERS
@@ -175,19 +175,18 @@ def _average(suite: str, cell: _Cell) -> str:
 
 def _lines(name: str) -> Iterator[dict[str, str]]:
     """Stream the lines of a file next to this module, by column."""
-    text = files(__name__).joinpath(name).read_text(encoding="utf-8")
-    yield from csv.DictReader(StringIO(text, newline=""))
+    yield from csv.DictReader(StringIO(files(__name__).joinpath(name).read_text(encoding="utf-8"), newline=""))
 
 
 def _marked(cells: Sequence[_Cell]) -> dict[int, tuple[str, float | None]]:
-    """Find the cells with a known error: position → the error's id and the right value. Raises as `rows` does."""
+    """Return position → id of the error and right value of cells with a known error. Raises as `rows` does."""
     found: dict[int, tuple[str, float | None]] = {}
-    by_table: dict[tuple[str, str], list[int]] = {}
+    by_table = defaultdict(list)
     for at, cell in enumerate(cells):
-        by_table.setdefault((cell.paper, cell.table), []).append(at)
+        by_table[cell.paper, cell.table].append(at)
     for number, line in enumerate(_lines("cells.csv"), start=2):
         mark = _Mark(**line)
-        covered = [at for at in by_table.get((mark.paper, mark.table), ()) if mark.covers(cells[at])]
+        covered = [at for at in by_table[mark.paper, mark.table] if mark.covers(cells[at])]
         if not covered:
             raise DataError("cells.csv", number, "no cell that fits it", "at least one")
         for at in covered:
@@ -198,7 +197,7 @@ def _marked(cells: Sequence[_Cell]) -> dict[int, tuple[str, float | None]]:
 
 
 def _right(corrected: str, cell: _Cell, cells: Sequence[_Cell]) -> float | None:
-    """Read the right value of a cell: none, a number, or what is printed under another column of its row."""
+    """Return the right value of a cell: none, a number, or what is printed under another column of its row."""
     if not corrected.startswith("="):
         return float(corrected) if corrected else None
     (right,) = (other for other in cells if other.key == corrected[1:] and _row(other) == _row(cell))
@@ -206,12 +205,12 @@ def _right(corrected: str, cell: _Cell, cells: Sequence[_Cell]) -> float | None:
 
 
 def _row(cell: _Cell) -> tuple[str, ...]:
-    """Return which row of which table a cell is in."""
+    """Return what identifies the row of a cell."""
     return cell.paper, cell.table, cell.setting, cell.model, cell.suite, cell.metric
 
 
 def _reported(cell: _Cell, error: str, corrected: float | None) -> Reported:
-    """Put a cell into the words of the house."""
+    """Return a cell as a number of a suite, task and measure of ours."""
     suite = _OPEN_QA[cell.key] if cell.key in _OPEN_QA else _SUITES.get(cell.suite, "")
     return Reported(
         paper=cell.paper,
@@ -235,7 +234,7 @@ def _reported(cell: _Cell, error: str, corrected: float | None) -> Reported:
 
 
 def _measure(suite: str, cell: _Cell) -> str:
-    """Find the canonical measure; the paper's words where we have no such measure or suite."""
+    """Return the canonical measure; the paper's words where we have no such measure or suite."""
     word = cell.metric
     if not suite:
         return word

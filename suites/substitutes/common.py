@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from bench import Corpus, Item, Leg, Source, Suite, UsageError
+from bench import Corpus, Leg, Suite, UsageError
 from bench.suites import DataRequest, FineTuning, Release, beir, mark, official
 from suites.common import Benchmark, Rules, average, markdown
 from suites.tunings import MSM_MRTYDI, SUPERVISED, single, then, trained_on
@@ -28,12 +28,11 @@ class Part:
     """One task of a substitute.
 
     Args:
-        name: of the task, without the suite's prefix.
         language: of its queries, ISO 639; empty where each query says its own.
         documents: in the corpus that it searches.
         counts: by split: judged queries and judgements.
         folder: where it lies under the suite's folder; empty for that folder itself.
-        averaged: it is a member of the suite's average.
+        averaged: whether it is a member of the suite's average.
     """
 
     name: str
@@ -45,11 +44,9 @@ class Part:
 
 
 def table(text: str, *, folders: bool) -> tuple[Part, ...]:
-    """Read parts from lines of name, documents, and judged queries / judgements of test, dev and train.
+    """Parse lines of name, documents, and judged queries / judgements of test, dev and train (`-`: no such split).
 
-    Args:
-        text: the lines; `-` is a split that is not there. A name begins with its language's code.
-        folders: every part lies in a folder of its name, instead of all in the suite's.
+    A name begins with its language's code. With `folders`, every part lies in a folder of its name.
     """
     found = []
     for line in text.strip().splitlines():
@@ -62,14 +59,7 @@ def table(text: str, *, folders: bool) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class Place:
-    """What a leg is made of.
-
-    Args:
-        suite: its name.
-        part: of the suite.
-        split: one that the part has.
-        folder: where the part lies.
-    """
+    """What a leg is made of: a split of a part of a suite, which lies in `folder`."""
 
     suite: str
     part: Part
@@ -78,42 +68,28 @@ class Place:
 
     @property
     def identity(self) -> str:
-        """Name of the task."""
+        """Return the task's id."""
         return f"{self.suite}/{self.part.name}"
 
     @property
     def counts(self) -> dict[str, int]:
-        """What is asserted of the split."""
-        queries, judgements = self.part.counts[self.split]
-        return {"queries": queries, "qrels": judgements}
+        """Return what the files of the split must hold."""
+        return dict(zip(("queries", "qrels"), self.part.counts[self.split], strict=True))
 
 
 def own_pool(place: Place) -> Leg:
     """Ask in the language of the passages; every part has its own."""
-    return _leg(place, Corpus(place.identity, _passages(place), place.part.language, place.part.documents))
+    return _leg(place, place.identity, place.part.language)
 
 
 def english_pool(place: Place) -> Leg:
     """Ask in the part's language, answer in English; the passages of all parts are the same."""
-    return _leg(place, Corpus(f"{place.suite}/english", _passages(place), "en", place.part.documents))
+    return _leg(place, f"{place.suite}/english", "en")
 
 
 @dataclass(frozen=True)
 class Substitute:
-    """A substitute as data; `suite` makes the plugin's part of it.
-
-    Args:
-        name: canonical; also of its folder under the folder of data, and of its card.
-        stands_for: the benchmark whose rules it takes over.
-        title: how pages call it.
-        summary: one sentence.
-        citation: of the data that it is made of.
-        licence: in a phrase.
-        parts: its tasks.
-        rules: of all of them.
-        leg: how a leg is made of a part.
-        average: what the average is called, and its note.
-    """
+    """A substitute as data; its fields are as in `suites.common.Benchmark`, and `average` has a name and a note."""
 
     name: str
     stands_for: str
@@ -125,18 +101,19 @@ class Substitute:
     rules: Rules
     leg: Callable[[Place], Leg]
     average: tuple[str, str]
-    by_name: Mapping[str, Part] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Index the parts."""
-        object.__setattr__(self, "by_name", {part.name: part for part in self.parts})
+    @property
+    def by_name(self) -> Mapping[str, Part]:
+        """Return the parts by name."""
+        return {part.name: part for part in self.parts}
 
     def suite(self) -> Suite:
         """Return what the plugin brings."""
         return self.benchmark().suite()
 
     def benchmark(self) -> Benchmark:
-        """Return it as any other benchmark; papers print nothing for it."""
+        """Return it as a benchmark that papers print nothing for."""
+        averaged = (part.name for part in self.parts if part.averaged)
         return Benchmark(
             name=self.name,
             title=self.title,
@@ -147,7 +124,7 @@ class Substitute:
             tasks=tuple(self.by_name),
             legs=lambda name, split, request: (self.find(name, split, request),),
             dev={"official": dev} if (dev := self._having("dev")) else {},
-            macros=(average(self.name, self.average[0], self._averaged(), self.average[1]),),
+            macros=(average(self.name, self.average[0], averaged, self.average[1]),),
             tables=self.tables,
             releases=self.releases,
             recipes=self.recipes(),
@@ -158,10 +135,6 @@ class Substitute:
     def _having(self, split: str) -> tuple[str, ...]:
         """Return the parts that have a split."""
         return tuple(part.name for part in self.parts if split in part.counts)
-
-    def _averaged(self) -> tuple[str, ...]:
-        """Return the members of the average."""
-        return tuple(part.name for part in self.parts if part.averaged)
 
     def recipes(self) -> dict[str, dict[str, tuple[FineTuning, ...]]]:
         """Return how encoders are tuned: on English pairs, then on the training questions of its tasks."""
@@ -177,12 +150,7 @@ class Substitute:
         return {f"{self.name}/{name}": self.find(name, "train", request) for name in self._having("train")}
 
     def find(self, name: str, split: str, request: DataRequest) -> Leg:
-        """Return the questions of a split with what judges them, and the passages; `train` serves training.
-
-        Args:
-            name: of the part.
-            split: one of `SPLITS`.
-            request: says where the files lie.
+        """Return the questions of a split of a part with what judges them, and the passages.
 
         Raises:
             UsageError: if there is no such part, split or folder, or a file is missing.
@@ -200,17 +168,15 @@ class Substitute:
 
     def releases(self) -> tuple[Release, ...]:
         """List the files that are read, each with size and checksum; none of them can be fetched."""
-        return tuple(self._releases())
-
-    def _releases(self) -> Iterator[Release]:
-        """Read the table of checksums."""
+        found = []
         for line in files("suites").joinpath(_CHECKSUMS).read_text(encoding="utf-8").splitlines():
             sha256, size, path = line.split()
-            suite, _, below = path.partition("/")
+            suite, first, *_ = path.split("/")
             if suite == self.name:
-                first = below.partition("/")[0]
-                tasks = (first,) if first in self.by_name else ()
-                yield Release(path, (), self.licence, int(size), sha256, tasks=tasks, instructions=INSTRUCTIONS)
+                tasks = tuple(part.name for part in self.parts if part.name == first)
+                made = Release(path, (), self.licence, int(size), sha256, tasks=tasks, instructions=INSTRUCTIONS)
+                found.append(made)
+        return tuple(found)
 
     def tables(self) -> dict[str, str]:
         """Return what the suite is and the table of its tasks, for its card."""
@@ -225,22 +191,18 @@ class Substitute:
 
 
 def _counted(part: Part, split: str) -> str:
-    """Print the counts of a split."""
+    """Format the counts of a split."""
     return "{:,} / {:,}".format(*part.counts[split]) if split in part.counts else "—"
 
 
-def _passages(place: Place) -> Source[Item]:
-    """Return the passages of a part."""
-    return beir.corpus(place.folder, place.identity)
-
-
-def _leg(place: Place, corpus: Corpus) -> Leg:
-    """Ask the queries of a part's own folder."""
+def _leg(place: Place, corpus: str, language: str) -> Leg:
+    """Return the queries of a part over its passages, as a corpus of some id and language."""
+    passages = beir.corpus(place.folder, place.identity)
     return Leg(
         "",
         beir.queries(place.folder, place.identity),
         beir.qrels(place.folder, place.split, place.identity),
-        corpus,
+        Corpus(corpus, passages, language, place.part.documents),
         place.part.language,
         place.counts,
     )

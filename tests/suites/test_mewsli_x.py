@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +65,8 @@ def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str]]]:
 def test_the_table_adds_up_to_the_published_totals() -> None:
     """Eleven languages, those of the official scorer; sums as the release's page prints them."""
     assert tuple(mewsli_x.LANGUAGES) == mewsli_x.SUITE.task_names("official") == MEWSLIX_LANGUAGES
-    ones = mewsli_x.LANGUAGES.values()
-    assert [sum(one.counts[split] for one in ones) for split in ("dev", "test")] == [2_991, 14_624]
+    counts = mewsli_x.LANGUAGES.values()
+    assert [sum(one[split] for one in counts) for split in ("dev", "test")] == [2_991, 14_624]
 
 
 def test_a_task(tmp_path: Path) -> None:
@@ -124,7 +123,7 @@ def test_published_counts_are_asserted(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(mewsli_x, "POOL", 2)
     with pytest.raises(DataError, check=fields(found="1 judged queries", expected="672")):
         checked(mewsli_x.SUITE.load("ro", request).legs[0])
-    monkeypatch.setitem(mewsli_x.LANGUAGES, "ro", replace(mewsli_x.LANGUAGES["ro"], counts={"test": 1}))
+    monkeypatch.setitem(mewsli_x.LANGUAGES, "ro", {"test": 1})
     assert checked(mewsli_x.SUITE.load("ro", request).legs[0])["queries"] == 1
 
 
