@@ -25,14 +25,9 @@ _LONGEST = 80
 
 @dataclass(frozen=True)
 class CellReference:
-    """Which cell of which grid a system is.
+    """Which cell of which grid a system is."""
 
-    Args:
-        preset: with its method, e.g. `ccp/table5`.
-        cell: its name.
-    """
-
-    preset: str
+    preset: str  # with its method, e.g. `ccp/table5`
     cell: str
 
     @property

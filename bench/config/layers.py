@@ -37,40 +37,24 @@ _CELL = "="  # in the name of a grid's cell, `table5=no-bn`
 
 
 class SettingRow(NamedTuple):
-    """One setting as `bench show` prints it and artefacts keep it.
+    """One setting as `bench show` prints it and artefacts keep it."""
 
-    Attributes:
-        key: dotted, e.g. `method.k1`.
-        value: what holds.
-        default: what would hold if nobody had said otherwise.
-        source: where the default comes from.
-        help: what it does, with its unit.
-        allowed: what it takes, in plain words.
-        origin: the layer that set it: `default`, `profile NAME`, `preset NAME`, a file's path or `--set`.
-    """
-
-    key: str
-    value: Any
-    default: Any
-    source: str
-    help: str
-    allowed: str
-    origin: str
+    key: str  # dotted, e.g. `method.k1`
+    value: Any  # what holds
+    default: Any  # what would hold if nobody had said otherwise
+    source: str  # where the default comes from
+    help: str  # what it does, with its unit
+    allowed: str  # what it takes, in plain words
+    origin: str  # the layer that set it: `default`, `profile NAME`, `preset NAME`, a file's path or `--set`
 
 
 @dataclass(frozen=True)
 class Resolved(Generic[RunT]):
-    """The settings of one method in one run, all layers applied.
-
-    Args:
-        method: the method's config.
-        run: the harness's own sections.
-        origins: dotted key → the layer that set it, for the keys that some layer set.
-    """
+    """The settings of one method in one run, all layers applied."""
 
     method: Config
     run: RunT
-    origins: Mapping[str, str]
+    origins: Mapping[str, str]  # dotted key → the layer that set it, for the keys that some layer set
 
     def rows(self) -> list[SettingRow]:
         """Return every setting, the method's first."""

@@ -20,29 +20,17 @@ DATA = ("mini", "official")
 
 @dataclass(frozen=True)
 class Profile:
-    """A named size, each part of which an option of the command line may override.
-
-    Args:
-        name: canonical.
-        data: what suites read: `official` or `mini`.
-        backbone: where a dense method starts: a Hugging Face id or folder, or `scratch:LxH`.
-        device: where it is trained and encodes: `cpu` or `cuda`.
-        budget: tokens that pretraining may see; None leaves it to the method's own number of steps.
-        hours: how long a whole run takes, in words.
-        summary: one sentence.
-        preset: of each method that has one of this name, the values that it runs with (see `bench.config.layers`).
-        values: settings of the harness that it changes, dotted key → value; the lowest layer above the defaults.
-    """
+    """A named size, each part of which an option of the command line may override."""
 
     name: str
-    data: str
-    backbone: str
-    device: str
-    budget: int | None
-    hours: str
+    data: str  # what suites read: `official` or `mini`
+    backbone: str  # where a dense method starts: a Hugging Face id or folder, or `scratch:LxH`
+    device: str  # where it is trained and encodes: `cpu` or `cuda`
+    budget: int | None  # tokens that pretraining may see; None leaves it to the method's own number of steps
+    hours: str  # how long a whole run takes, in words
     summary: str
-    preset: str
-    values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    preset: str  # of each method that has one of this name, the values that it runs with (see `bench.config.layers`)
+    values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # of the harness, by dotted key
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(

@@ -10,50 +10,27 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asked for; names are not checked yet.
+    """What a user asked for; names are not checked yet."""
 
-    Args:
-        methods: names; empty only where `preset` names its methods.
-        suites: names; empty only where `preset` names some.
-        tasks: names with or without the suite's prefix, or folders; empty for whole suites.
-        settings: names; empty for `unsupervised`.
-        seeds: empty for those of a run preset, else 0.
-        data: `official`, `mini` or None for the profile's.
-        profile: name or None for `mini`.
-        preset: of a run, or of a method: its name, or `METHOD/NAME`.
-        backbone: for dense methods.
-        corpus: for dense methods.
-        rerank: a cross-encoder: a folder, an id, or `trained` for one that is trained on the setting's pairs.
-        data_dir: the folder of official layouts.
-        store: folder of stage outputs.
-        results: folder of results.
-        file: TOML file of settings.
-        sets: `KEY=VALUE` settings.
-        label: name of the system.
-        executor: `local` or `ray`.
-        device: `auto`, `cpu`, `cuda`, `cuda:N` or `mps`.
-        offline: never download.
-    """
-
-    methods: tuple[str, ...]
+    methods: tuple[str, ...]  # names; empty only where `preset` names its methods
     suites: tuple[str, ...]
-    tasks: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = ()
-    data: str | None = None
-    profile: str | None = None
-    preset: str | None = None
-    backbone: str | None = None
-    corpus: str | None = None
-    rerank: str | None = None
+    tasks: tuple[str, ...] = ()  # names with or without the suite's prefix, or folders; empty for whole suites
+    settings: tuple[str, ...] = ()  # names; empty for `unsupervised`
+    seeds: tuple[int, ...] = ()  # empty for those of a run preset, else 0
+    data: str | None = None  # `official`, `mini` or None for the profile's
+    profile: str | None = None  # name or None for `mini`
+    preset: str | None = None  # of a run, or of a method: its name, or `METHOD/NAME`
+    backbone: str | None = None  # for dense methods
+    corpus: str | None = None  # for dense methods
+    rerank: str | None = None  # folder, id, or `trained` for one trained on the setting's pairs
     data_dir: Path | None = None
     store: Path = Path("store")
     results: Path = Path("results")
-    file: Path | None = None
+    file: Path | None = None  # TOML file of settings
     sets: tuple[str, ...] = ()
     label: str | None = None
-    executor: str = "local"
-    device: str = "auto"
+    executor: str = "local"  # `local` or `ray`
+    device: str = "auto"  # `auto`, `cpu`, `cuda`, `cuda:N` or `mps`
     offline: bool = False
 
     @property
@@ -64,31 +41,18 @@ class Request:
 
 @dataclass(frozen=True)
 class RunPreset:
-    """What `bench run` is asked for, where the user says nothing else.
-
-    Args:
-        name: canonical, e.g. `mini-grid`.
-        summary: one line: what it shows, and how long it takes.
-        methods: names, as `--method` takes them.
-        suites: names.
-        tasks: names; empty for whole suites.
-        settings: names; empty for `unsupervised`.
-        seeds: at least one.
-        data: `official`, `mini` or None for the profile's.
-        profile: name, or None for the default one.
-        values: the harness's settings by dotted key, over the profile's and below a file's and `--set`.
-    """
+    """What `bench run` is asked for, where the user says nothing else."""
 
     name: str
     summary: str
-    methods: tuple[str, ...]
+    methods: tuple[str, ...]  # names, as `--method` takes them
     suites: tuple[str, ...]
     tasks: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[int, ...] = (0,)  # at least one
     data: str | None = None
     profile: str | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)  # over the profile's and below a file's and `--set`
 
     def applied(self, request: Request) -> Request:
         """Fill in what a request leaves open; the tasks belong to the preset's own suites."""

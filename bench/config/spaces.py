@@ -8,38 +8,24 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Choice:
-    """Search one of some values, all equally likely.
+    """Search one of some values, all equally likely."""
 
-    Args:
-        values: at least one, all different.
-    """
-
-    values: tuple[Any, ...]
+    values: tuple[Any, ...]  # at least one, all different
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Search the numbers between two, all equally likely.
+    """Search the numbers between two, all equally likely."""
 
-    Args:
-        low: the lowest.
-        high: the highest, above `low`.
-    """
-
-    low: float
-    high: float
+    low: float  # the lowest
+    high: float  # the highest, above `low`
 
 
 @dataclass(frozen=True)
 class LogUniform:
-    """Search the numbers between two, all equally likely on a logarithmic scale (learning rates, temperatures).
+    """Search the numbers between two, all equally likely on a logarithmic scale (learning rates, temperatures)."""
 
-    Args:
-        low: the lowest, above zero.
-        high: the highest, above `low`.
-    """
-
-    low: float
+    low: float  # the lowest, above zero
     high: float
 
 

@@ -34,45 +34,26 @@ _CALLED = {"queries": "queries", "passages": "gold passages", "answers": "answer
 
 @dataclass(frozen=True)
 class Training:
-    """What was, or is to be, trained on.
+    """What was, or is to be, trained on."""
 
-    Args:
-        name: of the corpus, without its place on this machine.
-        texts: its texts.
-        digest: what decides them; of a pretraining corpus the same as `bench.pipeline.pretraining.Pretraining.digest`.
-        size: bytes of its files; 0 where it has none.
-    """
-
-    name: str
+    name: str  # of the corpus, without its place on this machine
     texts: Source[Text]
-    digest: Json
-    size: float
+    digest: Json  # of a corpus, equal to `bench.pipeline.pretraining.Pretraining.digest`
+    size: float  # bytes of its files; 0 where it has none
 
 
 @dataclass(frozen=True)
 class AuditedLeg:
-    """A leg of a task under audit.
-
-    Args:
-        task: canonical id.
-        name: empty where the task has one leg.
-        stage: its audit.
-    """
+    """A leg of a task under audit."""
 
     task: str
-    name: str
+    name: str  # empty where the task has one leg
     stage: audit.Audit
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """An audit that may begin.
-
-    Args:
-        training: what was trained on.
-        rules: what counts as overlap.
-        legs: what is compared with it.
-    """
+    """An audit that may begin."""
 
     training: Training
     rules: AuditConfig
@@ -187,18 +168,11 @@ class _Together:
 
 @dataclass(frozen=True)
 class Audited:
-    """What came of a leg.
-
-    Args:
-        task: canonical id.
-        leg: empty where the task has one leg.
-        artefact: its facts are those of `bench.pipeline.stages.audit.write`.
-        key: of the artefact.
-    """
+    """What came of a leg."""
 
     task: str
     leg: str
-    artefact: Artefact
+    artefact: Artefact  # its facts are those of `bench.pipeline.stages.audit.write`
     key: str
 
 

@@ -19,14 +19,9 @@ _MOST_THREADS = 8
 
 @dataclass(frozen=True)
 class Compute:
-    """The machine, as far as it can change bytes.
+    """The machine, as far as it can change bytes."""
 
-    Args:
-        device: `cpu`, `cuda`, `cuda:N` or `mps`.
-        threads: of the processor.
-    """
-
-    device: str
+    device: str  # `cpu`, `cuda`, `cuda:N` or `mps`
     threads: int
 
     def identity(self) -> dict[str, Json]:

@@ -39,11 +39,7 @@ _JOINT = ("centre", "whiten")
 
 @dataclass(frozen=True)
 class Dense(System):
-    """A method with an encoder.
-
-    Args:
-        machine: where it runs.
-    """
+    """A method with an encoder."""
 
     machine: Compute
 
@@ -203,11 +199,7 @@ class Pretrained(Dense):
 
 @dataclass(frozen=True)
 class Trained(Dense):
-    """A method that pretrains its encoder.
-
-    Args:
-        given: backbone, corpus and budget.
-    """
+    """A method that pretrains its encoder."""
 
     given: Pretraining
 
@@ -256,11 +248,7 @@ class Untrained(Trained):
 
 @dataclass(frozen=True)
 class PostProcessed(Wrapped):
-    """A dense system whose vectors are post-processed.
-
-    Args:
-        sample: the corpus that the post-processing is fitted on.
-    """
+    """A dense system whose vectors are post-processed."""
 
     inner: Dense
     sample: Pretraining
@@ -287,20 +275,12 @@ class PostProcessed(Wrapped):
 
 @dataclass(frozen=True)
 class PostProcessing:
-    """The post-processing of one system's vectors for a leg.
-
-    Args:
-        encoders: of the post-processed system.
-        encoder: the encoder.
-        contract: how texts are read.
-        shards: the prepared corpus that the sample is drawn from.
-        leg: whose vectors are post-processed.
-    """
+    """The post-processing of one system's vectors for a leg."""
 
     encoders: Encoders
     encoder: EncoderStage
     contract: Contract
-    shards: Prepare
+    shards: Prepare  # the prepared corpus that the sample is drawn from
     leg: Leg
 
     def stages(

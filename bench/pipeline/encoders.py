@@ -39,19 +39,12 @@ from bench.types import Json
 
 @dataclass(frozen=True)
 class Encoders:
-    """Builds the stages of one system's encoder.
+    """Builds the stages of one system's encoder."""
 
-    Args:
-        system: a dense one, or one whose re-ranker is trained.
-        seed: of random weights, pretraining and tuning.
-        inputs: takes checksums.
-        plugins: who brings the retriever that hard negatives are mined by.
-    """
-
-    system: System
-    seed: int
+    system: System  # a dense one, or one whose re-ranker is trained
+    seed: int  # of random weights, pretraining and tuning
     inputs: Inputs
-    plugins: Plugins
+    plugins: Plugins  # who brings the retriever that hard negatives are mined by
 
     @property
     def compute(self) -> Compute:

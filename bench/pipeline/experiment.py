@@ -27,24 +27,13 @@ from bench.types import Method
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is to be compared, on what.
-
-    Args:
-        profile: the size.
-        cells: a system on the tasks of a suite, in a setting, with a seed.
-        refused: the combinations that do not apply, each with its reason.
-        settings: the harness's own.
-        seed: the first one.
-        results: the folder of results.
-        executor: name of what runs stages.
-        warnings: sentences for people.
-    """
+    """What is to be compared, on what."""
 
     profile: Profile
     cells: tuple[Cell, ...]
     refused: tuple[NotApplicable, ...]
-    settings: tuple[SettingRow, ...]
-    seed: int
+    settings: tuple[SettingRow, ...]  # the harness's own
+    seed: int  # the first one
     results: Path
     executor: str
     warnings: tuple[str, ...]

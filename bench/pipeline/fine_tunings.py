@@ -27,23 +27,14 @@ _MINI = "mini"
 
 @dataclass(frozen=True)
 class Tuning:
-    """A fine-tuning with every choice made.
+    """A fine-tuning with every choice made."""
 
-    Args:
-        name: of the pairs.
-        pairs: what is learnt from.
-        config: how.
-        source: where pairs and values come from, in a sentence.
-        shots: how many pairs were drawn; None for all of them.
-        replaced: name of the recipe's pairs in whose place those of the user's stand; empty where none do.
-    """
-
-    name: str
+    name: str  # of the pairs
     pairs: Source[TrainingPair]
     config: FineTuningConfig
-    source: str
-    shots: int | None = None
-    replaced: str = ""
+    source: str  # where pairs and values come from, in a sentence
+    shots: int | None = None  # how many pairs were drawn; None for all of them
+    replaced: str = ""  # name of the recipe's pairs in whose place those of the user's stand; empty where none do
 
     @property
     def dev(self) -> Source[TrainingPair] | None:

@@ -27,19 +27,12 @@ from bench.types import Json
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A system that reads texts without the prompts that its encoder wants.
-
-    Args:
-        system: which one.
-        wanted: the prompts.
-        roles: whose texts lack theirs.
-        measured: the stage that measures what they change.
-    """
+    """A system that reads texts without the prompts that its encoder wants."""
 
     system: System
     wanted: WantedPrompts
-    roles: tuple[str, ...]
-    measured: Lint
+    roles: tuple[str, ...]  # whose texts lack theirs
+    measured: Lint  # the stage that measures what they change
 
     @property
     def sentence(self) -> str:

@@ -42,19 +42,12 @@ _RATE = "rerank.train.learning_rate"
 
 @dataclass(frozen=True)
 class Reranker:
-    """A cross-encoder, before it is trained where it will be.
+    """A cross-encoder, before it is trained where it will be."""
 
-    Args:
-        model: its folder or id, or `TRAINED`.
-        compute: the machine.
-        backbone: what it is trained from; empty where it is there already.
-        corpus: whose texts the tokenizer of a backbone from scratch is trained on; None for any other.
-    """
-
-    model: str
+    model: str  # its folder or id, or `TRAINED`
     compute: Compute
-    backbone: str = ""
-    corpus: Pretraining | None = None
+    backbone: str = ""  # what it is trained from; empty where it is there already
+    corpus: Pretraining | None = None  # whose texts the tokenizer of a backbone from scratch is trained on
 
     @property
     def trained(self) -> bool:
@@ -104,12 +97,7 @@ def about(given: Reranker | None, resolved: Settings) -> list[str]:
 
 @dataclass(frozen=True)
 class Fused(System):
-    """Two systems whose runs are fused.
-
-    Args:
-        first: one of them.
-        second: the other.
-    """
+    """Two systems whose runs are fused."""
 
     first: System
     second: System
@@ -188,11 +176,7 @@ class Fused(System):
 
 @dataclass(frozen=True)
 class Reranked(Wrapped):
-    """A system whose runs a cross-encoder re-ranks.
-
-    Args:
-        reranker: the cross-encoder.
-    """
+    """A system whose runs a cross-encoder re-ranks."""
 
     reranker: Reranker
 

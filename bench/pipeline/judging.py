@@ -33,21 +33,13 @@ class Known:
 
 @dataclass(frozen=True)
 class Judging:
-    """What judges a leg.
-
-    Args:
-        protocol: how the task is scored.
-        judgements: of documents; empty where only answers judge.
-        answered: answers and texts, for measures that look for them; None where there are none.
-        known: ids of the leg.
-        lacking: why measures of the task cannot be computed here, by name; they are left out of `protocol`.
-    """
+    """What judges a leg."""
 
     protocol: score.Protocol
     judgements: Qrels
-    answered: Answered | None
+    answered: Answered | None  # answers and texts, for measures that look for them; None where there are none
     known: Known
-    lacking: Mapping[str, str] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)  # why measures of the task are left out, by name
 
     @property
     def queries(self) -> tuple[str, ...]:

@@ -27,21 +27,13 @@ from bench.types import Corpus, Json, Leg, Task
 
 @dataclass(frozen=True)
 class LegStages:
-    """The stages of one leg for one system.
-
-    Args:
-        task: the task.
-        leg: its leg.
-        stages: inputs before users, the run last but one, the scores last.
-        k: documents per query.
-        depth: the deepest cut of the measures, None where one has no cut.
-    """
+    """The stages of one leg for one system."""
 
     task: Task
     leg: Leg
-    stages: tuple[Stage, ...]
-    k: int
-    depth: int | None
+    stages: tuple[Stage, ...]  # inputs before users, the run last but one, the scores last
+    k: int  # documents per query
+    depth: int | None  # the deepest cut of the measures, None where one has no cut
 
     @property
     def by_name(self) -> dict[str, Stage]:
@@ -126,29 +118,17 @@ class Legs:
 
 @dataclass(frozen=True)
 class Asked:
-    """A leg that a system is to search.
-
-    Args:
-        legs: builds the stages that systems share.
-        task: the task.
-        leg: its leg.
-        k: documents per query.
-        unknown_ids: what to do with judged documents that the corpus lacks.
-        seed: of pretraining and tuning.
-        tunings: of encoders before the test, first to last.
-        lessons: what a re-ranker is trained on, first to last.
-        dev: the task on dev questions, where there are some.
-    """
+    """A leg that a system is to search."""
 
     legs: Legs
     task: Task
     leg: Leg
-    k: int
-    unknown_ids: str
-    seed: int = 0
-    tunings: tuple[Tuning, ...] = ()
-    lessons: tuple[Tuning, ...] = ()
-    dev: Task | None = None
+    k: int  # documents per query
+    unknown_ids: str  # what to do with judged documents that the corpus lacks
+    seed: int = 0  # of pretraining and tuning
+    tunings: tuple[Tuning, ...] = ()  # of encoders before the test, first to last
+    lessons: tuple[Tuning, ...] = ()  # what a re-ranker is trained on, first to last
+    dev: Task | None = None  # the task on dev questions, where there are some
 
     @property
     def rules(self) -> Rules:

@@ -18,22 +18,13 @@ from bench.store.store import Store
 
 @dataclass(frozen=True)
 class Plan:
-    """What would run, and for what.
-
-    Args:
-        experiment: what is compared.
-        legs: for each of its cells, the legs with their stages.
-        steps: every stage in the order of work.
-        warnings: sentences for people, those of the experiment included.
-        lints: systems that read texts without the prompts that their encoders want;
-            `bench.pipeline.forgotten_prompts.measure` says what that changes.
-    """
+    """What would run, and for what."""
 
     experiment: Experiment
-    legs: tuple[tuple[LegStages, ...], ...]
-    steps: tuple[Step, ...]
+    legs: tuple[tuple[LegStages, ...], ...]  # for each of its cells, the legs with their stages
+    steps: tuple[Step, ...]  # every stage in the order of work
     warnings: tuple[str, ...] = ()
-    lints: tuple[Suspicion, ...] = ()
+    lints: tuple[Suspicion, ...] = ()  # see `bench.pipeline.forgotten_prompts.measure`
 
     @property
     def cells(self) -> tuple[Cell, ...]:

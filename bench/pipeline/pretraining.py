@@ -21,25 +21,15 @@ MINI = "mini"
 
 @dataclass(frozen=True)
 class Pretraining:
-    """What a dense method is pretrained from, on and for how long.
+    """What a dense method is pretrained from, on and for how long."""
 
-    Args:
-        backbone: `scratch:LxH`, a folder or a Hugging Face id.
-        corpus: the name of the corpus.
-        documents: its documents.
-        digest: what decides the documents (reader and hashes of files).
-        tokens: the budget; 0 where it is in operations.
-        flops: the budget in floating-point operations; None: in tokens.
-        of_world: the corpus is the embedded world's, not a folder of that name.
-    """
-
-    backbone: str
+    backbone: str  # `scratch:LxH`, a folder or a Hugging Face id
     corpus: str
     documents: Source[Document]
-    digest: Json
-    tokens: int
-    of_world: bool = False
-    flops: float | None = None
+    digest: Json  # decides the documents: reader and hashes of files
+    tokens: int  # the budget; 0 where it is in operations
+    of_world: bool = False  # the corpus is the embedded world's, not a folder of that name
+    flops: float | None = None  # the budget in floating-point operations; None: in tokens
 
     @property
     def scratch(self) -> bool:

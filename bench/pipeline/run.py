@@ -22,12 +22,7 @@ from bench.store.store import Store
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell of a grid whose training failed; the others went on.
-
-    Args:
-        cell: which one.
-        reason: in a sentence.
-    """
+    """A cell of a grid whose training failed; the others went on."""
 
     cell: Cell
     reason: str
@@ -35,21 +30,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to.
+    """What a run came to."""
 
-    Args:
-        rows: one a scored leg, as `bench run --json` prints them.
-        macro: one an average of a whole suite.
-        published: the result files.
-        plan: what was planned.
-        failed: cells of a grid that could not be trained.
-    """
-
-    rows: tuple[dict[str, Any], ...]
-    macro: tuple[dict[str, Any], ...]
+    rows: tuple[dict[str, Any], ...]  # one a scored leg, as `bench run --json` prints them
+    macro: tuple[dict[str, Any], ...]  # one an average of a whole suite
     published: tuple[Published, ...]
     plan: Plan = field(repr=False)
-    failed: tuple[Failure, ...] = ()
+    failed: tuple[Failure, ...] = ()  # cells of a grid that could not be trained
 
 
 def run(request: Request, plugins: Plugins, store: Store, listener: Listener, ready: Plan | None = None) -> Outcome:

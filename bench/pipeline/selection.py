@@ -109,13 +109,7 @@ class NotApplicable:
 
 @dataclass(frozen=True)
 class Selection:
-    """The grid, sorted into cells that apply and cells that do not.
-
-    Args:
-        cells: what can be run.
-        refused: what cannot, with reasons.
-        warnings: sentences for people.
-    """
+    """The grid, sorted into cells that apply and cells that do not."""
 
     cells: tuple[Cell, ...]
     refused: tuple[NotApplicable, ...]

@@ -95,13 +95,7 @@ def resolve_run(
 
 @dataclass(frozen=True)
 class Variant:
-    """A method with its settings, and the cell that it is.
-
-    Args:
-        method: the plugin's method.
-        resolved: its settings, all layers applied.
-        grid: None outside grids.
-    """
+    """A method with its settings, and the cell that it is."""
 
     method: Method
     resolved: Settings

@@ -35,19 +35,12 @@ _LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{_LONGEST - 1}}}")
 
 @dataclass(frozen=True)
 class System(ABC):
-    """A method with every choice that precedes the test.
+    """A method with every choice that precedes the test."""
 
-    Args:
-        label: its name in tables, e.g. `bm25`, `bm25@k1=1.2`.
-        method: the plugin's method.
-        resolved: its config, all layers applied, and the harness's own settings.
-        grid: the cell of a preset's grid that it is; None outside grids.
-    """
-
-    label: str
+    label: str  # its name in tables, e.g. `bm25`, `bm25@k1=1.2`
     method: Method
-    resolved: Settings
-    grid: CellReference | None = field(default=None, kw_only=True)
+    resolved: Settings  # its config, all layers applied, and the harness's own settings
+    grid: CellReference | None = field(default=None, kw_only=True)  # None outside grids
 
     @abstractmethod
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
@@ -238,11 +231,7 @@ class Embedding(System):
 
 @dataclass(frozen=True)
 class Wrapped(System):
-    """A system around another, with all of it that is not said otherwise.
-
-    Args:
-        inner: the other one.
-    """
+    """A system around another, with all of it that is not said otherwise."""
 
     inner: System
 

@@ -50,19 +50,12 @@ def _priority(item: Stage, place: int) -> tuple[bool, int, str]:
 
 @dataclass(frozen=True)
 class Step:
-    """A stage of a plan and what will become of it.
-
-    Args:
-        stage: itself.
-        state: of its artefact: `cached`, `missing` or `corrupt`.
-        runs: it will be run. A missing artefact that nobody needs any more is not made again.
-        seconds: estimated, 0 where it does not run.
-    """
+    """A stage of a plan and what will become of it."""
 
     stage: Stage
-    state: str
-    runs: bool
-    seconds: float
+    state: str  # of its artefact: `cached`, `missing` or `corrupt`
+    runs: bool  # it will be run. A missing artefact that nobody needs any more is not made again
+    seconds: float  # estimated, 0 where it does not run
 
 
 def steps(targets: Sequence[Stage], store: Store) -> list[Step]:

@@ -49,17 +49,11 @@ def verify(store: Store, seen: Callable[[], None]) -> list[Fault]:
 
 @dataclass(frozen=True)
 class Garbage:
-    """One thing that `gc` may remove.
-
-    Args:
-        path: a folder or file.
-        reason: why nobody needs it.
-        size: bytes.
-    """
+    """One thing that `gc` may remove."""
 
     path: Path
-    reason: str
-    size: int
+    reason: str  # why nobody needs it
+    size: int  # bytes
 
 
 def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iterator[Garbage]:

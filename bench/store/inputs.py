@@ -16,15 +16,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Fingerprinted(Generic[T]):
-    """A source and what decides its records.
-
-    Args:
-        source: reads them.
-        hashes: sha256 of its files, in their order.
-    """
+    """A source and what decides its records."""
 
     source: Source[T]
-    hashes: tuple[str, ...]
+    hashes: tuple[str, ...]  # sha256 of its files, in their order
 
     def identity(self) -> dict[str, Json]:
         """Return who reads, and the bytes that are read."""

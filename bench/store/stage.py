@@ -37,17 +37,11 @@ def named(key: str, *others: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Cost:
-    """How large a piece of work is, and how fast such work goes.
+    """How large a piece of work is, and how fast such work goes."""
 
-    Args:
-        kind: work of one kind goes at one rate, e.g. `index bm25`.
-        units: the size, e.g. bytes of corpus or number of queries.
-        rate: units per second on one core where this store has no experience yet (order of magnitude).
-    """
-
-    kind: str
-    units: float
-    rate: float
+    kind: str  # work of one kind goes at one rate, e.g. `index bm25`
+    units: float  # the size, e.g. bytes of corpus or number of queries
+    rate: float  # units per second on one core where this store has no experience yet (order of magnitude)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +49,6 @@ class Stage(ABC):
     """One step from files to files. Equal identities give equal bytes; that is the promise of every stage.
 
     Fields that are stages are its inputs. All others are its identity, but for idle ones.
-
-    Args:
-        notes: what is kept with the artefact and is no part of the key, e.g. resolved settings with their origins.
     """
 
     name: ClassVar[str]
@@ -67,7 +58,7 @@ class Stage(ABC):
     libraries: ClassVar[tuple[str, ...]] = ()
     """Distributions whose versions can change the bytes."""
 
-    notes: Mapping[str, Json] = field(default_factory=dict, metadata=IDLE)
+    notes: Mapping[str, Json] = field(default_factory=dict, metadata=IDLE)  # kept with the artefact, no part of the key
 
     @property
     @abstractmethod

@@ -45,15 +45,10 @@ MARK = "CORRUPT"
 
 @dataclass(frozen=True)
 class Artefact:
-    """A finished stage output whose bytes are as they were written.
+    """A finished stage output whose bytes are as they were written."""
 
-    Args:
-        folder: where its files lie; nobody writes there any more.
-        manifest: identity, provenance, facts, files, seconds.
-    """
-
-    folder: Path
-    manifest: Mapping[str, Any]
+    folder: Path  # where its files lie; nobody writes there any more
+    manifest: Mapping[str, Any]  # identity, provenance, facts, files, seconds
 
     @property
     def facts(self) -> Mapping[str, Any]:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from bench.core.workspace import Parts, Workspace
-from bench.pipeline.stages import read, validate
+from bench.pipeline.stages.read import Read
+from bench.pipeline.stages.validate import Validate
+from bench.store.inputs import Inputs
+from bench.store.store import Store
 from bench.types import Json, Leg, Task
 
 Checked = Callable[[Leg], Mapping[str, Json]]
@@ -31,7 +34,9 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
 
     def carry_out(leg: Leg) -> Mapping[str, Json]:
         corpus, leg_space = space(), space()
-        validate.run(corpus, leg.corpus)
-        return read.run(leg_space, leg, corpus.out, "refuse")
+        inputs = Inputs(Store(corpus.parts.folder))
+        validated = Validate.corpus_of(leg.corpus, inputs, {})
+        validated.run(corpus, {})
+        return Read.leg_of(leg, "", validated, "refuse", inputs, {}).run(leg_space, {"corpus": corpus.out})
 
     return carry_out

@@ -34,24 +34,15 @@ KINDS = ("queries", "passages", "answers")
 
 @dataclass(frozen=True, kw_only=True)
 class Audit(Stage):
-    """Training texts + leg → what of the leg occurs in them.
-
-    Args:
-        leg: the leg.
-        training: what decides the training texts.
-        rules: what counts as overlap.
-        find: what came of the leg.
-        of: name of the training texts.
-        size: bytes of the training texts; None where another leg's audit reads them.
-    """
+    """Training texts + leg → what of the leg occurs in them."""
 
     name, code = "audit", (1, search.VERSION)
     leg: Read
-    training: Json
+    training: Json  # decides the training texts
     rules: AuditConfig
     find: Callable[[Advance], Audited] = field(metadata=IDLE)
-    of: str = field(default="", metadata=IDLE)
-    size: float | None = field(default=None, metadata=IDLE)
+    of: str = field(default="", metadata=IDLE)  # name of the training texts
+    size: float | None = field(default=None, metadata=IDLE)  # bytes; None where another leg's audit reads the texts
 
     @property
     def title(self) -> str:
@@ -70,59 +61,35 @@ class Audit(Stage):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A text of a leg that is looked for.
+    """A text of a leg that is looked for."""
 
-    Args:
-        kind: one of `KINDS`.
-        id: of the query or document; of an answer, the query that it is first given for.
-        text: as the test gives it.
-    """
-
-    kind: str
-    id: str
+    kind: str  # one of `KINDS`
+    id: str  # of the query or document; of an answer, the query that it is first given for
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A text of a leg that stands in training texts.
-
-    Args:
-        part: the text.
-        how: the strongest way in which it was found.
-        hit: where first.
-    """
+    """A text of a leg that stands in training texts."""
 
     part: Part
-    how: How
+    how: How  # the strongest way in which it was found
     hit: Hit
 
 
 @dataclass(frozen=True)
 class Audited:
-    """What came of a leg.
-
-    Args:
-        parts: all that was looked for.
-        findings: what was found, in the order of the parts.
-        short: answers too short to be looked for.
-        texts: training texts that were read.
-    """
+    """What came of a leg."""
 
     parts: Sequence[Part]
-    findings: Sequence[Finding]
-    short: int
-    texts: int
+    findings: Sequence[Finding]  # what was found, in the order of the parts
+    short: int  # answers too short to be looked for
+    texts: int  # training texts that were read
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A leg to be audited.
-
-    Args:
-        folder: the artefact of `read`.
-        items: its corpus.
-    """
+    """A leg to be audited."""
 
     folder: Path
     items: Source[Item]
@@ -132,12 +99,6 @@ def audit(
     training: Source[Text], legs: Sequence[Asked], rules: AuditConfig, advance: Advance = silent
 ) -> list[Audited]:
     """Look for the texts of legs in training texts, which are read once. Memory depends on the legs alone.
-
-    Args:
-        training: the training texts.
-        legs: where the tests are.
-        rules: what counts as found.
-        advance: hears of bytes of training text.
 
     Raises:
         DataError: there is no training text, or a record of it or of a corpus is malformed.
@@ -225,9 +186,8 @@ def _parts(leg: Asked, passages: Mapping[str, str], rules: AuditConfig) -> tuple
 def write(work: Workspace, audited: Audited) -> Mapping[str, Json]:
     """Write `found.jsonl`: kind, id, how, where, letters, share, and excerpts of the test's and the training's text.
 
-    Returns:
-        Of each kind how many were looked for (`of`), and how many were found exactly and nearly; of the answers also
-        how many were too short; and how many training texts were read.
+    The facts count by kind what was looked for (`of`) and found exactly and nearly; also the answers too short to be
+    looked for, and the training texts that were read.
     """
     lines = (
         canonical({**asdict(one.part), "text": excerpt(one.part.text), "how": one.how, **asdict(one.hit)}) + b"\n"

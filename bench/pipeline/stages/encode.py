@@ -42,23 +42,14 @@ _LANGUAGES = 14  # of a corpus whose languages nobody knows yet
 
 @dataclass(frozen=True, kw_only=True)
 class Encode(Stage):
-    """Items + encoder → vectors.
-
-    Args:
-        encoder: makes them.
-        role: of the items.
-        contract: how they are read.
-        compute: the machine.
-        batch_tokens: tokens of a batch; None: what suits the device.
-        who: the system.
-    """
+    """Items + encoder → vectors."""
 
     name, code, libraries = "encode", 1, LIBRARIES
     encoder: EncoderStage
     role: Role
-    contract: Contract
+    contract: Contract  # how they are read
     compute: Compute
-    batch_tokens: int | None = field(default=None, metadata=IDLE)
+    batch_tokens: int | None = field(default=None, metadata=IDLE)  # tokens of a batch; None: what suits the device
     who: str = field(metadata=IDLE)
 
     @abstractmethod
@@ -69,9 +60,17 @@ class Encode(Stage):
         return {**super().identity(), "contract": read_by(self.contract, self.role)}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        place, machine = self.encoder.encoder(folders["encoder"], self.role), self.compute
-        how = self.contract, self.role, machine.device, machine.threads, self.batch_tokens
-        return run(space, self.items(folders), place, *how)
+        """Write the vectors of all items in their order (`bench.retrieval.vectors.Vectors` reads them).
+
+        They are read by this contract instead of the folder's, so that it can be hashed before there is one. The batch
+        changes no vector beyond 1e-5.
+
+        Raises:
+            UsageError: the encoder cannot be read, or does not go with the contract.
+            BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
+        """
+        encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
+        return write_vectors(space, self.items(folders), self.role, lambda: encoder.loaded(self.role))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,19 +112,12 @@ class EncodeQueries(Encode):
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeSample(Encode):
-    """Sentences of the pretraining corpus → vectors that a post-processing is fitted on.
-
-    Args:
-        shards: the prepared corpus.
-        language: of the sentences; empty for all languages.
-        sentences: of each language, at most.
-        kind: of post-processing, for messages.
-    """
+    """Sentences of the pretraining corpus → vectors that a post-processing is fitted on."""
 
     shards: Prepare
-    language: str = field(metadata=IDLE)
-    sentences: int = field(metadata=IDLE)
-    kind: str = field(metadata=IDLE)
+    language: str = field(metadata=IDLE)  # of the sentences; empty for all languages
+    sentences: int = field(metadata=IDLE)  # of each language, at most
+    kind: str = field(metadata=IDLE)  # of post-processing, for messages
 
     @property
     def title(self) -> str:
@@ -170,28 +162,24 @@ class MineEncode(Encode):
 
 @dataclass(frozen=True)
 class RoleEncoder:
-    """A trained encoder as retrievers get it: queries and passages may have an encoder each.
-
-    Args:
-        stage: made it.
-        folder: its artefact.
-        contract: how texts are read.
-        compute: the machine.
-        batch_tokens: tokens of a batch; None: what suits the device.
-    """
+    """A trained encoder as retrievers get it: queries and passages may have an encoder each."""
 
     stage: EncoderStage
     folder: Path
-    contract: Contract
+    contract: Contract  # how texts are read
     compute: Compute
-    batch_tokens: int | None = None
+    batch_tokens: int | None = None  # tokens of a batch; None: what suits the device
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
         """Return vectors `[n, d]`, float32, one row an item, in the order of the items."""
-        place = self.stage.encoder(self.folder, role)
-        return loaded(place, self.compute.device, self.compute.threads, self.contract, self.batch_tokens).encode(
-            items, role
-        )
+        return self.loaded(role).encode(items, role)
+
+    def loaded(self, role: Role) -> TorchEncoder:
+        """Load the encoder of a role. Raises `UsageError` where it cannot be read, or breaks the contract."""
+        folder, device = self.stage.encoder(self.folder, role), self.compute.device
+        stamp = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")))
+        load = _kept if device == "cpu" else _loaded
+        return load(folder, stamp, device, self.compute.threads, self.contract, self.batch_tokens)
 
 
 def read_by(contract: Contract, role: Role) -> dict[str, Json]:
@@ -222,53 +210,10 @@ _kept = lru_cache(maxsize=1)(_loaded)
 whose memory a training may want."""
 
 
-def run(
-    work: Workspace,
-    items: Source[Item] | Sequence[Item],
-    encoder: Path,
-    contract: Contract,
-    role: Role,
-    device: str,
-    threads: int | None = None,
-    batch_tokens: int | None = None,
-) -> Mapping[str, Json]:
-    """Write the vectors of all items in their order (`bench.retrieval.vectors.Vectors` reads them).
-
-    Args:
-        work: where to; advances by items.
-        items: the passages of a corpus or the queries of a leg.
-        encoder: its folder.
-        contract: how texts become vectors (instead of the folder's, so that it can be hashed before there is one).
-        role: of the items.
-        device: where the encoder runs.
-        threads: of the processor.
-        batch_tokens: tokens of a batch; changes no vector beyond 1e-5.
-
-    Raises:
-        UsageError: the encoder cannot be read, or does not go with the contract.
-        BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
-    """
-    return write_vectors(work, items, role, lambda: loaded(encoder, device, threads, contract, batch_tokens))
-
-
-def loaded(
-    folder: Path, device: str, threads: int | None, contract: Contract, batch_tokens: int | None
-) -> TorchEncoder:
-    """Load an encoder from its folder. Raises `UsageError` where it cannot be read, or breaks the contract."""
-    stamp = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")))
-    return (_kept if device == "cpu" else _loaded)(folder, stamp, device, threads, contract, batch_tokens)
-
-
 def write_vectors(
     work: Workspace, items: Source[Item] | Sequence[Item], role: Role, load: Callable[[], Encoder]
 ) -> Mapping[str, Json]:
-    """Write the vectors of all items in their order, in shards that outlive a kill.
-
-    Args:
-        work: where to; advances by items.
-        items: what is encoded.
-        role: of the items.
-        load: returns the encoder; called once, and only if a shard is missing.
+    """Write the vectors of all items in their order, in shards that outlive a kill; `load` only if a shard is missing.
 
     Raises:
         BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.

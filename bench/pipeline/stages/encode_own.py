@@ -28,15 +28,7 @@ _RATE = 500.0  # texts a second
 
 @dataclass(frozen=True, kw_only=True)
 class OwnEncode(Stage):
-    """Items → vectors of the encoder that a method brings.
-
-    Args:
-        role: of the items.
-        method: name of the method.
-        version: of the method.
-        config: of the method.
-        of: the method.
-    """
+    """Items → vectors of the encoder that a method brings."""
 
     name, code, libraries = "encode", (1, 1), ("numpy",)
     role: Role
@@ -99,12 +91,7 @@ class OwnQueries(OwnEncode):
 
 @dataclass(frozen=True)
 class Checked:
-    """An encoder that is given batches, and whose vectors are checked.
-
-    Args:
-        encoder: that of a method.
-        method: its name.
-    """
+    """An encoder that is given batches, and whose vectors are checked."""
 
     encoder: Encoder
     method: str

@@ -16,14 +16,9 @@ _POOLER = "pooler."  # begins the names of its weights
 
 
 def validate_encoders(out: Path, encoders: Sequence[tuple[str, Path]]) -> None:
-    """Raise where what a trainer wrote is not what it promised.
+    """Raise `PluginError` where what a trainer wrote to `out` is not what it promised.
 
-    Args:
-        out: the folder that it wrote to.
-        encoders: name of each folder in it that holds an encoder, and the folder that it began from.
-
-    Raises:
-        PluginError: it is not.
+    `encoders` are the name of each folder in it that holds an encoder, and the folder that it began from.
     """
     faults = [fault for name, start in encoders for fault in _encoder_faults(out / name, start)]
     faults += _log_faults(out / LOG)

@@ -28,23 +28,14 @@ Sample = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class Fit(Stage):
-    """Sample → post-processing of a language, or of all.
-
-    Args:
-        sample: vectors of sentences.
-        pivot: likewise, of the language that others are turned into; None turns nothing.
-        seed: of what is drawn; None where nothing is.
-        compute: the machine.
-        settings: kind, scale and rotation.
-        who: the system.
-    """
+    """Sample → post-processing of a language, or of all."""
 
     name, code, libraries = "fit", 1, ("numpy", "torch")
     sample: EncodeSample
-    pivot: EncodeSample | None = field(default=None, metadata=OPTIONAL)
-    seed: int | None
+    pivot: EncodeSample | None = field(default=None, metadata=OPTIONAL)  # of the language that others are turned into
+    seed: int | None  # of what is drawn; None where nothing is
     compute: Compute
-    settings: PostConfig = field(metadata=IDLE)
+    settings: PostConfig = field(metadata=IDLE)  # kind, scale and rotation
     who: str = field(metadata=IDLE)
 
     @property
@@ -62,44 +53,33 @@ class Fit(Stage):
         return {**super().identity(), **decided}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        job = self.compute.job(self.seed or 0)
-        return run(space, folders["sample"], folders.get("pivot"), self.settings, job)
+        """Write the maps of all languages of a sample (`bench.data.corpora.sampling`), what is known of each as facts.
 
+        Raises:
+            UsageError: a language with fewer than two sentences, or samples of two encoders.
+            BenchError: a rotation that diverged.
+        """
+        from bench.training.determinism import reproducible
 
-def run(
-    work: Workspace, sample: Path, pivot: Path | None, settings: PostConfig, job: TrainingJob
-) -> Mapping[str, Json]:
-    """Write the maps of all languages of a sample.
-
-    Args:
-        work: where to; advances by sentences.
-        sample: the artefact of `encode` for sentences of `bench.data.corpora.sampling`.
-        pivot: likewise, of the language that the others are turned into; None turns nothing.
-        settings: kind, scale and rotation.
-        job: seed, device and threads of a rotation; its tokens are not read.
-
-    Returns:
-        kind, sentences by language, and what is known of each rotation.
-
-    Raises:
-        UsageError: a language with fewer than two sentences, or samples of two encoders.
-        BenchError: a rotation that diverged.
-    """
-    from bench.training.determinism import reproducible
-
-    groups = {ANY: Vectors(sample).matrix} if settings.kind in ("centre", "whiten") else _by_language(Vectors(sample))
-    with reproducible(job):
-        target = None if pivot is None else _standard(Vectors(pivot).matrix, settings)
-        maps, facts = {}, dict[str, Json]()
-        for language, rows in groups.items():
-            if len(rows) < _FEWEST:
-                raise UsageError(f"found {len(rows)} sentence in {language}, expected at least {_FEWEST} to fit it on")
-            maps[language], told = _fitted(rows, target, settings, job)
-            facts |= {language: told} if told else {}
-            work.advance(len(rows))
-    sentences = {language: len(rows) for language, rows in groups.items()}
-    write(work.out, settings.kind, maps, sentences)
-    return {"kind": settings.kind, "sentences": sentences, **({"rotations": facts} if facts else {})}
+        settings, job, vectors = self.settings, self.compute.job(self.seed or 0), Vectors(folders["sample"])
+        groups = {ANY: vectors.matrix} if settings.kind in ("centre", "whiten") else _by_language(vectors)
+        with reproducible(job):
+            target = None
+            if self.pivot is not None:
+                rows = Vectors(folders["pivot"]).matrix
+                target = _standardised(rows, settings)(rows)
+            maps, facts = {}, dict[str, Json]()
+            for language, rows in groups.items():
+                if len(rows) < _FEWEST:
+                    raise UsageError(
+                        f"found {len(rows)} sentence in {language}, expected at least {_FEWEST} to fit it on"
+                    )
+                maps[language], told = _fitted(rows, target, settings, job)
+                facts |= {language: told} if told else {}
+                space.advance(len(rows))
+        sentences = {language: len(rows) for language, rows in groups.items()}
+        write(space.out, settings.kind, maps, sentences)
+        return {"kind": settings.kind, "sentences": sentences, **({"rotations": facts} if facts else {})}
 
 
 def _by_language(vectors: Vectors) -> dict[str, Sample]:
@@ -136,8 +116,3 @@ def _standardised(rows: Sample, settings: PostConfig) -> Affine:
     """Shift, and scale where the kind scales."""
     scales = settings.kind in ("shift-scale", "calibrate")
     return Affine(mean(rows), spread(rows, settings.scale_by) if scales else None)
-
-
-def _standard(rows: Sample, settings: PostConfig) -> npt.NDArray[np.float64]:
-    """The pivot's vectors, shifted and scaled."""
-    return _standardised(rows, settings)(rows)

@@ -24,22 +24,13 @@ _RATE = 5e3  # documents a second
 
 @dataclass(frozen=True, kw_only=True)
 class Index(Stage):
-    """Corpus → index of a method that searches by itself.
-
-    Args:
-        checked: the checked corpus.
-        corpus: its passages.
-        choices: what makes the system this one and no other.
-        resolved: what its config leaves open and the language decides.
-        method: the method.
-        config: its config.
-    """
+    """Corpus → index of a method that searches by itself."""
 
     name, code = "index", 1
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
     choices: Mapping[str, Any] = field(metadata=SPREAD)
-    resolved: Mapping[str, Json]
+    resolved: Mapping[str, Json]  # what the language decides
     method: Method = field(metadata=IDLE)
     config: Any = field(metadata=IDLE)
 
@@ -55,14 +46,7 @@ class Index(Stage):
         return {**super().identity(), "libraries": versions(*self.libraries, *self.method.libraries)}
 
     def retriever(self, folders: Mapping[str, Path]) -> Retriever:
-        """Return the method's retriever.
-
-        Args:
-            folders: of the inputs of this stage, or of a search.
-
-        Raises:
-            PluginError: it has none.
-        """
+        """Return the retriever, given the inputs of this stage or of a search. Raises `PluginError` without one."""
         return self.method.build_retriever(self.config)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
@@ -71,20 +55,13 @@ class Index(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderIndex(Index):
-    """Corpus + trained encoder → index of a method that indexes in its own way.
-
-    Args:
-        encoder: the encoder.
-        contract: how it reads texts.
-        compute: the machine.
-        batch_tokens: tokens of a batch; None: what suits the device.
-    """
+    """Corpus + trained encoder → index of a method that indexes in its own way."""
 
     libraries = LIBRARIES
     encoder: EncoderStage
     contract: Contract
     compute: Compute
-    batch_tokens: int | None = field(default=None, metadata=IDLE)
+    batch_tokens: int | None = field(default=None, metadata=IDLE)  # tokens of a batch; None: what suits the device
 
     def retriever(self, folders: Mapping[str, Path]) -> Retriever:
         given = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
@@ -96,19 +73,12 @@ class MineIndex(Stage):
     """Pool of training pairs → index.
 
     The pool says its language when it is there; version, libraries and pool decide what is resolved then.
-
-    Args:
-        pool: the pool.
-        choices: what makes the system this one and no other.
-        resolved: what its config leaves open whatever the language.
-        method: the method.
-        config: its config.
     """
 
     name, code = "mine_index", 1
     pool: BuildPool
     choices: Mapping[str, Any] = field(metadata=SPREAD)
-    resolved: Mapping[str, Json]
+    resolved: Mapping[str, Json]  # what is decided whatever the language
     method: Method = field(metadata=IDLE)
     config: Any = field(metadata=IDLE)
 

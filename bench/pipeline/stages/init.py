@@ -36,26 +36,16 @@ class EncoderStage(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class Init(EncoderStage):
-    """Backbone → encoder before training.
-
-    Args:
-        shards: the prepared corpus whose tokenizer it gets; None for a backbone that has its own.
-        backbone: `scratch:LxH`, an id, or the checksums of a folder's files by name.
-        contract: how it is read.
-        seed: of random weights; None for a backbone that has weights.
-        new_pooler: a pooler that the backbone lacks is random, so that nobody takes it for a trained one.
-        revision: the commit that is taken of a Hugging Face id; None where nobody knows it before it is fetched.
-        place: `scratch:LxH`, a folder or an id.
-    """
+    """Backbone → encoder before training."""
 
     name, code, libraries = "init", 2, LIBRARIES
-    shards: Stage | None = field(default=None, metadata=OPTIONAL)
-    backbone: Json
+    shards: Stage | None = field(default=None, metadata=OPTIONAL)  # whose tokenizer it gets; None: the backbone's own
+    backbone: Json  # `scratch:LxH`, an id, or the checksums of a folder's files by name
     contract: Contract
-    seed: int | None = field(default=None, metadata=OPTIONAL)
-    new_pooler: bool | None = field(default=None, metadata=OPTIONAL)
-    revision: str | None = field(default=None, metadata=OPTIONAL)
-    place: str = field(metadata=IDLE)
+    seed: int | None = field(default=None, metadata=OPTIONAL)  # of random weights; None for a backbone that has weights
+    new_pooler: bool | None = field(default=None, metadata=OPTIONAL)  # give a random pooler to a backbone without one
+    revision: str | None = field(default=None, metadata=OPTIONAL)  # commit of a Hugging Face id; None where unknown
+    place: str = field(metadata=IDLE)  # `scratch:LxH`, a folder or an id
 
     @property
     def title(self) -> str:
@@ -74,10 +64,7 @@ class Init(EncoderStage):
 def weights(name: str, inputs: Inputs, folders: Callable[[Path], Sequence[Path]] = lambda place: [place]) -> Json:
     """Return what decides the weights of a model: the checksums of its files where it is a folder, else its name.
 
-    Args:
-        name: a folder or an id.
-        inputs: takes checksums.
-        folders: folder of a model → the folders whose files count.
+    `folders` names those whose files count, of the folder of a model.
     """
     place = Path(name).expanduser()
     if not place.is_dir():
@@ -100,18 +87,9 @@ def run(
     A backbone that comes with the head of its masked language modelling has it written beside them
     (`bench.retrieval.lm_heads`), where a training that models language goes on from it; no encoder reads it.
 
-    Args:
-        work: where to.
-        backbone: `scratch:LxH`, a folder, or a Hugging Face id.
-        tokenizer_folder: whose ids the encoder is to read; None takes the backbone's own.
-        contract: how the encoder is to be read; the pooler comes along where it is read through it.
-        seed: of random weights; without effect on what a backbone has weights of.
-        new_pooler: a backbone that has no trained pooler gets a random one (it will be trained), instead of being
-            refused.
-
-    Returns:
-        kind (`scratch` or `pretrained`), architecture, layers, width, vocabulary, parameters,
-        mlm_head (whether one came with it), revision (the commit that was taken of a Hugging Face id).
+    `tokenizer_folder` says whose ids the encoder is to read, None the backbone's own; `seed` decides random weights
+    alone; `new_pooler` gives a random pooler to a backbone without a trained one (it will be trained), instead of
+    refusing it. The facts name as `revision` the commit that was taken of a Hugging Face id.
 
     Raises:
         UsageError: the backbone cannot be found or loaded, no tokenizer is given for `scratch:LxH`, or the tokenizer
@@ -131,7 +109,11 @@ def run(
         model = backbones.load_encoder(folder, lacking if pooled else "none", seed)
         head = lm_heads.find(folder)
         revision = folder.name if folder.parent.name == _SNAPSHOTS else None
-    _fits(backbone, len(words), model.config.vocab_size)
+    if len(words) > model.config.vocab_size:  # what the contract asks is checked on encoding
+        raise UsageError(
+            f"backbone {backbone}: found a tokenizer of {len(words):,} ids, expected at most its "
+            f"{model.config.vocab_size:,}; prepare the corpus with the backbone's own tokenizer"
+        )
     backbones.save(model, words, work.out)
     if head is not None:
         lm_heads.save(head, work.out)
@@ -146,12 +128,3 @@ def run(
         "mlm_head": head is not None,
         "revision": revision,
     }
-
-
-def _fits(backbone: str, vocabulary: int, known: int) -> None:
-    """Refuse a tokenizer with ids that the model has no vector for (what the contract asks is checked on encoding)."""
-    if vocabulary > known:
-        raise UsageError(
-            f"backbone {backbone}: found a tokenizer of {vocabulary:,} ids, expected at most its {known:,};"
-            " prepare the corpus with the backbone's own tokenizer"
-        )

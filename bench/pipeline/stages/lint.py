@@ -38,20 +38,12 @@ TEXTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Lint(Stage):
-    """Encoder before any training of ours → how far prompts change its vectors.
-
-    Args:
-        encoder: the encoder.
-        wanted: the prompts that it wants.
-        contract: how the run reads texts.
-        compute: the machine.
-        who: the system.
-    """
+    """Encoder before any training of ours → how far prompts change its vectors."""
 
     name, code, libraries = "lint", 1, LIBRARIES
     encoder: Init
     wanted: WantedPrompts = field(metadata=IDLE)
-    contract: Contract = field(metadata=IDLE)
+    contract: Contract = field(metadata=IDLE)  # how the run reads texts
     compute: Compute = field(metadata=IDLE)
     who: str = field(metadata=IDLE)
 
@@ -75,48 +67,38 @@ class Lint(Stage):
         return {**super().identity(), **own}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return run(space, folders["encoder"], self.contract, self.wanted, self.compute.device, self.compute.threads)
+        """Write `lint.json`, which the facts repeat: mean cosines over the eight texts.
 
+        `query` and `passage`: of a text's vectors with and without the prompt of that role; `alike`: of a text as a
+        query and as a passage, as the contract reads them; `alike_prompted`: the same with the prompts.
 
-def run(
-    work: Workspace, encoder: Path, contract: Contract, wanted: WantedPrompts, device: str, threads: int | None = None
-) -> Mapping[str, Json]:
-    """Write `lint.json`, which the facts repeat: mean cosines over the eight texts.
+        Raises:
+            UsageError: the encoder cannot be read, or does not go with the contract.
+        """
+        from bench.retrieval.encoder import load, unit
 
-    `query` and `passage`: of a text's vectors with and without the prompt of that role; `alike`: of a text as a query
-    and as a passage, as the contract reads them; `alike_prompted`: the same with the prompts.
+        wanted, machine = self.wanted, self.compute
+        prompted = replace(self.contract, query_prompt=wanted.query, passage_prompt=wanted.passage)
+        items = [Item(str(at), text) for at, text in enumerate(TEXTS)]
+        plain, asked = (
+            load(folders["encoder"], machine.device, machine.threads, contract)
+            for contract in (self.contract, prompted)
+        )
 
-    Args:
-        work: where to.
-        encoder: its folder.
-        contract: how the run reads texts.
-        wanted: the prompts that the encoder wants.
-        device: where the encoder runs.
-        threads: of the processor.
+        def vectors(role: Role) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+            return unit(plain.encode(items, role)), unit(asked.encode(items, role))
 
-    Raises:
-        UsageError: the encoder cannot be read, or does not go with the contract.
-    """
-    from bench.retrieval.encoder import load, unit
-
-    prompted = replace(contract, query_prompt=wanted.query, passage_prompt=wanted.passage)
-    items = [Item(str(at), text) for at, text in enumerate(TEXTS)]
-    plain, asked = (load(encoder, device, threads, one) for one in (contract, prompted))
-
-    def vectors(role: Role) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        return unit(plain.encode(items, role)), unit(asked.encode(items, role))
-
-    queries, passages = vectors("query"), vectors("passage")
-    found: dict[str, Json] = {
-        "query": _cosine(*queries),
-        "passage": _cosine(*passages),
-        "alike": _cosine(queries[0], passages[0]),
-        "alike_prompted": _cosine(queries[1], passages[1]),
-    }
-    (work.out / FILE).write_bytes(canonical(found))
-    return found
+        queries, passages = vectors("query"), vectors("passage")
+        found: dict[str, Json] = {
+            "query": _cosine(*queries),
+            "passage": _cosine(*passages),
+            "alike": _cosine(queries[0], passages[0]),
+            "alike_prompted": _cosine(queries[1], passages[1]),
+        }
+        (space.out / FILE).write_bytes(canonical(found))
+        return found
 
 
 def _cosine(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> float:
-    """Mean cosine of rows of length 1, to four digits."""
+    """Return the mean cosine of rows of length 1, to four digits."""
     return round(float((one.astype(np.float64) * other).sum(1).mean()), 4)

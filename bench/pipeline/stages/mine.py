@@ -44,17 +44,6 @@ class Mine(Stage):
     """Pairs + rankings of their pool → pairs with hard negatives.
 
     No input rests on a task: judgements of tests cannot come near what is mined.
-
-    Args:
-        pairs: the stored pairs.
-        pool: their pool.
-        ranking: a search of the pool.
-        index: of the pool, where a retriever searched it.
-        queries: vectors, where an encoder searched it.
-        passages: likewise.
-        similarity: of the vectors.
-        rules: how negatives are chosen.
-        who: searched.
     """
 
     name, code = "mine", 1
@@ -95,17 +84,9 @@ def run(
 
     Nothing but the pairs says what answers a query: no judgement of any test is read.
 
-    Args:
-        work: where to; advances by pairs.
-        pairs: the artefact of `pairs`.
-        pool: the artefact of `pool`, of those pairs.
-        ranking: the artefact of a search of the pool, `rules.last` deep, under the tie rule `TIE`.
-        rules: how negatives are chosen.
-        scores: of positives that the ranking lacks; asked under a margin alone.
-
-    Returns:
-        pairs, mined (negatives in all), without (pairs that have none), left_out (candidates by reason), languages
-        (mined negatives of each query language).
+    `ranking` is a search of the pool of those pairs, `rules.last` deep, under the tie rule `TIE`; `scores` are asked
+    for positives that the ranking lacks, under a margin alone. Facts count candidates left out by reason, and mined
+    negatives by query language.
 
     Raises:
         StoreError: the ranking is of other pairs.
@@ -140,13 +121,7 @@ def run(
 
 
 def by_vectors(queries: Path, passages: Path, similarity: Similarity) -> Scores:
-    """Return what scores positives by vectors, in the arithmetic of `bench.retrieval.search`.
-
-    Args:
-        queries: the artefact of `encode` for the queries of the pairs.
-        passages: that for the pool.
-        similarity: `dot` or `cos`.
-    """
+    """Return what scores positives by vectors of the pairs' queries and the pool, as `bench.retrieval.search` does."""
     asked = Vectors(queries)
     exact = Exact(Vectors(passages), similarity)
 
@@ -157,13 +132,7 @@ def by_vectors(queries: Path, passages: Path, similarity: Similarity) -> Scores:
 
 
 def by_retriever(retriever: Retriever, index: Path, pairs: Path) -> Scores:
-    """Return what scores positives by a retriever: it ranks all that match; those that do not score 0.
-
-    Args:
-        retriever: who searches.
-        index: its index of the pool.
-        pairs: the artefact of `pairs`.
-    """
+    """Return what scores positives by a retriever: it ranks all that match; those that do not score 0."""
     given = StoredPairs(pairs)
 
     def best(number: int, rows: Sequence[int]) -> float:
@@ -190,12 +159,7 @@ def _parts(work: Workspace, count: int, run: Path, pool: Pool, rules: MiningRule
 
 
 class _Rankings:
-    """The rankings of a run in the order of their queries, which are numbers of pairs; a block at a time.
-
-    Args:
-        lines: of the run.
-        path: for messages.
-    """
+    """The rankings of a run in the order of their queries, which are numbers of pairs; a block at a time."""
 
     def __init__(self, lines: Iterable[bytes], path: Path) -> None:
         self._stream = groupby((line.split() for line in lines), key=lambda columns: int(columns[0]))

@@ -12,7 +12,7 @@ from bench.core.workspace import Workspace
 from bench.data.pairs.stored_pairs import write_pairs
 from bench.store.inputs import Fingerprinted
 from bench.store.stage import Cost, Stage
-from bench.types import Json, Source, TrainingPair
+from bench.types import Json, TrainingPair
 
 PAIRS = 1e4
 """How many a release has, for estimates before anybody has read them."""
@@ -20,11 +20,7 @@ PAIRS = 1e4
 
 @dataclass(frozen=True, kw_only=True)
 class StorePairs(Stage):
-    """Training or dev pairs → checked and stored; shared by every method.
-
-    Args:
-        pairs: as they are released.
-    """
+    """Training or dev pairs → checked and stored; shared by every method."""
 
     name, code = "pairs", 1
     pairs: Fingerprinted[TrainingPair]
@@ -38,46 +34,33 @@ class StorePairs(Stage):
         return Cost("pairs", PAIRS, 1e4)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return run(space, self.pairs.source)
+        """Write pairs in the order of their source (`bench.data.pairs.stored_pairs.StoredPairs` opens them).
 
+        Raises:
+            UsageError: there is no pair. And whatever the reader raises.
+        """
+        counts: Counter[str] = Counter()
+        languages: Counter[str] = Counter()
+        sources: Counter[str] = Counter()
 
-def run(work: Workspace, source: Source[TrainingPair]) -> Mapping[str, Json]:
-    """Write pairs in the order of their source, one at a time; `Pairs` opens them.
+        def counted() -> Iterator[TrainingPair]:
+            for pair in self.pairs.source.read():
+                languages[pair.query.language] += 1
+                sources[pair.source] += 1
+                counts.update(
+                    positives=len(pair.positives), negatives=len(pair.negatives), with_negatives=bool(pair.negatives)
+                )
+                space.advance(1)
+                yield pair
 
-    Args:
-        work: where to; advances by pairs.
-        source: the pairs.
-
-    Returns:
-        pairs, positives and negatives (passages in all), languages (pairs of each), sources (pairs of each),
-        with_negatives (pairs that have hard ones).
-
-    Raises:
-        UsageError: there is no pair. And whatever the reader raises.
-    """
-    counts: Counter[str] = Counter()
-    languages: Counter[str] = Counter()
-    sources: Counter[str] = Counter()
-
-    def counted() -> Iterator[TrainingPair]:
-        """Hand on each pair, counted on the way."""
-        for pair in source.read():
-            languages[pair.query.language] += 1
-            sources[pair.source] += 1
-            counts.update(
-                positives=len(pair.positives), negatives=len(pair.negatives), with_negatives=bool(pair.negatives)
-            )
-            work.advance(1)
-            yield pair
-
-    pairs = write_pairs(work.out, counted())
-    if not pairs:
-        raise UsageError(f"{source.name}: found no training pair, expected at least one")
-    return {
-        "pairs": pairs,
-        "positives": counts["positives"],
-        "negatives": counts["negatives"],
-        "languages": dict(sorted(languages.items())),
-        "sources": dict(sorted(sources.items())),
-        "with_negatives": counts["with_negatives"],
-    }
+        pairs = write_pairs(space.out, counted())
+        if not pairs:
+            raise UsageError(f"{self.title}: found no training pair, expected at least one")
+        return {
+            "pairs": pairs,
+            "positives": counts["positives"],
+            "negatives": counts["negatives"],
+            "languages": dict(sorted(languages.items())),
+            "sources": dict(sorted(sources.items())),
+            "with_negatives": counts["with_negatives"],
+        }

@@ -19,12 +19,7 @@ from bench.types import Corpus, Item, Json, Source, TrainingPair
 
 @dataclass(frozen=True, kw_only=True)
 class BuildPool(Stage):
-    """Pairs → their distinct passages; shared by every method.
-
-    Args:
-        pairs: the stored pairs.
-        of: their name.
-    """
+    """Pairs → their distinct passages; shared by every method."""
 
     name, code = "pool", 1
     pairs: StorePairs
@@ -49,35 +44,23 @@ class BuildPool(Stage):
         return PAIRS
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return run(space, folders["pairs"])
+        """Write the pool (`bench.data.pairs.pool.Pool` opens it) and its `queries.jsonl`.
 
+        The queries are written as `bench.pipeline.stages.read` writes a leg's, so any search takes the artefact for a
+        leg. The id of a query is the number of its pair.
+        """
+        given = StoredPairs(folders["pairs"])
+        with atomic(space.out / QUERIES) as stream:
 
-def run(work: Workspace, pairs: Path) -> Mapping[str, Json]:
-    """Write the pool (`bench.data.pairs.pool.Pool` opens it) and its `queries.jsonl`.
+            def passed() -> Iterator[TrainingPair]:
+                for number, pair in enumerate(given):
+                    asked = question(number, pair)
+                    stream.write(canonical({"id": asked.id, "text": asked.text, "language": asked.language}) + b"\n")
+                    space.advance(1)
+                    yield pair
 
-    The queries are written as `bench.pipeline.stages.read` writes a leg's, so any search takes the artefact for a
-    leg. The id of a query is the number of its pair.
-
-    Args:
-        work: where to; advances by pairs.
-        pairs: the artefact of `pairs`.
-
-    Returns:
-        What `bench.data.pairs.pool.write_pool` returns, and `queries`.
-    """
-    given = StoredPairs(pairs)
-    with atomic(work.out / QUERIES) as stream:
-
-        def passed() -> Iterator[TrainingPair]:
-            """Hand on each pair; its query is written on the way."""
-            for number, pair in enumerate(given):
-                asked = question(number, pair)
-                stream.write(canonical({"id": asked.id, "text": asked.text, "language": asked.language}) + b"\n")
-                work.advance(1)
-                yield pair
-
-        facts = write_pool(work.out, passed())
-    return {**facts, "queries": len(given)}
+            facts = write_pool(space.out, passed())
+        return {**facts, "queries": len(given)}
 
 
 def question(number: int, pair: TrainingPair) -> Item:
@@ -86,11 +69,6 @@ def question(number: int, pair: TrainingPair) -> Item:
 
 
 def corpus(folder: Path, name: str) -> Corpus:
-    """Return a pool as a corpus; all that is read later lies in the artefact.
-
-    Args:
-        folder: the artefact.
-        name: of the corpus, for messages.
-    """
+    """Return a pool as a corpus of that name; all that is read later lies in the artefact."""
     opened = Pool(folder)
     return Corpus(name, Source(name, f"pool/{BuildPool.code}", (), partial(iter, opened)), opened.language)

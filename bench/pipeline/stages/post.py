@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, repeat
 from pathlib import Path
@@ -27,24 +27,15 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class PostProcess(Stage):
-    """Vectors + fit → vectors.
-
-    Args:
-        vectors: the vectors.
-        fit: what is done to them.
-        leg: the queries, where they are what was encoded.
-        language: of the vectors as the key has it: empty where one map serves all, or each item says its own.
-        compute: the machine, whose threads alone matter.
-        of: language of the vectors, empty where each item says its own.
-    """
+    """Vectors + fit → vectors."""
 
     name, code, libraries = "post", 1, ("numpy", "torch")
     vectors: EncodePassages | EncodeQueries
     fit: Fit
-    leg: Read | None = field(default=None, metadata=OPTIONAL)
-    language: str
-    compute: Compute
-    of: str = field(metadata=IDLE)
+    leg: Read | None = field(default=None, metadata=OPTIONAL)  # the queries, where they are what was encoded
+    language: str  # of the vectors as the key has it: empty where one map serves all, or each item says its own
+    compute: Compute  # the machine, whose threads alone matter
+    of: str = field(metadata=IDLE)  # language of the vectors, empty where each item says its own
 
     @property
     def title(self) -> str:
@@ -58,56 +49,34 @@ class PostProcess(Stage):
         return {**super().identity(), "compute": {"threads": self.compute.threads}}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        def items() -> Iterable[Item]:
-            given = self.vectors.items(folders)
-            return given.read() if isinstance(given, Source) else given
+        """Write the post-processed vectors; what was encoded is read again only where each item says its language.
 
-        return run(space, folders["vectors"], folders["fit"], self.of, items, self.compute.threads)
+        Raises:
+            UsageError: a language that nothing was fitted for.
+            StoreError: the vectors are not those of the items.
+        """
+        from bench.training.determinism import reproducible
 
+        given, post = Vectors(folders["vectors"]), Post(folders["fit"])
+        languages: Iterator[str] = repeat(self.of)
+        if not self.of and ANY not in post.languages:
+            items = self.vectors.items(folders)
+            languages = _languages(given, items.read() if isinstance(items, Source) else items)
 
-def run(
-    work: Workspace,
-    vectors: Path,
-    fitted: Path,
-    language: str,
-    items: Callable[[], Iterable[Item]],
-    threads: int,
-) -> Mapping[str, Json]:
-    """Write the post-processed vectors.
+        def blocks() -> Iterator[npt.NDArray[np.float32]]:
+            for start in range(0, len(given.ids), _BLOCK):
+                block = given.matrix[start : start + _BLOCK]
+                yield post.apply(block, list(islice(languages, len(block))))
+                space.advance(len(block))
 
-    Args:
-        work: where to; advances by vectors.
-        vectors: the artefact of `encode`.
-        fitted: the artefact of `fit`.
-        language: of all items; empty where each item says its own.
-        items: opens what was encoded, in order; called only where each says its own language.
-        threads: of the processor.
-
-    Raises:
-        UsageError: a language that nothing was fitted for.
-        StoreError: the vectors are not those of the items.
-    """
-    from bench.training.determinism import reproducible
-
-    given, post = Vectors(vectors), Post(fitted)
-    own = not language and ANY not in post.languages
-    languages = _languages(given, items()) if own else repeat(language)
-
-    def blocks() -> Iterator[npt.NDArray[np.float32]]:
-        """Post-process block by block."""
-        for start in range(0, len(given.ids), _BLOCK):
-            block = given.matrix[start : start + _BLOCK]
-            yield post.apply(block, list(islice(languages, len(block))))
-            work.advance(len(block))
-
-    with reproducible(TrainingJob(0, 0, "cpu", threads)):
-        rows, width = write_matrix(work.out, blocks())
-    write_ids(work.out, given.ids)
-    return {"kind": post.kind, "vectors": rows, "dimensions": width}
+        with reproducible(TrainingJob(0, 0, "cpu", self.compute.threads)):
+            rows, width = write_matrix(space.out, blocks())
+        write_ids(space.out, given.ids)
+        return {"kind": post.kind, "vectors": rows, "dimensions": width}
 
 
 def _languages(vectors: Vectors, items: Iterable[Item]) -> Iterator[str]:
-    """The language of each vector."""
+    """Stream the language of each vector."""
     for name, item in zip(vectors.ids, items, strict=True):
         if name != item.id:
             raise StoreError(f"found the vector of {name!r} where {item.id!r} was read; `bench verify` tells more")

@@ -47,19 +47,11 @@ _LOST = ("short_sentences", "cut_sentences", "documents_without_sentence")
 
 @dataclass(frozen=True, kw_only=True)
 class Prepare(Stage):
-    """Documents → shards; shared by every method on that corpus and tokenizer.
-
-    Args:
-        backbone: whose tokenizer reads them; None trains one on the corpus.
-        corpus: what decides the documents.
-        settings: of the preparation.
-        documents: the documents.
-        of: the corpus's name.
-    """
+    """Documents → shards; shared by every method on that corpus and tokenizer."""
 
     name, code, libraries = "prepare", 1, ("tokenizers", "sentencex", "numpy")
-    backbone: Stage | None = field(metadata=OPTIONAL)
-    corpus: Json
+    backbone: Stage | None = field(metadata=OPTIONAL)  # whose tokenizer is used; None trains one on the corpus
+    corpus: Json  # decides the documents
     settings: PrepareConfig
     documents: Source[Document] = field(metadata=IDLE)
     of: str = field(metadata=IDLE)
@@ -73,70 +65,51 @@ class Prepare(Stage):
         return Cost("prepare", 20_000.0, 2e3)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return run(space, self.documents, folders.get("backbone"), self.settings)
+        """Write the shards of a corpus. Progress counts documents, half of each in either pass.
+
+        Raises:
+            DataError: a malformed record, or nothing left to train on.
+            DataFaultsError: several malformed records.
+            UsageError: a tokenizer that cannot be used.
+        """
+        folder, settings = folders.get("backbone"), self.settings
+        read = _Twice(self.documents).read
+        stock = _take_stock(space, read, settings, sample=folder is None)
+        loaded = _tokenizer(space, folder, settings.vocabulary)
+        backend, vocabulary = tokenizer.backend(loaded), len(loaded)
+        encode = partial(_encode, backend=backend, settings=settings, dtype=shards.width(vocabulary))
+        parts, start = [], 0
+        for number, block in enumerate(_blocks(read())):
+            kept = stock.mask[start : start + len(block)]
+            start += len(block)
+            chosen = [document for document, keep in zip(block, kept, strict=True) if keep]
+            parts.append(space.parts.get(f"block-{number:07d}.npz", partial(encode, chosen)))
+            space.advance(len(block) / 2)
+        stretches, lost = _join(space.out, parts, shards.width(vocabulary))
+        if not stretches:
+            hint = "see prepare.min_tokens" if lost["short_sentences"] else ""
+            raise DataError(self.documents.name, None, "no document with a sentence to train on", "at least one", hint)
+        write_bytes(space.out / shards.META, Meta(stretches, vocabulary, tokenizer.special_ids(loaded)).dump())
+        return {
+            **stock.counts,
+            **lost,
+            "vocabulary": vocabulary,
+            "documents": sum(one.end - one.first for one in stretches),
+            "sentences": sum(one.sentences for one in stretches),
+            "tokens": sum(one.tokens for one in stretches),
+            "languages": {
+                one.language: {"documents": one.end - one.first, "sentences": one.sentences, "tokens": one.tokens}
+                for one in stretches
+            },
+        }
 
 
 @dataclass(frozen=True)
 class _Stock:
-    """What the first pass found.
+    """What the first pass found."""
 
-    Args:
-        mask: which documents are kept, in the source's order.
-        counts: documents seen and left out, by reason.
-    """
-
-    mask: npt.NDArray[np.bool_]
+    mask: npt.NDArray[np.bool_]  # which documents are kept, in the source's order
     counts: Mapping[str, int]
-
-
-def run(
-    work: Workspace, source: Source[Document], tokenizer_folder: Path | None, settings: PrepareConfig
-) -> Mapping[str, Json]:
-    """Write the shards of a corpus. Progress counts documents, half of each in either pass.
-
-    Args:
-        work: where to.
-        source: the documents, in the same order whenever it is read.
-        tokenizer_folder: a Hugging Face folder with a fast tokenizer; None trains one on the corpus.
-        settings: of the preparation.
-
-    Returns:
-        documents read and left out by reason, sentences left out and cut, and what each language holds.
-
-    Raises:
-        DataError: a malformed record, or nothing left to train on.
-        DataFaultsError: several malformed records.
-        UsageError: a tokenizer that cannot be used.
-    """
-    read = _Twice(source).read
-    stock = _take_stock(work, read, settings, sample=tokenizer_folder is None)
-    loaded = _tokenizer(work, tokenizer_folder, settings.vocabulary)
-    backend, vocabulary = tokenizer.backend(loaded), len(loaded)
-    encode = partial(_encode, backend=backend, settings=settings, dtype=shards.width(vocabulary))
-    parts, start = [], 0
-    for number, block in enumerate(_blocks(read())):
-        kept = stock.mask[start : start + len(block)]
-        start += len(block)
-        chosen = [document for document, keep in zip(block, kept, strict=True) if keep]
-        parts.append(work.parts.get(f"block-{number:07d}.npz", partial(encode, chosen)))
-        work.advance(len(block) / 2)
-    stretches, lost = _join(work.out, parts, shards.width(vocabulary))
-    if not stretches:
-        hint = "see prepare.min_tokens" if lost["short_sentences"] else ""
-        raise DataError(source.name, None, "no document with a sentence to train on", "at least one", hint)
-    write_bytes(work.out / shards.META, Meta(stretches, vocabulary, tokenizer.special_ids(loaded)).dump())
-    return {
-        **stock.counts,
-        **lost,
-        "vocabulary": vocabulary,
-        "documents": sum(one.end - one.first for one in stretches),
-        "sentences": sum(one.sentences for one in stretches),
-        "tokens": sum(one.tokens for one in stretches),
-        "languages": {
-            one.language: {"documents": one.end - one.first, "sentences": one.sentences, "tokens": one.tokens}
-            for one in stretches
-        },
-    }
 
 
 class _Twice:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from bench.core.errors import DataError
 from bench.core.files import canonical, write_bytes
@@ -24,17 +25,7 @@ _BYTES_A_JUDGEMENT = 100  # where nobody says how many there are
 
 @dataclass(frozen=True, kw_only=True)
 class Read(Stage):
-    """Leg → queries and what judges them, checked against the corpus.
-
-    Args:
-        corpus: the checked corpus.
-        language: of the queries.
-        counts: published ones.
-        unknown_ids: what to do with judged documents that the corpus lacks: `refuse` or `keep`.
-        leg: what is read.
-        label: of task and leg.
-        judged: number of judged queries, where the store knows it.
-    """
+    """Leg → queries and what judges them, checked against the corpus."""
 
     name, code = "read", 1
     corpus: Validate
@@ -42,12 +33,12 @@ class Read(Stage):
     qrels: Fingerprinted[Judgement] | None
     answers: Fingerprinted[Answers] | None
     candidates: Fingerprinted[Candidates] | None
-    language: str
-    counts: Mapping[str, int]
-    unknown_ids: str
+    language: str  # of the queries
+    counts: Mapping[str, int]  # published ones
+    unknown_ids: str  # what to do with judged documents that the corpus lacks: `refuse` or `keep`
     leg: Leg = field(metadata=IDLE)
     label: str = field(metadata=IDLE)
-    judged: float | None = field(default=None, metadata=IDLE)
+    judged: float | None = field(default=None, metadata=IDLE)  # number of judged queries, where the store knows it
 
     @classmethod
     def leg_of(
@@ -85,67 +76,52 @@ class Read(Stage):
         return self.cost.units if self.judged is None else float(self.judged)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return run(space, self.leg, folders["corpus"], self.unknown_ids)
+        """Write `queries.jsonl` (judged queries only, in their file's order) and what judges them.
 
+        That is `qrels.tsv` (query, document, grade), `answers.jsonl`, or both.
 
-def run(work: Workspace, leg: Leg, corpus: Path, strangers: str) -> Mapping[str, Json]:
-    """Write `queries.jsonl` (judged queries only, in their file's order) and what judges them.
-
-    That is `qrels.tsv` (query, document, grade), `answers.jsonl`, or both.
-
-    Args:
-        work: where to.
-        leg: what is read.
-        corpus: the artefact of `validate`.
-        strangers: what to do with a judged document that the corpus lacks: `refuse` the data, or `keep` it in every
-            denominator.
-
-    Raises:
-        DataError: a malformed record, an unknown id, queries that are judged in one way only where there are two, or
-            another count than was published.
-        DataFaultsError: several of them.
-    """
-    judgements = list(leg.qrels.read()) if leg.qrels else []
-    accepted = list(leg.answers.read()) if leg.answers else []
-    queries = list(leg.queries.read())
-    known = Ids.load(corpus / IDS)
-    lacking = unknown_ids(leg, judgements, queries, known, check_documents=strangers == "refuse")
-    judged = judged_queries(leg, judgements, accepted, {item.id for item in queries})
-    kept = [item for item in queries if item.id in judged]
-    published(leg, len(kept), len(judgements))
-    lines = (canonical({"id": item.id, "text": item.text, "language": item.language or leg.language}) for item in kept)
-    write_bytes(work.out / QUERIES, b"".join(line + b"\n" for line in lines))
-    facts: dict[str, Json] = {}
-    if leg.candidates is not None:
-        facts["candidates"] = _candidates(work, leg.candidates, judged)
-    if leg.answers is not None:
-        lines = (canonical({"query": row.query, "strings": row.strings}) for row in accepted)
-        write_bytes(work.out / ANSWERS, b"".join(line + b"\n" for line in lines))
-        facts["answers"] = sum(len(row.strings) for row in accepted)
-    if leg.qrels is not None:
-        rows = "".join(f"{row.query}\t{row.document}\t{row.grade}\n" for row in judgements)
-        write_bytes(work.out / QRELS, rows.encode())
-    grades = Counter(row.grade for row in judgements)
-    return {
-        "queries": len(kept),
-        "unjudged_queries": len(queries) - len(kept),
-        "judgements": len(judgements),
-        "unknown_documents": lacking,
-        "grades": {str(grade): grades[grade] for grade in sorted(grades)},
-        **facts,
-    }
+        Raises:
+            DataError: a malformed record, an unknown id, queries that are judged in one way only where there are two,
+                or another count than was published.
+            DataFaultsError: several of them.
+        """
+        leg = self.leg
+        judgements = list(leg.qrels.read()) if leg.qrels else []
+        accepted = list(leg.answers.read()) if leg.answers else []
+        queries = list(leg.queries.read())
+        known = Ids.load(folders["corpus"] / IDS)
+        lacking = unknown_ids(leg, judgements, queries, known, check_documents=self.unknown_ids == "refuse")
+        judged = judged_queries(leg, judgements, accepted, {item.id for item in queries})
+        kept = [item for item in queries if item.id in judged]
+        published(leg, len(kept), len(judgements))
+        _write_lines(
+            space.out / QUERIES,
+            ({"id": item.id, "text": item.text, "language": item.language or leg.language} for item in kept),
+        )
+        facts: dict[str, Json] = {}
+        if leg.candidates is not None:
+            facts["candidates"] = _candidates(space, leg.candidates, judged)
+        if leg.answers is not None:
+            _write_lines(space.out / ANSWERS, ({"query": row.query, "strings": row.strings} for row in accepted))
+            facts["answers"] = sum(len(row.strings) for row in accepted)
+        if leg.qrels is not None:
+            rows = "".join(f"{row.query}\t{row.document}\t{row.grade}\n" for row in judgements)
+            write_bytes(space.out / QRELS, rows.encode())
+        grades = Counter(row.grade for row in judgements)
+        return {
+            "queries": len(kept),
+            "unjudged_queries": len(queries) - len(kept),
+            "judgements": len(judgements),
+            "unknown_documents": lacking,
+            "grades": {str(grade): grades[grade] for grade in sorted(grades)},
+            **facts,
+        }
 
 
 def judged_queries(
     leg: Leg, judgements: Sequence[Judgement], accepted: Sequence[Answers], asked: Collection[str]
 ) -> set[str]:
     """Return the queries that are judged: by documents, by answers, or by both alike.
-
-    Args:
-        leg: where all of it comes from, for messages.
-        judgements: of documents.
-        accepted: answers.
-        asked: ids of the queries.
 
     Raises:
         DataError: answers of a query that does not exist; where there are both, a query that only one of them judges.
@@ -165,11 +141,7 @@ def judged_queries(
 
 
 def published(leg: Leg, queries: int, judgements: int) -> None:
-    """Hold what was read against the published counts.
-
-    Raises:
-        DataError: another number of judged queries or of judgements.
-    """
+    """Raise `DataError` where other numbers of judged queries or judgements were published."""
     where = {"queries": place(leg.queries), "qrels": place(leg.qrels) if leg.qrels else ""}
     for name, words, found in (("queries", "judged queries", queries), ("qrels", "judgements", judgements)):
         expected = leg.counts.get(name)
@@ -179,38 +151,43 @@ def published(leg: Leg, queries: int, judgements: int) -> None:
 
 
 def _candidates(work: Workspace, source: Source[Candidates], judged: Collection[str]) -> int:
-    """Write `candidates.jsonl` for the judged queries; return how many candidates there are in all.
-
-    Raises:
-        DataError: a judged query has none.
-    """
+    """Write `candidates.jsonl`; return how many there are in all. Raises `DataError` where a judged query has none."""
     found = {row.query: row for row in source.read() if row.query in judged}
     for query in judged:
         if query not in found:
             raise DataError(place(source), None, f"no candidates of query {query!r}", "some for every judged query")
-    lines = (canonical({"query": row.query, "documents": row.documents}) for row in found.values())
-    write_bytes(work.out / CANDIDATES, b"".join(line + b"\n" for line in lines))
+    _write_lines(work.out / CANDIDATES, ({"query": row.query, "documents": row.documents} for row in found.values()))
     return sum(len(row.documents) for row in found.values())
 
 
+def _write_lines(path: Path, rows: Iterable[Json]) -> None:
+    """Write one JSON object a line."""
+    write_bytes(path, b"".join(canonical(row) + b"\n" for row in rows))
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    """Stream the JSON objects of a file, none where there is no file."""
+    if path.exists():
+        with path.open(encoding="utf-8", newline="\n") as lines:
+            yield from map(json.loads, lines)
+
+
 def candidates(folder: Path) -> dict[str, Candidates] | None:
-    """The candidates of a `read` artefact by query, None where the task has none."""
+    """Return the candidates of a `read` artefact by query, None where the task has none."""
     path = folder / CANDIDATES
     if not path.exists():
         return None
-    with path.open(encoding="utf-8", newline="\n") as lines:
-        rows = (json.loads(line) for line in lines)
-        return {row["query"]: Candidates(row["query"], tuple(row["documents"])) for row in rows}
+    return {row["query"]: Candidates(row["query"], tuple(row["documents"])) for row in _lines(path)}
 
 
 def queries(folder: Path) -> list[Item]:
-    """The judged queries of a `read` artefact, in order."""
+    """Return the judged queries of a `read` artefact, in order."""
     with (folder / QUERIES).open(encoding="utf-8", newline="\n") as lines:
         return [Item(**json.loads(line)) for line in lines]
 
 
 def qrels(folder: Path) -> dict[str, dict[str, int]]:
-    """The judgements of a `read` artefact by query, in file order; none where only answers judge."""
+    """Return the judgements of a `read` artefact by query, in file order; none where only answers judge."""
     found: dict[str, dict[str, int]] = {}
     if not (folder / QRELS).exists():
         return found
@@ -222,10 +199,5 @@ def qrels(folder: Path) -> dict[str, dict[str, int]]:
 
 
 def answers(folder: Path) -> dict[str, tuple[str, ...]]:
-    """The accepted answers of a `read` artefact by query, in file order; none where only documents are judged."""
-    path = folder / ANSWERS
-    if not path.exists():
-        return {}
-    with path.open(encoding="utf-8", newline="\n") as lines:
-        rows = (json.loads(line) for line in lines)
-        return {row["query"]: tuple(row["strings"]) for row in rows}
+    """Return the accepted answers of a `read` artefact by query, in file order; none where documents alone judge."""
+    return {row["query"]: tuple(row["strings"]) for row in _lines(folder / ANSWERS)}

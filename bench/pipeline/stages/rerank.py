@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -36,33 +36,19 @@ _PAIRS = 512  # a part: a second on a device, a minute or two of a small model o
 
 @dataclass(frozen=True, kw_only=True)
 class Rerank(Stage):
-    """Run → run in the order of a cross-encoder.
-
-    Args:
-        ranking: the run.
-        leg: the queries.
-        texts: what the model reads of passages.
-        trained: the training of the cross-encoder; None for one that is there.
-        rules: of the task.
-        model: what decides the weights of one that is there; None where it is trained.
-        depth: documents of each query that are scored anew.
-        tag: last column of the run.
-        compute: the machine.
-        place: folder or id of the cross-encoder that is there.
-        who: the system.
-    """
+    """Run → run in the order of a cross-encoder."""
 
     name, code, libraries = "rerank", 1, LIBRARIES
     ranking: Stage = field(metadata=named("run"))
     leg: Read
-    texts: StoreTexts
-    trained: TrainCross | None = field(default=None, metadata=named("model", OPTIONAL))
+    texts: StoreTexts  # what the model reads of passages
+    trained: TrainCross | None = field(default=None, metadata=named("model", OPTIONAL))  # None: the model is there
     rules: Rules = field(metadata=SPREAD)
-    model: Json
-    depth: int
+    model: Json  # decides the weights of a model that is there already
+    depth: int  # documents of each query that are scored anew
     tag: str
     compute: Compute
-    place: str = field(metadata=IDLE)
+    place: str = field(metadata=IDLE)  # folder or id of the cross-encoder that is there
     who: str = field(metadata=IDLE)
 
     @property
@@ -105,21 +91,8 @@ def run(
     scored in blocks that outlive a kill; their bounds depend on the queries and `depth` alone. Neither they nor the
     batches change a score by more than 1e-5.
 
-    Args:
-        work: where to; advances by queries.
-        model: folder of the cross-encoder, or what makes one; not opened where every block is done.
-        search: the artefact that holds the run, of any system.
-        leg: the artefact of `read`.
-        texts: the artefact of `texts` for what the model reads of a passage: `bench.data.formats.titled.titled` of the
-            corpus, which has titles in it.
-        rules: of the task.
-        depth: documents of each query that are scored anew, at least 1.
-        tag: last column of the run.
-        device: where the folder's model runs.
-        threads: of the processor, for the folder's model; None leaves them as they are.
-
-    Returns:
-        queries, rows, k, depth, and pairs scored.
+    A model's folder is not opened where every block is done. `texts` hold what the model reads of a passage:
+    `bench.data.formats.titled.titled` of the corpus.
 
     Raises:
         UsageError: a depth below 1, a document that the texts lack, or a folder without a cross-encoder.
@@ -128,7 +101,7 @@ def run(
     if depth < 1:
         raise UsageError(f"cannot re-rank the best {depth} documents; expected a number of at least 1, e.g. 100")
     queries, rankings, text = read.queries(leg), opened(search, rules), Texts(texts)
-    scorer = _Late(partial(_load, model, device, threads) if isinstance(model, Path) else model)
+    scorer = cache(partial(_load, model, device, threads) if isinstance(model, Path) else model)
     rows = pairs = 0
 
     def ranked() -> Iterator[Ranking]:
@@ -155,10 +128,7 @@ def run(
 def reordered(ranking: Ranking, scores: Sequence[float], rules: Rules) -> Ranking:
     """Put the first `len(scores)` documents into the order of their new scores, and keep the best k of all.
 
-    Args:
-        ranking: of the first stage; under the tie rule `list` equal new scores stand in its order.
-        scores: of its first documents, finite.
-        rules: of the task.
+    Under the tie rule `list` equal new scores keep the order of `ranking`.
     """
     count = len(scores)
     if not count:
@@ -170,19 +140,6 @@ def reordered(ranking: Ranking, scores: Sequence[float], rules: Rules) -> Rankin
     return Ranking(ranking.query, documents[: rules.k], every[: rules.k])
 
 
-class _Late:
-    """A model that is made when it is first needed, and once."""
-
-    def __init__(self, make: Callable[[], Scorer]) -> None:
-        self._make, self._made = make, list[Scorer]()
-
-    def __call__(self) -> Scorer:
-        """Return the model."""
-        if not self._made:
-            self._made.append(self._make())
-        return self._made[0]
-
-
 def _load(folder: Path, device: str, threads: int | None) -> Scorer:
     """Load a cross-encoder, torch and all."""
     from bench.retrieval.cross_encoder import load
@@ -190,7 +147,7 @@ def _load(folder: Path, device: str, threads: int | None) -> Scorer:
     return load(folder, device, threads)
 
 
-def _scored(scorer: _Late, block: Sequence[Item], rankings: Run, text: Texts, depth: int) -> bytes:
+def _scored(scorer: Callable[[], Scorer], block: Sequence[Item], rankings: Run, text: Texts, depth: int) -> bytes:
     """Score the best documents of each query of a block, as 32-bit floats end to end."""
     pairs = [
         (query.text, _text(text, document, query.id))

@@ -32,25 +32,15 @@ SCORES, VALUES, CUT = "scores.json", "per-query.json.gz", "run.trec.gz"
 
 @dataclass(frozen=True, kw_only=True)
 class Score(Stage):
-    """Run + judgements → measures.
-
-    Args:
-        ranking: the run.
-        leg: the judgements.
-        texts: of the passages, where answers are looked for.
-        suite: name and version.
-        protocol: of the task.
-        tag: last column of the cut run.
-        who: the method.
-    """
+    """Run + judgements → measures."""
 
     name, code = "score", 1
     ranking: Stage = field(metadata=named("run"))
     leg: Read
-    texts: StoreTexts | None = field(default=None, metadata=OPTIONAL)
+    texts: StoreTexts | None = field(default=None, metadata=OPTIONAL)  # of the passages, where answers are looked for
     suite: Mapping[str, Json]
     protocol: Protocol = field(metadata=SPREAD)
-    tag: str = field(metadata=IDLE)
+    tag: str = field(metadata=IDLE)  # last column of the cut run
     who: str = field(metadata=IDLE)
 
     @property
@@ -62,24 +52,39 @@ class Score(Stage):
         return Cost("score", self.leg.questions, 1e4)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return run(space, folders["ranking"], folders["leg"], self.protocol, self.tag, folders.get("texts"))
+        """Write `scores.json` (means), `per-query.json.gz` (all judged queries), `run.trec.gz` (to the deepest cut).
+
+        Beside the values, `per-query.json.gz` holds what answer-based ones follow from (`evidence`).
+        """
+        path, leg, protocol = folders["ranking"] / RUN, folders["leg"], self.protocol
+        rankings = read_run(path, protocol.tie, may_be_empty=True)
+        scored = score(read.qrels(leg), rankings, protocol, answered(leg, protocol, folders.get("texts")))
+        means: dict[str, Any] = {
+            "queries": len(scored.scores.queries),
+            "measures": scored.scores.means,
+            "official": dict(scored.official),
+        }
+        write_bytes(space.out / SCORES, canonical(means))
+        values = {name: list(column) for name, column in scored.scores.values.items()}
+        table: dict[str, Json] = {"queries": list(scored.scores.queries), "measures": values}
+        if scored.evidence:
+            table["evidence"] = {name: list(column) for name, column in scored.evidence.items()}
+        write_bytes(space.out / VALUES, gzip.compress(canonical(table), mtime=0))
+        stream, depth = io.BytesIO(), protocol.depth
+        cut = (Ranking(one.query, one.documents[:depth], one.scores[:depth]) for one in rankings.values())
+        write_run(stream, cut, self.tag)
+        write_bytes(space.out / CUT, gzip.compress(stream.getvalue(), mtime=0))
+        space.advance(len(scored.scores.queries))
+        return means
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a task is scored.
-
-    Args:
-        measures: what is computed.
-        tie: order of equal scores.
-        drop_identical: leave out a document whose id equals the query id.
-        official: official scorers that are shown beside ours.
-        extra: measures that plugins bring, by name.
-    """
+    """How a task is scored."""
 
     measures: tuple[MeasureSpec, ...]
     tie: Tie
-    drop_identical: bool
+    drop_identical: bool  # leave out a document whose id equals the query id
     official: tuple[OfficialScorer, ...]
     extra: Mapping[str, Measure]
 
@@ -128,18 +133,11 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Scored:
-    """A scored run.
-
-    Args:
-        scores: ours, per query.
-        official: what the official scorers say where they do otherwise, by name.
-        evidence: where answers were found (`bench.evaluation.measures.answers.Found`); empty where none were looked
-            for.
-    """
+    """A scored run."""
 
     scores: Scores
-    official: Mapping[str, float]
-    evidence: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
+    official: Mapping[str, float]  # what the official scorers say where they do otherwise, by name
+    evidence: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)  # where answers were found
 
 
 def score(
@@ -147,11 +145,7 @@ def score(
 ) -> Scored:
     """Score a run, from here or from elsewhere, under a task's protocol. Pure.
 
-    Args:
-        qrels: judgements of documents; empty where only answers judge.
-        rankings: the run.
-        protocol: of the task.
-        answered: accepted answers and where the passages' texts are, for measures that look for them.
+    `qrels` are empty where only answers judge; `answered` holds accepted answers and where the passages' texts are.
 
     Raises:
         UsageError: there is no judgement, or no answer for a measure that looks for one.
@@ -187,60 +181,11 @@ def score(
     return Scored(Scores(queries, ordered), official, evidence)
 
 
-def run(
-    work: Workspace, search: Path, leg: Path, protocol: Protocol, tag: str, texts: Path | None = None
-) -> Mapping[str, Json]:
-    """Write `scores.json` (means), `per-query.json.gz` (all judged queries), `run.trec.gz` (to the deepest cut).
-
-    Beside the values, `per-query.json.gz` holds what answer-based ones follow from (`evidence`).
-
-    Args:
-        work: where to.
-        search: the artefact that holds `run.trec`.
-        leg: the artefact of `read`.
-        protocol: of the task.
-        tag: last column of the cut run.
-        texts: the artefact of `texts`, for measures that look for answers.
-    """
-    path = search / RUN
-    rankings = (
-        read_run(path, protocol.tie) if path.stat().st_size else {}
-    )  # a run without any hit is a run all the same
-    scored = score(read.qrels(leg), rankings, protocol, answered(leg, protocol, texts))
-    means: dict[str, Any] = {
-        "queries": len(scored.scores.queries),
-        "measures": scored.scores.means,
-        "official": dict(scored.official),
-    }
-    write_bytes(work.out / SCORES, canonical(means))
-    values = {name: list(column) for name, column in scored.scores.values.items()}
-    table: dict[str, Json] = {"queries": list(scored.scores.queries), "measures": values}
-    if scored.evidence:
-        table["evidence"] = {name: list(column) for name, column in scored.evidence.items()}
-    write_bytes(work.out / VALUES, gzip.compress(canonical(table), mtime=0))
-    stream = io.BytesIO()
-    write_run(stream, (_shallow(ranking, protocol.depth) for ranking in rankings.values()), tag)
-    write_bytes(work.out / CUT, gzip.compress(stream.getvalue(), mtime=0))
-    work.advance(len(scored.scores.queries))
-    return means
-
-
 def answered(leg: Path, protocol: Protocol, texts: Path | None) -> Answered | None:
-    """Open what answer-based measures need; None where no measure is one, or there are no answers.
-
-    Args:
-        leg: the artefact of `read`.
-        protocol: of the task.
-        texts: the artefact of `texts`.
-    """
+    """Open what answer-based measures need (`texts`: its artefact); None where none looks for answers, or none are."""
     if not protocol.by_answers or texts is None:
         return None
     from bench.evaluation.measures.answers import Answered
 
     strings = read.answers(leg)
     return Answered(strings, Texts(texts)) if strings else None
-
-
-def _shallow(ranking: Ranking, depth: int | None) -> Ranking:
-    """The best `depth` of a ranking, all of it for None."""
-    return Ranking(ranking.query, ranking.documents[:depth], ranking.scores[:depth])

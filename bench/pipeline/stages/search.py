@@ -29,17 +29,11 @@ _RATE = 300.0  # queries a second
 
 @dataclass(frozen=True)
 class Rules:
-    """What the task says about a run.
-
-    Args:
-        k: documents per query.
-        tie: order of equal scores.
-        drop_identical: leave out a document whose id equals the query id.
-    """
+    """What the task says about a run."""
 
     k: int
     tie: Tie
-    drop_identical: bool
+    drop_identical: bool  # leave out a document whose id equals the query id
 
     def identity(self) -> dict[str, Json]:
         """Return all of it."""
@@ -48,14 +42,7 @@ class Rules:
 
 @dataclass(frozen=True, kw_only=True)
 class Search(Stage):
-    """Index + leg → run of a method that searches by itself.
-
-    Args:
-        index: its index.
-        leg: the queries.
-        rules: of the task.
-        tag: last column of the run.
-    """
+    """Index + leg → run of a method that searches by itself."""
 
     name, code = "search", 1
     index: Index
@@ -85,18 +72,11 @@ class EncoderSearch(Search):
 
 @dataclass(frozen=True, kw_only=True)
 class MineSearch(Stage):
-    """Index of a pool → run of its queries.
-
-    Args:
-        index: of the pool.
-        pool: the pool, which holds queries as a leg does.
-        rules: how deep it is searched.
-        tag: last column of the run.
-    """
+    """Index of a pool → run of its queries."""
 
     name, code = "mine_search", 1
     index: MineIndex
-    pool: BuildPool
+    pool: BuildPool  # the pool, which holds queries as a leg does
     rules: Rules = field(metadata=SPREAD)
     tag: str
 
@@ -115,13 +95,7 @@ class MineSearch(Stage):
 def run(work: Workspace, retriever: Retriever, index: Path, leg: Path, rules: Rules, tag: str) -> Mapping[str, Json]:
     """Write `run.trec`: six columns, queries in their file's order, at most `k` documents each, tag = the system.
 
-    Args:
-        work: where to.
-        retriever: who searches.
-        index: the artefact of `index`.
-        leg: the artefact of `read`.
-        rules: of the task.
-        tag: last column of the run.
+    `leg` holds what `read` writes.
 
     Raises:
         PluginError: the retriever broke its promise (order, unique ids, finite scores, one ranking per query).
@@ -147,12 +121,7 @@ def write(
 ) -> Mapping[str, Json]:
     """Write `run.trec`, whoever ranks, in blocks of queries that outlive a kill.
 
-    Args:
-        work: where to.
-        queries: all of them.
-        rank: a block of queries → their rankings, in order, of `k` documents, and one more under `drop_identical`.
-        rules: of the task.
-        tag: last column of the run.
+    `rank` turns a block of queries into rankings in their order, of `k` documents, and one more under `drop_identical`.
 
     Raises:
         PluginError: a ranking is not what `rank` promises, or unordered.

@@ -12,7 +12,7 @@ from bench.pipeline.stages import read
 from bench.pipeline.stages.pool import BuildPool
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import Rules, write
-from bench.retrieval.search import Backend, Similarity, VectorBlock, rank_candidates, search
+from bench.retrieval.search import Similarity, VectorBlock, rank_candidates, search
 from bench.retrieval.vectors import Vectors
 from bench.store.stage import IDLE, SPREAD, Cost, Stage, named
 from bench.types import Item, Json, Ranking
@@ -20,23 +20,12 @@ from bench.types import Item, Json, Ranking
 
 @dataclass(frozen=True, kw_only=True)
 class DenseSearch(Stage):
-    """Vectors of queries and passages → run.
-
-    Args:
-        queries: vectors of the queries.
-        passages: vectors of the corpus.
-        leg: the queries' ids, and candidates where there are some.
-        rules: of the task.
-        similarity: `dot` or `cos`.
-        tag: last column of the run.
-        device: where torch searches.
-        who: the system.
-    """
+    """Vectors of queries and passages → run."""
 
     name, code, libraries = "search", (1, 1), ("numpy",)
     queries: Stage
     passages: Stage
-    leg: Read | BuildPool
+    leg: Read | BuildPool  # the queries' ids, and candidates where there are some
     rules: Rules = field(metadata=SPREAD)
     similarity: Similarity
     tag: str
@@ -52,8 +41,31 @@ class DenseSearch(Stage):
         return Cost("search dense", self.leg.questions, 500.0)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        places = folders["queries"], folders["passages"], folders["leg"]
-        return run(space, *places, self.rules, self.similarity, self.tag, self.device)
+        """Write `run.trec` as `bench.pipeline.stages.search.run` does. The device changes no byte.
+
+        Raises:
+            StoreError: the vectors are not those of the leg's queries, or cannot be read.
+            UsageError: the two were encoded by encoders of different widths, or a candidate is not in the corpus.
+        """
+        rules, leg = self.rules, folders["leg"]
+        asked, found, items = Vectors(folders["queries"]), Vectors(folders["passages"]), read.queries(leg)
+        place = {name: row for row, name in enumerate(asked.ids)}
+        if [item.id for item in items] != list(place):
+            where = folders["queries"]
+            raise StoreError(f"{where}: the vectors are not those of the queries of {leg}; `bench verify` tells more")
+        given = read.candidates(leg)
+
+        def rank(block: Sequence[Item]) -> Iterator[Ranking]:
+            """Rank a block, one document deeper where one may be dropped."""
+            ids = [item.id for item in block]
+            rows = VectorBlock(ids, asked.matrix[[place[name] for name in ids]])
+            k = rules.k + rules.drop_identical
+            if given is None:
+                return search(rows, found, k, rules.tie, self.similarity, device=self.device)
+            lists = {name: given[name] for name in ids if name in given}
+            return rank_candidates(rows, found, lists, k, rules.tie, self.similarity)
+
+        return write(space, items, rank, rules, self.tag)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,50 +74,3 @@ class MineDenseSearch(DenseSearch):
 
     name = "mine_search"
     leg: BuildPool = field(metadata=named("pool"))
-
-
-def run(
-    work: Workspace,
-    queries: Path,
-    passages: Path,
-    leg: Path,
-    rules: Rules,
-    similarity: Similarity,
-    tag: str,
-    device: str = "cpu",
-    backend: Backend = "auto",
-) -> Mapping[str, Json]:
-    """Write `run.trec` as `bench.pipeline.stages.search.run` does. Neither device nor backend changes a byte.
-
-    Args:
-        work: where to; advances by queries.
-        queries: the artefact of `encode` for the leg's queries.
-        passages: the artefact of `encode` for the corpus.
-        leg: the artefact of `read`; where it has candidates, each query is answered among its own.
-        rules: of the task.
-        similarity: `dot` or `cos`.
-        tag: last column of the run.
-        device: where torch searches.
-        backend: who searches (`bench.retrieval.search.search`).
-
-    Raises:
-        StoreError: the vectors are not those of the leg's queries, or cannot be read.
-        UsageError: the two were encoded by encoders of different widths, or a candidate is not in the corpus.
-    """
-    asked, found, items = Vectors(queries), Vectors(passages), read.queries(leg)
-    place = {name: row for row, name in enumerate(asked.ids)}
-    if [item.id for item in items] != list(place):
-        raise StoreError(f"{queries}: the vectors are not those of the queries of {leg}; `bench verify` tells more")
-    given = read.candidates(leg)
-
-    def rank(block: Sequence[Item]) -> Iterator[Ranking]:
-        """Rank a block, one document deeper where one may be dropped."""
-        ids = [item.id for item in block]
-        rows = VectorBlock(ids, asked.matrix[[place[name] for name in ids]])
-        k = rules.k + rules.drop_identical
-        if given is None:
-            return search(rows, found, k, rules.tie, similarity, backend, device)
-        lists = {name: given[name] for name in ids if name in given}
-        return rank_candidates(rows, found, lists, k, rules.tie, similarity)
-
-    return write(work, items, rank, rules, tag)

@@ -24,13 +24,7 @@ _BREAK = "\n"  # no id holds white space
 
 @dataclass(frozen=True, kw_only=True)
 class StoreTexts(Stage):
-    """Corpus → its passages' texts, to be looked up; shared by every task that looks for answers in it.
-
-    Args:
-        checked: the checked corpus.
-        corpus: the texts.
-        of: the corpus.
-    """
+    """Corpus → its passages' texts, to be looked up; shared by every task that looks for answers in it."""
 
     name, code = "texts", 1
     checked: Validate = field(metadata=named("corpus"))
@@ -52,33 +46,29 @@ class StoreTexts(Stage):
         return Cost("texts", self.checked.cost.units, 1e5)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return run(space, self.of)
+        """Write ids and texts in corpus order, and their places by the ids' hashes.
 
+        Files: `passages.*` (see `bench.data.formats.strings`), `hashes.npy` (uint64, ascending) and `places.npy`
+        (int64), both `[documents]`. Some thirty bytes a document are held in memory.
+        """
+        collected = _Hashes()
 
-def run(work: Workspace, corpus: Corpus) -> Mapping[str, Json]:
-    """Write ids and texts in corpus order, and their places by the ids' hashes.
+        def passages() -> Iterator[str]:
+            for item in (self.of.texts or self.of.items).read():
+                collected.add(item.id)
+                space.advance(1)
+                yield f"{item.id}{_BREAK}{item.text}"
 
-    Files: `passages.*` (see `bench.data.formats.strings`), `hashes.npy` (uint64, ascending) and `places.npy` (int64),
-    both
-    `[documents]`. Some thirty bytes a document are held in memory.
-
-    Raises whatever the corpus's reader raises.
-    """
-    collected = _Hashes()
-    write_strings(work.out, _PASSAGES, _passages(work, corpus, collected))
-    every = collected.joined()
-    order = np.argsort(every, kind="stable")
-    np.save(work.out / _HASHES, every[order], allow_pickle=False)
-    np.save(work.out / _PLACES, order.astype(np.int64), allow_pickle=False)
-    return {"documents": len(every)}
+        write_strings(space.out, _PASSAGES, passages())
+        every = collected.joined()
+        order = np.argsort(every, kind="stable")
+        np.save(space.out / _HASHES, every[order], allow_pickle=False)
+        np.save(space.out / _PLACES, order.astype(np.int64), allow_pickle=False)
+        return {"documents": len(every)}
 
 
 class Texts:
-    """The texts that `run` wrote, memory-mapped.
-
-    Args:
-        folder: the artefact.
-    """
+    """The texts in an artefact of `StoreTexts`, memory-mapped."""
 
     def __init__(self, folder: Path) -> None:
         self._passages = Strings(folder, _PASSAGES)
@@ -86,11 +76,7 @@ class Texts:
         self._places = np.load(folder / _PLACES, mmap_mode="r", allow_pickle=False)
 
     def __call__(self, document: str) -> str:
-        """Return the text of a document.
-
-        Raises:
-            KeyError: the corpus has no such document.
-        """
+        """Return the text of a document. Raises `KeyError` where the corpus has no such document."""
         wanted = hashed([document])[0]
         first = int(np.searchsorted(self._hashes, wanted))
         for at in range(first, len(self._hashes)):  # two ids may share a hash
@@ -123,11 +109,3 @@ class _Hashes:
     def _flush(self) -> None:
         self._blocks.append(hashed(self._ids))
         self._ids = []
-
-
-def _passages(work: Workspace, corpus: Corpus, collected: _Hashes) -> Iterator[str]:
-    """Stream what is written of each passage."""
-    for item in (corpus.texts or corpus.items).read():
-        collected.add(item.id)
-        work.advance(1)
-        yield f"{item.id}{_BREAK}{item.text}"

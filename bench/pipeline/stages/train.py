@@ -22,21 +22,7 @@ _FLOPS_A_TOKEN = 2.5e6  # of scratch:2x128
 
 @dataclass(frozen=True, kw_only=True)
 class Train(EncoderStage):
-    """Encoder before training + prepared corpus → pretrained encoder.
-
-    Args:
-        start: the encoder before.
-        shards: the corpus.
-        method: name of the method.
-        version: of the method.
-        config: of the method.
-        tokens: the budget; 0 where it is in operations.
-        flops: the budget in operations, None where it is in tokens.
-        seed: of data order, views and dropout.
-        compute: the machine.
-        of: the method.
-        corpus: the corpus's name.
-    """
+    """Encoder before training + prepared corpus → pretrained encoder."""
 
     name, code, libraries = "train", 3, LIBRARIES
     start: Init
@@ -44,9 +30,9 @@ class Train(EncoderStage):
     method: str
     version: str
     config: Any
-    tokens: int
-    flops: float | None
-    seed: int
+    tokens: int  # the budget; 0 where it is in operations
+    flops: float | None  # the budget in operations, None where it is in tokens
+    seed: int  # of data order, views and dropout
     compute: Compute
     of: Method = field(metadata=IDLE)
     corpus: str = field(metadata=IDLE)
@@ -73,13 +59,6 @@ class Train(EncoderStage):
 
 def run(work: Workspace, trainer: Trainer, start: Path, shards: Path, job: TrainingJob) -> Mapping[str, Json]:
     """Let the trainer write `encoder/` and `log.jsonl`, under the job's seed, threads and deterministic algorithms.
-
-    Args:
-        work: where to.
-        trainer: of the method.
-        start: the encoder before training.
-        shards: the prepared corpus.
-        job: budget, seed, device, threads.
 
     Raises:
         UsageError: the device is not there, or the training ran into numbers that are none.

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.core.contract import TrainingJob
 from bench.core.workspace import Workspace
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline.compute import LIBRARIES, Compute
@@ -21,28 +20,17 @@ from bench.types import Json
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCross(Stage):
-    """Encoder or cross-encoder + training pairs → cross-encoder.
-
-    Args:
-        pairs: what is learnt from, as stored or mined.
-        begun: an encoder with random weights, or the training that this one goes on from; None for a backbone.
-        config: how.
-        start: what decides the backbone's weights; None where `begun` does.
-        seed: of the training.
-        compute: the machine.
-        backbone: the backbone's name.
-        of: name of the pairs.
-    """
+    """Encoder or cross-encoder + training pairs → cross-encoder."""
 
     name, code, libraries = "train_cross", 2, LIBRARIES
-    pairs: StorePairs | Mine
-    begun: Init | TrainCross | None = field(default=None, metadata=named("start", OPTIONAL))
+    pairs: StorePairs | Mine  # what is learnt from, as stored or mined
+    begun: Init | TrainCross | None = field(default=None, metadata=named("start", OPTIONAL))  # None for a backbone
     config: CrossConfig
-    start: Json
+    start: Json  # decides the backbone's weights; None where `begun` does
     seed: int
     compute: Compute
     backbone: str = field(metadata=IDLE)
-    of: str = field(metadata=IDLE)
+    of: str = field(metadata=IDLE)  # name of the pairs
 
     @property
     def title(self) -> str:
@@ -54,9 +42,14 @@ class TrainCross(Stage):
         return Cost("train_cross", questions, 30.0)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        """Write `model/` and `log.jsonl`; see `bench.training.cross_encoder.fit`."""
         place = folders["begun"] if self.begun else located(self.backbone)
         place = place / MODEL if isinstance(self.begun, TrainCross) else place
-        return run(space, place, folders["pairs"], self.config, self.compute.job(self.seed))
+        job = self.compute.job(self.seed)
+        check_device(job.device)
+        from bench.training.cross_encoder import fit
+
+        return fit(space, place, StoredPairs(folders["pairs"]), self.config, job)
 
 
 def located(model: str) -> Path:
@@ -64,22 +57,3 @@ def located(model: str) -> Path:
     from bench.retrieval.backbones import locate
 
     return locate(model) or Path(model)
-
-
-def run(work: Workspace, start: Path, pairs: Path, config: CrossConfig, job: TrainingJob) -> Mapping[str, Json]:
-    """Write `model/` and `log.jsonl`; see `bench.training.cross_encoder.fit`.
-
-    Args:
-        work: where to; advances by questions.
-        start: folder of an encoder, e.g. `encoder/` of the artefact of `train`, or of a cross-encoder of one label.
-        pairs: the artefact of `pairs`, or of `mine`.
-        config: how.
-        job: seed, device and threads.
-
-    Raises:
-        UsageError: the device is not there, or as `bench.training.cross_encoder.fit` raises.
-    """
-    check_device(job.device)
-    from bench.training.cross_encoder import fit
-
-    return fit(work, start, StoredPairs(pairs), config, job)

@@ -20,17 +20,11 @@ _BYTES_A_DOCUMENT = 800  # where nobody says how many there are
 
 @dataclass(frozen=True, kw_only=True)
 class Validate(Stage):
-    """Corpus → checked.
-
-    Args:
-        corpus: its passages.
-        documents: the published count, None where there is none.
-        of: the corpus.
-    """
+    """Corpus → checked."""
 
     name, code = "validate", 1
     corpus: Fingerprinted[Item]
-    documents: int | None
+    documents: int | None  # the published count, None where there is none
     of: Corpus = field(metadata=IDLE)
 
     @classmethod
@@ -47,27 +41,24 @@ class Validate(Stage):
         return Cost("validate", self.corpus.size(_BYTES_A_DOCUMENT, self.documents), 1e5)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return run(space, self.of)
+        """Read the whole corpus once; write the hashes of its ids to `ids.npy` (uint64, sorted, `[documents]`).
 
-
-def run(work: Workspace, corpus: Corpus) -> Mapping[str, Json]:
-    """Read the whole corpus once; write the hashes of its ids to `ids.npy` (uint64, sorted, `[documents]`).
-
-    Raises:
-        DataError: a malformed record, a repeated id, no record at all, or another count than was published.
-        DataFaultsError: several of them.
-    """
-    collector, characters, empty = IdCollector(), 0, 0
-    for item in corpus.items.read():
-        collector.add(item.id)
-        characters += len(item.title) + len(item.text)
-        empty += not (item.title or item.text)
-        work.advance(1)
-    ids = collector.close(corpus.items)
-    if corpus.documents is not None and len(ids) != corpus.documents:
-        hint = (
-            f"this is not the published {corpus.id}: fetch it again, or score the folder as your own by --task FOLDER"
-        )
-        raise DataError(place(corpus.items), None, f"{len(ids):,} documents", f"{corpus.documents:,}", hint)
-    ids.save(work.out / IDS)
-    return {"documents": len(ids), "characters": characters, "empty": empty}
+        Raises:
+            DataError: a malformed record, a repeated id, no record at all, or another count than was published.
+            DataFaultsError: several of them.
+        """
+        corpus, collector, characters, empty = self.of, IdCollector(), 0, 0
+        for item in corpus.items.read():
+            collector.add(item.id)
+            characters += len(item.title) + len(item.text)
+            empty += not (item.title or item.text)
+            space.advance(1)
+        ids = collector.close(corpus.items)
+        if corpus.documents is not None and len(ids) != corpus.documents:
+            hint = (
+                f"this is not the published {corpus.id}: fetch it again, or score the folder as your own by "
+                "--task FOLDER"
+            )
+            raise DataError(place(corpus.items), None, f"{len(ids):,} documents", f"{corpus.documents:,}", hint)
+        ids.save(space.out / IDS)
+        return {"documents": len(ids), "characters": characters, "empty": empty}

@@ -102,17 +102,22 @@ def _members(macro: Macro) -> Iterator[str]:
 )
 def data(subject: SuiteSubject) -> None:
     """Read corpora, queries and judgements as a run does: ids are unique, judged ids exist, counts hold."""
-    from bench.pipeline.stages import read, validate
+    from bench.pipeline.stages.read import Read
+    from bench.pipeline.stages.validate import Validate
+    from bench.store.inputs import Inputs
+    from bench.store.store import Store
 
-    checked: dict[str, Path] = {}
+    inputs, checked = Inputs(Store(subject.folder / "store")), dict[str, Path]()
     for number, task in enumerate(subject.tasks):
         for leg in task.legs:
-            corpus = leg.corpus
-            if corpus.id not in checked:
+            corpus = Validate.corpus_of(leg.corpus, inputs, {})
+            if leg.corpus.id not in checked:
                 work = _workspace(subject.folder / f"corpus-{len(checked)}")
-                validate.run(work, corpus)
-                checked[corpus.id] = work.out
-            facts = read.run(_workspace(subject.folder / f"leg-{number}-{leg.name}"), leg, checked[corpus.id], "refuse")
+                corpus.run(work, {})
+                checked[leg.corpus.id] = work.out
+            reading = Read.leg_of(leg, task.id, corpus, "refuse", inputs, {})
+            work = _workspace(subject.folder / f"leg-{number}-{leg.name}")
+            facts = reading.run(work, {"corpus": checked[leg.corpus.id]})
             expect(bool(facts["queries"]), f"{task.id} {leg.name}: no query is judged")
             grades: Any = facts["grades"]
             relevant = leg.qrels is None or any(int(grade) > 0 for grade in grades)

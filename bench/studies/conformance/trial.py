@@ -113,7 +113,8 @@ class DenseSubject(MethodSubject):
 
         settings = self.resolved.run.prepare.model_copy(update={"vocabulary": _VOCABULARY, "max_documents": None})
         assert isinstance(settings, PrepareConfig)  # noqa: S101 (for the type checker)
-        return self._made("shards", lambda work: prepare.run(work, world.corpus(), None, settings))
+        stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=world.corpus(), of="planted")
+        return self._made("shards", lambda work: stage.run(work, {}))
 
     @cached_property
     def _backbone(self) -> Path:

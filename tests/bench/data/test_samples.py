@@ -30,7 +30,8 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     work = Workspace(folder / "out", Parts(folder / "parts"))
     work.out.mkdir()
     source: Source[Document] = Source("made", "made/1", (), lambda: iter(made))
-    prepare.run(work, source, None, PrepareConfig(vocabulary=600))
+    settings = PrepareConfig(vocabulary=600)
+    prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=source, of="made").run(work, {})
     return Shards(work.out)
 
 

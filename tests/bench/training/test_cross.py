@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace, silent
 from bench.data.corpora import tokenizer
 from bench.data.pairs.stored_pairs import write_pairs
-from bench.pipeline.stages import init, train_cross
+from bench.pipeline.compute import Compute
+from bench.pipeline.stages import init
+from bench.pipeline.stages.train_cross import TrainCross
 from bench.retrieval import cross_encoder as scoring
 from bench.training import cross_encoder as cross
 from bench.training.cross_encoder_config import MODEL, CrossConfig
@@ -217,10 +220,14 @@ def test_the_stage_trains_on_stored_pairs(fit: Fit, folder: Path, tmp_path: Path
     out.mkdir()
     write_pairs(stored, PAIRS)
     work, config = Workspace(out, Parts(tmp_path / "parts")), CrossConfig(**{**QUICK, "epochs": 1.0})
-    train_cross.run(work, folder, stored, config, JOB)
+    given: Any = None  # the pairs are there
+    stage = TrainCross(
+        pairs=given, config=config, start=None, seed=JOB.seed, compute=Compute("cpu", 1), backbone=str(folder), of=""
+    )
+    stage.run(work, {"pairs": stored})
     assert files_of(out) == expected
     with pytest.raises(UsageError, match="type --device cpu"):
-        train_cross.run(work, folder, stored, config, TrainingJob(0, 1, "cuda:99", 1))
+        replace(stage, compute=Compute("cuda:99", 1)).run(work, {"pairs": stored})
 
 
 def test_what_cannot_be_trained_is_refused(fit: Fit) -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.core.order import best
 from bench.core.workspace import Advance, Parts, Workspace, silent
 from bench.data.formats.trec import write_run
-from bench.types import Tie
+from bench.pipeline.stages.fuse import Fuse, FuseConfig
+from bench.pipeline.stages.search import Rules
+from bench.types import Json, Tie
 
+GIVEN: Any = None
+"""Stands for an input whose artefact the test itself writes."""
 Scores = Mapping[str, Mapping[str, float]]
 """By query, by document."""
 
@@ -56,5 +61,22 @@ def make_work(tmp_path: Path) -> Callable[..., Workspace]:
         out = tmp_path / f"out{sum(1 for _ in tmp_path.glob('out*'))}"
         out.mkdir()
         return Workspace(out, Parts(tmp_path / f"parts of {name or out.name}"), advance)
+
+    return make
+
+
+@pytest.fixture
+def fuse_runs() -> Callable[..., Mapping[str, Json]]:
+    """Fuse two runs for a leg as `a+b`, by a weight or by the artefact of the choice of one; return the facts."""
+
+    def make(
+        work: Workspace, first: Path, second: Path, leg: Path, rules: Rules, weight: Path | float | None, **how: Any
+    ) -> Mapping[str, Json]:
+        folders = {"first": first, "second": second, "leg": leg}
+        if isinstance(weight, Path):
+            folders, weight = {**folders, "weight": weight}, None
+        config = FuseConfig.model_validate({**how, "weight": weight})
+        stage = Fuse(first=GIVEN, second=GIVEN, leg=GIVEN, rules=rules, fuse=config, tag="a+b", who="")
+        return stage.run(work, folders)
 
     return make

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,24 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from bench.core.contract import Contract
+from bench.core.contract import Contract, Role
 from bench.core.errors import BenchError, StoreError
 from bench.core.workspace import Parts, Workspace
 from bench.data.formats.trec import read_run
-from bench.pipeline.stages import encode, search_dense
+from bench.pipeline.compute import Compute
+from bench.pipeline.stages import encode
+from bench.pipeline.stages.init import Init
 from bench.pipeline.stages.read import CANDIDATES, QUERIES
 from bench.pipeline.stages.search import Rules
+from bench.pipeline.stages.search_dense import DenseSearch
 from bench.retrieval import encoder as loading
 from bench.retrieval.encoder import TorchEncoder, load
 from bench.retrieval.vectors import Vectors
-from bench.types import Item, Source
+from bench.store.inputs import Fingerprinted
+from bench.types import Item, Json, Source
+from tests.bench.pipeline.stages.conftest import GIVEN
+
+Space = Callable[..., Workspace]
 
 CONTRACT = Contract(query_length=16, passage_length=32, query_prompt="q ", similarity="cos")
 ITEMS = [Item(f"d{at:02}", "abcdefgh"[: at % 8] * (1 + at % 3), title="t" * (at % 2)) for at in range(23)]
@@ -46,16 +53,21 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def space(tmp_path: Path) -> Callable[[str], Workspace]:
-    """Return a maker of workspaces; the parts of one name outlive its folder."""
-
-    def make(name: str) -> Workspace:
-        out = tmp_path / name / f"out{len(list((tmp_path / name).glob('out*')))}"
-        out.mkdir(parents=True)
-        return Workspace(out, Parts(tmp_path / name / "parts"))
-
-    return make
+def encoded(
+    work: Workspace, encoder: Path, role: Role = "passage", items: Source[Item] | Sequence[Item] = ITEMS
+) -> Mapping[str, Json]:
+    """Run the stage; return its facts."""
+    source = items if isinstance(items, Source) else Source("letters", "letters/1", (), lambda: iter(items))
+    stage = encode.EncodePassages(
+        encoder=Init(backbone="", contract=CONTRACT, place=""),
+        role=role,
+        contract=CONTRACT,
+        compute=Compute("cpu", 1),
+        who="",
+        checked=GIVEN,
+        corpus=Fingerprinted(source, ()),
+    )
+    return stage.run(work, {"encoder": encoder})
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -63,15 +75,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_vectors_are_the_encoders(
-    encoder: Path, space: Callable[[str], Workspace], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the items, with their ids, in any number of shards; progress counts items."""
     monkeypatch.setattr(encode, "_SHARD", 5)
-    work, done = space("a"), list[float]()
+    work, done = make_work("a"), list[float]()
     told = Workspace(work.out, work.parts, done.append)
-    source = Source("letters", "letters/1", (), lambda: iter(ITEMS))
-    facts = encode.run(told, source, encoder, CONTRACT, "passage", "cpu", 1)
+    facts = encoded(told, encoder)
     found = Vectors(work.out)
     assert list(found.ids) == [item.id for item in ITEMS]
     np.testing.assert_allclose(
@@ -81,42 +90,40 @@ def test_vectors_are_the_encoders(
     assert done == [5, 5, 5, 5, 3]
 
 
-def test_killed_in_the_middle(
-    encoder: Path, space: Callable[[str], Workspace], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_in_the_middle(encoder: Path, make_work: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished shards are not encoded again, and the bytes are those of an encoding that went through."""
     monkeypatch.setattr(encode, "_SHARD", 5)
-    through = space("through")
-    encode.run(through, ITEMS, encoder, CONTRACT, "passage", "cpu", 1)
-    encoded, real = list[int](), TorchEncoder.encode
+    through = make_work("through")
+    encoded(through, encoder)
+    sizes, real = list[int](), TorchEncoder.encode
 
     def counted(self: TorchEncoder, items: Sequence[Item], role: Any) -> Any:
         """Count the items, and die at the fourth shard."""
-        if len(encoded) == 3:
-            encoded.append(0)
+        if len(sizes) == 3:
+            sizes.append(0)
             raise KeyboardInterrupt
-        encoded.append(len(items))
+        sizes.append(len(items))
         return real(self, items, role)
 
     monkeypatch.setattr(TorchEncoder, "encode", counted)
     with pytest.raises(KeyboardInterrupt):
-        encode.run(space("killed"), ITEMS, encoder, CONTRACT, "passage", "cpu", 1)
-    again = space("killed")
-    encode.run(again, ITEMS, encoder, CONTRACT, "passage", "cpu", 1)
-    assert encoded == [5, 5, 5, 0, 5, 3]
+        encoded(make_work("killed"), encoder)
+    again = make_work("killed")
+    encoded(again, encoder)
+    assert sizes == [5, 5, 5, 0, 5, 3]
     assert contents(again.out) == contents(through.out)
 
 
-def test_all_shards_there_need_no_encoder(encoder: Path, space: Callable[[str], Workspace], tmp_path: Path) -> None:
+def test_all_shards_there_need_no_encoder(encoder: Path, make_work: Space, tmp_path: Path) -> None:
     """It is not even loaded."""
-    first, second = space("a"), space("a")
-    encode.run(first, ITEMS, encoder, CONTRACT, "query", "cpu", 1)
-    encode.run(second, ITEMS, tmp_path / "nowhere", CONTRACT, "query", "cpu", 1)
+    first, second = make_work("a"), make_work("a")
+    encoded(first, encoder, "query")
+    encoded(second, tmp_path / "nowhere", "query")
     assert contents(first.out) == contents(second.out)
 
 
 def test_the_last_encoder_is_kept(
-    encoder: Path, space: Callable[[str], Workspace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    encoder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Queries after passages need no second loading; other weights at the same place do."""
     loaded, real = list[Path](), loading.load
@@ -128,21 +135,21 @@ def test_the_last_encoder_is_kept(
 
     monkeypatch.setattr(loading, "load", counted)
     place = shutil.copytree(encoder, tmp_path / "place")
-    before, after = space("a"), space("c")
-    encode.run(before, ITEMS, place, CONTRACT, "passage", "cpu", 1)
-    encode.run(space("b"), ITEMS, place, CONTRACT, "query", "cpu", 1)
+    before, after = make_work("a"), make_work("c")
+    encoded(before, place)
+    encoded(make_work("b"), place, "query")
     assert loaded == [place]
     weights = load_file(place / "model.safetensors")
     save_file({name: 2 * value for name, value in weights.items()}, place / "model.safetensors", {"format": "pt"})
-    encode.run(after, ITEMS, place, CONTRACT, "passage", "cpu", 1)
+    encoded(after, place)
     assert loaded == [place, place]
     assert contents(after.out) != contents(before.out)
 
 
-def test_nothing_to_encode(encoder: Path, space: Callable[[str], Workspace]) -> None:
+def test_nothing_to_encode(encoder: Path, make_work: Space) -> None:
     """Is a sentence."""
     with pytest.raises(BenchError, match="there is no query to encode"):
-        encode.run(space("a"), [], encoder, CONTRACT, "query", "cpu", 1)
+        encoded(make_work(), encoder, "query", [])
 
 
 class Leg:
@@ -151,17 +158,18 @@ class Leg:
     def __init__(self, folder: Path, encoder: Path) -> None:
         self.queries, self.passages, self.read = (folder / name for name in ("queries", "passages", "read"))
         asked = [Item("d03", "abc"), Item("q1", "ab"), Item("q2", "gfe")]
-        for path, items, role in ((self.queries, asked, "query"), (self.passages, ITEMS, "passage")):
+        sides: list[tuple[Path, Role, list[Item]]] = [(self.queries, "query", asked), (self.passages, "passage", ITEMS)]
+        for path, role, items in sides:
             path.mkdir()
-            work = Workspace(path, Parts(folder / f"{role}-parts"))
-            encode.run(work, items, encoder, CONTRACT, "query" if role == "query" else "passage", "cpu", 1)
+            encoded(Workspace(path, Parts(folder / f"{role}-parts")), encoder, role, items)
         self.read.mkdir()
         lines = [f'{{"id":"{item.id}","text":"{item.text}","language":""}}\n' for item in asked]
         (self.read / QUERIES).write_text("".join(lines), "utf-8")
 
-    def search(self, work: Workspace, rules: Rules, **more: Any) -> dict[str, list[str]]:
+    def search(self, work: Workspace, rules: Rules) -> dict[str, list[str]]:
         """Search; return the documents of each query as the run file holds them."""
-        search_dense.run(work, self.queries, self.passages, self.read, rules, "cos", "tag", **more)
+        stage = DenseSearch(queries=GIVEN, passages=GIVEN, leg=GIVEN, rules=rules, similarity="cos", tag="tag")
+        stage.run(work, {"queries": self.queries, "passages": self.passages, "leg": self.read})
         run = read_run(work.out / "run.trec", rules.tie)
         return {query: list(ranking.documents) for query, ranking in run.items()}
 
@@ -181,25 +189,23 @@ def best(leg: Leg, query: int, among: Iterator[int] | range) -> list[str]:
     return [ITEMS[at].id for at in sorted(by_id, key=lambda at: -scores[at])]
 
 
-@pytest.mark.parametrize("backend", ["faiss", "torch"])
-def test_a_run_is_written(leg: Leg, space: Callable[[str], Workspace], backend: str) -> None:
+def test_a_run_is_written(leg: Leg, make_work: Space) -> None:
     """All queries, the best k by cosine, as computed with numpy; under `drop_identical` k others than the query."""
-    pytest.importorskip(backend)
-    found = leg.search(space("run"), Rules(4, "trec", drop_identical=False), backend=backend)
+    found = leg.search(make_work("run"), Rules(4, "trec", drop_identical=False))
     assert found == {name: best(leg, at, range(23))[:4] for at, name in enumerate(("d03", "q1", "q2"))}
-    dropped = leg.search(space("dropped"), Rules(22, "trec", drop_identical=True), backend=backend)
+    dropped = leg.search(make_work("dropped"), Rules(22, "trec", drop_identical=True))
     assert dropped["d03"] == [name for name in best(leg, 0, range(23)) if name != "d03"]
     assert len(dropped["q1"]) == 22
 
 
-def test_candidates_of_the_leg(leg: Leg, space: Callable[[str], Workspace]) -> None:
+def test_candidates_of_the_leg(leg: Leg, make_work: Space) -> None:
     """Where the task gives them, nothing else is ranked."""
     lists = {"d03": ["d01", "d02"], "q1": ["d05"], "q2": ["d09", "d04", "d08"]}
     lines = [
         f'{{"query":"{query}","documents":{str(names).replace(chr(39), chr(34))}}}\n' for query, names in lists.items()
     ]
     (leg.read / CANDIDATES).write_text("".join(lines), "utf-8")
-    found = leg.search(space("run"), Rules(2, "trec", drop_identical=False))
+    found = leg.search(make_work("run"), Rules(2, "trec", drop_identical=False))
     places = {item.id: at for at, item in enumerate(ITEMS)}
     expected = {
         query: best(leg, at, iter([places[name] for name in names]))[:2]
@@ -208,8 +214,8 @@ def test_candidates_of_the_leg(leg: Leg, space: Callable[[str], Workspace]) -> N
     assert found == expected
 
 
-def test_vectors_of_other_queries(leg: Leg, space: Callable[[str], Workspace]) -> None:
+def test_vectors_of_other_queries(leg: Leg, make_work: Space) -> None:
     """Are refused."""
     leg.queries = leg.passages
     with pytest.raises(StoreError, match="the vectors are not those of the queries"):
-        leg.search(space("run"), Rules(2, "trec", drop_identical=False))
+        leg.search(make_work("run"), Rules(2, "trec", drop_identical=False))

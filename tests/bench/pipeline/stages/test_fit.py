@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +11,34 @@ import numpy.typing as npt
 import pytest
 
 from bench.config.sections import PostConfig
-from bench.core.contract import TrainingJob
+from bench.core.contract import Contract
 from bench.core.errors import StoreError, UsageError
-from bench.core.workspace import Parts, Workspace
+from bench.core.workspace import Workspace
+from bench.pipeline.compute import Compute
 from bench.pipeline.stages import fit, post
+from bench.pipeline.stages.encode import EncodePassages, EncodeSample
 from bench.retrieval.vectors import Vectors, write_ids, write_matrix
-from bench.types import Item
+from bench.store.inputs import Fingerprinted
+from bench.types import Item, Json, Source
+from tests.bench.pipeline.stages.conftest import GIVEN
 
-JOB = TrainingJob(0, 0, "cpu", 1)
+MACHINE = Compute("cpu", 1)
+SAMPLE = EncodeSample(
+    encoder=GIVEN,
+    role="passage",
+    contract=Contract(),
+    compute=MACHINE,
+    who="",
+    shards=GIVEN,
+    language="en",
+    sentences=9,
+    kind="",
+)
 Block = npt.NDArray[np.float32]
-Space = Callable[[str], Workspace]
+Space = Callable[..., Workspace]
 RNG = np.random.default_rng(0)
 BASE = RNG.normal(size=(300, 24)).astype(np.float32)
 OFFSETS = {"en": 0.0, "sw": 5.0, "fi": -3.0}
-
-
-@pytest.fixture
-def space(tmp_path: Path) -> Space:
-    """Return a maker of workspaces."""
-
-    def make(name: str) -> Workspace:
-        out = tmp_path / name
-        out.mkdir()
-        return Workspace(out, Parts(tmp_path / f"{name}.parts"))
-
-    return make
 
 
 def stored(folder: Path, groups: dict[str, Block]) -> Path:
@@ -59,46 +62,73 @@ def settings(**values: Any) -> PostConfig:
     return PostConfig.model_validate(values)
 
 
-def moved(space: Space, sample: Path, fitted: Path, language: str = "", name: str = "moved") -> Block:
+def fitted(
+    work: Workspace, sample: Path, given: PostConfig, pivot: Path | None = None, seed: int = 0
+) -> Mapping[str, Json]:
+    """Fit to a sample; return the facts."""
+    into = GIVEN if pivot is None else SAMPLE
+    stage = fit.Fit(sample=SAMPLE, pivot=into, seed=seed, compute=MACHINE, settings=given, who="")
+    return stage.run(work, {"sample": sample} | ({"pivot": pivot} if pivot else {}))
+
+
+def processed(work: Workspace, sample: Path, fit: Path, language: str, items: Iterable[Item]) -> None:
+    """Post-process a sample of these items."""
+    source = Source("sample", "test/1", (), lambda: iter(items))
+    vectors = EncodePassages(
+        encoder=GIVEN,
+        role="passage",
+        contract=Contract(),
+        compute=MACHINE,
+        who="",
+        checked=GIVEN,
+        corpus=Fingerprinted(source, ()),
+    )
+    stage = post.PostProcess(vectors=vectors, fit=GIVEN, language=language, compute=MACHINE, of=language)
+    stage.run(work, {"vectors": sample, "fit": fit})
+
+
+def moved(make_work: Space, sample: Path, fit: Path, language: str = "") -> Block:
     """The sample after the post-processing."""
     ids = list(Vectors(sample).ids)
-    work = space(name)
-    post.run(work, sample, fitted, language, lambda: (Item(one, "", language=one[:2]) for one in ids), 1)
+    work = make_work()
+    processed(work, sample, fit, language, [Item(one, "", language=one[:2]) for one in ids])
     found = Vectors(work.out)
     assert list(found.ids) == ids
     return np.array(found.matrix)
 
 
-def test_centring_takes_all_together(space: Space, sample: Path) -> None:
+def test_centring_takes_all_together(make_work: Space, sample: Path) -> None:
     """The whole has mean 0; the languages stay apart."""
-    work = space("fit")
-    assert fit.run(work, sample, None, settings(kind="centre"), JOB) == {"kind": "centre", "sentences": {"*": 900}}
-    found = moved(space, sample, work.out)
+    work = make_work()
+    assert fitted(work, sample, settings(kind="centre")) == {"kind": "centre", "sentences": {"*": 900}}
+    found = moved(make_work, sample, work.out)
     np.testing.assert_allclose(found.mean(0), 0, atol=1e-5)
     assert found[300:600].mean() > 1
 
 
-def test_whitening_takes_all_together(space: Space, sample: Path) -> None:
+def test_whitening_takes_all_together(make_work: Space, sample: Path) -> None:
     """The whole has covariance 1."""
-    work = space("fit")
-    fit.run(work, sample, None, settings(kind="whiten"), JOB)
-    found = moved(space, sample, work.out)
+    work = make_work()
+    fitted(work, sample, settings(kind="whiten"))
+    found = moved(make_work, sample, work.out)
     np.testing.assert_allclose(found.T @ found / 900, np.eye(24), atol=1e-4)
 
 
 @pytest.mark.parametrize(("kind", "spreads"), [("shift", (1, 6, 4)), ("shift-scale", (1, 1, 1))])
-def test_shift_and_scale_take_each_by_itself(space: Space, sample: Path, kind: str, spreads: tuple[float, ...]) -> None:
+def test_shift_and_scale_take_each_by_itself(
+    make_work: Space, sample: Path, kind: str, spreads: tuple[float, ...]
+) -> None:
     """Every language has mean 0, and spread 1 where it is scaled."""
-    work = space("fit")
-    fit.run(work, sample, None, settings(kind=kind), JOB)
-    found = moved(space, sample, work.out).reshape(3, 300, 24)
+    work = make_work()
+    fitted(work, sample, settings(kind=kind))
+    found = moved(make_work, sample, work.out).reshape(3, 300, 24)
     np.testing.assert_allclose(found.mean(1), 0, atol=1e-5)
     own = BASE.std(0) if kind == "shift" else 1
     for rows, spread in zip(found, spreads, strict=True):
         np.testing.assert_allclose(rows.std(0), spread * np.ones(24) * own, rtol=1e-4)
 
 
-def test_calibration_undoes_a_planted_map(space: Space, tmp_path: Path) -> None:
+def test_calibration_undoes_a_planted_map(make_work: Space, tmp_path: Path) -> None:
     """Shift, scale and a small turn: each vector lands on its partner in the pivot."""
     import torch
 
@@ -108,24 +138,24 @@ def test_calibration_undoes_a_planted_map(space: Space, tmp_path: Path) -> None:
     turned = (white @ planted).astype(np.float32)
     source = stored(tmp_path / "sw", {"sw": 2 * turned + 7})
     pivot = stored(tmp_path / "en", {"en": BASE[::-1]})
-    work, plain = space("fit"), space("plain")
-    facts = fit.run(work, source, pivot, settings(kind="calibrate"), JOB)
-    fit.run(plain, source, None, settings(kind="shift-scale"), JOB)
+    work, plain = make_work(), make_work()
+    facts = fitted(work, source, settings(kind="calibrate"), pivot)
+    fitted(plain, source, settings(kind="shift-scale"))
     told: Any = facts["rotations"]
     assert told["sw"]["quality"] == max(told["sw"]["history"].values())
-    calibrated, shifted = (moved(space, source, one.out, "sw", f"{one.out.name} moved") for one in (work, plain))
+    calibrated, shifted = (moved(make_work, source, one.out, "sw") for one in (work, plain))
     errors = [np.abs(found - white).max() for found in (calibrated, shifted)]
     assert errors[0] < 0.2 < errors[1]
 
 
-def test_same_seed_same_bytes(space: Space, sample: Path, tmp_path: Path) -> None:
+def test_same_seed_same_bytes(make_work: Space, sample: Path, tmp_path: Path) -> None:
     """Of an adversarial start too; no value is none."""
     pivot = stored(tmp_path / "en", {"en": BASE})
     short = {"init": "adversarial", "epochs": 1, "epoch_size": 64, "hidden": 8, "refinements": 0}
     made = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        work = space(name)
-        fit.run(work, sample, pivot, settings(kind="calibrate", rotation=short), TrainingJob(0, seed, "cpu", 1))
+    for seed in (1, 1, 2):
+        work = make_work()
+        fitted(work, sample, settings(kind="calibrate", rotation=short), pivot, seed)
         made.append((work.out / "post.safetensors").read_bytes())
     assert made[0] == made[1]
     from safetensors.numpy import load
@@ -133,25 +163,25 @@ def test_same_seed_same_bytes(space: Space, sample: Path, tmp_path: Path) -> Non
     assert all(np.isfinite(values).all() for values in load(made[2]).values())
 
 
-def test_a_single_sentence_has_no_spread(space: Space, tmp_path: Path) -> None:
+def test_a_single_sentence_has_no_spread(make_work: Space, tmp_path: Path) -> None:
     """Refused."""
     with pytest.raises(UsageError, match="found 1 sentence in sw, expected at least 2"):
-        fit.run(space("fit"), stored(tmp_path / "s", {"sw": BASE[:1]}), None, settings(kind="shift"), JOB)
+        fitted(make_work(), stored(tmp_path / "s", {"sw": BASE[:1]}), settings(kind="shift"))
 
 
-def test_two_encoders(space: Space, tmp_path: Path) -> None:
+def test_two_encoders(make_work: Space, tmp_path: Path) -> None:
     """Refused."""
-    sides = stored(tmp_path / "s", {"sw": BASE[:, :5]}), stored(tmp_path / "p", {"en": BASE})
+    sample, pivot = stored(tmp_path / "s", {"sw": BASE[:, :5]}), stored(tmp_path / "p", {"en": BASE})
     with pytest.raises(UsageError, match="samples of 5 and 24 dimensions"):
-        fit.run(space("fit"), *sides, settings(kind="calibrate"), JOB)
+        fitted(make_work(), sample, settings(kind="calibrate"), pivot)
 
 
-def test_vectors_of_other_items(space: Space, sample: Path) -> None:
+def test_vectors_of_other_items(make_work: Space, sample: Path) -> None:
     """A vector's language is that of its own item, or nothing is written."""
-    work = space("fit")
-    fit.run(work, sample, None, settings(kind="shift"), JOB)
+    work = make_work()
+    fitted(work, sample, settings(kind="shift"))
     with pytest.raises(StoreError, match="found the vector of 'en:0' where 'other' was read"):
-        post.run(space("moved"), sample, work.out, "", lambda: [Item("other", "", language="en")], 1)
+        processed(make_work(), sample, work.out, "", [Item("other", "", language="en")])
 
 
 def test_what_a_kind_listens_to() -> None:

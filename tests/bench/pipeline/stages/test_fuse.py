@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from pydantic import ValidationError
 
-from bench.core.errors import UsageError
 from bench.core.workspace import Workspace
 from bench.data.formats.trec import read_run
-from bench.pipeline.stages import fuse
+from bench.pipeline.stages.fuse import FuseConfig
 from bench.pipeline.stages.search import Rules
 from bench.types import Tie
 
@@ -25,17 +25,16 @@ Fused = Callable[..., tuple[list[list[str]], Mapping[str, Any]]]
 
 
 @pytest.fixture
-def fused(make_leg: Make, make_run: Make, make_work: Space) -> Fused:
+def fused(make_leg: Make, make_run: Make, make_work: Space, fuse_runs: Callable[..., Any]) -> Fused:
     """Fuse FIRST and SECOND; return query, document, rank and score of each line, and the facts."""
     leg = make_leg(LEG)
     runs = {tie: (make_run(FIRST, f"one-{tie}", tie), make_run(SECOND, f"two-{tie}", tie)) for tie in get_args(Tie)}
 
     def make(
-        how: fuse.How, weight: Path | float | None, k: int = 10, tie: Tie = "trec", drop: bool = False, **more: Any
+        weight: Path | float | None, k: int = 10, tie: Tie = "trec", **how: Any
     ) -> tuple[list[list[str]], Mapping[str, Any]]:
         work = make_work()
-        first, second = runs[tie]
-        facts = fuse.run(work, first, second, leg, how, weight, Rules(k, tie, drop), "a+b", **more)
+        facts = fuse_runs(work, *runs[tie], leg, Rules(k, tie, False), weight, **how)
         lines = [line.split() for line in (work.out / "run.trec").read_text().splitlines()]
         assert {(line[1], line[5]) for line in lines} <= {("Q0", "a+b")}
         return [[line[0], *line[2:5]] for line in lines], facts
@@ -45,7 +44,7 @@ def fused(make_leg: Make, make_run: Make, make_work: Space) -> Fused:
 
 def test_scores_are_interpolated_query_by_query(fused: Fused) -> None:
     """By hand at weight ½ on the scale 0 … 1: q1 a ½ + 0, c 0 + ½, b ¼ + 0, d 0 + ¼; q3 and q2 from one side alone."""
-    lines, facts = fused("interpolate", 0.5)
+    lines, facts = fused(0.5)
     assert lines == [
         ["q3", "d", "1", "0.5"],
         ["q3", "e", "2", "0.0"],
@@ -57,7 +56,7 @@ def test_scores_are_interpolated_query_by_query(fused: Fused) -> None:
     ]
     told = {"queries": 4, "rows": 7, "k": 10, "how": "interpolate", "weight": 0.5, "scale": "min-max"}
     assert facts == told
-    unscaled, facts = fused("interpolate", 0.5, k=1, tie="list", scale="none")
+    unscaled, facts = fused(0.5, k=1, tie="list", scale="none")
     assert unscaled == [["q3", "d", "1", "0.15"], ["q1", "a", "1", "2.05"], ["q2", "a", "1", "2.5"]]
     assert facts["scale"] == "none"
 
@@ -70,12 +69,12 @@ def test_end_points_are_the_runs(fused: Fused) -> None:
             for query in LEG
             for rank, (document, score) in enumerate(run.get(query, {}).items(), 1)
         ]
-        assert fused("interpolate", weight)[0] == expected
+        assert fused(weight)[0] == expected
 
 
 def test_reciprocal_ranks_are_summed(fused: Fused) -> None:
     """By hand: c 1/63 + 1/61, b 1/62 + 1/63, a 1/61, d 1/62."""
-    lines, facts = fused("rrf", None, k=3, tie="list")
+    lines, facts = fused(None, how="rrf", k=3, tie="list")
     found = {line[1]: float(line[3]) for line in lines if line[0] == "q1"}
     assert list(found) == ["c", "b", "a"]
     assert found == pytest.approx({"c": 1 / 63 + 1 / 61, "b": 1 / 62 + 1 / 63, "a": 1 / 61}, rel=1e-6)
@@ -85,37 +84,34 @@ def test_reciprocal_ranks_are_summed(fused: Fused) -> None:
 def test_a_chosen_weight_brings_its_scale(fused: Fused, tmp_path: Path) -> None:
     """What `weigh` wrote is read, scale and all."""
     (tmp_path / "weight.json").write_text('{"weight": 0.5, "scale": "none"}')
-    assert fused("interpolate", tmp_path)[0] == fused("interpolate", 0.5, scale="none")[0]
+    assert fused(tmp_path)[0] == fused(0.5, scale="none")[0]
 
 
-def test_a_query_is_never_its_own_document(make_leg: Make, make_run: Make, make_work: Space) -> None:
+def test_a_query_is_never_its_own_document(
+    make_leg: Make, make_run: Make, make_work: Space, fuse_runs: Callable[..., Any]
+) -> None:
     """Where the task drops identical ids they count for nothing, not even for the scale."""
     leg = make_leg({"q1": {}})
     first = make_run({"q1": {"q1": 99.0, "a": 2.0, "b": 1.0}}, "one")
     second = make_run({"q1": {"b": 2.0, "q1": 1.5, "a": 1.0}}, "two")
     work = make_work()
-    fuse.run(work, first, second, leg, "interpolate", 0.25, Rules(2, "trec", drop_identical=True), "t")
+    fuse_runs(work, first, second, leg, Rules(2, "trec", drop_identical=True), 0.25)
     found = read_run(work.out / "run.trec", "trec")["q1"]
     assert (found.documents, found.scores) == (("a", "b"), (0.75, 0.25))
 
 
-def test_runs_without_any_hit_fuse_to_one(make_leg: Make, make_run: Make, make_work: Space) -> None:
+def test_runs_without_any_hit_fuse_to_one(
+    make_leg: Make, make_run: Make, make_work: Space, fuse_runs: Callable[..., Any]
+) -> None:
     """An empty file is written, and told as such."""
     empty, work = (make_run({}, "none"), make_work())
-    facts = fuse.run(work, empty, empty, make_leg({"q1": {}}), "rrf", None, Rules(5, "trec", False), "t")
+    facts = fuse_runs(work, empty, empty, make_leg({"q1": {}}), Rules(5, "trec", False), None, how="rrf")
     assert (work.out / "run.trec").read_bytes() == b""
     assert facts["rows"] == 0
 
 
-def test_a_weight_belongs_to_interpolation_alone(fused: Fused) -> None:
-    """Interpolation without one, reciprocal ranks with one, and other kinds are refused in words."""
-    with pytest.raises(
-        UsageError, match=r"fusion by interpolate: found the weight None, expected a number from 0 to 1"
-    ):
-        fused("interpolate", None)
-    with pytest.raises(UsageError, match=r"fusion by rrf: found the weight 0.5, expected none"):
-        fused("rrf", 0.5)
-    with pytest.raises(UsageError, match="expected interpolate or rrf"):
-        fused("borda", None)
-    with pytest.raises(UsageError, match="found the weight 2"):
-        fused("interpolate", 2.0)
+def test_a_weight_belongs_to_interpolation_alone() -> None:
+    """Reciprocal ranks with a weight, other kinds, and a weight above 1 are refused."""
+    for given in ({"how": "rrf", "weight": 0.5}, {"how": "borda"}, {"weight": 2.0}):
+        with pytest.raises(ValidationError):
+            FuseConfig.model_validate(given)

@@ -12,11 +12,13 @@ import pytest
 from bench.core.contract import Contract
 from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace
+from bench.pipeline.compute import Compute
 from bench.pipeline.stages import lint
 from bench.retrieval.backbones import random_model, save, scratch
 from bench.retrieval.encoder import load
 from bench.retrieval.prompts import WantedPrompts
 from bench.types import Item
+from tests.bench.pipeline.stages.conftest import GIVEN
 
 PLAIN = Contract(query_length=32, passage_length=48)
 
@@ -38,7 +40,8 @@ def measured(tmp_path: Path, encoder: Path, contract: Contract, wanted: WantedPr
     """Run the stage; what it writes is what it says."""
     out = tmp_path / "out"
     out.mkdir(exist_ok=True)
-    facts = lint.run(Workspace(out, Parts(tmp_path / "parts")), encoder, contract, wanted, "cpu", 1)
+    stage = lint.Lint(encoder=GIVEN, wanted=wanted, contract=contract, compute=Compute("cpu", 1), who="")
+    facts = stage.run(Workspace(out, Parts(tmp_path / "parts")), {"encoder": encoder})
     assert json.loads((out / lint.FILE).read_text()) == facts
     return {key: float(value) for key, value in facts.items() if isinstance(value, int | float)}
 

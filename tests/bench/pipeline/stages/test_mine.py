@@ -20,6 +20,7 @@ from bench.data.pairs.pool import Pool
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline.stages import mine, pairs, pool, read, search
 from bench.retrieval.vectors import write_ids, write_matrix
+from bench.store.inputs import Fingerprinted
 from bench.types import Item, Source, TrainingPair
 from methods.bm25 import BM25
 
@@ -41,8 +42,10 @@ def space(folder: Path, name: str) -> Workspace:
 def pooled(folder: Path, records: Iterable[TrainingPair] = GIVEN) -> tuple[Path, Path]:
     """Write the artefacts of `pairs` and `pool`."""
     records = list(records)
-    pairs.run(space(folder, "pairs"), Source("test", "test/1", (), lambda: iter(records)))
-    pool.run(space(folder, "pool"), folder / "pairs")
+    source = Source("test", "test/1", (), lambda: iter(records))
+    stored = pairs.StorePairs(pairs=Fingerprinted(source, ()))
+    stored.run(space(folder, "pairs"), {})
+    pool.BuildPool(pairs=stored, of="test").run(space(folder, "pool"), {"pairs": folder / "pairs"})
     return folder / "pairs", folder / "pool"
 
 

@@ -10,7 +10,8 @@ import pytest
 from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.pairs.stored_pairs import StoredPairs
-from bench.pipeline.stages import pairs
+from bench.pipeline.stages.pairs import StorePairs
+from bench.store.inputs import Fingerprinted
 from bench.types import Item, Source, TrainingPair
 
 PAIRS = (
@@ -25,17 +26,13 @@ PAIRS = (
 )
 
 
-def source(records: Sequence[TrainingPair]) -> Source[TrainingPair]:
-    """Some pairs as a reader gives them."""
-    return Source("test pairs", "test/1", (), lambda: iter(records))
-
-
 def written(folder: Path, records: Sequence[TrainingPair] = PAIRS) -> tuple[dict[str, object], list[float]]:
     """Run the stage; return its facts and what it told of its progress."""
     told: list[float] = []
     folder.mkdir()
     work = Workspace(folder, Parts(folder.with_name("parts")), told.append)
-    return dict(pairs.run(work, source(records))), told
+    source = Source("test pairs", "test/1", (), lambda: iter(records))
+    return dict(StorePairs(pairs=Fingerprinted(source, ())).run(work, {})), told
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def prepared(
         path.rmdir() if path.is_dir() else path.unlink()
     out.mkdir(parents=True, exist_ok=True)
     parts = Breaking(folder / "parts", left)
-    facts = prepare.run(Workspace(out, parts), documents, given, settings)
+    stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=documents, of="tiny")
+    facts = stage.run(Workspace(out, parts), {"backbone": given} if given else {})
     return dict(facts), parts.written
 
 
@@ -211,7 +212,8 @@ from bench.pipeline.stages import prepare
 from bench.core.workspace import Parts, Workspace
 folder = Path(sys.argv[2]); (folder / "out").mkdir(parents=True)
 settings = PrepareConfig(vocabulary=512, min_tokens=1, max_tokens=200)
-prepare.run(Workspace(folder / "out", Parts(folder / "parts")), documents(sys.argv[1]), None, settings)
+stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=documents(sys.argv[1]), of="tiny")
+stage.run(Workspace(folder / "out", Parts(folder / "parts")), {})
 """
 
 
@@ -282,5 +284,5 @@ def test_progress_counts_documents(tmp_path: Path) -> None:
     work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"), seen.append)
     for _ in range(2):
         seen.clear()
-        prepare.run(work, documents, None, SMALL)
+        prepare.Prepare(backbone=None, corpus=None, settings=SMALL, documents=documents, of="tiny").run(work, {})
         assert sum(seen) == 30

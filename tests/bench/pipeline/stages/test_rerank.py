@@ -24,6 +24,7 @@ from bench.pipeline.stages import rerank, texts
 from bench.pipeline.stages.search import Rules
 from bench.retrieval import cross_encoder as cross
 from bench.types import Corpus, Item, Ranking, Source, Tie
+from tests.bench.pipeline.stages.conftest import GIVEN
 
 Make = Callable[..., Path]
 Space = Callable[..., Workspace]
@@ -48,7 +49,8 @@ def make_texts(make_work: Space) -> Make:
 
     def make(items: Sequence[Item]) -> Path:
         work = make_work()
-        texts.run(work, titled(Corpus("c", Source("c", "test/1", (), lambda: iter(items)))))
+        corpus = titled(Corpus("c", Source("c", "test/1", (), lambda: iter(items))))
+        texts.StoreTexts(checked=GIVEN, corpus=GIVEN, of=corpus).run(work, {})
         return work.out
 
     return make

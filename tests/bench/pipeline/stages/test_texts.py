@@ -12,6 +12,7 @@ from bench.core.workspace import Parts, Workspace
 from bench.data.formats import ids
 from bench.pipeline.stages import texts
 from bench.types import Corpus, Item, Source
+from tests.bench.pipeline.stages.conftest import GIVEN
 
 
 def _corpus(items: Iterable[Item], originals: Iterable[Item] | None = None) -> Corpus:
@@ -24,7 +25,8 @@ def _corpus(items: Iterable[Item], originals: Iterable[Item] | None = None) -> C
 def _written(folder: Path, corpus: Corpus) -> texts.Texts:
     """Run the stage and open what it wrote."""
     folder.mkdir(exist_ok=True)
-    facts = texts.run(Workspace(folder, Parts(folder / "parts")), corpus)
+    stage = texts.StoreTexts(checked=GIVEN, corpus=GIVEN, of=corpus)
+    facts = stage.run(Workspace(folder, Parts(folder / "parts")), {})
     assert facts == {"documents": sum(1 for _ in corpus.items.read())}
     return texts.Texts(folder)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bench.core.contract import Contract, TrainingJob
+from bench.core.contract import Contract
 from bench.core.errors import PluginError, UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.pairs.stored_pairs import write_pairs
+from bench.pipeline.compute import Compute
 from bench.pipeline.stages import exported, tune
 from bench.retrieval.encoder import load
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Item, TrainingPair
+from tests.bench.pipeline.stages.conftest import GIVEN
 
 Vectors = npt.NDArray[np.float32]
 WEIGHTS = "encoder/model.safetensors"
@@ -71,6 +74,18 @@ class KilledError(RuntimeError):
     """Stands for a kill."""
 
 
+@dataclass(frozen=True)
+class Start:
+    """Stands for the stage before: two folders of encoders, wherever they lie."""
+
+    queries: Path
+    passages: Path
+
+    def encoder(self, folder: Path, role: str) -> Path:
+        """Return the folder of a role."""
+        return self.queries if role == "query" else self.passages
+
+
 @pytest.fixture
 def run(tmp_path: Path, start: Path, pairs: Path, trained: Callable[..., Any]) -> Tune:
     """Tune the tiny encoder; called again with the same name it goes on from the checkpoints of the first call."""
@@ -97,9 +112,10 @@ def run(tmp_path: Path, start: Path, pairs: Path, trained: Callable[..., Any]) -
             if len(told) == killed:
                 raise KilledError
 
-        job = TrainingJob(tokens=0, seed=seed, device="cpu", threads=1)
-        work = Workspace(out, Parts(parts), advance)
-        return trained(out, parts, tune.run(work, start, training, config, job, passages, dev))
+        begun: Any = Start(start, passages or start)
+        stage = tune.Tune(start=begun, pairs=GIVEN, config=config, seed=seed, compute=Compute("cpu", 1), label="")
+        folders = {"start": start, "pairs": training} | ({"dev": dev} if dev else {})
+        return trained(out, parts, stage.run(Workspace(out, Parts(parts), advance), folders))
 
     return make
 

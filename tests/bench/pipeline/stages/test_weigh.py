@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ from bench.core.errors import UsageError
 from bench.core.workspace import Workspace
 from bench.data.formats.trec import read_run
 from bench.evaluation.measures.specs import parse_many
-from bench.pipeline.stages import fuse, read, texts, weigh
+from bench.pipeline.stages import read, texts, weigh
 from bench.pipeline.stages.score import Protocol, score
 from bench.pipeline.stages.search import Rules
+from bench.retrieval.fusion import Scale
 from bench.types import Corpus, Item, Source
+from tests.bench.pipeline.stages.conftest import GIVEN
 
 Make = Callable[..., Path]
 Space = Callable[..., Workspace]
@@ -34,12 +36,18 @@ def protocol(measures: str) -> Protocol:
     return Protocol(parse_many(measures), "trec", False, (), {})
 
 
+def weighed(work: Workspace, judge: Protocol, rules: Rules = RULES, scale: Scale = "min-max", **folders: Path) -> Any:
+    """Run the stage; return its facts."""
+    stage = weigh.Weigh(first=GIVEN, second=GIVEN, leg=GIVEN, rules=rules, scale=scale, protocol=judge, who="")
+    return stage.run(work, folders)
+
+
 def test_the_weight_is_chosen_by_the_first_measure(make_leg: Make, make_run: Make, make_work: Space) -> None:
     """By hand on the scale 0 … 1: q1 puts a first below weight ½, q2 puts b first above ⅓ (b ⅔ + w/3 > 1 − 2w/3)."""
     told: list[float] = []
     leg, first, second = make_leg(QRELS), make_run(FIRST, "one"), make_run(SECOND, "two")
     work = make_work(advance=told.append)
-    facts = weigh.run(work, first, second, leg, protocol("RR@10,P@1"), RULES)
+    facts = weighed(work, protocol("RR@10,P@1"), first=first, second=second, leg=leg)
     assert facts == json.loads((work.out / "weight.json").read_bytes())
     values: Any = facts["values"]
     assert len(values) == 21
@@ -52,7 +60,7 @@ def test_the_weight_is_chosen_by_the_first_measure(make_leg: Make, make_run: Mak
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("measure", ["nDCG@5", "R@3"])
 def test_fused_is_never_below_either_run_on_its_questions(
-    make_leg: Make, make_run: Make, make_work: Space, seed: int, measure: str
+    make_leg: Make, make_run: Make, make_work: Space, fuse_runs: Callable[..., Any], seed: int, measure: str
 ) -> None:
     """Random runs with ties and gaps: the value told is that of the run that `fuse` writes, and the highest of all."""
     rng = np.random.default_rng(seed)
@@ -68,11 +76,11 @@ def test_fused_is_never_below_either_run_on_its_questions(
     leg = make_leg({f"q{at}": {f"d{rng.integers(12)}": 1} for at in range(15)})
     first, second, work = make_run(drawn(8), "one"), make_run(drawn(5), "two"), make_work()
     rules, judge = Rules(6, "trec", drop_identical=False), protocol(measure)
-    facts: Mapping[str, Any] = weigh.run(work, first, second, leg, judge, rules, scale="none")
+    facts = weighed(work, judge, rules, "none", first=first, second=second, leg=leg)
 
     def value(weight: float | Path) -> float:
         out = make_work()
-        fuse.run(out, first, second, leg, "interpolate", weight, rules, "t", scale="none")
+        fuse_runs(out, first, second, leg, rules, weight, scale="none")
         rankings = read_run(out.out / "run.trec", "trec", may_be_empty=True)
         return score(read.qrels(leg), rankings, judge).scores.means[measure]
 
@@ -90,17 +98,7 @@ def test_equal_weights_fall_to_an_end_point() -> None:
     assert weigh.best_of({0.0: 0.1, 0.2: 0.5, 0.5: 0.5, 0.9: 0.5, 1.0: 0.1}) == 0.9
 
 
-@pytest.mark.parametrize("grid", [(), (0.5,), (0, 0.5), (0.5, 1), (0, 0.5, 0.5, 1), (-1, 0, 1), (0, 1, 2)])
-def test_a_grid_without_end_points_is_refused(
-    make_leg: Make, make_run: Make, make_work: Space, grid: tuple[float, ...]
-) -> None:
-    """Both runs themselves must be among what is tried."""
-    leg, first = make_leg(QRELS), make_run(FIRST, "one")
-    with pytest.raises(UsageError, match="expected different ones from 0 to 1, both among them"):
-        weigh.run(make_work(), first, first, leg, protocol("RR@10"), RULES, grid=grid)
-
-
-def test_answers_can_judge_too(make_leg: Make, make_run: Make, make_work: Space, tmp_path: Path) -> None:
+def test_answers_can_judge_too(make_leg: Make, make_run: Make, make_work: Space) -> None:
     """Where passages are judged by what they say, the artefact of `texts` is looked into."""
     leg, second, first = make_leg(QRELS), make_run(SECOND, "two"), make_run(FIRST, "one")
     (leg / "qrels.tsv").unlink()
@@ -109,9 +107,9 @@ def test_answers_can_judge_too(make_leg: Make, make_run: Make, make_work: Space,
     said = {"a": "by Albert", "b": "by Bertha", "x": "by nobody", "y": ""}
     corpus = Corpus("c", Source("c", "test/1", (), lambda: (Item(name, text) for name, text in said.items())))
     kept = make_work()
-    texts.run(kept, corpus)
+    texts.StoreTexts(checked=GIVEN, corpus=GIVEN, of=corpus).run(kept, {})
     judge = protocol("answer-R@1")
-    facts = weigh.run(make_work(), first, second, leg, judge, RULES, grid=(0, 0.4, 1), texts=kept.out)
-    assert facts["values"] == {"0.0": 0.5, "0.4": 1.0, "1.0": 0.5}
+    facts = weighed(make_work(), judge, first=first, second=second, leg=leg, texts=kept.out)
+    assert {weight: facts["values"][weight] for weight in ("0.0", "0.4", "1.0")} == {"0.0": 0.5, "0.4": 1.0, "1.0": 0.5}
     with pytest.raises(UsageError, match="answers"):
-        weigh.run(make_work(), first, second, leg, judge, RULES)
+        weighed(make_work(), judge, first=first, second=second, leg=leg)
