@@ -23,6 +23,8 @@ CONTRACT = "contract.json"
 """Name of the contract's file in an encoder's folder, next to the Hugging Face files."""
 SEPARATOR = "{sep}"
 """In what joins title and text: the tokens that the encoder's own tokenizer puts between the two texts of a pair."""
+NO_TITLES = "none"
+"""How settings and commands spell a title of None, which leaves titles out."""
 _LATER: Mapping[str, Any] = {"question_mark": True, "lowercase": False}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.config.layers import parse_set
 from bench.config.request import Request
-from bench.config.sections import NO_TITLES
+from bench.core.contract import NO_TITLES
 from bench.core.messages import bare
 
 ANYWHERE = "path/to/"

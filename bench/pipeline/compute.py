@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from bench.config.profiles import Profile
 from bench.config.request import Request
-from bench.config.sections import ComputeConfig
 from bench.core.contract import TrainingJob
 from bench.core.errors import UsageError
+from bench.pipeline.settings import ComputeConfig
 from bench.types import Json
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")

@@ -9,8 +9,7 @@ from typing import Any
 from bench.config.layers import SettingRow, describe
 from bench.config.layers import identity as decisive
 from bench.config.profiles import DEFAULT
-from bench.config.sections import NO_TITLES, PostConfig
-from bench.core.contract import Contract, Role
+from bench.core.contract import NO_TITLES, Contract, Role
 from bench.core.errors import PluginError, UsageError
 from bench.pipeline.compute import Compute
 from bench.pipeline.encoders import Encoders, backbone_of, reading
@@ -28,6 +27,7 @@ from bench.pipeline.stages.search import EncoderSearch
 from bench.pipeline.stages.search_dense import DenseSearch
 from bench.pipeline.systems import System, Wrapped, once
 from bench.retrieval.readouts import fixed
+from bench.retrieval.settings import PostConfig
 from bench.store.stage import Stage
 from bench.types import Leg, Task
 

@@ -15,7 +15,7 @@ from bench.pipeline.dense import Dense
 from bench.pipeline.fine_tunings import Tuning, replaced, tunings
 from bench.pipeline.joint import TRAINED
 from bench.pipeline.legs import Asked, Legs, LegStages
-from bench.pipeline.settings import RunConfig
+from bench.pipeline.settings import MiniConfig, RunConfig
 from bench.pipeline.stages.score import Score
 from bench.pipeline.systems import System
 from bench.plugins import Plugins
@@ -199,10 +199,12 @@ def _worlds(world: str, systems: Sequence[System], tasks: Sequence[Task]) -> lis
     Raises:
         UsageError: a world was chosen, and nothing reads it.
     """
+    given = [part for one in systems for part in (one.pretraining, one.post) if part]
+    if world == MiniConfig().world and not given:
+        return []
     from bench.data.mini.settings import DEFAULT, named, of_corpus
 
     own = named(world).corpus
-    given = [part for one in systems for part in (one.pretraining, one.post) if part]
     corpora = sorted({of_corpus(part.corpus).corpus for part in given if part.of_world})  # dialogues are of a world too
     tested = any(task.data == own for task in tasks)
     if world != DEFAULT.name and not tested and own not in corpora:

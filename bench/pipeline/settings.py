@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
 
 from bench.config import layers
 from bench.config.base import Config, setting
@@ -13,21 +15,149 @@ from bench.config.grids import CellReference, chosen, unfolded
 from bench.config.layers import Resolved, SettingRow
 from bench.config.profiles import Profile
 from bench.config.request import Request
-from bench.config.sections import (
-    BudgetConfig,
-    ComputeConfig,
-    DataConfig,
-    EncodeConfig,
-    FuseConfig,
-    MiniConfig,
-    PostConfig,
-    PrepareConfig,
-    SearchConfig,
-    TuningConfig,
-)
+from bench.data.corpora import SMALLEST_VOCABULARY
+from bench.retrieval.settings import EncodeConfig, FuseConfig, PostConfig
 from bench.training.cross_encoder_config import RerankConfig
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Method
+
+
+class MiniConfig(Config):
+    """The embedded world."""
+
+    world: Literal["default", "few-names", "many-names", "no-order", "noisy-synonyms"] = setting(
+        "default",
+        source="ours: lexical matching strong within a language, near chance across; see `bench/data/mini/README.md`",
+        help="settings of the embedded world, for pretraining and tests",
+    )
+
+
+class SearchConfig(Config):
+    """How a corpus is searched."""
+
+    k: int | None = setting(
+        None,
+        ge=1,
+        source="ours: a protocol says how deep it looks",
+        help="documents retrieved per query; nothing: the task's depth",
+    )
+
+
+class DataConfig(Config):
+    """How input files are read."""
+
+    unknown_ids: Literal["refuse", "keep"] = setting(
+        "refuse",
+        source="ours: judgements of documents that are not there mostly mean that two files do not belong together",
+        help="judged documents missing from the corpus: refuse the data, or keep them as never found",
+    )
+    language: str | None = setting(
+        None,
+        pattern="^[a-z]{2,3}$",
+        source="ours: the records say it best, and a suite knows what it is mostly about",
+        help="ISO 639 code of the texts of a folder of your own; nothing: what its records say, else the suite's",
+    )
+
+
+class PrepareConfig(Config):
+    """How a corpus becomes shards."""
+
+    max_tokens: int = setting(
+        64,
+        ge=1,
+        source="MSM (ICLR'23): sentences of at most 64 tokens; CCP gives none and takes the same",
+        help="tokens kept of a sentence, special ones not counted",
+    )
+    min_tokens: int = setting(
+        2,
+        ge=1,
+        source="ours: a single token (a bullet, a page number) says nothing to match",
+        help="sentences with fewer tokens are left out",
+    )
+    dedupe: bool = setting(
+        True,
+        source="ours: a document twice is its own false negative",
+        help="leave out documents whose text occurs earlier in the same language",
+    )
+    drop_translations: bool = setting(
+        False,
+        source="ours: an unsupervised method may or may not see translations; say which",
+        help="keep one document, drawn at random, of those that are translations of each other",
+    )
+    max_documents: int | None = setting(
+        None,
+        ge=1,
+        source="ours: the whole corpus where nobody says otherwise",
+        help="documents per language, drawn at random; nothing: all",
+    )
+    vocabulary: int = setting(
+        8000,
+        ge=SMALLEST_VOCABULARY,
+        source="ours: about 500 ids a language in the mini world",
+        help="size of a tokenizer trained on the corpus",
+    )
+    tokenizer_exponent: float = setting(
+        0.3,
+        ge=0,
+        le=1,
+        source="XLM-R (ACL'20): languages sampled by 0.3",
+        help="share of a language in the texts that a tokenizer is trained on: its characters to this power",
+    )
+    tokenizer_characters: int = setting(
+        200_000,
+        ge=1000,
+        source="ours: more makes little difference to the length of texts, and takes longer to learn from",
+        help="characters of the largest language that a tokenizer is trained on",
+    )
+
+
+class BudgetConfig(Config):
+    """What a pretraining may spend; the same for every method of a comparison."""
+
+    tokens: int | None = setting(
+        None,
+        ge=1,
+        source="ours: a profile says how much suits it",
+        help="non-padding tokens that encoders may see, every forward pass counted; nothing: the profile's budget",
+    )
+    flops: float | None = setting(
+        None,
+        gt=0,
+        source="ours: tokens are what the papers' steps and batches come to",
+        help="floating-point operations that a training may make, forward and backward; in place of tokens",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        """Refuse two budgets."""
+        if self.tokens is not None and self.flops is not None:
+            raise ValueError(f"found tokens {self.tokens} and flops {self.flops}; a training has one budget")
+        return self
+
+
+class TuningConfig(Config):
+    """How a method's settings were chosen; written by `bench sweep`, kept in results, changes nothing."""
+
+    method: str | None = setting(None, idle=True, source="bench sweep", help="the method that was tuned")
+    config: str | None = setting(None, idle=True, source="bench sweep", help="sha256 of the settings that were chosen")
+    trials: int | None = setting(None, ge=1, idle=True, source="bench sweep", help="settings that were tried")
+    seed: int | None = setting(None, ge=0, idle=True, source="bench sweep", help="that drew the trials")
+    suite: str | None = setting(None, idle=True, source="bench sweep", help="whose questions settings were chosen by")
+    data: str | None = setting(None, idle=True, source="bench sweep", help="official or mini")
+    split: str | None = setting(None, idle=True, source="bench sweep", help="part of the suite, never the test")
+    rule: str | None = setting(None, idle=True, source="bench sweep", help="by which one of the trials was chosen")
+    record: str | None = setting(None, idle=True, source="bench sweep", help="sha256 of the record of all trials")
+
+
+class ComputeConfig(Config):
+    """The processor."""
+
+    threads: int | None = setting(
+        None,
+        ge=1,
+        source="ours: sums on several threads may differ in the last digit, so the number is part of the key",
+        help="threads of the processor for training and encoding; nothing: all cores, at most 8",
+    )
 
 
 class TuneSection(FineTuningConfig):

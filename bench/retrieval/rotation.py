@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from bench.config.sections import RotationConfig
 from bench.core.errors import BenchError
+from bench.retrieval.settings import RotationConfig
 
 _CELLS = 1 << 20  # of a block of cosines: more would leave the processor's cache
 _SELECTION = 10_000  # pairs whose mean cosine rates a map

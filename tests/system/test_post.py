@@ -108,9 +108,9 @@ def test_nothing_to_post_process(tmp_path: Path, bench: Any) -> None:
 
 def test_a_corpus_of_several_languages_needs_a_pivot() -> None:
     """Nobody can know into which language to turn; a named one will do."""
-    from bench.config.sections import PostConfig
     from bench.core.errors import UsageError
     from bench.pipeline.dense import pivot
+    from bench.retrieval.settings import PostConfig
 
     settings = PostConfig(kind="calibrate")
     with pytest.raises(UsageError, match=r"the passages of lareqa are in several languages.*--set post.pivot=en"):

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.config.sections import SMALLEST_VOCABULARY
 from bench.core.errors import UsageError
 from bench.core.messages import first_line
+from bench.data.corpora import SMALLEST_VOCABULARY
 from bench.data.corpora.shards import SPECIAL
 
 if TYPE_CHECKING:

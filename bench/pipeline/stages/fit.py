@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench.config.sections import PostConfig
 from bench.core.contract import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Workspace
@@ -17,6 +16,7 @@ from bench.data.corpora.sampling import language_of
 from bench.pipeline.compute import Compute
 from bench.pipeline.stages.encode import EncodeSample
 from bench.retrieval.post_processing import ANY, Affine, mean, spread, whitening, write
+from bench.retrieval.settings import PostConfig
 from bench.retrieval.vectors import Vectors
 from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
 from bench.types import Json

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.config.sections import FuseConfig
 from bench.core.workspace import Workspace
 from bench.data.formats.trec import read_run
 from bench.evaluation.measures.evaluate import without_identical
@@ -15,6 +14,7 @@ from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RUN, Rules, write
 from bench.retrieval.fusion import Scale, interpolate, reciprocal_rank
+from bench.retrieval.settings import FuseConfig
 from bench.store.stage import IDLE, OPTIONAL, SPREAD, Cost, Stage
 from bench.types import Item, Json, Ranking, Run
 

@@ -22,7 +22,6 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.config.sections import PrepareConfig
 from bench.core.contract import Document
 from bench.core.errors import DataError
 from bench.core.files import atomic, canonical, write_bytes
@@ -31,6 +30,7 @@ from bench.data.corpora import shards, tokenizer
 from bench.data.corpora.dedupe import Census, fingerprint
 from bench.data.corpora.sampling import TokenizerSample
 from bench.data.corpora.shards import Meta, Stretch
+from bench.pipeline.settings import PrepareConfig
 from bench.retrieval.backbones import POSITIONS
 from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
 from bench.types import Json, Source

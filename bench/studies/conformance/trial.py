@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.config.sections import PrepareConfig
 from bench.core.contract import Contract, Encoder, Role, TrainingJob
 from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.pipeline.settings import PrepareConfig
 from bench.studies.conformance import world
 from bench.studies.conformance.kit import BrokenPromiseError, NotApplicableError, expect, files
 from bench.studies.conformance.light import MethodSubject

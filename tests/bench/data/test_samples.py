@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bench.config.sections import PrepareConfig
 from bench.core.contract import Document
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import sampling
 from bench.data.corpora.shards import Shards
+from bench.pipeline.settings import PrepareConfig
 from bench.pipeline.stages import prepare
 from bench.types import Item, Source
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from bench.config.base import Config
-from bench.config.sections import PostConfig
 from bench.core.contract import Contract
 from bench.pipeline.compute import Compute
 from bench.pipeline.dense import PostProcessing, Pretrained
@@ -20,6 +19,7 @@ from bench.pipeline.stages.encode import EncodePassages, EncodeQueries, EncodeSa
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.post import PostProcess
 from bench.plugins import load
+from bench.retrieval.settings import PostConfig
 from bench.store.graph import closure
 from bench.store.stage import Stage
 from bench.store.store import Store

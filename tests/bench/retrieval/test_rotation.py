@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from bench.config.sections import RotationConfig
 from bench.core.errors import BenchError
 from bench.retrieval.rotation import dictionary, orthogonalised, procrustes, rotation
+from bench.retrieval.settings import RotationConfig
 
 TOLERANCE = 1e-9
 SHORT: dict[str, Any] = {"init": "adversarial", "epochs": 2, "epoch_size": 640, "hidden": 16}

@@ -12,8 +12,9 @@ import pytest
 from bench.core.order import best
 from bench.core.workspace import Advance, Parts, Workspace, silent
 from bench.data.formats.trec import write_run
-from bench.pipeline.stages.fuse import Fuse, FuseConfig
+from bench.pipeline.stages.fuse import Fuse
 from bench.pipeline.stages.search import Rules
+from bench.retrieval.settings import FuseConfig
 from bench.types import Json, Tie
 
 GIVEN: Any = None

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bench.config.sections import PostConfig
 from bench.core.contract import Contract
 from bench.core.errors import StoreError, UsageError
 from bench.core.workspace import Workspace
 from bench.pipeline.compute import Compute
 from bench.pipeline.stages import fit, post
 from bench.pipeline.stages.encode import EncodePassages, EncodeSample
+from bench.retrieval.settings import PostConfig
 from bench.retrieval.vectors import Vectors, write_ids, write_matrix
 from bench.store.inputs import Fingerprinted
 from bench.types import Item, Json, Source

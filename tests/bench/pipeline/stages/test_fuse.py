@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from bench.core.workspace import Workspace
 from bench.data.formats.trec import read_run
-from bench.pipeline.stages.fuse import FuseConfig
 from bench.pipeline.stages.search import Rules
+from bench.retrieval.settings import FuseConfig
 from bench.types import Tie
 
 FIRST = {"q1": {"a": 4.0, "b": 3.0, "c": 2.0}, "q2": {"a": 5.0}, "stranger": {"a": 1.0}}

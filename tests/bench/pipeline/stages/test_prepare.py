@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.config.sections import PrepareConfig
 from bench.core.contract import Document
 from bench.core.errors import DataError
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import tokenizer
 from bench.data.corpora.shards import Shards
+from bench.pipeline.settings import PrepareConfig
 from bench.pipeline.stages import prepare
 from bench.types import Source
 
@@ -207,7 +207,7 @@ CODE = """
 import sys
 from pathlib import Path
 from bench.data.corpora.documents import documents
-from bench.config.sections import PrepareConfig
+from bench.pipeline.settings import PrepareConfig
 from bench.pipeline.stages import prepare
 from bench.core.workspace import Parts, Workspace
 folder = Path(sys.argv[2]); (folder / "out").mkdir(parents=True)

@@ -35,7 +35,7 @@ CONTRACT_OF_ALL = Contract(
 def encoder(folder: Path, contract: Contract, seed: int) -> Path:
     """Write an encoder with random weights."""
     words = folder.with_name(f"{folder.name}-words")
-    tokenizer.save(tokenizer.train({"en": WORDS * 4}, tokenizer.SMALLEST), words, POSITIONS)
+    tokenizer.save(tokenizer.train({"en": WORDS * 4}, 512), words, POSITIONS)
     folder.mkdir(parents=True)
     init.run(Workspace(folder, Parts(folder.with_name("parts"))), "scratch:2x32", words, contract, seed)
     return folder
