@@ -71,7 +71,7 @@ def test_strange_input_is_told(first: Path, tmp_path: Path) -> None:
 def test_mteb_takes_it(first: Path) -> None:
     """It fulfils mteb's protocol, and its metadata are mteb's."""
     mteb = pytest.importorskip("mteb", reason="mteb is not installed")
-    from mteb.models.models_protocols import EncoderProtocol  # type: ignore[import-not-found]  # not a dependency
+    from mteb.models.models_protocols import EncoderProtocol
 
     model = MtebEncoder(first)
     assert isinstance(model, EncoderProtocol)
