@@ -14,7 +14,7 @@ from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.fields import LayerValue, build
 from bench.config.request import Request
 from bench.core.errors import ConfigError
-from bench.data.contamination.search import AuditConfig
+from bench.data.contamination.index import AuditConfig
 from bench.pipeline.audit import Audited, Prepared, carry_out, prepare, sentence
 from bench.pipeline.stages.audit import KINDS, findings
 from bench.plugins import load

@@ -12,8 +12,9 @@ from bench.config.request import Request
 from bench.core.contract import Document
 from bench.core.errors import StoreError, UsageError
 from bench.core.workspace import Advance
+from bench.data.contamination.index import AuditConfig
 from bench.data.contamination.pair_texts import pair_texts
-from bench.data.contamination.search import AuditConfig, Text
+from bench.data.contamination.search import Text
 from bench.data.pairs.leaks import TABLE
 from bench.pipeline.fine_tunings import Tuning
 from bench.pipeline.legs import Legs

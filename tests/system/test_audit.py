@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench.config.request import Request
-from bench.data.contamination.search import AuditConfig
+from bench.data.contamination.index import AuditConfig
 from bench.pipeline.audit import badges, carry_out, prepare, sentence, typed
 from bench.pipeline.dense import Pretrained, Trained
 from bench.pipeline.plan import plan

@@ -28,6 +28,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.config.base import Config, setting
+
 Codes = npt.NDArray[np.uint32]
 Hashes = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
@@ -160,14 +162,35 @@ ROUNDING = 1e-9
 _BLOCK = 1 << 20  # letters hashed at once
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """How long is what is looked for, in letters; see `bench.data.contamination.search.AuditConfig`."""
+class AuditConfig(Config):
+    """What counts as overlap."""
 
-    run: int  # letters in a row that make a run, more than `STRIDE`
-    contained: int  # fewest letters of a text that is looked for within documents
-    gram: int  # letters of a gram
-    alike: float  # Jaccard index of the grams of a question and a sentence
+    run: int = setting(
+        40,
+        ge=2 * STRIDE,
+        source="ours: about eight English words, fewer than the 13 of GPT-3 (Brown et al. 2020, appendix C)",
+        help="letters in a row that a text and a training document must share",
+    )
+    contained: int = setting(
+        30,
+        ge=STRIDE,
+        source="ours: about six English words; a shorter text is a phrase that has nothing to do with the test",
+        help="fewest letters of a text that is looked for within documents; a shorter one must equal a sentence",
+    )
+    gram: int = setting(
+        6,
+        ge=3,
+        le=STRIDE,
+        source="ours: a changed word costs few grams, and hardly any two sentences share most of theirs by chance",
+        help="letters of a gram; questions shorter than two grams are not compared by them",
+    )
+    alike: float = setting(
+        0.65,
+        gt=0.0,
+        le=1.0,
+        source="ours: a short word more or less within a question of eight words, or a letter changed",
+        help="share of the grams of a question and a training sentence that must be in both",
+    )
 
 
 def grams(text: str, size: int) -> frozenset[str]:
@@ -210,19 +233,19 @@ class Runs:
 class TextIndex:
     """The texts of a test; `questions` marks those whose grams are looked for."""
 
-    def __init__(self, texts: Sequence[str], questions: Sequence[bool], sizes: Sizes) -> None:
-        self.sizes = sizes
+    def __init__(self, texts: Sequence[str], questions: Sequence[bool], rules: AuditConfig) -> None:
+        self.rules = rules
         self.codes, self.ends = letters(texts)
         self.first = np.append(0, self.ends)[:-1].astype(np.int64)
         self.lengths = self.ends - self.first
-        self.questions = np.array(questions, np.bool_) & (self.lengths >= 2 * sizes.gram)
+        self.questions = np.array(questions, np.bool_) & (self.lengths >= 2 * rules.gram)
         wholes = [
             prints.spans(self.first[some] - start, self.ends[some] - start) for some, start, prints in self._cut()
         ]
         self.hashes = np.concatenate([np.zeros(0, np.uint64), *wholes])
         filled = np.flatnonzero(self.lengths)
         self.wholes = Runs(0, filled, np.zeros_like(filled), HashTable(self.hashes[filled]))
-        self.windows = self._runs(sizes.run - STRIDE + 1, STRIDE, self.lengths >= sizes.run)[0]
+        self.windows = self._runs(rules.run - STRIDE + 1, STRIDE, self.lengths >= rules.run)[0]
         self.anchors, self.grams = self._rarest()
         self._spelled: dict[int, frozenset[str]] = {}
 
@@ -233,7 +256,7 @@ class TextIndex:
     def grams_of(self, text: int) -> frozenset[str]:
         """Return the grams of a text."""
         if text not in self._spelled:
-            self._spelled[text] = grams(self.spelled(text), self.sizes.gram)
+            self._spelled[text] = grams(self.spelled(text), self.rules.gram)
         return self._spelled[text]
 
     def _cut(self) -> Iterator[tuple[Places, int, Prints]]:
@@ -259,14 +282,14 @@ class TextIndex:
 
     def _rarest(self) -> tuple[Runs, Places]:
         """The anchors of questions, and of texts that are too short to hold a run; and the grams of each, counted."""
-        short = (self.lengths >= self.sizes.contained) & (self.lengths < self.sizes.run)
-        every, hashes = self._runs(self.sizes.gram, 1, short | self.questions)
+        short = (self.lengths >= self.rules.contained) & (self.lengths < self.rules.run)
+        every, hashes = self._runs(self.rules.gram, 1, short | self.questions)
         once = np.sort(np.unique(np.stack([every.texts.astype(np.uint64), hashes]), axis=1, return_index=True)[1])
         texts, offsets, hashes = every.texts[once], every.offsets[once], hashes[once]
         _, back, often = np.unique(hashes, return_inverse=True, return_counts=True)
         order = np.lexsort((offsets, often[back], texts))
         counts = np.bincount(texts, minlength=len(self.ends))
-        needed = np.ceil(counts * self.sizes.alike - ROUNDING).astype(np.int64)
+        needed = np.ceil(counts * self.rules.alike - ROUNDING).astype(np.int64)
         rank = ranges(np.zeros_like(counts), counts)  # `order` keeps the texts together
         wanted = np.where(self.questions, counts - needed + 1, 1)
         kept = order[rank < wanted[texts[order]]]

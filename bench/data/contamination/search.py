@@ -22,15 +22,14 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from bench.config.base import Config, setting
 from bench.core.workspace import Advance, silent
 from bench.data.contamination.index import (
     ROUNDING,
     STRIDE,
+    AuditConfig,
     Places,
     Prints,
     Proposals,
-    Sizes,
     TextIndex,
     grams,
     letters,
@@ -45,37 +44,6 @@ NEAR: tuple[How, ...] = ("run", "alike")
 _BATCH = 1 << 20  # characters compared at once
 _PAIRS = 1 << 14  # pairs compared letter by letter at once
 _SHOWN = 160
-
-
-class AuditConfig(Config):
-    """What counts as overlap."""
-
-    run: int = setting(
-        40,
-        ge=2 * STRIDE,
-        source="ours: about eight English words, fewer than the 13 of GPT-3 (Brown et al. 2020, appendix C)",
-        help="letters in a row that a text and a training document must share",
-    )
-    contained: int = setting(
-        30,
-        ge=STRIDE,
-        source="ours: about six English words; a shorter text is a phrase that has nothing to do with the test",
-        help="fewest letters of a text that is looked for within documents; a shorter one must equal a sentence",
-    )
-    gram: int = setting(
-        6,
-        ge=3,
-        le=STRIDE,
-        source="ours: a changed word costs few grams, and hardly any two sentences share most of theirs by chance",
-        help="letters of a gram; questions shorter than two grams are not compared by them",
-    )
-    alike: float = setting(
-        0.65,
-        gt=0.0,
-        le=1.0,
-        source="ours: a short word more or less within a question of eight words, or a letter changed",
-        help="share of the grams of a question and a training sentence that must be in both",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +82,7 @@ def scan(
     Returns:
         For each of `wanted`, every way in which it was found with its first place; empty for what was not found.
     """
-    sizes = Sizes(rules.run, rules.contained, rules.gram, rules.alike)
-    search = _TextSearch(TextIndex([one.text for one in wanted], [one.question for one in wanted], sizes))
+    search = _TextSearch(TextIndex([one.text for one in wanted], [one.question for one in wanted], rules))
     for batch in _batches(texts):
         search.add(batch)
         advance(sum(len(sentence.encode("utf-8", "surrogatepass")) for text in batch for sentence in text.sentences))
@@ -203,7 +170,7 @@ class _TextSearch:
     def _contained(self, batch: _LetterBatch, pairs: Proposals) -> None:
         """Compare whole texts at the places of their runs."""
         needles = self._needles
-        long_enough = needles.lengths[pairs.texts] >= needles.sizes.contained
+        long_enough = needles.lengths[pairs.texts] >= needles.rules.contained
         pairs = pairs.where(self._open["contained"][pairs.texts] & long_enough)
         first, end = batch.bounds(batch.documents, pairs.places)
         starts = pairs.places - pairs.offsets
@@ -235,7 +202,7 @@ class _TextSearch:
 
     def _letters_in_a_row(self, batch: _LetterBatch, pairs: Proposals) -> npt.NDArray[np.bool_]:
         """Return which windows lie in a run, `[pairs]`."""
-        needles, run = self._needles, self._needles.sizes.run
+        needles, run = self._needles, self._needles.rules.run
         more, window = STRIDE - 1, run - STRIDE + 1
         reach = np.arange(-more, window + more)
         here, there = pairs.places[:, None] + reach, (needles.first[pairs.texts] + pairs.offsets)[:, None] + reach
@@ -261,11 +228,11 @@ class _TextSearch:
 
     def _alike(self, batch: _LetterBatch, pairs: Proposals) -> None:
         """Compare the grams of questions with those of the sentences that hold one of their anchors."""
-        needles, size = self._needles, self._needles.sizes.gram
+        needles, size = self._needles, self._needles.rules.gram
         pairs = pairs.where(needles.questions[pairs.texts] & self._open["alike"][pairs.texts])
         first, end = batch.bounds(batch.sentences, pairs.places)
         counts, ours = end - first - size + 1, needles.grams[pairs.texts]
-        least = needles.sizes.alike
+        least = needles.rules.alike
         inside = (
             (pairs.places + size <= end) & (counts >= ours * least - ROUNDING) & (counts * least <= ours + ROUNDING)
         )

@@ -50,14 +50,8 @@ class Watcher(Protocol):
         """Take something that a person should know."""
 
 
-class NullWatcher:
+class NullWatcher(Watcher):
     """Ignores all."""
-
-    def at(self, done: int, total: int | None) -> None:
-        """Ignore it."""
-
-    def notice(self, sentence: str) -> None:
-        """Ignore it."""
 
 
 def ensure(file: LocalFile, client: Client | None, watch: Watcher | None = None) -> LocalFile:
@@ -143,7 +137,7 @@ class _Partial:
     @property
     def file(self) -> Path:
         """Where the bytes are."""
-        return partial_file(self.root, self.path)
+        return records.partial_file(self.root, self.path)
 
     @property
     def _note(self) -> Path:
@@ -172,12 +166,6 @@ class _Partial:
         """Drop all."""
         self.file.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
-
-
-def partial_file(root: Path, path: str) -> Path:
-    """Return where the bytes of an unfinished file lie."""
-    target = root / path
-    return target.with_name(f".{target.name}.part")
 
 
 def fetch(release: Release, root: Path, client: Client, watch: Watcher | None = None) -> Record:

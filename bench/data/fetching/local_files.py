@@ -137,7 +137,7 @@ def look(release: Release, root: Path, laid_out: Callable[[], bool]) -> LocalFil
         if release.unpack and not laid_out():
             return LocalFile(release, root, "packed", size, "not unpacked yet", basis, local=True)
         return LocalFile(release, root, "present", size, "", basis)
-    part = target.with_name(f".{target.name}.part")
+    part = records.partial_file(root, release.path)
     if part.is_file():
         return LocalFile(release, root, "partial", part.stat().st_size, "its fetching was interrupted")
     plain = target.with_suffix("") if release.path.endswith(_COMPRESSED) else target

@@ -81,6 +81,12 @@ def forget(root: Path, path: str) -> None:
     record_file(root, path).unlink(missing_ok=True)
 
 
+def partial_file(root: Path, path: str) -> Path:
+    """Return where the bytes of an unfinished file lie."""
+    target = root / path
+    return target.with_name(f".{target.name}.part")
+
+
 def stamp(path: Path) -> tuple[int, int]:
     """Return size and modification time (nanoseconds), which change when a file is written to."""
     status = path.stat()

@@ -20,8 +20,8 @@ from bench.core.errors import DataError
 from bench.core.files import canonical, write_bytes
 from bench.core.workspace import Advance, Workspace, silent
 from bench.data.contamination import search
-from bench.data.contamination.index import letters, unicode_version
-from bench.data.contamination.search import EXACT, NEAR, AuditConfig, Hit, How, SoughtText, Text, excerpt, scan
+from bench.data.contamination.index import AuditConfig, letters, unicode_version
+from bench.data.contamination.search import EXACT, NEAR, Hit, How, SoughtText, Text, excerpt, scan
 from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
 from bench.store.stage import IDLE, Cost, Stage

@@ -172,25 +172,17 @@ def test_missing_header(put: Put, told: Told) -> None:
 
 
 def test_duplicate_query(put: Put, told: Told) -> None:
-    """A query id stands once."""
+    """A query id comes once."""
     path = put("set/queries.jsonl", QUERIES + '{"_id": "q1", "text": "again"}\n')
     assert told(beir.queries(path.parent).read()) == [
         f"{path}:3: found query id 'q1' a second time, expected it once (first at line 1); remove one of the two"
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [("", "an empty file, expected at least one line; fetch it again"), ("\n \n", "no record, expected at least one")],
-)
-def test_files_without_records(put: Put, told: Told, content: str, found: str) -> None:
-    """A file without any record is a fault, never an empty data set."""
-    path = put("set/queries.jsonl", content)
-    assert told(beir.queries(path.parent).read()) == [f"{path}: found {found}"]
-
-
-def test_qrels_of_a_header_alone(put: Put, told: Told) -> None:
-    """A header is no judgement."""
+def test_files_without_records(put: Put, told: Told) -> None:
+    """A file without any record is a fault, never an empty data set; a header is no judgement."""
+    path = put("set/queries.jsonl", "\n \n")
+    assert told(beir.queries(path.parent).read()) == [f"{path}: found no record, expected at least one"]
     path = put("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\n")
     (sentence,) = told(beir.qrels(path.parent.parent, "test").read())
     assert sentence == f"{path}: found no judgement, expected at least one judgement"

@@ -52,41 +52,34 @@ class Topic(NamedTuple):
         return self.title
 
 
-class Docs(BaseDocs):  # type: ignore[misc]  # the library has no types
-    """Documents out of a list."""
+class Rows:
+    """Rows out of a list."""
 
     def __init__(self, rows: list[Any]) -> None:
         self.rows = rows
 
-    def docs_iter(self) -> Iterator[Any]:
+    def stream(self) -> Iterator[Any]:
         """Stream the rows."""
         return iter(self.rows)
 
-    def docs_lang(self) -> str:
-        """All of them are Swahili."""
-        return "sw"
+
+class Docs(Rows, BaseDocs):  # type: ignore[misc]  # the library has no types
+    """Documents out of a list, all of them Swahili."""
+
+    docs_iter = Rows.stream
+    docs_lang = staticmethod(lambda: "sw")
 
 
-class Queries(BaseQueries):  # type: ignore[misc]  # the library has no types
+class Queries(Rows, BaseQueries):  # type: ignore[misc]  # the library has no types
     """Queries out of a list."""
 
-    def __init__(self, rows: list[Any]) -> None:
-        self.rows = rows
-
-    def queries_iter(self) -> Iterator[Any]:
-        """Stream the rows."""
-        return iter(self.rows)
+    queries_iter = Rows.stream
 
 
-class Qrels(BaseQrels):  # type: ignore[misc]  # the library has no types
+class Qrels(Rows, BaseQrels):  # type: ignore[misc]  # the library has no types
     """Judgements out of a list."""
 
-    def __init__(self, rows: list[Any]) -> None:
-        self.rows = rows
-
-    def qrels_iter(self) -> Iterator[Any]:
-        """Stream the rows."""
-        return iter(self.rows)
+    qrels_iter = Rows.stream
 
 
 @pytest.fixture

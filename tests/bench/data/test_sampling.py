@@ -1,10 +1,17 @@
-"""Languages by exponent: probabilities by hand."""
+"""Draws from a corpus: languages by exponent, and sentences."""
 
 from __future__ import annotations
 
 import pytest
 
+from bench.core.contract import Document
+from bench.core.workspace import Parts, Workspace
+from bench.data.corpora import sampling
 from bench.data.corpora.sampling import probabilities
+from bench.data.corpora.shards import Shards
+from bench.pipeline.settings import PrepareConfig
+from bench.pipeline.stages import prepare
+from bench.types import Item, Source
 
 SIZES = {"en": 8100, "sw": 100, "de": 900}
 
@@ -14,3 +21,49 @@ def test_probabilities_by_hand() -> None:
     assert probabilities(SIZES, 1) == pytest.approx({"de": 9 / 91, "en": 81 / 91, "sw": 1 / 91})
     assert probabilities(SIZES, 0.5) == pytest.approx({"de": 3 / 13, "en": 9 / 13, "sw": 1 / 13})
     assert probabilities({**SIZES, "xx": 0}, 0) == pytest.approx({"de": 1 / 3, "en": 1 / 3, "sw": 1 / 3})
+
+
+TEXTS = {
+    "en": [["The first one stands here.", "So does another: short."], ["A third sentence, alone."]],
+    "sw": [[f"Hii ni sentensi ya {number} kwa mfano wetu." for number in range(40)]],
+}
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
+    """A prepared corpus of two languages."""
+    folder = tmp_path_factory.mktemp("shards")
+    made = [
+        Document(f"{language}-{number}", language, tuple(sentences))
+        for language, texts in TEXTS.items()
+        for number, sentences in enumerate(texts)
+    ]
+    work = Workspace(folder / "out", Parts(folder / "parts"))
+    work.out.mkdir()
+    source: Source[Document] = Source("made", "made/1", (), lambda: iter(made))
+    settings = PrepareConfig(vocabulary=600)
+    prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=source, of="made").run(work, {})
+    return Shards(work.out)
+
+
+def drawn(shards: Shards, most: int, *languages: str) -> list[Item]:
+    """A sample as a list."""
+    return list(sampling.source(shards, languages, most).read())
+
+
+def test_all_sentences_where_there_are_few(shards: Shards) -> None:
+    """In the order of the corpus, spelt as they were, under ids that tell language and place."""
+    found = drawn(shards, 100, "en", "sw")
+    wanted = [sentence for texts in TEXTS.values() for one in texts for sentence in one]
+    assert [item.text for item in found] == wanted
+    assert [item.id for item in found[:4]] == ["en:0", "en:1", "en:2", "sw:0"]
+    assert [item.language for item in found] == [sampling.language_of(item.id) for item in found]
+
+
+def test_a_lot_is_drawn_without_repetition(shards: Shards) -> None:
+    """The same one again, a part of all, not simply the first."""
+    found, every = drawn(shards, 10, "sw"), drawn(shards, 100, "sw")
+    assert found == drawn(shards, 10, "sw")
+    assert len({item.id for item in found}) == 10
+    assert found == [item for item in every if item in found]
+    assert found != every[:10]

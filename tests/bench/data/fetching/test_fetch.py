@@ -1,9 +1,16 @@
-"""Fetching one file from a real local HTTP server: good, wrong, broken, passing and lasting answers."""
+"""Fetching one file from a real local HTTP server, whole and in pieces: good, wrong, broken and lasting answers."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -129,21 +136,16 @@ def test_what_does_not_pass_is_told(
 
 
 def test_a_page_is_not_taken_for_a_file(script: Any, server: str, attempt: Any, data: bytes) -> None:
-    """Where no checksum would tell, what a browser would show is refused."""
+    """Where no checksum would tell, what a browser would show is refused; a packed file may be called encoded."""
     page = {"Content-Type": "text/html; charset=utf-8"}
     script.answers["/f"] = [{"data": b"<html>Please log in</html>", "headers": page}]
     with pytest.raises(FetchError, match="answers with a web page instead of the file"):
         attempt(f"{server}/f", sha256="")
     script.answers["/f"] = [{"headers": page}]
     attempt(f"{server}/f")
-    assert attempt.files == {"suite/file.bin": data}
-
-
-def test_a_packed_file_may_be_called_encoded(script: Any, server: str, attempt: Any, data: bytes) -> None:
-    """Some servers say so of every `.gz`; it is kept as it came over the wire."""
-    script.answers["/f"] = [{"headers": {"Content-Encoding": "gzip"}}]
+    script.answers["/f"] = [{"headers": {"Content-Encoding": "gzip"}}]  # as some servers say of every `.gz`
     attempt(f"{server}/f", path="suite/file.tar.gz")
-    assert attempt.files == {"suite/file.tar.gz": data}
+    assert attempt.files == {"suite/file.bin": data, "suite/file.tar.gz": data}
 
 
 def test_lengths_that_are_not_true(script: Any, server: str, attempt: Any, data: bytes) -> None:
@@ -198,3 +200,158 @@ def test_no_room(script: Any, server: str, attempt: Any, data: bytes, monkeypatc
     attempt(f"{server}/f")
     assert script.ranges()[-1] == "bytes=100000-"
     assert attempt.files == {"suite/file.bin": data}
+
+
+ONE = {"ETag": '"1"'}
+CUT = {"upto": 100_000, "headers": ONE}
+"""The beginning of a version whose name is known."""
+
+
+TURNED = (bytes(range(256)) * 1200)[::-1]
+OTHER = {"data": TURNED, "headers": {"ETag": '"2"'}}
+IGNORANT = {"data": TURNED, "heeds": False}
+"""A server that goes on with another version, although it was told which one is wanted."""
+SECOND = [  # what is published besides, the answers after `CUT`, the file that comes, a notice of the way
+    ({"sha256": ""}, [{"headers": ONE}], TURNED[::-1], "broke off"),
+    ({}, [{"ranges": False, "headers": ONE}], TURNED[::-1], "broke off"),
+    ({"sha256": ""}, [OTHER], TURNED, "broke off"),
+    ({"sha256": ""}, [{**OTHER, "ranges": False}], TURNED, "broke off"),
+    ({"sha256": ""}, [{**OTHER, "data": TURNED[:50_000]}], TURNED[:50_000], "broke off"),
+    ({"sha256": ""}, [{**OTHER, "data": TURNED[:50_000], "ranges": False}], TURNED[:50_000], "broke off"),
+    ({"sha256": ""}, [{**OTHER, "heeds": False}] * 2, TURNED, "has another version than the one begun"),
+    ({}, [IGNORANT, {}], TURNED[::-1], "gave another file: sha256"),
+    ({}, [{**IGNORANT, "data": TURNED[:90_000]}, {}], TURNED[::-1], "has another version than the one begun"),
+]
+
+
+@pytest.mark.parametrize(("about", "answers", "expected", "notice"), SECOND)
+def test_a_cut_answer(
+    script: Any, server: str, attempt: Any, about: dict[str, str], answers: list[Any], expected: bytes, notice: str
+) -> None:
+    """Only the rest of the same version is asked for; of another one, seen by ETag, checksum or size, all comes."""
+    script.answers["/f"] = [CUT, *answers]
+    attempt(f"{server}/f", **about)
+    assert attempt.files == {"suite/file.bin": expected}
+    assert script.ranges()[:2] == ["", "bytes=100000-"]
+    assert script.asked[1].headers["if-range"] == '"1"'
+    assert any(notice in sentence for sentence in attempt.ear.said)
+    assert attempt.ear.steps[-1] == (len(expected), len(expected))
+
+
+def test_many_cuts_do_not_use_patience_up(script: Any, server: str, attempt: Any, data: bytes) -> None:
+    """Seven attempts of patience three, each of which gets further; the time of the last change is the version."""
+    dated = {"Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT", "ETag": 'W/"weak"'}
+    script.answers["/f"] = [{"upto": upto, "headers": dated} for upto in range(40_000, len(data) + 40_000, 40_000)]
+    attempt(f"{server}/f", sha256="")
+    assert attempt.files == {"suite/file.bin": data}
+    assert script.ranges() == ["", *(f"bytes={upto}-" for upto in range(40_000, len(data), 40_000))]
+    assert script.asked[1].headers["if-range"] == dated["Last-Modified"]
+    assert set(attempt.waits) == {1.0}
+
+
+def test_a_server_without_ranges_that_never_gets_further(script: Any, server: str, attempt: Any, data: bytes) -> None:
+    """It is given up, and what came is kept."""
+    script.answers["/f"] = [{**CUT, "ranges": False}]
+    with pytest.raises(FetchError, match=r"broke off \(3 attempts\)"):
+        attempt(f"{server}/f")
+    assert attempt.files == {"suite/.file.bin.part": data[:100_000]}
+
+
+def test_a_mirror_goes_on_where_a_checksum_decides(script: Any, server: str, attempt: Any, data: bytes) -> None:
+    """The first address breaks off and stays away; the second gives the rest. Without a checksum it gives all."""
+    for about, expected in (({}, "bytes=100000-"), ({"sha256": ""}, "")):
+        script.asked.clear()
+        script.answers |= {"/f": [CUT, {"status": 404}], "/mirror": [{"headers": {"ETag": '"9"'}}]}
+        attempt(f"{server}/f", f"{server}/mirror", **about)
+        assert (script.asked[-1].path, script.ranges()[-1]) == ("/mirror", expected)
+        assert attempt.files == {"suite/file.bin": data}
+        attempt.remove()
+
+
+def test_an_answer_that_stalls_trickles_or_is_torn_off(script: Any, server: str, attempt: Any, data: bytes) -> None:
+    """What came before is kept."""
+
+    def trickle(handler: Any) -> None:
+        for at in range(100_000, 100_040):
+            handler.wfile.write(data[at : at + 1])
+            handler.wfile.flush()
+            time.sleep(0.02)
+
+    def tear(handler: Any) -> None:
+        time.sleep(0.1)
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        handler.rfile.close()
+        handler.wfile.close()
+        handler.connection.close()
+
+    faults: tuple[tuple[Any, str, dict[str, float]], ...] = (
+        (lambda _: time.sleep(0.7), "stalled: nothing came for 0.3 s", {"read": 0.3}),
+        (trickle, "bytes came in 0 s", {"slowest": 1e6, "read": 0.3}),
+        (tear, "broke off", {}),
+    )
+    for then, reason, patience in faults:
+        script.asked.clear()
+        script.answers["/f"] = [{**CUT, "then": then}, {"headers": ONE}]
+        attempt(f"{server}/f", patience=patience)
+        assert attempt.files == {"suite/file.bin": data}
+        assert reason in attempt.ear.said[-1]
+        assert int(script.ranges()[1][6:-1]) >= 100_000
+        attempt.remove()
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from bench.data.fetching.fetch import fetch
+from bench.data.fetching.client import Client
+from bench.core.publications import Release
+fetch(Release("suite/file.bin", (sys.argv[1],), "CC0"), Path(sys.argv[2]), Client())
+"""
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_killed_fetch_is_taken_up(script: Any, server: str, attempt: Any, data: bytes, same: bool) -> None:
+    """The partial file outlives the kill; it is continued if the server still has that version, else begun anew."""
+    going = threading.Event()
+    script.answers["/f"] = [{**CUT, "then": lambda _: going.wait(20)}, {"headers": {"ETag": '"1"' if same else '"2"'}}]
+    other = subprocess.Popen([sys.executable, "-c", KILLED, f"{server}/f", str(attempt.root)])
+    place = records.partial_file(attempt.root, "suite/file.bin")
+    until = time.monotonic() + 20
+    while not (place.is_file() and place.stat().st_size) and time.monotonic() < until:
+        time.sleep(0.02)
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    going.set()
+    come = place.stat().st_size
+    assert 0 < come <= 100_000
+    attempt(f"{server}/f", sha256="")
+    assert script.ranges() == ["", f"bytes={come}-"]
+    assert attempt.ear.steps[0] == (come if same else 0, len(data))
+    assert attempt.files == {"suite/file.bin": data}
+
+
+def test_two_at_once_fetch_once(script: Any, server: str, attempt: Any, data: bytes) -> None:
+    """The second waits, says so, and finds the file."""
+    begun, going = threading.Event(), threading.Event()
+
+    def slow(handler: Any) -> None:
+        begun.set()
+        going.wait(20)
+        handler.give({})
+
+    script.answers["/f"] = [{"play": slow}]
+    second = attempt.another()
+    url, patient = (f"{server}/f",), {"patience": {"read": 20.0}}
+    first_thread = threading.Thread(target=attempt, args=url, kwargs=patient)
+    first_thread.start()
+    assert begun.wait(20)
+    second_thread = threading.Thread(target=second, args=url, kwargs=patient)
+    second_thread.start()
+    until = time.monotonic() + 20
+    while not second.ear.said and time.monotonic() < until:
+        time.sleep(0.02)
+    going.set()
+    first_thread.join(20)
+    second_thread.join(20)
+    assert second.ear.said == ["another command is at work on suite/file.bin; waiting for it"]
+    assert (len(script.asked), attempt.files) == (1, {"suite/file.bin": data})

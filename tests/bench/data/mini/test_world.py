@@ -9,6 +9,7 @@ import sys
 import time
 import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 
@@ -294,23 +295,21 @@ def test_impossible_settings_are_refused(change: dict[str, int], message: str) -
         replace(mini.DEFAULT, **change)  # type: ignore[arg-type]  # the values fit the fields named
 
 
-def test_unknown_names_get_a_suggestion() -> None:
+@pytest.mark.parametrize(
+    ("take", "suggested"),
+    [
+        (lambda: mini.named("few-name"), "few-names"),
+        (lambda: mini.of_corpus("mini-few-name"), "mini-few-names"),
+        (lambda: mini.questions("en", "tests"), "test"),
+        (lambda: mini.judgements("en", "tests"), "test"),
+        (lambda: mini.beir("claim"), "claims"),
+        (lambda: mini.duplicates("devel"), "dev"),
+        (lambda: mini.sentence_answers("sw"), "th"),
+        (lambda: mini.mentions("dd", "test"), "de"),
+        (lambda: mini.mkqa("dd"), "de"),
+    ],
+)
+def test_unknown_names_get_a_suggestion(take: Callable[[], object], suggested: str) -> None:
     """Settings, splits, domains and languages that do not exist."""
-    with pytest.raises(UsageError, match="few-names"):
-        mini.named("few-name")
-    with pytest.raises(UsageError, match="mini-few-names"):
-        mini.of_corpus("mini-few-name")
-    with pytest.raises(UsageError, match="test"):
-        mini.questions("en", "tests")
-    with pytest.raises(UsageError, match="test"):
-        mini.judgements("en", "tests")
-    with pytest.raises(UsageError, match="claims"):
-        mini.beir("claim")
-    with pytest.raises(UsageError, match="dev"):
-        mini.duplicates("devel")
-    with pytest.raises(UsageError, match="th"):
-        mini.sentence_answers("sw")
-    with pytest.raises(UsageError, match="de"):
-        mini.mentions("dd", "test")
-    with pytest.raises(UsageError, match="de"):
-        mini.mkqa("dd")
+    with pytest.raises(UsageError, match=suggested):
+        take()

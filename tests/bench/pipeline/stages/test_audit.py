@@ -10,7 +10,8 @@ import pytest
 
 from bench.core.errors import DataError
 from bench.core.workspace import Parts, Workspace
-from bench.data.contamination.search import AuditConfig, Text
+from bench.data.contamination.index import AuditConfig
+from bench.data.contamination.search import Text
 from bench.pipeline.stages import audit
 from bench.types import Item, Source
 

@@ -1,0 +1,289 @@
+"""Sources of pairs: what makes a pair, several sources as one, dev pairs, counts, and random draws."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.core.errors import UsageError
+from bench.data.formats.archive import File, Member
+from bench.data.formats.faults import RecordError
+from bench.data.pairs import describe, dev_of, drawn, joined, outcomes, unasked, with_dev
+from bench.data.pairs.leaks import LEAKED
+from bench.data.pairs.rows import jsonl_pairs, tsv_pairs
+from bench.data.pairs.sources import (
+    ALSO_POSITIVE,
+    NO_POSITIVE,
+    TWICE,
+    PairOutcome,
+    PairSource,
+    pair,
+    pair_source,
+    reader,
+)
+from bench.testing import fields
+from bench.types import Item, Source, TrainingPair
+from tests.conftest import Put
+
+ASKED = Item("q", "what?")
+ONE, TWO, THREE = Item("d1", "one"), Item("d2", "two", "Title"), Item("d3", "three")
+
+
+def _stream(count: int) -> Iterator[tuple[int, PairOutcome]]:
+    """Stream pairs, of which every second query has none."""
+    for number in range(1, count + 1):
+        kept = TrainingPair(Item(str(number), "?"), (ONE,)) if number % 2 else None
+        yield number, PairOutcome(str(number), kept, () if kept else ("reason",))
+
+
+def test_a_pair() -> None:
+    """Passages stay in their order, on their sides."""
+    found = pair(ASKED, [TWO, ONE], [THREE], "made up")
+    assert found == PairOutcome("q", TrainingPair(ASKED, (TWO, ONE), (THREE,), "made up"), ())
+
+
+def test_passages_are_the_same_by_id_or_by_text() -> None:
+    """A negative that is a positive goes, whichever of the two agrees, as does what comes twice; all are counted."""
+    other_id, other_text = Item("d9", "two", "Title"), Item("d1", "other words")
+    same_text_alone = Item("d8", "two")  # another title is another passage
+    found = pair(ASKED, [ONE, TWO, ONE], [other_id, THREE, other_text, same_text_alone, Item("d7", "three")], "s")
+    assert found.pair == TrainingPair(ASKED, (ONE, TWO), (THREE, same_text_alone), "s")
+    assert found.left_out == (TWICE, ALSO_POSITIVE, ALSO_POSITIVE, TWICE)
+
+
+@pytest.mark.parametrize(
+    ("query", "positives", "negatives", "message"),
+    [
+        (Item("q", " \n"), [ONE], [], "found an empty query, expected the query's text"),
+        (ASKED, [], [TWO], "found no positive, expected at least one passage that answers the query"),
+        (ASKED, [ONE, Item("d", " ")], [], "found an empty positive, expected a passage with a text"),
+        (ASKED, [ONE], [Item("d", "")], "found an empty negative, expected a passage with a text"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    query: Item, positives: list[Item], negatives: list[Item], message: str
+) -> None:
+    """Each in a sentence of its own."""
+    with pytest.raises(RecordError) as caught:
+        pair(query, positives, negatives, "s")
+    assert str(caught.value) == message
+
+
+def test_a_title_is_a_text() -> None:
+    """A passage that has only a title says something."""
+    assert pair(ASKED, [Item("d", "", "Title")], [], "s").left_out == ()
+
+
+def test_source_of_pairs(tmp_path: Path) -> None:
+    """It reads pairs, tells all that was found, names each file once, and can be pickled."""
+    files: list[File] = [tmp_path / "a", Member(tmp_path / "b.tar", "x"), Member(tmp_path / "b.tar", "y")]
+    source = pair_source("name", reader("code/1", "x", 3), files, partial(_stream, 4))
+    assert [one.query.id for one in source.read()] == ["1", "3"]
+    assert [(at, one.query) for at, one in outcomes(source)] == [(1, "1"), (2, "2"), (3, "3"), (4, "4")]
+    assert source.files == (tmp_path / "a", tmp_path / "b.tar")
+    assert list(pickle.loads(pickle.dumps(source)).read()) == list(source.read())  # noqa: S301 (our own bytes)
+
+
+def test_outcomes_of_any_source() -> None:
+    """Where nothing is told beside the pairs, all are numbered and nothing is left out."""
+    made = TrainingPair(ASKED, (ONE,))
+    source = Source("name", "reader", (), partial(iter, [made]))
+    assert list(outcomes(source)) == [(1, PairOutcome("q", made))]
+
+
+def test_reader_says_what_it_was_told() -> None:
+    """The code stands in front; other settings make another word."""
+    assert reader("code/1", "x", 3).startswith("code/1:")
+    assert len({reader("code/1", "x", 3), reader("code/1", "x", 4), reader("code/1", "x"), reader("code/1")}) == 4
+
+
+def test_dev_pairs_decide_nothing_about_training_pairs(put: Put) -> None:
+    """Name, reader, files and records are as they were; without any, the source itself comes back."""
+    train, dev = tsv_pairs(put("train.tsv", "a\tb\n")), tsv_pairs(put("dev.tsv", "c\td\n"))
+    both = with_dev(train, dev)
+    assert (both.name, both.reader, both.files) == (train.name, train.reader, train.files)
+    assert list(both.read()) == list(train.read())
+    assert dev_of(both) is dev
+    assert dev_of(train) is None
+    assert with_dev(train, None) is train
+    assert dev_of(pickle.loads(pickle.dumps(both))) is not None  # noqa: S301 (our own bytes)
+
+
+def test_any_source_may_have_dev_pairs(put: Put) -> None:
+    """One that cannot say what it left out gets its records counted."""
+    pair = TrainingPair(Item("q", "a question"), (Item("d", "a passage"),))
+    plain: Source[TrainingPair] = Source("made", "made/1", (), lambda: iter([pair]))
+    both = with_dev(plain, tsv_pairs(put("dev.tsv", "c\td\n")))
+    assert [(at, one.query, one.pair) for at, one in outcomes(both)] == [(1, "q", pair)]
+    assert list(both.read()) == [pair]
+
+
+def test_joined_sources_have_dev_pairs_where_each_has(put: Put) -> None:
+    """Labelled as the training pairs are; one source without any, and a share of all is held out instead."""
+    dev = tsv_pairs(put("dev.tsv", "c\td\n"))
+    one, other = (with_dev(tsv_pairs(put(f"{name}.tsv", f"{name}\tb\n")), dev) for name in ("one", "other"))
+    held = dev_of(joined({"en": one, "sw": other}, "both"))
+    assert held is not None
+    assert held.name == "both dev"
+    assert [pair.query.id for pair in held.read()] == ["en:1", "sw:1"]
+    assert dev_of(joined({"en": one, "sw": tsv_pairs(other.files[0])}, "both")) is None
+
+
+def test_pairs_that_were_drawn_have_none(put: Put) -> None:
+    """Who has so few pairs has no more of them to choose weights by."""
+    train = tsv_pairs(put("train.tsv", "a\tb\nc\td\n"))
+    assert dev_of(drawn(with_dev(train, train), 1, 0)) is None
+
+
+def test_questions_of_a_test_are_left_out(put: Put) -> None:
+    """Letter for letter, whatever their case, blanks and marks; other questions about the same stay."""
+    source = tsv_pairs(put("dev.tsv", "Who was Ada?\tb\nwho was Ada Lovelace\tb\nwhere?\tb\n"))
+    test = Source(
+        "test", "test/1", (put("test.txt", ""),), lambda: iter([Item("x", "who  was ADA"), Item("y", "Where")])
+    )
+    found = unasked(source, test)
+    assert [pair.query.text for pair in found.read()] == ["who was Ada Lovelace"]
+    assert [one.left_out for _, one in outcomes(found)] == [(LEAKED,), (), (LEAKED,)]
+    assert found.files == (*source.files, *test.files)
+    assert found.reader != unasked(source, Source("test", "test/2", test.files, test.read)).reader
+
+
+def test_ids_stay_apart(put: Put) -> None:
+    """Equal ids of two sources do not meet; texts and sources stay."""
+    one = tsv_pairs(put("one.tsv", "a\tb\tc\n"), language="en")
+    two = tsv_pairs(put("two.tsv", "a\tb\nd\te\n"), language="sw")
+    source = joined({"en": one, "sw": two}, "both")
+    found = list(source.read())
+    assert [pair.query.id for pair in found] == ["en:1", "sw:1", "sw:2"]
+    assert [pair.source for pair in found] == ["one.tsv", "two.tsv", "two.tsv"]
+    (first,) = one.read()
+    assert [item.id for item in (*found[0].positives, *found[0].negatives)] == [
+        f"en:{item.id}" for item in (*first.positives, *first.negatives)
+    ]
+    assert [(item.text, item.language) for pair in found[1:] for item in pair.positives] == [("b", "sw"), ("e", "sw")]
+    assert [at for at, _ in outcomes(source)] == [1, 2, 3]
+    assert source.files == (*one.files, *two.files)
+    assert list(pickle.loads(pickle.dumps(source)).read()) == found  # noqa: S301 (our own bytes)
+
+
+def test_key_knows_labels_and_parts(put: Put) -> None:
+    """Another label makes other ids."""
+    one = tsv_pairs(put("one.tsv", "a\tb\n"))
+    other = tsv_pairs(one.files[0], language="en")
+    assert len({joined(parts, "x").reader for parts in ({"a": one}, {"b": one}, {"a": other})}) == 3
+
+
+@pytest.mark.parametrize("label", ["", "a b", "a\n"])
+def test_labels_that_no_id_can_begin_with(put: Put, label: str) -> None:
+    """White space would break ids."""
+    with pytest.raises(UsageError, check=fields(expected="at least one, without white space")):
+        joined({label: tsv_pairs(put("one.tsv", "a\tb\n"))}, "x")
+    with pytest.raises(UsageError, check=fields(expected="at least one")):
+        joined({}, "x")
+
+
+def test_numbers(put: Put) -> None:
+    """By language and source, most first; negatives, and what was left out."""
+    rows = [
+        {"query": "a", "positive": ["b", "c"], "negative": ["d", "e", "b"], "lang": "sw", "source": "one"},
+        {"query": "a", "positive": "b", "lang": "en", "source": "two"},
+        {"query": "f", "positive": "g", "lang": "en", "source": "one", "negative": "h"},
+        {"query": "i", "positive": "j"},
+    ]
+    found = describe(jsonl_pairs(put("p.jsonl", "\n".join(map(json.dumps, rows)))))
+    assert found.facts() == {
+        "pairs": 4,
+        "languages": {"en": 2, "sw": 1, "unknown": 1},
+        "sources": {"one": 2, "two": 1, "p.jsonl": 1},
+        "positives": 5,
+        "negatives": 3,
+        "share_with_negatives": 0.5,
+        "left_out": {ALSO_POSITIVE: 1},
+    }
+    assert list(found.languages) == ["en", "sw", "unknown"]
+
+
+def test_nothing() -> None:
+    """A source without pairs has a share of nothing."""
+    assert describe(Source("x", "x/1", (), partial(iter, []))).share_with_negatives == 0
+
+
+def of(names: Sequence[str], lacking: Sequence[str] = ()) -> PairSource:
+    """A source in memory; the questions of `lacking` have no positive."""
+
+    def found(name: str) -> PairOutcome:
+        if name in lacking:
+            return PairOutcome(name, None, (NO_POSITIVE,))
+        return PairOutcome(name, TrainingPair(Item(name, f"{name}?"), (Item("d", "text"),), (), "a test"))
+
+    return pair_source("made", "made/1", (), lambda: iter([(7 + at, found(name)) for at, name in enumerate(names)]))
+
+
+def ids(source: Source[TrainingPair]) -> list[str]:
+    """The questions of a source."""
+    return [pair.query.id for pair in source.read()]
+
+
+def test_the_lowest_hashes_win() -> None:
+    """Held against hashes that are sorted here; what is drawn keeps its order and its place."""
+    names = [f"q{number}" for number in range(50)]
+    lots = {name: hashlib.blake2b(f"3 {name}".encode(), digest_size=16).digest() for name in names}
+    winners = set(sorted(names, key=lambda name: lots[name])[:8])
+    source = drawn(of(names), 8, 3)
+    assert ids(source) == [name for name in names if name in winners]
+    assert [at for at, _ in outcomes(source)] == [7 + at for at, name in enumerate(names) if name in winners]
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(st.lists(st.text("abcdef", min_size=1, max_size=4), unique=True, min_size=2, max_size=30), st.data())
+def test_smaller_draws_are_parts_of_larger_ones(names: list[str], data: st.DataObject) -> None:
+    """Whatever the order of the file; and a draw of all is all."""
+    large = data.draw(st.integers(1, len(names)))
+    small = data.draw(st.integers(1, large))
+    shuffled = data.draw(st.permutations(names))
+    assert set(ids(drawn(of(names), small, 0))) <= set(ids(drawn(of(shuffled), large, 0)))
+    assert len(ids(drawn(of(names), large, 0))) == large
+    assert ids(drawn(of(names), len(names), 0)) == names
+
+
+def test_seeds_draw_differently() -> None:
+    """Over many seeds every question has the same chance: 20 of 40, binomial, six standard deviations."""
+    names = [f"q{number}" for number in range(40)]
+    counts = dict.fromkeys(names, 0)
+    for seed in range(400):
+        for name in ids(drawn(of(names), 20, seed)):
+            counts[name] += 1
+    assert all(140 <= count <= 260 for count in counts.values())
+
+
+def test_the_key_knows_number_seed_and_source(put: Put) -> None:
+    """Whatever decides the pairs decides the reader; the files are those of the source."""
+    one = tsv_pairs(put("one.tsv", "a\tb\nc\td\n"))
+    readers = [drawn(one, 1, 0), drawn(one, 2, 0), drawn(one, 1, 1), drawn(tsv_pairs(one.files[0], "x", "en"), 1, 0)]
+    assert len({source.reader for source in readers}) == 4
+    assert drawn(one, 1, 0).reader == readers[0].reader
+    assert readers[0].files == one.files
+    assert ids(pickle.loads(pickle.dumps(readers[0]))) == ids(readers[0])  # noqa: S301 (our own bytes)
+
+
+def test_what_is_left_out_is_not_drawn(put: Put) -> None:
+    """A question without a positive is no pair, so it neither counts nor comes."""
+    names = ["a", "b", "c", "d"]
+    assert ids(drawn(of(names, lacking=["b"]), 3, 0)) == ["a", "c", "d"]
+    wanted = fields(
+        found="3 training pairs", expected="at least tune.shots=4", hint="type --set tune.shots=3, or leave"
+    )
+    with pytest.raises(UsageError, check=wanted):
+        ids(drawn(of(names, lacking=["b"]), 4, 0))
+    with pytest.raises(UsageError, check=fields(found="0 training pairs", hint="it holds no pair")):
+        ids(drawn(of(names, lacking=names), 1, 0))
+    both = joined({"x": tsv_pairs(put("one.tsv", "a\tb\n"))}, "both")
+    assert ids(drawn(both, 1, 0)) == ["x:1"]
