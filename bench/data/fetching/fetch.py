@@ -50,8 +50,14 @@ class Watcher(Protocol):
         """Take something that a person should know."""
 
 
-class NullWatcher(Watcher):
+class NullWatcher:
     """Ignores all."""
+
+    def at(self, done: int, total: int | None) -> None:
+        """Ignore it."""
+
+    def notice(self, sentence: str) -> None:
+        """Ignore it."""
 
 
 def ensure(file: LocalFile, client: Client | None, watch: Watcher | None = None) -> LocalFile:
