@@ -50,19 +50,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Owned(Generic[T]):
-    """Something that a plugin brings: the method, suite, measure or run preset, and which plugin.
-
-    Args:
-        value: what it brings.
-        plugin: name of the entry point.
-        distribution: what to uninstall to be rid of it; `given directly` for an object handed to `load`.
-        module: where the plugin lives, e.g. `methods.bm25`.
-    """
+    """Something that a plugin brings: the method, suite, measure or run preset, and which plugin."""
 
     value: T
-    plugin: str
-    distribution: str
-    module: str
+    plugin: str  # name of the entry point
+    distribution: str  # what to uninstall to be rid of it; `given directly` for an object handed to `load`
+    module: str  # where the plugin lives, e.g. `methods.bm25`
 
     @property
     def owner(self) -> str:
@@ -99,29 +92,17 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Plugins:
-    """What all sound plugins bring, by name, and what is wrong with the others.
+    """What all sound plugins bring, by name, and what is wrong with the others."""
 
-    Args:
-        methods: without names that have several owners (`duplicates`), and so below.
-        suites: likewise.
-        measures: by name without the cut.
-        runs: run presets.
-        loaded: plugin name → its owner, for every sound plugin.
-        broken: plugins that were set aside.
-        duplicates: names with several owners.
-        restricted: what `BENCH_PLUGINS` named, or None where it was not set.
-        manager: pluggy's manager of the sound plugins.
-    """
-
-    methods: Mapping[str, Owned[Method]]
+    methods: Mapping[str, Owned[Method]]  # without names that have several owners (`duplicates`), and so below
     suites: Mapping[str, Owned[Suite]]
-    measures: Mapping[str, Owned[Measure]]
+    measures: Mapping[str, Owned[Measure]]  # by name without the cut
     runs: Mapping[str, Owned[RunPreset]]
-    loaded: Mapping[str, str]
-    broken: tuple[Broken, ...]
-    duplicates: tuple[Duplicate, ...]
-    restricted: tuple[str, ...] | None
-    manager: pluggy.PluginManager = field(repr=False)
+    loaded: Mapping[str, str]  # plugin name → its owner, for every sound plugin
+    broken: tuple[Broken, ...]  # plugins that were set aside
+    duplicates: tuple[Duplicate, ...]  # names with several owners
+    restricted: tuple[str, ...] | None  # what `BENCH_PLUGINS` named, or None where it was not set
+    manager: pluggy.PluginManager = field(repr=False)  # pluggy's manager of the sound plugins
 
     @property
     def hook(self) -> pluggy.HookRelay:
@@ -206,7 +187,12 @@ def load(
     """
     name_of = cache(lambda distribution: distribution.name if distribution else "")  # each time it parses a file
     given = entry_points(group=GROUP) if entries is None else entries
-    found = [_from_entry(entry, name_of(entry.dist) or "an unknown distribution") for entry in given]
+    found = []
+    for entry in given:
+        distribution = name_of(entry.dist) or "an unknown distribution"
+        # Not entry.module: it raises where an entry point is malformed, and that must wait until it is vetted.
+        module, fetch = entry.value.partition(":")[0].strip(), partial(_fetch, entry, canonical(distribution))
+        found.append(_Candidate(entry.name, distribution, module, fetch))
     # Ours first, so that listings begin with them; then an order that does not hang on the order of installation.
     found.sort(key=lambda one: (one.distribution != OWN_DISTRIBUTION, one.distribution, one.name))
     names = _restriction(environ, found)
@@ -266,13 +252,6 @@ class _Sound:
     candidate: _Candidate
     plugin: object
     brings: Mapping[str, Sequence[Any]]
-
-
-def _from_entry(entry: EntryPoint, distribution: str) -> _Candidate:
-    """Return the candidate that an entry point names; nothing is imported yet."""
-    # Not entry.module: it raises where an entry point is malformed, and that must wait until it is vetted.
-    module = entry.value.partition(":")[0].strip()
-    return _Candidate(entry.name, distribution, module, partial(_fetch, entry, canonical(distribution)))
 
 
 def _fetch(entry: EntryPoint, distribution: str) -> object:

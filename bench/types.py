@@ -13,23 +13,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bench.core.errors import PluginError
-from bench.core.records import (
-    Answers,
-    Candidates,
-    Corpus,
-    Item,
-    Json,
-    Judgement,
-    Leg,
-    OfficialScorer,
-    Ranking,
-    Readout,
-    Run,
-    Source,
-    Task,
-    Tie,
-    TrainingPair,
-)
+from bench.core.records import Answers as Answers
+from bench.core.records import Candidates as Candidates
+from bench.core.records import Corpus as Corpus
+from bench.core.records import Item as Item
+from bench.core.records import Json as Json
+from bench.core.records import Judgement as Judgement
+from bench.core.records import Leg as Leg
+from bench.core.records import OfficialScorer as OfficialScorer
+from bench.core.records import Ranking as Ranking
+from bench.core.records import Readout as Readout
+from bench.core.records import Run as Run
+from bench.core.records import Source as Source
+from bench.core.records import Task as Task
+from bench.core.records import Tie as Tie
+from bench.core.records import TrainingPair as TrainingPair
 
 if TYPE_CHECKING:
     from bench.config.base import Config
@@ -40,165 +38,97 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = [
-    "SETTINGS",
-    "Answers",
-    "Candidates",
-    "Cell",
-    "Corpus",
-    "DataRequest",
-    "FineTuning",
-    "Item",
-    "Json",
-    "Judgement",
-    "Leg",
-    "Macro",
-    "Measure",
-    "Method",
-    "OfficialScorer",
-    "PairFormat",
-    "Preset",
-    "Ranking",
-    "Readout",
-    "Retriever",
-    "Run",
-    "Source",
-    "Suite",
-    "Task",
-    "Tie",
-    "TrainingPair",
-    "nothing_to_resolve",
-]
-
 SETTINGS = ("unsupervised", "english", "multilingual", "few-shot")
 """How a pretrained encoder may have been tuned before the test."""
 
 
 @dataclass(frozen=True)
 class Macro:
-    """An average over tasks: the unweighted mean of its members, each a task id or a nested average.
+    """An average over tasks: the unweighted mean of its members, each a task id or a nested average."""
 
-    Args:
-        name: how tables call it, e.g. `Avg. (14)`.
-        members: task ids (without `mini/` and its like), one leg of a task (`tatoeba/fra-eng:eng-fra`) and nested
-            averages; all must be there, or there is no average.
-        note: what a reader must know, e.g. which data sets are left out.
-        mini: it is over the tasks of the embedded world, and given for its results alone.
-    """
-
-    name: str
+    name: str  # how tables call it, e.g. `Avg. (14)`
+    # task ids (without `mini/` and its like), one leg of a task (`tatoeba/fra-eng:eng-fra`) and nested averages; all
+    # must be there, or there is no average
     members: tuple[str | Macro, ...]
-    note: str = ""
-    mini: bool = False
+    note: str = ""  # what a reader must know, e.g. which data sets are left out
+    mini: bool = False  # it is over the tasks of the embedded world, and given for its results alone
 
 
 @dataclass(frozen=True)
 class DataRequest:
-    """Where a suite shall look for its files.
+    """Where a suite shall look for its files."""
 
-    Args:
-        data: `official` or `mini`.
-        data_dir: the folder of official layouts (`--data-dir`, `$BENCH_DATA`), or None.
-        offline: never download; a missing file is an error that names it.
-        world: name of the settings of the embedded world (`bench.data.mini.named`), for data `mini`.
-    """
-
-    data: str
-    data_dir: Path | None = None
-    offline: bool = False
-    world: str = "default"
+    data: str  # `official` or `mini`
+    data_dir: Path | None = None  # the folder of official layouts (`--data-dir`, `$BENCH_DATA`), or None
+    offline: bool = False  # never download; a missing file is an error that names it
+    world: str = "default"  # name of the settings of the embedded world (`bench.data.mini.named`), for data `mini`
 
 
 @dataclass(frozen=True)
 class FineTuning:
-    """One fine-tuning on pairs. A recipe is one, or several of which each goes on from the one before.
+    """One fine-tuning on pairs. A recipe is one, or several of which each goes on from the one before."""
 
-    Args:
-        name: of the pairs, e.g. `nq` or `mrtydi-train`; recorded with results.
-        pairs: request → what is learnt from. Opens nothing but checks that files are there; raises `UsageError`. None
-            where `by_task` says.
-        values: keys of `tune.*` without the prefix, as the source prints them. The profile `mini` leaves them out:
-            they are for real backbones.
-        source: paper, table or code that prints them.
-        by_task: (request, name of a task without the suite's prefix) → what is learnt from before the test on that task
-            alone, in place of `pairs`: each task of the suite then has an encoder of its own. As `pairs`, and None for
-            a task that has no training questions: the recipe then does not apply to it.
-    """
-
-    name: str
+    name: str  # of the pairs, e.g. `nq` or `mrtydi-train`; recorded with results
+    # request → what is learnt from. Opens nothing but checks that files are there; raises `UsageError`. None where
+    # `by_task` says
     pairs: Callable[[DataRequest], Source[TrainingPair]] | None
+    # keys of `tune.*` without the prefix, as the source prints them. The profile `mini` leaves them out: they are for
+    # real backbones
     values: Mapping[str, Any]
-    source: str
+    source: str  # paper, table or code that prints them
+    # (request, name of a task without the suite's prefix) → what is learnt from before the test on that task alone, in
+    # place of `pairs`: each task of the suite then has an encoder of its own. As `pairs`, and None for a task that has
+    # no training questions: the recipe then does not apply to it
     by_task: Callable[[DataRequest, str], Source[TrainingPair] | None] | None = None
 
 
 @dataclass(frozen=True)
 class PairFormat:
-    """Training files in a form of one release, which an audit recognises by their first line.
+    """Training files in a form of one release, which an audit recognises by their first line."""
 
-    Args:
-        ending: of the file's name without that of a compressed one, e.g. `.jsonl`.
-        mark: what the first line contains in this form alone, e.g. `"contextual_mention"`.
-        pairs: file → its pairs; opens nothing.
-    """
-
-    ending: str
-    mark: str
-    pairs: Callable[[Path], Source[TrainingPair]]
+    ending: str  # of the file's name without that of a compressed one, e.g. `.jsonl`
+    mark: str  # what the first line contains in this form alone, e.g. `"contextual_mention"`
+    pairs: Callable[[Path], Source[TrainingPair]]  # file → its pairs; opens nothing
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark as a plugin: its tasks, measures, settings, averages and protocol card.
+    """A benchmark as a plugin: its tasks, measures, settings, averages and protocol card."""
 
-    Args:
-        name: canonical, e.g. `beir`.
-        version: changes whenever a task's content or protocol as read by us changes; part of the score key.
-        title: how pages call it.
-        summary: one sentence.
-        citation: BibTeX or a reference line.
-        licence: of the data, in a sentence.
-        settings: the settings that it has a recipe for; `unsupervised` needs none.
-        data: the values of `--data` that it can serve.
-        task_names: names without the suite's prefix (`scifact`), in the suite's order, for a value of `--data`.
-        load: (task name, request) → Task. Opens nothing but checks that the files are there.
-            Raises `UsageError` for files that cannot be found, naming where it looked.
-        folder: a folder of the user's → Task, or None where the suite takes none (`--task path/to/folder`).
-        macros: its averages; the first is the headline.
-        primary: the headline measure.
-        card: → the protocol card, Markdown.
-        dev: (task name, request) → the task on questions that settings may be chosen by, with an id of its own, e.g.
-            `mrtydi/sw@dev` (which is how `--task` asks for it); raises as `load` does. None where the suite has none.
-        dev_names: the tasks that have such questions, for a value of `--data`; None for all of `task_names`.
-        stands_for: the benchmark that a substitute replaces, e.g. `mrtydi`; its numbers are comparable with no
-            published ones, and say so wherever they show. Empty for a benchmark itself.
-        releases: → its official files, for `bench data`; None where it has none.
-        reported: → what papers printed for it; None where nothing is known.
-        recipes: by setting and name, how encoders are tuned before the test, the default recipe first
-            (`--set tune.recipe=NAME` chooses another). The same for every method, so that only pretraining differs.
-        pair_formats: forms of training files that its release alone has, for `bench data audit`.
-    """
-
-    name: str
-    version: str
-    title: str
-    summary: str
-    citation: str
-    licence: str
-    settings: tuple[str, ...]
-    data: tuple[str, ...]
+    name: str  # canonical, e.g. `beir`
+    version: str  # changes whenever a task's content or protocol as read by us changes; part of the score key
+    title: str  # how pages call it
+    summary: str  # one sentence
+    citation: str  # BibTeX or a reference line
+    licence: str  # of the data, in a sentence
+    settings: tuple[str, ...]  # the settings that it has a recipe for; `unsupervised` needs none
+    data: tuple[str, ...]  # the values of `--data` that it can serve
+    # names without the suite's prefix (`scifact`), in the suite's order, for a value of `--data`
     task_names: Callable[[str], tuple[str, ...]]
+    # (task name, request) → Task. Opens nothing but checks that the files are there. Raises `UsageError` for files that
+    # cannot be found, naming where it looked
     load: Callable[[str, DataRequest], Task]
+    # a folder of the user's → Task, or None where the suite takes none (`--task path/to/folder`)
     folder: Callable[[Path], Task] | None
-    macros: tuple[Macro, ...]
-    primary: str
-    card: Callable[[], str]
+    macros: tuple[Macro, ...]  # its averages; the first is the headline
+    primary: str  # the headline measure
+    card: Callable[[], str]  # → the protocol card, Markdown
+    # (task name, request) → the task on questions that settings may be chosen by, with an id of its own, e.g.
+    # `mrtydi/sw@dev` (which is how `--task` asks for it); raises as `load` does. None where the suite has none
     dev: Callable[[str, DataRequest], Task] | None = None
+    # the tasks that have such questions, for a value of `--data`; None for all of `task_names`
     dev_names: Callable[[str], tuple[str, ...]] | None = None
+    # the benchmark that a substitute replaces, e.g. `mrtydi`; its numbers are comparable with no published ones, and
+    # say so wherever they show. Empty for a benchmark itself
     stands_for: str = ""
+    # → its official files, for `bench data`; None where it has none
     releases: Callable[[], Sequence[Release]] | None = None
+    # → what papers printed for it; None where nothing is known
     reported: Callable[[], Sequence[Reported]] | None = None
+    # by setting and name, how encoders are tuned before the test, the default recipe first (`--set tune.recipe=NAME`
+    # chooses another). The same for every method, so that only pretraining differs
     recipes: Mapping[str, Mapping[str, tuple[FineTuning, ...]]] = field(default_factory=dict)
+    # forms of training files that its release alone has, for `bench data audit`
     pair_formats: tuple[PairFormat, ...] = ()
 
 
@@ -221,47 +151,31 @@ class Retriever(Protocol):
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of a preset's grid, e.g. a row of an ablation table.
+    """One row of a preset's grid, e.g. a row of an ablation table."""
 
-    Args:
-        name: letters, digits and `. _ + = , -`, e.g. `no-bn,0.1`; the system is called `METHOD@PRESET=NAME`.
-        values: config keys without the `method.` prefix, over the preset's own.
-        reported: what the paper prints for it, as the paper prints it (percent mostly), by a label such as
-            `Tatoeba en-fr accuracy`; empty where the paper has the row but no number.
-        fails: the paper prints that it fails (it diverges or collapses); it then ranks below every number.
-    """
-
-    name: str
-    values: Mapping[str, Any]
+    name: str  # letters, digits and `. _ + = , -`, e.g. `no-bn,0.1`; the system is called `METHOD@PRESET=NAME`
+    values: Mapping[str, Any]  # config keys without the `method.` prefix, over the preset's own
+    # what the paper prints for it, as the paper prints it (percent mostly), by a label such as `Tatoeba en-fr
+    # accuracy`; empty where the paper has the row but no number
     reported: Mapping[str, float] = field(default_factory=dict)
-    fails: bool = False
+    fails: bool = False  # the paper prints that it fails (it diverges or collapses); it then ranks below every number
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Named values for a method's config, with where they come from; a grid of them where it has cells.
+    """Named values for a method's config, with where they come from; a grid of them where it has cells."""
 
-    Args:
-        values: config keys without the `method.` prefix.
-        source: paper, table or code that prints them.
-        summary: one line.
-        cells: the rows of a grid; each is run as a system of its own. Empty for a plain preset.
-        suite: where ours is looked at, where the user names none, e.g. `tatoeba`; a grid names one.
-        task: the task of that suite that ours is read from, e.g. `fra-eng`; empty for the suite's headline average
-            (without one: the mean over what was run).
-        measure: ours, e.g. `accuracy`; empty for the suite's primary one.
-        setting: how the encoder is tuned where the user says nothing; empty for `unsupervised`.
-        reported_measure: the label in `Cell.reported` that is compared with ours; empty where there is one label only.
-    """
-
-    values: Mapping[str, Any]
-    source: str
-    summary: str
-    cells: tuple[Cell, ...] = ()
-    suite: str = ""
+    values: Mapping[str, Any]  # config keys without the `method.` prefix
+    source: str  # paper, table or code that prints them
+    summary: str  # one line
+    cells: tuple[Cell, ...] = ()  # the rows of a grid; each is run as a system of its own. Empty for a plain preset
+    suite: str = ""  # where ours is looked at, where the user names none, e.g. `tatoeba`; a grid names one
+    # the task of that suite that ours is read from, e.g. `fra-eng`; empty for the suite's headline average (without
+    # one: the mean over what was run)
     task: str = ""
-    measure: str = ""
-    setting: str = ""
+    measure: str = ""  # ours, e.g. `accuracy`; empty for the suite's primary one
+    setting: str = ""  # how the encoder is tuned where the user says nothing; empty for `unsupervised`
+    # the label in `Cell.reported` that is compared with ours; empty where there is one label only
     reported_measure: str = ""
 
     @property
@@ -278,53 +192,41 @@ def nothing_to_resolve(config: Any, language: str) -> Mapping[str, Json]:  # noq
 
 @dataclass(frozen=True)
 class Method:
-    """A method as a plugin: a config and how to build its retriever. Importing it must not import torch.
+    """A method as a plugin: a config and how to build its retriever. Importing it must not import torch."""
 
-    Args:
-        name: canonical, e.g. `bm25`, `auto-mlm`.
-        version: changes whenever the method would produce other bytes; part of every key.
-        summary: one sentence.
-        citation: BibTeX or a reference line.
-        config: the frozen config class; torch-free.
-        retriever: config → `Retriever`: a callable, or its name as `package.module:Name`, which is imported when it is
-            first needed. With a `contract` it is (config, encoder) → `Retriever`: a dense method that indexes in its
-            own way, e.g. by clusters or by several vectors a passage; `encoder` is the trained one
-            (`bench.core.contract.Encoder`). None for a dense method whose vectors the harness searches.
-        encoder: config → `bench.core.contract.Encoder`, given like `retriever`: vectors by whatever means (numpy, ONNX,
-            an API), which the harness stores and searches. Nothing is trained or tuned. They are compared by cosine
-            where neither the task nor `encode.similarity` says otherwise.
-        contract: config → how its encoder reads texts (dense methods; torch-free).
-        trainer: config → `bench.core.contract.Trainer`, given like `retriever`; None for a method without training.
-        resolve: (config, language of the corpus) → what the config leaves open and the language decides (e.g. the
-            analyzer). Hashed and recorded. Raises `UsageError` if something it needs is not installed.
-        libraries: distributions whose version can change the bytes.
-        deterministic: no seed changes anything; such a method has one seed, which is compared with all seeds of others.
-        trains: it has a backbone and is pretrained on a corpus (`--backbone`, `--corpus` and `--device` apply).
-        learns: from random weights on a corpus with planted topics; false for objectives that promise none.
-        settings: the settings that it can be tuned for.
-        presets: named configs.
-        space: what `bench sweep` searches, by config key without the `method.` prefix; empty where nothing is tuned.
-        describe: its card, Markdown, kept with every result: a callable that returns it, or the package whose
-            `README.md` it is (`__name__`). None for summary and citation alone.
-    """
-
-    name: str
-    version: str
-    summary: str
-    citation: str
-    config: type[Config]
+    name: str  # canonical, e.g. `bm25`, `auto-mlm`
+    version: str  # changes whenever the method would produce other bytes; part of every key
+    summary: str  # one sentence
+    citation: str  # BibTeX or a reference line
+    config: type[Config]  # the frozen config class; torch-free
+    # config → `Retriever`: a callable, or its name as `package.module:Name`, which is imported when it is first needed.
+    # With a `contract` it is (config, encoder) → `Retriever`: a dense method that indexes in its own way, e.g. by
+    # clusters or by several vectors a passage; `encoder` is the trained one (`bench.core.contract.Encoder`). None for a
+    # dense method whose vectors the harness searches
     retriever: str | Callable[..., Retriever] | None = None
+    # config → how its encoder reads texts (dense methods; torch-free)
     contract: Callable[[Any], Contract] | None = None
+    # config → `bench.core.contract.Trainer`, given like `retriever`; None for a method without training
     trainer: str | Callable[[Any], Trainer] | None = None
+    # (config, language of the corpus) → what the config leaves open and the language decides (e.g. the analyzer).
+    # Hashed and recorded. Raises `UsageError` if something it needs is not installed
     resolve: Callable[[Any, str], Mapping[str, Json]] = nothing_to_resolve
-    libraries: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()  # distributions whose version can change the bytes
+    # no seed changes anything; such a method has one seed, which is compared with all seeds of others
     deterministic: bool = False
+    # it has a backbone and is pretrained on a corpus (`--backbone`, `--corpus` and `--device` apply)
     trains: bool = True
-    learns: bool = True
-    settings: tuple[str, ...] = SETTINGS
-    presets: Mapping[str, Preset] = field(default_factory=dict)
+    learns: bool = True  # from random weights on a corpus with planted topics; false for objectives that promise none
+    settings: tuple[str, ...] = SETTINGS  # the settings that it can be tuned for
+    presets: Mapping[str, Preset] = field(default_factory=dict)  # named configs
+    # what `bench sweep` searches, by config key without the `method.` prefix; empty where nothing is tuned
     space: Mapping[str, Space] = field(default_factory=dict)
+    # its card, Markdown, kept with every result: a callable that returns it, or the package whose `README.md` it is
+    # (`__name__`). None for summary and citation alone
     describe: str | Callable[[], str] | None = None
+    # config → `bench.core.contract.Encoder`, given like `retriever`: vectors by whatever means (numpy, ONNX, an API),
+    # which the harness stores and searches. Nothing is trained or tuned. They are compared by cosine where neither the
+    # task nor `encode.similarity` says otherwise
     encoder: str | Callable[[Any], Encoder] | None = None
 
     @property
@@ -371,16 +273,11 @@ def _resolve(title: str, door: str | Callable[..., T] | None) -> Callable[..., T
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure that a plugin adds to those of `bench.evaluation.measures.specs`.
+    """A measure that a plugin adds to those of `bench.evaluation.measures.specs`."""
 
-    Args:
-        name: its name without the cut, e.g. `Foo` for `Foo@10`.
-        value: (ranked document ids, grades of that query by document id, cut or None) → the value in [0, 1].
-        summary: the formula in one line, and its source.
-        version: changes whenever the measure would give other values; part of the key of scores that it computes.
-    """
-
-    name: str
+    name: str  # its name without the cut, e.g. `Foo` for `Foo@10`
+    # (ranked document ids, grades of that query by document id, cut or None) → the value in [0, 1]
     value: Callable[[Sequence[str], Mapping[str, int], int | None], float]
-    summary: str
+    summary: str  # the formula in one line, and its source
+    # changes whenever the measure would give other values; part of the key of scores that it computes
     version: str = "1"

@@ -139,7 +139,13 @@ def _counts(one: Audited) -> dict[str, Mapping[str, int]]:
 
 
 def _print(ready: Prepared, legs: Sequence[Audited], most: int) -> None:
-    rows = [(_name(one), *map(_cell, _counts(one).values())) for one in legs]
+    rows = [
+        (
+            _name(one),
+            *(f"{of['exact']:,} + {of['near']:,} of {of['of']:,}" if of["of"] else "—" for of in _counts(one).values()),
+        )
+        for one in legs
+    ]
     table("found, exact + near", ("task", *_COLUMNS), rows, numbers=_COLUMNS)
     for one in legs:
         found = findings(one.artefact.folder)[:most]
@@ -156,7 +162,3 @@ def _print(ready: Prepared, legs: Sequence[Audited], most: int) -> None:
 
 def _name(one: Audited) -> str:
     return f"{one.task}{' ' + one.leg if one.leg else ''}"
-
-
-def _cell(counts: Mapping[str, int]) -> str:
-    return f"{counts['exact']:,} + {counts['near']:,} of {counts['of']:,}" if counts["of"] else "—"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
@@ -57,7 +58,9 @@ def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as
         legs = carry_out(prepared, place, lines)
     faults = sum(_VERDICTS[one.state] != "ok" for one in files) + sum(one.verdict != "ok" for one in legs)
     if as_json:
-        print_json({"suite": suite.name, "faults": faults, "files": _files_json(files), "legs": _legs_json(legs)})
+        files_json = [{**shown.as_json(one), "verdict": _VERDICTS[one.state]} for one in files]
+        legs_json = [{**asdict(one), "reason": one.reason or None} for one in legs]
+        print_json({"suite": suite.name, "faults": faults, "files": files_json, "legs": legs_json})
     else:
         _print(files, legs)
         legs_read = f"{len(legs)} leg{'s' * (len(legs) != 1)} of tasks"
@@ -66,17 +69,6 @@ def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as
             click.echo(f"`bench data fetch {suite.name}` fetches damaged files again")
     if faults:
         raise click.exceptions.Exit(1)
-
-
-def _files_json(files: Sequence[LocalFile]) -> list[dict[str, Any]]:
-    return [{**shown.as_json(one), "verdict": _VERDICTS[one.state]} for one in files]
-
-
-def _legs_json(legs: Sequence[Inspected]) -> list[dict[str, Any]]:
-    return [
-        {"task": one.task, "leg": one.leg, "verdict": one.verdict, "counts": one.counts, "reason": one.reason or None}
-        for one in legs
-    ]
 
 
 def _basis(holding: LocalFile) -> str:

@@ -82,8 +82,7 @@ def command(
         found = [now.get(one.release.path, one) for one in found]
     complete = all(one.complete for one in found)
     instructions((one for one in found if one.by_hand), say)
-    for reason in failed.values():
-        notice(reason)
+    notice(*failed.values())
     if as_json:
         print_json(_json(plan, found, failed, complete))
     elif plan.lacking and not dry_run:

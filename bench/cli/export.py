@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bench.cli import examples
-from bench.cli.options import store_option
+from bench.cli.options import FILE, store_option
 from bench.cli.output import json_option, notice, print_json
 from bench.core.errors import UsageError
 from bench.plugins import load
@@ -22,14 +22,9 @@ from bench.studies.export import StoredEncoder, export, from_key, from_result
         "bench export --key 3f9a --out crop-mini",
     ),
 )
-@click.option("--result", type=click.Path(path_type=Path), help="Result file whose encoder is wanted.")
+@click.option("--result", type=FILE, help="Result file whose encoder is wanted.")
 @click.option("--key", metavar="KEY", help="Or the key of the encoder's artefact, or its first digits.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Folder to write; it must not be there yet, or be empty.",
-)
+@click.option("--out", type=FILE, required=True, help="Folder to write; it must not be there yet, or be empty.")
 @store_option
 @json_option
 def command(result: Path | None, key: str | None, out: Path, store: Path, as_json: bool) -> None:
@@ -42,8 +37,7 @@ def command(result: Path | None, key: str | None, out: Path, store: Path, as_jso
     place = Store(store, notice)
     origin = from_result(result, place) if result else from_key(key or "", place)
     done = export(origin, out, _citation(origin))
-    for sentence in done.notices:
-        notice(sentence)
+    notice(*done.notices)
     if as_json:
         contracts = {role: contract.dump() for role, contract in done.contracts.items()}
         print_json(

@@ -11,7 +11,7 @@ from bench.cli import CommandGroup, examples
 from bench.cli.leaderboard_add import add_command, check_command
 from bench.cli.leaderboard_export import export_command
 from bench.cli.leaderboard_init import init_command, pack_command, schema_command
-from bench.cli.options import results_option, store_option
+from bench.cli.options import FILE, results_option, store_option
 from bench.cli.output import json_option, print_json, table
 from bench.core.publications import marked
 from bench.plugins import Plugins, load, own_package
@@ -27,6 +27,7 @@ KEPT = "leaderboard"
 @click.group(name="leaderboard", cls=CommandGroup)
 def command() -> None:
     """Pages to read and to send: plain HTML that needs no server."""
+    own_package("leaderboard")  # refuses another package of that name with a sentence
 
 
 for _other in (add_command, check_command, export_command, init_command, pack_command, schema_command):
@@ -37,7 +38,7 @@ for _other in (add_command, check_command, export_command, init_command, pack_co
 @results_option
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FILE,
     default=Path("site"),
     show_default=True,
     help="Folder of the site; an older site there is replaced.",
@@ -51,7 +52,6 @@ for _other in (add_command, check_command, export_command, init_command, pack_co
 @json_option
 def build_command(results: Path, out: Path, store: Path, with_runs: bool, as_json: bool) -> None:
     """Build a static site from a results folder: a page, a CSV and a JSON file for each suite and setting."""
-    own_package("leaderboard")  # refuses another package of that name with a sentence
     from leaderboard.build import build
     from leaderboard.submissions.add import now
 

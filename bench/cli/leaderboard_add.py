@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli import examples
-from bench.cli.options import data_dir_option, results_option, store_option
+from bench.cli.options import FILE, data_dir_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json
 from bench.core.errors import DataError
-from bench.plugins import load, own_package
+from bench.plugins import load
 from bench.store.store import Store
 
 if TYPE_CHECKING:
     from leaderboard.submissions.validate import Verdict
 
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
-    click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path(path_type=Path)),
+    click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=FILE),
     results_option,
     click.option(
         "--task",
@@ -53,7 +53,6 @@ def add_command(paths: tuple[Path, ...], results: Path, as_json: bool, **given: 
     recomputed from the runs and the judgements that are here; accepted.json records which could not be. One
     result that is refused keeps all others out too, and nothing is written.
     """
-    own_package("leaderboard")
     from leaderboard.submissions.add import add, now
     from leaderboard.submissions.pack import submissions
 
@@ -74,7 +73,6 @@ def add_command(paths: tuple[Path, ...], results: Path, as_json: bool, **given: 
 @click.option("--record", is_flag=True, help="Write accepted.json for results that pass; existing records are trusted.")
 def check_command(paths: tuple[Path, ...], results: Path, as_json: bool, record: bool, **given: Any) -> None:
     """Check results as `add` does, and add nothing: for pull requests, and before handing one in."""
-    own_package("leaderboard")
     from leaderboard.submissions.add import now, refuse, write_record
     from leaderboard.submissions.pack import submissions
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cli import examples
-from bench.cli.options import results_option
+from bench.cli.options import FILE, results_option
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain, write_bytes
-from bench.plugins import load, own_package
+from bench.plugins import load
 
 if TYPE_CHECKING:
     from bench.core.publications import Reported
@@ -33,11 +33,7 @@ _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "mode
 @click.argument("table", metavar="TABLE")
 @click.option("--format", "kind", type=click.Choice(_FORMATS), default="csv", show_default=True, help="What to write.")
 @click.option("--system", metavar="LABEL", help="Only the rows of this system (mteb, model-index).")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="File, or folder for mteb's files; without it one file goes to stdout.",
-)
+@click.option("--out", type=FILE, help="File, or folder for mteb's files; without it one file goes to stdout.")
 @results_option
 def export_command(table: str, kind: str, system: str | None, out: Path | None, results: Path) -> None:
     """Write a table of the leaderboard for other programs.
@@ -46,7 +42,6 @@ def export_command(table: str, kind: str, system: str | None, out: Path | None, 
     data in long form, [DATA/][substitutes/]all; or what a paper printed, reported/PAPER[/TABLE]. Tables of mini data,
     of folders of yours and of substitutes say so in every format and never hold official rows.
     """
-    own_package("leaderboard")  # refuses another package of that name with a sentence
     from leaderboard.site.export import export
 
     reported: tuple[Reported, ...] = ()

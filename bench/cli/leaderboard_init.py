@@ -7,19 +7,18 @@ from pathlib import Path
 import click
 
 from bench.cli import examples
+from bench.cli.options import FOLDER
 from bench.cli.output import json_option, print_json
-from bench.plugins import own_package
 
 
 @click.command(name="init", epilog=examples("bench leaderboard init my-board"))
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", metavar="DIR", type=FOLDER)
 @json_option
 def init_command(folder: Path, as_json: bool) -> None:
     """Write a repository for a leaderboard: results by pull request, checked and published by workflows.
 
     DIR may be a repository already; nothing in it is overwritten.
     """
-    own_package("leaderboard")
     from leaderboard.submissions.repository import init
 
     files = init(folder)
@@ -34,13 +33,12 @@ def init_command(folder: Path, as_json: bool) -> None:
 @click.command(
     name="pack", epilog=examples("bench leaderboard pack results/…/seed-0 --url https://my.site/ --out packed")
 )
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder of the copy.")
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@click.option("--out", type=FOLDER, required=True, help="Folder of the copy.")
 @click.option("--url", default="", metavar="PREFIX", help="What the addresses of larger runs begin with: https://…/.")
 @json_option
 def pack_command(folder: Path, out: Path, url: str, as_json: bool) -> None:
     """Copy a result to hand in; runs of more than 1 MB stay behind, named by their address and checksum."""
-    own_package("leaderboard")
     from leaderboard.submissions.pack import pack
 
     packed = pack(folder, out, url)
@@ -55,7 +53,6 @@ def pack_command(folder: Path, out: Path, url: str, as_json: bool) -> None:
 @click.command(name="schema", epilog=examples("bench leaderboard schema > result.schema.json"))
 def schema_command() -> None:
     """Print the format of result files and their bundles as JSON Schema."""
-    own_package("leaderboard")
     from bench.evaluation.results.format import rendered
 
     click.echo(rendered(), nl=False)

@@ -14,7 +14,7 @@ from bench.config.profiles import PROFILES
 from bench.core.publications import mark
 from bench.evaluation.measures.specs import BUILTIN
 from bench.evaluation.tables import percent
-from bench.plugins import Plugins, load, own_package
+from bench.plugins import Plugins, load
 
 Rows = list[dict[str, Any]]
 
@@ -123,13 +123,6 @@ _UNSAID = "stands_for"
 """A column of `--json` only, for `note` says it too."""
 
 
-def _results(folder: Path) -> Rows:
-    own_package("leaderboard")  # raises where another package hides ours
-    from bench.evaluation.results.read import legs
-
-    return legs(folder)
-
-
 @click.command(name="list")
 @click.argument("what", type=click.Choice([*KINDS, "results"]), required=False)
 @results_option
@@ -139,9 +132,11 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
 
     By default all but tasks, presets and results.
     """
+    from bench.evaluation.results.read import legs
+
     plugins = load()
     kinds = [what] if what else [kind for kind in KINDS if kind not in _LONG]
-    found = {kind: _results(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
+    found = {kind: legs(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
     for twice in plugins.duplicates:
         notice(twice.reason)
     for one in plugins.broken:

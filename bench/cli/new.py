@@ -12,6 +12,7 @@ import click
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bench.cli import CommandGroup, examples
+from bench.cli.options import FILE
 from bench.cli.output import json_option, print_json
 from bench.core.errors import UsageError
 from bench.core.files import write_bytes
@@ -37,10 +38,7 @@ def command() -> None:
 @command.command(name="method", epilog=examples("bench new method my-method", "bench new method my-method --out code"))
 @click.argument("name")
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    show_default="bench_NAME",
-    help="Folder of the project; it must not be there yet, or be empty.",
+    "--out", type=FILE, show_default="bench_NAME", help="Folder of the project; it must not be there yet, or be empty."
 )
 @json_option
 def method_command(name: str, out: Path | None, as_json: bool) -> None:

@@ -15,23 +15,21 @@ from bench.core.errors import UsageError
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+FILE = click.Path(path_type=Path)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 store_option: Decorator = click.option(
     "--store",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=lambda: Path(os.environ.get("BENCH_STORE") or "store"),
     show_default="$BENCH_STORE or ./store",
     help="Folder of stage outputs, safe to share between runs.",
 )
 results_option: Decorator = click.option(
-    "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("results"),
-    show_default=True,
-    help="Folder of results.",
+    "--results", type=FOLDER, default=Path("results"), show_default=True, help="Folder of results."
 )
 data_dir_option: Decorator = click.option(
     "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=lambda: Path(os.environ["BENCH_DATA"]) if os.environ.get("BENCH_DATA") else None,
     show_default="$BENCH_DATA",
     help="Folder of official data in their official layouts.",
@@ -69,7 +67,7 @@ _PLAN: tuple[Decorator, ...] = (
     data_dir_option,
     store_option,
     results_option,
-    click.option("--config", "file", type=click.Path(path_type=Path), help="TOML file of settings."),
+    click.option("--config", "file", type=FILE, help="TOML file of settings."),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting: method.k1=1.2. Repeatable."),
     click.option("--label", metavar="TEXT", help="Name of the system in tables."),
     click.option("--executor", default="local", show_default=True, metavar="NAME", help="local or ray."),

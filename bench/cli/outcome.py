@@ -126,7 +126,12 @@ def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> None:
     """A row a system and task, a column a measure; averages follow."""
     measures = list(dict.fromkeys(name for row in rows for name in row["measures"]))
     lines = [
-        (_system(row, rows), _name(row), f"{row['queries']:,}", *(_value(row, name) for name in measures))
+        (
+            _system(row, rows),
+            f"{row['task']} {row['leg']}".strip(),
+            f"{row['queries']:,}",
+            *(_value(row, name) for name in measures),
+        )
         for row in rows
     ]
     lines += [(_system(one, rows), one["name"], "", *(_value(one, name) for name in measures)) for one in averages]
@@ -148,10 +153,6 @@ def _wide(title: str, measure: str, tasks: Sequence[str], rows: Sequence[Row], a
 def _system(row: Row, rows: Sequence[Row]) -> str:
     several = len({one["seed"] for one in rows if one["system"] == row["system"]}) > 1
     return f"{row['system']} (seed {row['seed']})" if several else str(row["system"])
-
-
-def _name(row: Row) -> str:
-    return f"{row['task']} {row['leg']}" if row["leg"] else str(row["task"])
 
 
 def _value(row: Row, measure: str) -> str:

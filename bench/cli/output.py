@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from bench.core.installed import faiss_conflict
 from bench.evaluation.tables import MISSING, Column, Table, as_rich, duration
 from bench.store.graph import Step
 from bench.store.stage import Stage
@@ -31,9 +32,15 @@ def print_json(value: Mapping[str, Any]) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def notice(sentence: str) -> None:
-    """Print a sentence on stderr."""
-    click.echo(f"bench: {sentence}", err=True)
+def notice(*sentences: str) -> None:
+    """Print sentences on stderr, one a line."""
+    for sentence in sentences:
+        click.echo(f"bench: {sentence}", err=True)
+
+
+def warn_of_faiss() -> None:
+    """Print what to do about two installed distributions of faiss, where there are two."""
+    notice(*filter(None, [faiss_conflict()]))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[str] = ()) -> None:

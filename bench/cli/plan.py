@@ -56,8 +56,7 @@ def command(request: Request, as_json: bool) -> None:
     table("", ("stage", "what", "state", "estimate"), rows, numbers=("estimate",))
     for cell in found.refused:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
-    for sentence in found.warnings:
-        notice(sentence)
+    notice(*found.warnings)
     runs = sum(step.runs for step in found.steps)
     click.echo(
         f"profile {size.name} ({size.hours}): {runs} of {len(found.steps)} stages to run, {duration(found.seconds)}"

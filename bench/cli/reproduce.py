@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli.options import data_dir_option
+from bench.cli.options import FOLDER, data_dir_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.core.errors import UsageError
 from bench.evaluation.command import words
@@ -39,13 +39,11 @@ _FAILED = 1
 @click.argument("file", type=click.Path(path_type=Path, exists=True), metavar="RESULT_FILE")
 @click.option(
     "--store",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Folder of stage outputs; what it holds is not computed again. Default: one that is removed afterwards.",
 )
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of results that the row is written to. Default: one that is removed afterwards.",
+    "--out", type=FOLDER, help="Folder of results that the row is written to. Default: one that is removed afterwards."
 )
 @click.option("--corpus", metavar="PATH", help="What the row was pretrained on, where its file does not hold it.")
 @click.option("--backbone", metavar="ID", help="Where the training starts, in place of what the file names.")
@@ -70,8 +68,7 @@ def command(file: Path, store: Path | None, out: Path | None, dry_run: bool, as_
     with _folder(store, "store") as stages, _folder(out, "results") as results:
         plugins, kept = load(), Store(stages, notice)
         ready = prepared(content, ReplayOptions(stages, results, **given), plugins, kept)
-        for sentence in ready.plan.warnings:
-            notice(sentence)
+        notice(*ready.plan.warnings)
         if dry_run:
             _print_plan(content, ready, as_json)
             return

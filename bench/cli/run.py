@@ -11,9 +11,8 @@ import click
 from bench.cli import examples
 from bench.cli.options import plan_options
 from bench.cli.outcome import print_outcome
-from bench.cli.output import Lines, json_option, notice, print_json
+from bench.cli.output import Lines, json_option, notice, print_json, warn_of_faiss
 from bench.config.request import Request
-from bench.core.installed import faiss_conflict
 from bench.evaluation.compare.paired_tests import PairedTest, compare_run
 from bench.evaluation.tables import duration
 from bench.pipeline.forgotten_prompts import measure
@@ -52,21 +51,16 @@ def command(request: Request, as_json: bool) -> None:
 
 def carry_through(request: Request, plugins: Plugins, store: Store) -> tuple[Outcome, list[dict[str, Any]]]:
     """Plan and run, print all notices, and return the outcome and the stages that were touched."""
-    conflict = faiss_conflict()
-    if conflict:
-        notice(conflict)
+    warn_of_faiss()
     ready = plan(request, plugins, store)
-    for sentence in ready.warnings:
-        notice(sentence)
-    for sentence in measure(ready.lints, store):
-        notice(sentence)
+    notice(*ready.warnings)
+    notice(*measure(ready.lints, store))
     if ready.seconds > 1 and sys.stderr.isatty():
         notice(f"about {duration(ready.seconds)} of work; `bench plan` says what")
     with Lines(ready.steps) as lines:
         outcome = run(request, plugins, store, lines, ready)
     for done in outcome.published:
-        for sentence in done.notices:
-            notice(sentence)
+        notice(*done.notices)
     return outcome, lines.outcomes
 
 

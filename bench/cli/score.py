@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli.options import data_dir_option, store_option
+from bench.cli.options import FILE, data_dir_option, store_option
 from bench.cli.output import json_option, notice, print_json, table
 from bench.core.errors import UsageError
 from bench.evaluation.tables import percent
@@ -27,11 +27,11 @@ from bench.studies.external import External, score_against_files, score_against_
 @click.option(
     "--run",
     "run_file",
-    type=click.Path(path_type=Path),
+    type=FILE,
     required=True,
     help="TREC run file, plain or compressed; `candidates` for the official order of a task that gives them.",
 )
-@click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: TREC qrels or a BEIR .tsv.")
+@click.option("--qrels", type=FILE, help="Judgements: TREC qrels or a BEIR .tsv.")
 @click.option("--measures", help='For instance "nDCG@10 R@100 RR@100"; with --suite the default is the task\'s own.')
 @click.option("--tie", type=click.Choice(["trec", "list"]), help="Order of equal scores with --qrels; default trec.")
 @click.option("--suite", metavar="NAME", help="Score against a task of a suite, under its protocol.")
@@ -62,8 +62,7 @@ def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **given
         raise UsageError(
             found="neither --qrels FILE nor --suite NAME --task NAME", expected="one of the two along with --run FILE"
         )
-    for sentence in found.notices:
-        notice(sentence)
+    notice(*found.notices)
     if as_json:
         print_json(_json(found, per_query))
         return

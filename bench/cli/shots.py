@@ -8,11 +8,10 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import plan_options
-from bench.cli.output import Lines, json_option, notice, print_json, print_table
+from bench.cli.output import Lines, json_option, notice, print_json, print_table, warn_of_faiss
 from bench.config.request import Request
 from bench.core.errors import StoreError
 from bench.core.files import explain, write_bytes
-from bench.core.installed import faiss_conflict
 from bench.evaluation.svg import line_chart
 from bench.evaluation.tables import as_csv
 from bench.pipeline.plan import plan
@@ -52,9 +51,7 @@ def command(request: Request, shots: str, out: Path | None, as_json: bool) -> No
     common is made once. Results of all pairs and of none are those of `bench run`; those of other numbers lie next to
     the results folder, in RESULTS-shots/NUMBER.
     """
-    conflict = faiss_conflict()
-    if conflict:
-        notice(conflict)
+    warn_of_faiss()
     plugins, store = load(), Store(request.store, notice)
     outcomes = _outcomes(requests(request, numbers(shots)), plugins, store)
     found = curve(outcomes)
@@ -86,15 +83,13 @@ def _outcomes(asked: dict[str, Request], plugins: Plugins, store: Store) -> dict
         for ready in plans.values()
         for one in ready.refused
     }
-    for sentence in (*dict.fromkeys(part for ready in plans.values() for part in ready.warnings), *sorted(refused)):
-        notice(sentence)
+    notice(*dict.fromkeys(part for ready in plans.values() for part in ready.warnings), *sorted(refused))
     outcomes = {}
     for number, one in asked.items():
         ready = plan(one, plugins, store)  # anew, since the numbers before have made what is shared
         with Lines(ready.steps) as lines:
             outcomes[number] = run(one, plugins, store, lines, ready)
-    for sentence in dict.fromkeys(part for one in outcomes.values() for done in one.published for part in done.notices):
-        notice(sentence)
+    notice(*dict.fromkeys(part for one in outcomes.values() for done in one.published for part in done.notices))
     return outcomes
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli.options import plan_options
-from bench.cli.output import Lines, json_option, notice, print_json, print_table
+from bench.cli.options import FOLDER, plan_options
+from bench.cli.output import Lines, json_option, notice, print_json, print_table, warn_of_faiss
 from bench.config.request import Request
-from bench.core.installed import faiss_conflict
 from bench.evaluation.tables import duration
 from bench.plugins import load
 from bench.store.store import Store
@@ -36,7 +35,7 @@ from bench.studies.sweep import Ready, Sweep, prepare, run
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=Path("sweeps"),
     show_default=True,
     help="Folder of sweeps: SUITE/METHOD.toml for --config, and SUITE/METHOD.json with every trial.",
@@ -50,13 +49,10 @@ def command(request: Request, trials: int, out: Path, as_json: bool) -> None:
     --config says stays fixed. The highest average of the suite's headline measure wins. Finished trials are kept in
     the store: the same command goes on where it was stopped, and more trials add to fewer. Test questions are not read.
     """
-    conflict = faiss_conflict()
-    if conflict:
-        notice(conflict)
+    warn_of_faiss()
     plugins, store = load(), Store(request.store, notice)
     ready = prepare(request, trials, plugins, store)
-    for sentence in ready.warnings:
-        notice(sentence)
+    notice(*ready.warnings)
     if ready.plan.seconds > 1 and sys.stderr.isatty():
         notice(f"about {duration(ready.plan.seconds)} of work")
     with Lines(ready.plan.steps) as lines:

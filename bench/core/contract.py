@@ -30,55 +30,35 @@ _LATER: Mapping[str, Any] = {"question_mark": True, "lowercase": False}
 
 @dataclass(frozen=True)
 class Document:
-    """A pretraining document.
+    """A pretraining document."""
 
-    Args:
-        id: unique in its corpus.
-        language: ISO 639 code.
-        sentences: in order, none empty.
-        title: empty where the source has none.
-        group: documents of one group are translations of each other; empty where nothing is known.
-    """
-
-    id: str
-    language: str
-    sentences: tuple[str, ...]
-    title: str = ""
-    group: str = ""
+    id: str  # unique in its corpus
+    language: str  # ISO 639 code
+    sentences: tuple[str, ...]  # in order, none empty
+    title: str = ""  # empty where the source has none
+    group: str = ""  # documents of one group are translations of each other; empty where nothing is known
 
 
 @dataclass(frozen=True)
 class Contract:
-    """How texts become vectors; saved with the encoder, hashed wherever vectors are made.
+    """How texts become vectors; saved with the encoder, hashed wherever vectors are made."""
 
-    Args:
-        pooling: `cls` (first token), `mean` (over all tokens, special ones included) or `pooler` (the first token
-            through BERT's pooler, a dense layer and tanh, whose weights are then part of the encoder).
-        layer: hidden layer that is read, −1 for the last; 0 is the embedding output.
-        normalise: vectors are scaled to unit length.
-        similarity: `dot` or `cos`.
-        query_prompt: put before a query's text.
-        passage_prompt: put before a passage's text.
-        query_length: tokens kept of a query, special ones included.
-        passage_length: tokens kept of a passage, special ones included.
-        title: what joins title and text of a passage, `{sep}` in it as `SEPARATOR` says; None leaves titles out.
-        dtype: of the forward pass: `float32` or `bfloat16`. Vectors are float32 always.
-        question_mark: a query keeps the question mark at its end; false drops one (`?`), as DPR's code does.
-        lowercase: texts and titles are lower-cased first, prompts are not.
-    """
-
+    # `cls` (first token), `mean` (over all tokens, special ones included) or `pooler` (the first token through BERT's
+    # pooler, a dense layer and tanh, whose weights are then part of the encoder)
     pooling: Pooling = "mean"
-    layer: int = -1
-    normalise: bool = False
-    similarity: Literal["dot", "cos"] = "dot"
-    query_prompt: str = ""
-    passage_prompt: str = ""
-    query_length: int = 64
-    passage_length: int = 256
+    layer: int = -1  # hidden layer that is read, −1 for the last; 0 is the embedding output
+    normalise: bool = False  # vectors are scaled to unit length
+    similarity: Literal["dot", "cos"] = "dot"  # `dot` or `cos`
+    query_prompt: str = ""  # put before a query's text
+    passage_prompt: str = ""  # put before a passage's text
+    query_length: int = 64  # tokens kept of a query, special ones included
+    passage_length: int = 256  # tokens kept of a passage, special ones included
+    # what joins title and text of a passage, `{sep}` in it as `SEPARATOR` says; None leaves titles out
     title: str | None = " "
+    # of the forward pass: `float32` or `bfloat16`. Vectors are float32 always
     dtype: Literal["float32", "bfloat16"] = "float32"
-    question_mark: bool = True
-    lowercase: bool = False
+    question_mark: bool = True  # a query keeps the question mark at its end; false drops one (`?`), as DPR's code does
+    lowercase: bool = False  # texts and titles are lower-cased first, prompts are not
 
     def dump(self) -> dict[str, Any]:
         """Return the contract as JSON; later fields are left out at their defaults, so existing keys stay valid."""
@@ -103,23 +83,15 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What decides the bytes of a training, apart from the method's own config.
+    """What decides the bytes of a training, apart from the method's own config."""
 
-    Args:
-        tokens: budget: non-padding tokens seen by an encoder forward pass, momentum and no-gradient passes included.
-        flops: budget in floating-point operations (`bench.training.meter.Meter`), in place of tokens; None: tokens.
-        steps: budget in changes of the weights, in place of both; None: one of them.
-        seed: of weights that are new, data order, views and dropout.
-        device: `cpu`, `cuda`, `cuda:N` or `mps`.
-        threads: of the processor, for operations whose sums depend on them.
-    """
-
-    tokens: int
-    seed: int
-    device: str
-    threads: int
+    tokens: int  # budget: non-padding tokens seen by an encoder forward pass, momentum and no-gradient passes included
+    seed: int  # of weights that are new, data order, views and dropout
+    device: str  # `cpu`, `cuda`, `cuda:N` or `mps`
+    threads: int  # of the processor, for operations whose sums depend on them
+    # budget in floating-point operations (`bench.training.meter.Meter`), in place of tokens; None: tokens
     flops: float | None = None
-    steps: int | None = None
+    steps: int | None = None  # budget in changes of the weights, in place of both; None: one of them
 
 
 class Trainer(Protocol):

@@ -6,6 +6,7 @@ mend by typing something else or repairing an input; 1 is a failure of the harne
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ class BenchError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Survive the way through worker processes, fields included."""
-        return _restored, (type(self), str(self), self.where, self.found, self.expected, self.hint)
+        fields = {name: getattr(self, name) for name in ("where", "found", "expected", "hint")}
+        return partial(type(self), str(self), **fields), ()
 
 
 def sentence(where: str, found: str, expected: str, hint: str = "") -> str:
@@ -39,10 +41,6 @@ def sentence(where: str, found: str, expected: str, hint: str = "") -> str:
     parts = [f"found {found}" if found else "", f"expected {expected}" if expected else ""]
     fault = ", ".join(filter(None, parts))
     return "; ".join(filter(None, (": ".join(filter(None, (where, fault))), hint)))
-
-
-def _restored(kind: type[BenchError], message: str, where: str, found: str, expected: str, hint: str) -> BenchError:
-    return kind(message, where=where, found=found, expected=expected, hint=hint)
 
 
 class UsageError(BenchError):

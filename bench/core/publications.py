@@ -10,74 +10,44 @@ Unit = Literal["percent", "fraction", "count"]
 
 @dataclass(frozen=True)
 class Release:
-    """One file of an official release, and where it goes.
+    """One file of an official release, and where it goes."""
 
-    Args:
-        path: its place under the folder of data, with forward slashes, e.g. `mrtydi/mrtydi-v1.1-swahili.tar.gz`.
-        urls: where it can be had, the official place first, then mirrors; empty where no source is left or the licence
-            forbids fetching, and then `instructions` says what to do.
-        licence: in a phrase.
-        size: bytes, None where it was not published.
-        sha256: hexadecimal, empty where it is not known.
-        md5: hexadecimal, empty where it is not known.
-        tasks: the tasks that need it, without the suite's prefix; empty for all of them.
-        unpack: folder under the folder of data into which the archive is unpacked whole; empty where the file is read
-            as it is.
-        instructions: what a person does to get it, in sentences; empty where it can be fetched.
-    """
-
-    path: str
+    path: str  # its place under the folder of data, with forward slashes, e.g. `mrtydi/mrtydi-v1.1-swahili.tar.gz`
+    # where it can be had, the official place first, then mirrors; empty where no source is left or the licence forbids
+    # fetching, and then `instructions` says what to do
     urls: tuple[str, ...]
     licence: str
-    size: int | None = None
-    sha256: str = ""
-    md5: str = ""
-    tasks: tuple[str, ...] = ()
+    size: int | None = None  # bytes, None where it was not published
+    sha256: str = ""  # hexadecimal, empty where it is not known
+    md5: str = ""  # hexadecimal, empty where it is not known
+    tasks: tuple[str, ...] = ()  # the tasks that need it, without the suite's prefix; empty for all of them
+    # folder under the folder of data into which the archive is unpacked whole; empty where the file is read as it is
     unpack: str = ""
-    instructions: str = ""
+    instructions: str = ""  # what a person does to get it, in sentences; empty where it can be fetched
 
 
 @dataclass(frozen=True)
 class Reported:
-    """One number that a paper printed.
+    """One number that a paper printed."""
 
-    Args:
-        paper: e.g. `MSM`.
-        table: e.g. `Table 3`.
-        setting: in the paper's words.
-        model: the row, in the paper's words.
-        suite: canonical name, empty where the harness has no such suite.
-        dataset: the column, in the paper's words.
-        key: language or data set, normalised; `avg` for an average.
-        measure: canonical measure where the harness has it, else the paper's words.
-        printed: exactly as in the paper; `-` for a dash, `fail` for a failed training, empty where it is illegible.
-        value: the number in `unit`; None where there is none.
-        unit: of `value`.
-        note: what was noted when it was copied.
-        task: canonical id of our task that it is compared with; empty for averages and where we have no such task.
-        average: name of the suite's average that has the same members; empty where there is none.
-        error: id of the known error that it is part of, e.g. `CCP-2`; empty where none is known.
-        wrong: what is wrong, in sentences; empty where no error is known.
-        corrected: the right value in `unit` where it follows from other numbers; None otherwise.
-    """
-
-    paper: str
-    table: str
-    setting: str
-    model: str
-    suite: str
-    dataset: str
-    key: str
-    measure: str
-    printed: str
-    value: float | None
-    unit: Unit
-    note: str = ""
+    paper: str  # e.g. `MSM`
+    table: str  # e.g. `Table 3`
+    setting: str  # in the paper's words
+    model: str  # the row, in the paper's words
+    suite: str  # canonical name, empty where the harness has no such suite
+    dataset: str  # the column, in the paper's words
+    key: str  # language or data set, normalised; `avg` for an average
+    measure: str  # canonical measure where the harness has it, else the paper's words
+    printed: str  # exactly as in the paper; `-` for a dash, `fail` for a failed training, empty where it is illegible
+    value: float | None  # the number in `unit`; None where there is none
+    unit: Unit  # of `value`
+    note: str = ""  # what was noted when it was copied
+    # canonical id of our task that it is compared with; empty for averages and where we have no such task
     task: str = ""
-    average: str = ""
-    error: str = ""
-    wrong: str = ""
-    corrected: float | None = None
+    average: str = ""  # name of the suite's average that has the same members; empty where there is none
+    error: str = ""  # id of the known error that it is part of, e.g. `CCP-2`; empty where none is known
+    wrong: str = ""  # what is wrong, in sentences; empty where no error is known
+    corrected: float | None = None  # the right value in `unit` where it follows from other numbers; None otherwise
 
 
 def mark(stands_for: str) -> str:

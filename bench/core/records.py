@@ -23,19 +23,12 @@ position.
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is indexed, encoded or asked: a passage or a query.
+    """What is indexed, encoded or asked: a passage or a query."""
 
-    Args:
-        id: unique within its source; no white space (TREC files are separated by it).
-        text: the text as the source gives it.
-        title: title of a passage, empty where the source has none.
-        language: ISO 639 code, empty where the source does not say (then the corpus's or leg's language holds).
-    """
-
-    id: str
-    text: str
-    title: str = ""
-    language: str = ""
+    id: str  # unique within its source; no white space (TREC files are separated by it)
+    text: str  # the text as the source gives it
+    title: str = ""  # title of a passage, empty where the source has none
+    language: str = ""  # ISO 639 code, empty where the source does not say (then the corpus's or leg's language holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,62 +42,40 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a passage may say to answer a query, where a task judges by strings instead of documents.
+    """What a passage may say to answer a query, where a task judges by strings instead of documents."""
 
-    Args:
-        query: query id.
-        strings: accepted answers, at least one. An empty one is found everywhere, as the official scorers have it.
-    """
-
-    query: str
+    query: str  # query id
+    # accepted answers, at least one. An empty one is found everywhere, as the official scorers have it
     strings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The documents among which one query is answered, where a task gives them instead of a whole corpus.
+    """The documents among which one query is answered, where a task gives them instead of a whole corpus."""
 
-    Args:
-        query: query id.
-        documents: ids in the official order.
-        scores: of the official first stage, as many, never increasing; empty where the release has none.
-    """
-
-    query: str
-    documents: tuple[str, ...]
+    query: str  # query id
+    documents: tuple[str, ...]  # ids in the official order
+    # of the official first stage, as many, never increasing; empty where the release has none
     scores: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair:
-    """A query with passages that answer it, and passages that only seem to: what retrievers are fine-tuned on.
+    """A query with passages that answer it, and passages that only seem to: what retrievers are fine-tuned on."""
 
-    Args:
-        query: id, text and language; ids are unique within a source.
-        positives: at least one passage that answers it.
-        negatives: hard negatives, best first; empty where none were mined or released.
-        source: where it comes from, e.g. `mrtydi/sw train`.
-    """
-
-    query: Item
-    positives: tuple[Item, ...]
-    negatives: tuple[Item, ...] = ()
-    source: str = ""
+    query: Item  # id, text and language; ids are unique within a source
+    positives: tuple[Item, ...]  # at least one passage that answers it
+    negatives: tuple[Item, ...] = ()  # hard negatives, best first; empty where none were mined or released
+    source: str = ""  # where it comes from, e.g. `mrtydi/sw train`
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ranked list of one query, best first.
+    """The ranked list of one query, best first."""
 
-    Args:
-        query: query id.
-        documents: unique document ids in the task's order (see `Tie`).
-        scores: as many scores, never increasing, finite.
-    """
-
-    query: str
-    documents: Sequence[str]
-    scores: Sequence[float]
+    query: str  # query id
+    documents: Sequence[str]  # unique document ids in the task's order (see `Tie`)
+    scores: Sequence[float]  # as many scores, never increasing, finite
 
 
 Run = Mapping[str, Ranking]
@@ -116,67 +87,46 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Source(Generic[T_co]):
-    """A stream of records and what decides its content; nothing is opened before `read` is called.
+    """A stream of records and what decides its content; nothing is opened before `read` is called."""
 
-    Args:
-        name: what messages call it, e.g. `beir/scifact corpus`.
-        reader: name and version of the reading code, e.g. `beir-corpus/1`; part of every key that depends on it.
-        files: the files whose bytes decide what is read (their hashes enter the key). Empty for a source that a
-            library fetches; then `reader` names the library, its version and the data set's id.
-        read: opens the stream; records come in a fixed order. Raises `DataError` or `DataFaultsError` on a malformed
-            record.
-    """
-
-    name: str
-    reader: str
+    name: str  # what messages call it, e.g. `beir/scifact corpus`
+    reader: str  # name and version of the reading code, e.g. `beir-corpus/1`; part of every key that depends on it
+    # the files whose bytes decide what is read (their hashes enter the key). Empty for a source that a library fetches;
+    # then `reader` names the library, its version and the data set's id
     files: tuple[Path, ...]
+    # opens the stream; records come in a fixed order. Raises `DataError` or `DataFaultsError` on a malformed record
     read: Callable[[], Iterator[T_co]]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A pool of passages with its own identity, shared by all tasks that search it; streamed, never a dict.
+    """A pool of passages with its own identity, shared by all tasks that search it; streamed, never a dict."""
 
-    Args:
-        id: e.g. `beir/scifact`.
-        items: the passages in corpus order.
-        language: ISO 639 code of all passages, empty where each item says its own.
-        documents: the published count, asserted when the corpus is read; None for a folder of the user's.
-        texts: the passages as the release gives them, same ids in the same order, where answers are looked for in other
-            texts than those that are searched (MKQA searches normalised ones); None for `items`. Of these, `text`
-            alone is looked at, never the title.
-    """
-
-    id: str
-    items: Source[Item]
-    language: str = ""
+    id: str  # e.g. `beir/scifact`
+    items: Source[Item]  # the passages in corpus order
+    language: str = ""  # ISO 639 code of all passages, empty where each item says its own
+    # the published count, asserted when the corpus is read; None for a folder of the user's
     documents: int | None = None
+    # the passages as the release gives them, same ids in the same order, where answers are looked for in other texts
+    # than those that are searched (MKQA searches normalised ones); None for `items`. Of these, `text` alone is looked
+    # at, never the title
     texts: Source[Item] | None = None
 
 
 @dataclass(frozen=True)
 class Leg:
-    """Queries, the corpus that they search and the judgements; a task has one leg, or several named ones (Tatoeba).
+    """Queries, the corpus that they search and the judgements; a task has one leg, or several named ones (Tatoeba)."""
 
-    Args:
-        name: empty where the task has one leg only; else e.g. `fra-eng`.
-        queries: the queries; those without a judgement are not searched.
-        qrels: the judgements; None where only answers judge.
-        corpus: what is searched.
-        language: ISO 639 code of the queries, empty where each item says its own.
-        counts: published counts that are asserted, keys among `queries` (judged ones) and `qrels`.
-        candidates: what each query is answered among; None where it is the whole corpus.
-        answers: the accepted answers, for measures such as `R@2kt` and `answer-R@20`; None where only documents are
-            judged. With both, the same queries must be judged by both.
-    """
-
-    name: str
-    queries: Source[Item]
-    qrels: Source[Judgement] | None
-    corpus: Corpus
-    language: str = ""
+    name: str  # empty where the task has one leg only; else e.g. `fra-eng`
+    queries: Source[Item]  # the queries; those without a judgement are not searched
+    qrels: Source[Judgement] | None  # the judgements; None where only answers judge
+    corpus: Corpus  # what is searched
+    language: str = ""  # ISO 639 code of the queries, empty where each item says its own
+    # published counts that are asserted, keys among `queries` (judged ones) and `qrels`
     counts: Mapping[str, int] = field(default_factory=dict)
-    candidates: Source[Candidates] | None = None
+    candidates: Source[Candidates] | None = None  # what each query is answered among; None where it is the whole corpus
+    # the accepted answers, for measures such as `R@2kt` and `answer-R@20`; None where only documents are judged. With
+    # both, the same queries must be judged by both
     answers: Source[Answers] | None = None
 
     @property
@@ -192,82 +142,56 @@ class Readout:
 
     It makes a row of its own, next to that of the encoder's contract (`--readout protocol`), whose words the fields are
     (`bench.core.contract.Contract`).
-
-    Args:
-        source: paper, code or section that says so.
-        pooling: how token states become one vector.
-        layer: hidden layer that is read of every encoder, −1 the last.
-        layers: in its place, hidden layer that is read by the number of an encoder's layers, e.g. `{12: 8, 24: 14}`.
-            One of another depth is read at the same share of it (`bench.retrieval.readouts.layer_of`). Empty: see
-            `layer`.
-        normalise: vectors are scaled to unit length.
-        similarity: `cos` or `dot`, where `Task.similarity` leaves it open.
-        lengths: tokens kept of a query and of a passage, where `Task.lengths` leaves them open.
-        title: what joins title and text of a passage.
-        lowercase: texts are lower-cased; none where the task's texts are so already.
-        question_mark: queries keep a question mark at their end.
     """
 
-    source: str
-    pooling: Literal["cls", "mean", "pooler"] | None = None
-    layer: int | None = None
+    source: str  # paper, code or section that says so
+    pooling: Literal["cls", "mean", "pooler"] | None = None  # how token states become one vector
+    layer: int | None = None  # hidden layer that is read of every encoder, −1 the last
+    # in its place, hidden layer that is read by the number of an encoder's layers, e.g. `{12: 8, 24: 14}`. One of
+    # another depth is read at the same share of it (`bench.retrieval.readouts.layer_of`). Empty: see `layer`
     layers: Mapping[int, int] = field(default_factory=dict)
-    normalise: bool | None = None
-    similarity: Literal["cos", "dot"] | None = None
+    normalise: bool | None = None  # vectors are scaled to unit length
+    similarity: Literal["cos", "dot"] | None = None  # `cos` or `dot`, where `Task.similarity` leaves it open
+    # tokens kept of a query and of a passage, where `Task.lengths` leaves them open
     lengths: tuple[int, int] | None = None
-    title: str | None = None
-    lowercase: bool | None = None
-    question_mark: bool | None = None
+    title: str | None = None  # what joins title and text of a passage
+    lowercase: bool | None = None  # texts are lower-cased; none where the task's texts are so already
+    question_mark: bool | None = None  # queries keep a question mark at their end
 
 
 @dataclass(frozen=True)
 class OfficialScorer:
-    """A benchmark's own scorer, whose values are shown with ours where its rules differ.
+    """A benchmark's own scorer, whose values are shown with ours where its rules differ."""
 
-    Args:
-        name: recorded in the key of a score; a scorer of other rules needs another name.
-        documents: (judgements, run) → values by displayed name, e.g. `NDCG@10 (BEIR)`; none where the official code
-            gives no value. None for a scorer of answers.
-        answers: (our values by measure and query, run) → values by displayed name. None for a scorer of documents.
-    """
-
-    name: str
+    name: str  # recorded in the key of a score; a scorer of other rules needs another name
+    # (judgements, run) → values by displayed name, e.g. `NDCG@10 (BEIR)`; none where the official code gives no value.
+    # None for a scorer of answers
     documents: Callable[[Mapping[str, Mapping[str, int]], Run], Mapping[str, float]] | None = None
+    # (our values by measure and query, run) → values by displayed name. None for a scorer of documents
     answers: Callable[[Mapping[str, Mapping[str, float]], Run], Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True)
 class Task:
-    """Queries against a corpus with judgements, and the rules under which they are scored.
+    """Queries against a corpus with judgements, and the rules under which they are scored."""
 
-    Args:
-        id: canonical, e.g. `beir/scifact`; on mini data it begins with `mini/`, or `mini-few-names/` and the like.
-        data: where its files come from: `official`, `mini` (`mini-few-names` and the like in another world), or `local`
-            for a folder of the user's.
-        legs: at least one.
-        measures: canonical measure names, e.g. `nDCG@10`.
-        tie: order of equal scores.
-        depth: how many documents the protocol retrieves per query.
-        drop_identical: leave out a document whose id equals the query id (BEIR's `ignore_identical_ids`).
-        official: scorers whose values are shown with ours.
-        similarity: what the protocol fixes, `cos` or `dot`; None leaves it to the encoder's contract.
-        lengths: tokens kept of a query and of a passage, special ones included, where the protocol fixes them; None
-            leaves them to the encoder's contract.
-        readout: how the protocol turns texts into vectors, beyond what every row of this task must do; None where it
-            leaves that to the encoder.
-        release: version of the data, recorded with every result and never mixed, e.g. `v1.1`; empty where there is one
-            only.
-    """
-
-    id: str
+    id: str  # canonical, e.g. `beir/scifact`; on mini data it begins with `mini/`, or `mini-few-names/` and the like
+    # where its files come from: `official`, `mini` (`mini-few-names` and the like in another world), or `local` for a
+    # folder of the user's
     data: str
-    legs: tuple[Leg, ...]
-    measures: tuple[str, ...]
-    tie: Tie = "trec"
-    depth: int = 100
-    drop_identical: bool = False
-    official: tuple[OfficialScorer, ...] = ()
+    legs: tuple[Leg, ...]  # at least one
+    measures: tuple[str, ...]  # canonical measure names, e.g. `nDCG@10`
+    tie: Tie = "trec"  # order of equal scores
+    depth: int = 100  # how many documents the protocol retrieves per query
+    drop_identical: bool = False  # leave out a document whose id equals the query id (BEIR's `ignore_identical_ids`)
+    official: tuple[OfficialScorer, ...] = ()  # scorers whose values are shown with ours
+    # what the protocol fixes, `cos` or `dot`; None leaves it to the encoder's contract
     similarity: Literal["cos", "dot"] | None = None
+    # tokens kept of a query and of a passage, special ones included, where the protocol fixes them; None leaves them to
+    # the encoder's contract
     lengths: tuple[int, int] | None = None
+    # version of the data, recorded with every result and never mixed, e.g. `v1.1`; empty where there is one only
     release: str = ""
+    # how the protocol turns texts into vectors, beyond what every row of this task must do; None where it leaves that
+    # to the encoder
     readout: Readout | None = None

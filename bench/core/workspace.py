@@ -49,14 +49,8 @@ def silent(units: float) -> None:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The hands of one stage.
+    """The hands of one stage."""
 
-    Args:
-        out: an empty folder; its content when the stage returns becomes the artefact.
-        parts: finished pieces of an earlier, interrupted attempt at the same work, and of this one.
-        advance: progress, in the units of the stage (documents, queries, tokens).
-    """
-
-    out: Path
-    parts: Parts
-    advance: Advance = field(default=silent)
+    out: Path  # an empty folder; its content when the stage returns becomes the artefact
+    parts: Parts  # finished pieces of an earlier, interrupted attempt at the same work, and of this one
+    advance: Advance = field(default=silent)  # progress, in the units of the stage (documents, queries, tokens)

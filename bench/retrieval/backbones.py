@@ -168,7 +168,7 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
     def arguments(config: PreTrainedConfig) -> dict[str, bool]:
         if config.is_encoder_decoder:
             raise UsageError(f"{folder}: found a model of encoder and decoder, expected an encoder")
-        return without_pooler(type(config)) if pooler == "none" else {}
+        return without_pooler(config) if pooler == "none" else {}
 
     wanted = "config.json of an architecture that transformers knows, and model.safetensors"
     model, missing = load_weights(AutoModel, folder, seed, arguments, wanted)
@@ -195,7 +195,7 @@ def load_weights(
     from safetensors import SafetensorError
 
     try:
-        config = _config(folder)
+        config = folder_config(folder)
         more = arguments(config)
         with quiet(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)  # of the CPU alone
@@ -244,9 +244,9 @@ def extra_weights(folder: Path, weights: Sequence[Path], *, pooler: bool) -> lis
     from safetensors import safe_open
     from transformers import AutoModel
 
-    config = _config(folder)
+    config = folder_config(folder)
     with torch.device("meta"):  # names alone: no memory is touched
-        arguments = {} if pooler else without_pooler(type(config))
+        arguments = {} if pooler else without_pooler(config)
         known = set(AutoModel.from_config(config, **arguments).state_dict())
     found = set[str]()
     for path in weights:
@@ -255,12 +255,7 @@ def extra_weights(folder: Path, weights: Sequence[Path], *, pooler: bool) -> lis
     return sorted(found - known)
 
 
-def pooler_argument(folder: Path) -> dict[str, bool]:
-    """Return the loading argument that leaves out the pooler of a folder's architecture, where it takes one."""
-    return without_pooler(type(_config(folder)))
-
-
-def _config(folder: Path) -> PreTrainedConfig:
+def folder_config(folder: Path) -> PreTrainedConfig:
     """Load the config of a Hugging Face folder; code of its own is never run."""
     from transformers import AutoConfig
 
@@ -268,11 +263,11 @@ def _config(folder: Path) -> PreTrainedConfig:
     return found
 
 
-def without_pooler(config: type) -> dict[str, bool]:
-    """Return the argument that leaves the pooler out, where the architecture of a class of configs takes it."""
+def without_pooler(config: PreTrainedConfig) -> dict[str, bool]:
+    """Return the loading argument that leaves the pooler out, where the architecture of a config takes it."""
     from transformers import AutoModel
 
-    found = AutoModel._model_mapping[config]
+    found = AutoModel._model_mapping[type(config)]
     kind = found[0] if isinstance(found, tuple) else found  # some configurations serve several architectures
     takes = kind is not None and "add_pooling_layer" in inspect.signature(kind).parameters
     return {"add_pooling_layer": False} if takes else {}

@@ -31,18 +31,12 @@ CONSTANT = 60
 
 @dataclass(frozen=True)
 class Joint:
-    """Two rankings of one query over their common pool of documents, to be mixed by one weight or by many.
-
-    Args:
-        first: one ranking.
-        second: the other.
-        documents: every document of either, in the order of ties under the rule `list`, `[n]`.
-        scores: scaled, of the first and of the second ranking, `[2, n]`; a document that one lacks has its lowest.
-    """
+    """Two rankings of one query over their common pool of documents, to be mixed by one weight or by many."""
 
     first: Ranking
     second: Ranking
-    documents: Sequence[str]
+    documents: Sequence[str]  # every document of either, in the order of ties under the rule `list`, `[n]`
+    # scaled, of the first and of the second ranking, `[2, n]`; a document that one lacks has its lowest
     scores: npt.NDArray[np.float64]
 
     def mix(self, weight: float, k: int, tie: Tie) -> Ranking:

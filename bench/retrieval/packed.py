@@ -36,24 +36,17 @@ Ids = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Packed:
-    """Sequences laid end to end.
+    """Sequences laid end to end."""
 
-    Args:
-        ids: token ids, int64 `[T]`.
-        positions: position ids, int64 `[T]`; they begin anew with every sequence.
-        runs: (first row, end row, number of sequences) of sequences of equal length, shortest first.
-        starts: row of the first token of each sequence in the order given, int64 `[n]`; token j of sequence i is
-            in row `starts[i] + j`.
-        places: place of each sequence, in the order given, among the sorted ones, int64 `[n]`.
-        cuts: row at which each sorted sequence begins, and T, int32 `[n + 1]`.
-    """
-
-    ids: torch.Tensor
-    positions: torch.Tensor
+    ids: torch.Tensor  # token ids, int64 `[T]`
+    positions: torch.Tensor  # position ids, int64 `[T]`; they begin anew with every sequence
+    # (first row, end row, number of sequences) of sequences of equal length, shortest first
     runs: tuple[tuple[int, int, int], ...]
+    # row of the first token of each sequence in the order given, int64 `[n]`; token j of sequence i is in row
+    # `starts[i] + j`
     starts: torch.Tensor
-    places: torch.Tensor
-    cuts: torch.Tensor
+    places: torch.Tensor  # place of each sequence, in the order given, among the sorted ones, int64 `[n]`
+    cuts: torch.Tensor  # row at which each sorted sequence begins, and T, int32 `[n + 1]`
 
     @property
     def longest(self) -> int:

@@ -38,17 +38,11 @@ _FLAT = 1e-6  # of the largest variance: directions with less spread are noise, 
 
 @dataclass(frozen=True)
 class Affine:
-    """x → ((x − mean) / scale) matrixᵀ.
+    """x → ((x − mean) / scale) matrixᵀ."""
 
-    Args:
-        mean: `[d]`.
-        scale: `[d]`, positive; None for 1.
-        matrix: `[d, d]`; None for the identity.
-    """
-
-    mean: Matrix
-    scale: Matrix | None = None
-    matrix: Matrix | None = None
+    mean: Matrix  # `[d]`
+    scale: Matrix | None = None  # `[d]`, positive; None for 1
+    matrix: Matrix | None = None  # `[d, d]`; None for the identity
 
     def __call__(self, vectors: npt.NDArray[Any]) -> Matrix:
         """Return the images `[n, d]` of vectors `[n, d]`, in float64."""
@@ -91,9 +85,12 @@ def whitening(vectors: npt.NDArray[Any]) -> Affine:
     The matrix is the symmetric Σ^−½ (any other whitening is a rotation of it and ranks alike). Variances below a
     millionth of the largest count as that much.
     """
+    import torch
+
     middle = mean(vectors)
     centred = shifted(vectors, middle)
-    variances, directions = _spectrum(_product(centred.T, centred) / len(centred))
+    covariance = torch.from_numpy(_product(centred.T, centred) / len(centred))
+    variances, directions = (one.numpy() for one in torch.linalg.eigh(covariance))  # ascending `[d]`; columns `[d, d]`
     floor = max(float(variances[-1]) * _FLAT, FLOOR**2)
     return Affine(middle, None, _product(directions / np.sqrt(np.maximum(variances, floor)), directions.T))
 
@@ -104,14 +101,6 @@ def _product(left: Matrix, right: Matrix) -> Matrix:
 
     product: Matrix = (torch.from_numpy(left) @ torch.from_numpy(right)).numpy()
     return product
-
-
-def _spectrum(symmetric: Matrix) -> tuple[Matrix, Matrix]:
-    """Eigenvalues ascending `[d]` and eigenvectors as columns `[d, d]`."""
-    import torch
-
-    values, vectors = torch.linalg.eigh(torch.from_numpy(symmetric))
-    return values.numpy(), vectors.numpy()
 
 
 ANY = "*"

@@ -44,19 +44,12 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Rotation:
-    """A map and how it came about.
+    """A map and how it came about."""
 
-    Args:
-        matrix: W `[d, d]`, float64, on the processor.
-        quality: mean cosine of its dictionary (`Dictionary.quality`).
-        chosen: which map was best: `identity`, `adversarial N` or `refinement N`.
-        history: quality of every map that was tried, by the same names.
-    """
-
-    matrix: torch.Tensor
-    quality: float
-    chosen: str
-    history: dict[str, float]
+    matrix: torch.Tensor  # W `[d, d]`, float64, on the processor
+    quality: float  # mean cosine of its dictionary (`Dictionary.quality`)
+    chosen: str  # which map was best: `identity`, `adversarial N` or `refinement N`
+    history: dict[str, float]  # quality of every map that was tried, by the same names
 
 
 def procrustes(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:

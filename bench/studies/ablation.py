@@ -27,29 +27,17 @@ SURE = 0.05
 
 @dataclass(frozen=True)
 class Ablation:
-    """A grid as it came out.
+    """A grid as it came out."""
 
-    Args:
-        preset: with its method, e.g. `ccp/table5`.
-        source: of the paper's numbers.
-        summary: of the grid.
-        about: `suite`, `setting`, `data`.
-        where: what ours is: a task, an average, or the mean of some tasks.
-        measure: ours.
-        paper: the label of the paper's numbers; empty where it has none.
-        lines: one a cell, in the grid's order.
-        direction: of the lines that both sides have.
-    """
-
-    preset: str
-    source: str
-    summary: str
-    about: Mapping[str, str]
-    where: str
+    preset: str  # with its method, e.g. `ccp/table5`
+    source: str  # of the paper's numbers
+    summary: str  # of the grid
+    about: Mapping[str, str]  # `suite`, `setting`, `data`
+    where: str  # what ours is: a task, an average, or the mean of some tasks
     measure: str
-    paper: str
-    lines: tuple[CellResult, ...]
-    direction: Direction
+    paper: str  # the label of the paper's numbers; empty where it has none
+    lines: tuple[CellResult, ...]  # one a cell, in the grid's order
+    direction: Direction  # of the lines that both sides have
 
     def as_json(self) -> dict[str, Any]:
         """As `--json` prints it."""

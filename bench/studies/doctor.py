@@ -114,14 +114,11 @@ def machine(store: Path) -> Iterator[Diagnosis]:
     """Yield Python, platform, processors, memory, and the disk of the store."""
     yield Diagnosis("python", f"{platform.python_version()} at {sys.executable}")
     yield Diagnosis("platform", platform.platform())
-    yield Diagnosis("processors", f"{_processors()} usable of {os.cpu_count()}")
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    yield Diagnosis("processors", f"{usable} usable of {os.cpu_count()}")
     memory = _memory()
     yield Diagnosis("memory", f"{memory / _GIB:.1f} GiB" if memory else "unknown on this platform")
     yield from store_rows(store)
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _memory() -> int | None:

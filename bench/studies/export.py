@@ -57,23 +57,16 @@ _HUB = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
 
 @dataclass(frozen=True)
 class StoredEncoder:
-    """An encoder in a store: key, folder and manifest of its artefact, and what is known of it.
-
-    Args:
-        key: of its artefact.
-        folder: of its artefact.
-        manifest: of its artefact.
-        readout: what a run's settings said over the encoder's contract (prompts, lengths); it holds for the export too.
-        result: the result file's content, None where the encoder was asked for by its key.
-        languages: of the corpus that it was trained on, as far as the store still knows.
-    """
+    """An encoder in a store: key, folder and manifest of its artefact, and what is known of it."""
 
     key: str
     folder: Path
     manifest: Mapping[str, Any]
+    # what a run's settings said over the encoder's contract (prompts, lengths); it holds for the export too
     readout: Mapping[str, Any] = field(default_factory=dict)
+    # the result file's content, None where the encoder was asked for by its key
     result: Mapping[str, Any] | None = None
-    languages: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()  # of the corpus that it was trained on, as far as the store still knows
 
 
 @dataclass(frozen=True)
@@ -102,7 +95,7 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
         ) from error
     except (ValueError, KeyError, AttributeError) as error:
         raise UsageError(where=path, found=str(error), expected="a result file as `bench run` writes it") from error
-    keys = {key for leg in legs if (key := _encoder_key(leg["keys"])) is not None}
+    keys = {next((leg["keys"][stage] for stage in STAGES if stage in leg["keys"]), "") for leg in legs} - {""}
     system = content["system"]
     if not keys:
         raise UsageError(where=path, found=f"{system['label']}, which has no encoder", expected="a system with one")
@@ -158,10 +151,6 @@ def from_key(key: str, store: Store) -> StoredEncoder:
         raise StoreError(where=faults[0].path, found=faults[0].found, hint="run what made it again, then export")
     manifest = read_sealed(found[0] / MANIFEST)
     return StoredEncoder(manifest["key"], found[0], manifest, languages=_languages(manifest, store))
-
-
-def _encoder_key(keys: Mapping[str, str]) -> str | None:
-    return next((keys[stage] for stage in STAGES if stage in keys), None)
 
 
 def _languages(manifest: Mapping[str, Any], store: Store) -> tuple[str, ...]:
@@ -278,7 +267,7 @@ def _inexpressible(contract: Contract) -> list[str]:
 
 def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
     """Write the files by which sentence-transformers reads the folder as the contract says."""
-    from bench.retrieval.backbones import pooler_argument
+    from bench.retrieval.backbones import folder_config, without_pooler
     from bench.retrieval.poolers import write_dense
 
     pooler = contract.pooling == "pooler"
@@ -298,7 +287,8 @@ def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
     }
     if role == "encoder" and len(set(lengths.values())) > 1:
         sizes |= {"query_length": lengths["query"], "document_length": lengths["passage"]}
-    if loading := pooler_argument(folder):  # its pooler would have random weights; ours is a module of its own
+    loading = without_pooler(folder_config(folder))  # its pooler would have random weights; ours is a module of its own
+    if loading:
         sizes["model_args"] = loading
     files: dict[str, Any] = {
         "modules.json": modules,
@@ -370,13 +360,6 @@ def model_card(facts: CardFacts) -> str:
     )
 
 
-def _budget(identity: Mapping[str, Any]) -> str:
-    """Return what the training was given; empty for an encoder that was not trained."""
-    if identity.get("flops"):
-        return f"{identity['flops']:.3g} floating-point operations"
-    return f"{identity['tokens']:,} tokens" if "tokens" in identity else ""
-
-
 def _backbone(identity: Mapping[str, Any]) -> str:
     """Return the backbone that an artefact names itself; a folder's is known by the hashes of its files alone."""
     found = identity.get("backbone")
@@ -387,12 +370,15 @@ def _card_rows(facts: CardFacts, system: Mapping[str, Any]) -> list[tuple[str, s
     identity, found = facts.manifest["identity"], facts.manifest["facts"]
     seed = identity.get("seed")
     tokens = found.get("tokens")
+    budget = f"{identity['tokens']:,} tokens" if "tokens" in identity else ""  # empty where nothing was trained
+    if identity.get("flops"):
+        budget = f"{identity['flops']:.3g} floating-point operations"
     rows = [
         ("method", f"{system.get('method') or identity.get('method', '')} {identity.get('version', '')}".strip()),
         ("backbone", str(system.get("backbone") or _backbone(identity))),
         ("corpus", str((system.get("corpus") or {}).get("name", ""))),
         ("languages", ", ".join(facts.languages)),
-        ("budget", _budget(identity)),
+        ("budget", budget),
         ("tokens seen", f"{tokens:,} in {found.get('steps', 0):,} steps" if isinstance(tokens, int) else ""),
         ("seed", "" if seed is None else str(seed)),
         ("made by", f"retrieval-bench {version('retrieval-bench')}, artefact {facts.manifest['key']}"),

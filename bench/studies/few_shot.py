@@ -41,48 +41,28 @@ _SMALL = f"profile {DEFAULT}: what it trains is comparable with no published num
 
 @dataclass(frozen=True)
 class CurveValue:
-    """What a system came to with a number of pairs and a seed.
+    """What a system came to with a number of pairs and a seed."""
 
-    Args:
-        system: its label.
-        shots: as asked for: a number, or `all`.
-        pairs: that there were to learn from, the mean over tasks; 0 where nothing was tuned.
-        seed: of pretraining, drawing pairs and tuning.
-        value: the measure, a fraction.
-        queries: that it is over.
-    """
-
-    system: str
-    shots: str
-    pairs: float
-    seed: int
-    value: float
-    queries: int
+    system: str  # its label
+    shots: str  # as asked for: a number, or `all`
+    pairs: float  # that there were to learn from, the mean over tasks; 0 where nothing was tuned
+    seed: int  # of pretraining, drawing pairs and tuning
+    value: float  # the measure, a fraction
+    queries: int  # that it is over
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Systems by numbers of training pairs.
-
-    Args:
-        suite: name.
-        setting: whose pairs.
-        data: `official`, `mini` and its like, or `local`.
-        profile: the size.
-        where: a task, an average, or the mean of some tasks, which it names or counts.
-        measure: the suite's headline measure.
-        note: what a reader must know; empty where the numbers are comparable with published ones.
-        values: by number, system and seed.
-    """
+    """Systems by numbers of training pairs."""
 
     suite: str
-    setting: str
-    data: str
+    setting: str  # whose pairs
+    data: str  # `official`, `mini` and its like, or `local`
     profile: str
-    where: str
-    measure: str
-    note: str
-    values: tuple[CurveValue, ...]
+    where: str  # a task, an average, or the mean of some tasks, which it names or counts
+    measure: str  # the suite's headline measure
+    note: str  # what a reader must know; empty where the numbers are comparable with published ones
+    values: tuple[CurveValue, ...]  # by number, system and seed
 
     @property
     def grid(self) -> Grid:

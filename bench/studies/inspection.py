@@ -26,21 +26,14 @@ Verdict = Literal["ok", "missing", "wrong"]
 
 @dataclass(frozen=True)
 class Inspected:
-    """A leg, and what came of reading it.
+    """A leg, and what came of reading it."""
 
-    Args:
-        task: its id.
-        leg: its name, empty where the task has one only.
-        verdict: `missing` where files are, `wrong` where they are not what was published.
-        counts: documents, queries, judgements, answers, as far as they were read.
-        reason: in a sentence; empty where all is well.
-    """
-
-    task: str
-    leg: str
-    verdict: Verdict
+    task: str  # its id
+    leg: str  # its name, empty where the task has one only
+    verdict: Verdict  # `missing` where files are, `wrong` where they are not what was published
+    # documents, queries, judgements, answers, as far as they were read
     counts: dict[str, int] = field(default_factory=dict)
-    reason: str = ""
+    reason: str = ""  # in a sentence; empty where all is well
 
 
 @dataclass(frozen=True)

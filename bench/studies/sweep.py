@@ -45,21 +45,13 @@ _PRESET = "sweep"
 
 @dataclass(frozen=True)
 class Sweep:
-    """What came of the trials of one method, in the order in which they were drawn.
-
-    Args:
-        method: its name.
-        trials: all of them.
-        chosen: the number of the best one.
-        config: the settings file for `bench run --config`.
-        record: the sealed file of all trials.
-    """
+    """What came of the trials of one method, in the order in which they were drawn."""
 
     method: str
     trials: tuple[Trial, ...]
-    chosen: int
-    config: Path
-    record: Path
+    chosen: int  # the number of the best one
+    config: Path  # the settings file for `bench run --config`
+    record: Path  # the sealed file of all trials
 
     def table(self, suite: Suite) -> Table:
         """One row a trial, the chosen one marked."""
@@ -88,25 +80,15 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Ready:
-    """A sweep before anything has run.
-
-    Args:
-        request: what was asked for.
-        plan: of all trials of all methods.
-        bases: the methods before their trials, by name.
-        draws: the trials by method.
-        suite: as it is; the plan holds its dev tasks.
-        trials: that were asked for.
-        warnings: sentences for people.
-    """
+    """A sweep before anything has run."""
 
     request: Request
-    plan: Plan
-    bases: Mapping[str, _Base]
-    draws: Mapping[str, Sequence[Values]]
-    suite: Suite
-    trials: int
-    warnings: tuple[str, ...]
+    plan: Plan  # of all trials of all methods
+    bases: Mapping[str, _Base]  # the methods before their trials, by name
+    draws: Mapping[str, Sequence[Values]]  # the trials by method
+    suite: Suite  # as it is; the plan holds its dev tasks
+    trials: int  # that were asked for
+    warnings: tuple[str, ...]  # sentences for people
 
 
 def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Ready:
@@ -178,19 +160,12 @@ def _suite(request: Request, plugins: Plugins) -> Suite:
 
 @dataclass(frozen=True)
 class _Base:
-    """A method before its trials; values are by config key.
-
-    Args:
-        method: itself.
-        preset: values of profile and preset.
-        values: of every key without a sweep.
-        mine: what the user has fixed by `--set` or a file; it leaves the search space.
-    """
+    """A method before its trials; values are by config key."""
 
     method: Method
-    preset: Values
-    values: Values
-    mine: Values
+    preset: Values  # values of profile and preset
+    values: Values  # of every key without a sweep
+    mine: Values  # what the user has fixed by `--set` or a file; it leaves the search space
 
     @property
     def space(self) -> dict[str, Space]:

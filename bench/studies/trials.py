@@ -22,25 +22,15 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Trial:
-    """One choice of settings.
+    """One choice of settings."""
 
-    Args:
-        number: from 0, which is the settings as they are without a sweep.
-        values: what was drawn, by config key.
-        score: average on dev, a fraction; None where the training failed.
-        tasks: its value on every task.
-        seconds: of the stages that rest on these settings, as long as they took when they ran.
-        keys: of the artefacts, by task (and leg) and stage.
-        failed: why it has no score, in a sentence; empty where it has one.
-    """
-
-    number: int
-    values: Values
-    score: float | None
-    tasks: Mapping[str, float]
-    seconds: float
-    keys: Mapping[str, Mapping[str, str]]
-    failed: str = ""
+    number: int  # from 0, which is the settings as they are without a sweep
+    values: Values  # what was drawn, by config key
+    score: float | None  # average on dev, a fraction; None where the training failed
+    tasks: Mapping[str, float]  # its value on every task
+    seconds: float  # of the stages that rest on these settings, as long as they took when they ran
+    keys: Mapping[str, Mapping[str, str]]  # of the artefacts, by task (and leg) and stage
+    failed: str = ""  # why it has no score, in a sentence; empty where it has one
 
 
 def draw(space: Mapping[str, Space], defaults: Values, trials: int, seed: int) -> list[dict[str, Any]]:

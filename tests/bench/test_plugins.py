@@ -211,31 +211,28 @@ def test_a_hook_with_other_arguments_is_broken() -> None:
     assert "\n" not in told
 
 
-def test_a_misspelt_hook_is_broken() -> None:
-    """A marked hook that nobody would call is named with the near one."""
-    told = reason(plugin("mine", bench_metods=[METHOD]))
-    assert told.startswith("bench_metods is no hook; did you mean bench_methods")
+def _raises() -> list[Method]:
+    raise RuntimeError("out of order")
 
 
-def test_an_unmarked_hook_is_broken() -> None:
-    """A function that begins with `bench_` and lacks the marker would be silently passed over."""
+def _unmarked() -> ModuleType:
     module = plugin("mine", bench_suites=[SUITE])
     module.bench_methods = lambda: [METHOD]  # type: ignore[attr-defined]  # a module made by hand
-    assert reason(module) == "bench_methods lacks @bench.hookimpl"
+    return module
 
 
-def test_a_plugin_without_hooks_is_broken() -> None:
-    """A module that brings nothing is more likely a slip than a wish."""
-    assert reason(ModuleType("mine")).startswith("it has no hook, expected at least one of bench_methods")
-
-
-def test_a_hook_that_raises_is_broken() -> None:
-    """What the hook raised is the reason."""
-
-    def bench_methods() -> list[Method]:
-        raise RuntimeError("out of order")
-
-    assert reason(plugin("mine", bench_methods=bench_methods)) == "RuntimeError: out of order"
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [
+        (plugin("mine", bench_metods=[METHOD]), "bench_metods is no hook; did you mean bench_methods"),
+        (_unmarked(), "bench_methods lacks @bench.hookimpl"),
+        (ModuleType("mine"), "it has no hook, expected at least one of bench_methods"),
+        (plugin("mine", bench_methods=_raises), "RuntimeError: out of order"),
+    ],
+)
+def test_hooks_that_would_never_be_called_or_raise(module: ModuleType, told: str) -> None:
+    """Misspelt, unmarked (and so silently passed over), none at all; what a hook raises is the reason."""
+    assert reason(module).startswith(told)
 
 
 def variant(**changes: Any) -> list[Method]:

@@ -23,19 +23,13 @@ class NotApplicableError(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """One promise and its trial.
+    """One promise and its trial."""
 
-    Args:
-        name: short, e.g. `same-seed-same-bytes`.
-        promise: one line.
-        remedy: what the author of a plugin that breaks it does.
-        body: subject → nothing. Raises `BrokenPromiseError` or `NotApplicableError`; whatever else it raises breaks the
-            promise too.
-    """
-
-    name: str
+    name: str  # short, e.g. `same-seed-same-bytes`
     promise: str
-    remedy: str
+    remedy: str  # what the author of a plugin that breaks it does
+    # subject → nothing. Raises `BrokenPromiseError` or `NotApplicableError`; whatever else it raises breaks the promise
+    # too
     body: Callable[[Any], None]
 
 

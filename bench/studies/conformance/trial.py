@@ -42,22 +42,15 @@ class Killed(BaseException):
 
 @dataclass(frozen=True)
 class TrialTraining:
-    """What a training left.
-
-    Args:
-        out: its folder.
-        facts: what it returned.
-        changed: global state that was another afterwards.
-        written: files that it wrote elsewhere.
-        audit: name of a parameter that an optimiser was given → whether a gradient ever reached it.
-        kept: tokens with which each attempt after the first began; empty where it was never killed.
-    """
+    """What a training left."""
 
     out: Path
     facts: Mapping[str, Json]
-    changed: tuple[str, ...] = ()
-    written: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()  # global state that was another afterwards
+    written: tuple[str, ...] = ()  # files that it wrote elsewhere
+    # name of a parameter that an optimiser was given → whether a gradient ever reached it
     audit: Mapping[str, bool] = field(default_factory=dict)
+    # tokens with which each attempt after the first began; empty where it was never killed
     kept: tuple[tuple[float, float], ...] = ()
 
     @property

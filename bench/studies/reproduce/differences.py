@@ -38,24 +38,14 @@ class Cause:
 
 @dataclass(frozen=True)
 class ReproducedValue:
-    """A measure of a leg in both results.
-
-    Args:
-        task: id.
-        leg: name, empty where there is one only.
-        measure: canonical name.
-        theirs: the file's mean, None where it has none.
-        ours: the replayed one.
-        changed: queries whose value is another; None where per-query values were not there to compare.
-        queries: judged ones.
-    """
+    """A measure of a leg in both results."""
 
     task: str
-    leg: str
-    measure: str
-    theirs: float | None
-    ours: float | None
-    changed: int | None = None
+    leg: str  # name, empty where there is one only
+    measure: str  # canonical name
+    theirs: float | None  # the file's mean, None where it has none
+    ours: float | None  # the replayed one
+    changed: int | None = None  # queries whose value is another; None where per-query values were not there to compare
     queries: int = 0
 
     @property

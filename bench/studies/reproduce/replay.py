@@ -25,29 +25,17 @@ Content = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """What a result file cannot say, or what shall hold over it.
+    """What a result file cannot say, or what shall hold over it."""
 
-    Args:
-        store: folder of stage outputs.
-        results: folder that the replayed result goes to.
-        corpus: what was pretrained on; None for what the file names.
-        backbone: where the training starts; None for what the file names.
-        tasks: folders of the user's; none for what the file names.
-        sets: `KEY=VALUE`, above those of the file.
-        data_dir: the folder of official layouts.
-        device: `auto` for the kind of device that the file names.
-        offline: never download.
-    """
-
-    store: Path
-    results: Path
-    corpus: str | None = None
-    backbone: str | None = None
-    tasks: tuple[str, ...] = ()
-    sets: tuple[str, ...] = ()
-    data_dir: Path | None = None
-    device: str = "auto"
-    offline: bool = False
+    store: Path  # folder of stage outputs
+    results: Path  # folder that the replayed result goes to
+    corpus: str | None = None  # what was pretrained on; None for what the file names
+    backbone: str | None = None  # where the training starts; None for what the file names
+    tasks: tuple[str, ...] = ()  # folders of the user's; none for what the file names
+    sets: tuple[str, ...] = ()  # `KEY=VALUE`, above those of the file
+    data_dir: Path | None = None  # the folder of official layouts
+    device: str = "auto"  # `auto` for the kind of device that the file names
+    offline: bool = False  # never download
 
 
 @dataclass(frozen=True)

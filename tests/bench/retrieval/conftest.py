@@ -53,6 +53,12 @@ Build = Callable[[str], PreTrainedModel]
 
 
 @pytest.fixture
+def sizes() -> dict[str, Any]:
+    """Return the sizes that all families share."""
+    return SIZES
+
+
+@pytest.fixture
 def build() -> Build:
     """Return a maker of encoders by family: the same weights every time, evaluation mode, as transformers runs them."""
 

@@ -22,16 +22,6 @@ from transformers import (
 from bench.core.errors import BenchError, UsageError
 from bench.retrieval import cross_encoder as cross
 
-SIZES: dict[str, Any] = {
-    "vocab_size": 60,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 80,
-    "pad_token_id": 1,
-    "initializer_range": 0.3,  # wide, so that scores differ
-}
 FAMILIES: dict[str, dict[str, Any]] = {
     "bert": {"type_vocab_size": 2},
     "xlm-roberta": {"type_vocab_size": 1},
@@ -61,11 +51,11 @@ def words(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
 
 
 @pytest.fixture
-def store(tmp_path: Path, words: PreTrainedTokenizerFast) -> Store:
+def store(tmp_path: Path, sizes: dict[str, Any], words: PreTrainedTokenizerFast) -> Store:
     """Write a tiny random classifier of a family, with its tokenizer, which tells segments apart where BERT's does."""
 
     def make(family: str = "bert", labels: int = 1) -> Path:
-        config = AutoConfig.for_model(family, **{**SIZES, **FAMILIES[family]}, num_labels=labels)
+        config = AutoConfig.for_model(family, **{**sizes, **FAMILIES[family]}, num_labels=labels)
         folder = tmp_path / f"{family}-{labels}"
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(5)

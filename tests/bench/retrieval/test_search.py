@@ -210,7 +210,7 @@ def lists(**given: tuple[str, ...]) -> dict[str, Candidates]:
 
 
 def test_each_query_has_its_own() -> None:
-    """By hand: only what was given is ranked, ties by id or by the candidates' order, cut at k."""
+    """By hand: only what was given is ranked, ties by id or by the candidates' order, cut at k; by cosine too."""
     given = lists(q=("d", "c", "a", "b"), r=("a", "d"))
     assert list(rank_candidates(QUERIES, PASSAGES, given, 3, "trec", "dot")) == [
         Ranking("q", ("b", "c", "a"), (2.0, 1.0, 1.0)),
@@ -218,16 +218,8 @@ def test_each_query_has_its_own() -> None:
     ]
     first = next(rank_candidates(QUERIES, PASSAGES, lists(q=("a", "d", "c")), 2, "list", "dot"))
     assert first == Ranking("q", ("a", "c"), (1.0, 1.0))
-
-
-def test_cosine() -> None:
-    """Length counts for nothing."""
-    first = next(rank_candidates(QUERIES, PASSAGES, lists(q=("a", "b", "d")), 3, "trec", "cos"))
-    assert first == Ranking("q", ("b", "a", "d"), (1.0, 1.0, 0.0))
-
-
-def test_no_candidate_at_all() -> None:
-    """An empty list is an empty ranking."""
+    cosine = next(rank_candidates(QUERIES, PASSAGES, lists(q=("a", "b", "d")), 3, "trec", "cos"))
+    assert cosine == Ranking("q", ("b", "a", "d"), (1.0, 1.0, 0.0))
     assert next(rank_candidates(QUERIES, PASSAGES, lists(q=()), 3, "trec", "dot")) == Ranking("q", (), ())
 
 

@@ -93,16 +93,10 @@ class Fake:
     suite: Suite = SUITE
 
 
-def cell(
-    system: str, seed: int = 0, *, task: str = "beir/a", data: str = "official", setting: str = "few-shot"
-) -> Fake:
-    """Make a cell of one task."""
-    return Fake(SimpleNamespace(label=system), (SimpleNamespace(id=task),), seed, data, setting)
-
-
-def of_tasks(*tasks: str) -> Fake:
-    """Make a cell of several tasks."""
-    return Fake(SimpleNamespace(label="crop"), tuple(SimpleNamespace(id=one) for one in tasks), 0, "local", "few-shot")
+def cell(system: str, seed: int = 0, *tasks: str, data: str = "official", setting: str = "few-shot") -> Fake:
+    """Make a cell, by default of one task."""
+    there = tuple(SimpleNamespace(id=task) for task in tasks or ("beir/a",))
+    return Fake(SimpleNamespace(label=system), there, seed, data, setting)
 
 
 def result(value: float, task: str = "beir/a", **pairs: int) -> Any:
@@ -169,7 +163,7 @@ def test_the_chart_has_percent_by_pairs(made: Curve) -> None:
 
 def test_notes_say_what_is_not_comparable() -> None:
     """The embedded world's numbers and substitutes' stand beside no published ones."""
-    one = cell("crop", task="mini/beir/a", data="mini-few-names")
+    one = cell("crop", 0, "mini/beir/a", data="mini-few-names")
     made_up = curve({"5": outcome({one: result(0.1, "mini/beir/a", pairs=5)})})
     assert made_up.note == "data of the embedded world: comparable with no published numbers"
     assert chart(made_up).notes[-1] == f"{made_up.note}."
@@ -208,7 +202,7 @@ def test_what_makes_no_curve() -> None:
     with pytest.raises(UsageError, check=fields(found="beir (local data), beir (official data)")):
         drawable({"5": ready(cell("crop"), cell("crop", data="local"))})
     with pytest.raises(UsageError, match=r"found no training pairs of beir/b, .*: --task beir/a$"):
-        drawable({"0": ready(cell("crop"), cell("crop", task="beir/b")), "5": ready(cell("crop"))})
+        drawable({"0": ready(cell("crop"), cell("crop", 0, "beir/b")), "5": ready(cell("crop"))})
     drawable({"0": ready(cell("crop"), cell("bm25")), "5": ready(cell("crop"))})
 
 
@@ -242,7 +236,7 @@ def test_several_tasks_are_one_curve(tasks: tuple[str, ...], where: str, stem: s
         task: {"": {"measures": {"nDCG@10": at / 10}, "queries": 9, "facts": {"pairs": {"pairs": 4 + 2 * at}}}}
         for at, task in enumerate(tasks)
     }
-    found = curve({"5": outcome({of_tasks(*tasks): done})})
+    found = curve({"5": outcome({cell("crop", 0, *tasks): done})})
     (one,) = found.values
     assert one.value == pytest.approx(sum(range(len(tasks))) / 10 / len(tasks))
     assert one.pairs == pytest.approx(3 + len(tasks))

@@ -16,7 +16,7 @@ from bench.core.errors import UsageError
 from bench.core.files import read_sealed
 from bench.pipeline import run as pipeline
 from bench.pipeline.plan import plan
-from bench.plugins import Plugins
+from bench.plugins import Plugins, load
 from bench.store.graph import NullListener
 from bench.store.store import Store
 from bench.studies.sweep import Ready, Sweep, prepare, run
@@ -66,7 +66,7 @@ def test_trials_are_scored_on_dev_and_kept(sweep: Swept, tmp_path: Path, folder:
     assert [trial.values for trial in found.trials] == list(ready.draws["bm25"])
     assert found.trials[0].values == {}
     asked = Request(("bm25",), ("beir",), (f"{folder}:dev",), results=tmp_path / "results")
-    plain = pipeline.run(asked, _installed(), Store(tmp_path / "store"), NullListener())
+    plain = pipeline.run(asked, load({}), Store(tmp_path / "store"), NullListener())
     assert found.trials[0].score == plain.rows[0]["measures"]["nDCG@10"]
     scores = [trial.score or 0 for trial in found.trials]
     assert (round(scores[0], 4), scores[1], found.chosen) == (0.6309, 1, 1)  # second, then first
@@ -77,12 +77,6 @@ def test_trials_are_scored_on_dev_and_kept(sweep: Swept, tmp_path: Path, folder:
     assert [trial["score"] for trial in record["trials"]] == [trial.score for trial in found.trials]
     assert record["space"]["k1"] == {"kind": "Uniform", "low": 0.1, "high": 3.0}
     assert all(set(trial["keys"]) == set(record["tasks"]) for trial in record["trials"])
-
-
-def _installed() -> Plugins:
-    from bench.plugins import load
-
-    return load({})
 
 
 def test_again_runs_nothing_and_more_goes_on(sweep: Swept) -> None:
@@ -105,7 +99,7 @@ def test_the_chosen_settings_run_and_say_how_they_were_chosen(sweep: Swept, tmp_
     ready, found = sweep(trials=4)
     chosen = dict(found.trials[found.chosen].values)
     asked = Request(("bm25",), ("beir",), (str(folder),), file=found.config, results=tmp_path / "results")
-    outcome = pipeline.run(asked, _installed(), Store(tmp_path / "store"), NullListener())
+    outcome = pipeline.run(asked, load({}), Store(tmp_path / "store"), NullListener())
     (system,) = [done.content["system"] for done in outcome.published]
     values = {row["key"]: row["value"] for row in system["settings"]}
     assert chosen
@@ -114,7 +108,7 @@ def test_the_chosen_settings_run_and_say_how_they_were_chosen(sweep: Swept, tmp_
     told = {"method": "bm25", "trials": 4, "seed": 0, "suite": "beir", "data": "local", "split": "dev"}
     assert told.items() <= system["tuning"].items()
     assert system["tuning"]["record"] == seal
-    changed = plan(replace(asked, sets=("method.b=0.123",)), _installed(), Store(tmp_path / "store"))
+    changed = plan(replace(asked, sets=("method.b=0.123",)), load({}), Store(tmp_path / "store"))
     assert changed.cells[0].system.tuning is None
     assert "does not count as tuned" in changed.warnings[0]
     assert not ready.warnings

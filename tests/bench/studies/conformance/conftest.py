@@ -21,6 +21,7 @@ from bench.core.files import canonical
 from bench.core.order import best
 from bench.core.workspace import Parts, Workspace, silent
 from bench.data.corpora.shards import Shards
+from bench.studies.conformance.kit import Check, carry_out
 from bench.studies.conformance.retrieval import RetrieverSubject
 from bench.studies.conformance.suites import SuiteSubject
 from bench.studies.conformance.trial import DenseSubject
@@ -97,6 +98,19 @@ class ToyTrainer:
         if flaw == "uncounted":
             del facts["tokens"]
         return facts
+
+
+@pytest.fixture
+def broken() -> Callable[..., str]:
+    """Return why a subject breaks the promise of a name, which it must."""
+
+    def reason(checks: Sequence[Check], name: str, subject: Any) -> str:
+        (check,) = (one for one in checks if one.name == name)
+        verdict = carry_out(check, subject)
+        assert verdict.state == "broken"
+        return verdict.reason
+
+    return reason
 
 
 Toy = Callable[..., DenseSubject]

@@ -20,14 +20,11 @@ from bench.studies.conformance.trial import DenseSubject
 from bench.training.config import TrainingConfig
 from bench.types import Method, Preset
 
-
-def check(name: str) -> Check:
-    """Return a check by its name."""
-    (found,) = (one for one in (*light.CHECKS, *training.CHECKS, *encoding.CHECKS) if one.name == name)
-    return found
+Broken = Callable[..., str]
+CHECKS = (*light.CHECKS, *training.CHECKS, *encoding.CHECKS)
 
 
-@pytest.mark.parametrize("one", [*light.CHECKS, *training.CHECKS, *encoding.CHECKS], ids=lambda one: str(one.name))
+@pytest.mark.parametrize("one", CHECKS, ids=lambda one: str(one.name))
 def test_a_sound_method_keeps(sound: DenseSubject, one: Check) -> None:
     """Every promise."""
     verdict = carry_out(one, sound)
@@ -52,27 +49,24 @@ FLAWS = {
 
 
 @pytest.mark.parametrize("flaw", FLAWS)
-def test_a_flaw_is_found(toy: Callable[..., DenseSubject], flaw: str) -> None:
+def test_a_flaw_is_found(toy: Callable[..., DenseSubject], broken: Broken, flaw: str) -> None:
     """Each by its check, with a reason that names it."""
     name, words = FLAWS[flaw]
-    verdict = carry_out(check(name), toy(flaw))
-    assert verdict.state == "broken"
-    assert words in verdict.reason
+    assert words in broken(CHECKS, name, toy(flaw))
 
 
-def test_a_method_that_learns_nothing_is_found(toy: Callable[..., DenseSubject]) -> None:
+def test_a_method_that_learns_nothing_is_found(toy: Callable[..., DenseSubject], broken: Broken) -> None:
     """A loss of zero leaves held-out questions where they were."""
     subject = toy("idle")
     subject.learn_tokens = 6_000
-    verdict = carry_out(check("learns-planted-corpus"), subject)
-    assert verdict.state == "broken"
-    assert "expected at least 10% more" in verdict.reason
+    assert "expected at least 10% more" in broken(CHECKS, "learns-planted-corpus", subject)
 
 
 def test_a_method_that_claims_to_learn_nothing_is_not_trained(toy: Callable[..., DenseSubject]) -> None:
     """It says so itself; then nothing is tried."""
     subject = toy("idle", learns=False)
-    verdict = carry_out(check("learns-planted-corpus"), subject)
+    (check,) = (one for one in training.CHECKS if one.name == "learns-planted-corpus")
+    verdict = carry_out(check, subject)
     assert (verdict.state, verdict.reason) == (
         "not applicable",
         "it does not claim to learn topics from random weights (Method.learns)",
@@ -89,114 +83,71 @@ def test_it_is_tried_as_the_profile_mini_runs_it(tmp_path: Path) -> None:
     assert (config.pairs, config.log_every, config.accumulate) == (8, 1, 1)
 
 
-def test_a_claim_to_have_no_chance_is_held(toy: Callable[..., DenseSubject]) -> None:
+def test_a_claim_to_have_no_chance_is_held(toy: Callable[..., DenseSubject], broken: Broken) -> None:
     """Another seed gives other weights, so the method is not deterministic."""
-    verdict = carry_out(check("same-seed-same-bytes"), toy("", deterministic=True))
-    assert (verdict.state, verdict.reason) == (
-        "broken",
-        "it is declared deterministic, but another seed gives other weights",
-    )
+    reason = broken(CHECKS, "same-seed-same-bytes", toy("", deterministic=True))
+    assert reason == "it is declared deterministic, but another seed gives other weights"
 
 
-def test_what_the_stage_refuses_is_told(toy: Callable[..., DenseSubject], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_stage_refuses_is_told(
+    toy: Callable[..., DenseSubject], broken: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A trainer that raises breaks the promise with its own words."""
 
     def burst(*_: Any, **__: Any) -> Any:
         raise PluginError("the trainer broke its promise")
 
     monkeypatch.setattr("bench.pipeline.stages.train.run", burst)
-    verdict = carry_out(check("short-training-ends"), toy(""))
-    assert (verdict.state, verdict.reason) == ("broken", "PluginError: the trainer broke its promise")
+    assert broken(CHECKS, "short-training-ends", toy("")) == "PluginError: the trainer broke its promise"
 
 
-def _averaged(vectors: Any, items: Any) -> Any:
-    return vectors - vectors.mean(0) / 8 if len(vectors) else vectors
-
-
-def _wide(vectors: Any, items: Any) -> Any:
-    return vectors.astype(np.float64)
-
-
-def _flat(vectors: Any, items: Any) -> Any:
-    return np.ones_like(vectors) / 8
-
-
-def _infinite(vectors: Any, items: Any) -> Any:
-    return np.where([[item.text == ""] for item in items], np.inf, vectors) if len(items) else vectors
-
-
-def _unscaled(vectors: Any, items: Any) -> Any:
-    return vectors * 2
-
-
-def _long(vectors: Any, items: Any) -> Any:
-    return vectors + np.array([[len(item.text)] for item in items]) / 64 if len(items) else vectors
-
-
-def _elsewhere(vectors: Any, items: Any) -> Any:
-    return -vectors
-
-
-def _loud(vectors: Any, items: Any) -> Any:
+def _loud(vectors: Any) -> Any:
     os.environ["TOY_WAS_HERE"] = "1"
     torch.manual_seed(int(os.urandom(2).hex(), 16))
     return vectors
 
 
-def _empty(vectors: Any, items: Any) -> Any:
-    return vectors if len(items) else np.zeros(0, np.float32)
-
-
-ENCODERS = {
-    "company-changes-nothing": (_averaged, "other texts in the batch change the vector of a query"),
-    "length-kept": (_long, "a query is read beyond the 64 tokens"),
-    "fresh-process": (_elsewhere, "a fresh process gives other query vectors"),
-    "encoding-touches-nothing": (_loud, "the environment (TOY_WAS_HERE), torch's random generator"),
-}
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_an_encoders_flaw_is_found(
-    toy: Callable[..., DenseSubject], sound: DenseSubject, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """What comes out of the encoder is spoilt; the check that looks at it says how."""
-    spoil, words = ENCODERS[name]
-    _spoil(monkeypatch, spoil)
-    subject = toy("")
-    vars(subject).update(short=sound.short)
-    verdict = carry_out(check(name), subject)
-    assert verdict.state == "broken"
-    assert words in verdict.reason
+def _lengths(items: Any) -> Any:
+    return np.array([[len(item.text)] for item in items])
 
 
 @pytest.mark.parametrize(
     ("name", "spoil", "words"),
     [
-        ("vectors-sound", _wide, "the vectors of a query are float64, expected float32"),
-        ("vectors-sound", _flat, "all texts have the same vector as query"),
-        ("vectors-sound", _unscaled, "these are not"),
-        ("odd-texts", _infinite, "an empty text as query: the vector is not finite"),
-        ("odd-texts", _empty, "no query at all gives the shape (0,), expected (0, 64)"),
+        ("company-changes-nothing", lambda v, _: v - v.mean(0) / 8, "other texts in the batch change the vector of a"),
+        ("length-kept", lambda v, items: v + _lengths(items) / 64, "a query is read beyond the 64 tokens"),
+        ("fresh-process", lambda v, _: -v, "a fresh process gives other query vectors"),
+        ("encoding-touches-nothing", lambda v, _: _loud(v), "(TOY_WAS_HERE), torch's random generator"),
+        ("vectors-sound", lambda v, _: v.astype(np.float64), "the vectors of a query are float64, expected float32"),
+        ("vectors-sound", lambda v, _: np.ones_like(v) / 8, "all texts have the same vector as query"),
+        ("vectors-sound", lambda v, _: v * 2, "these are not"),
+        (
+            "odd-texts",
+            lambda v, items: np.where(_lengths(items), v, np.inf),
+            "an empty text as query: the vector is not finite",
+        ),
+        ("odd-texts", None, "no query at all gives the shape (0,), expected (0, 64)"),
     ],
 )
-def test_odd_vectors_are_found(
+def test_an_encoders_flaw_is_found(
     toy: Callable[..., DenseSubject],
     sound: DenseSubject,
+    broken: Broken,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
-    spoil: Callable[[Any, Any], Any],
+    spoil: Callable[[Any, Any], Any] | None,
     words: str,
 ) -> None:
-    """Other dtypes, one vector for all, other lengths, infinities, another shape for nothing."""
-    _spoil(monkeypatch, spoil)
+    """What comes out of the encoder is spoilt, or has another shape for no text; the check that looks says how."""
+    encode = TorchEncoder.encode
+
+    def spoilt(self: TorchEncoder, items: Any, role: Any) -> Any:
+        vectors = encode(self, items, role)
+        if spoil is None:
+            return vectors if len(items) else np.zeros(0, np.float32)
+        return spoil(vectors, items) if len(items) else vectors
+
+    monkeypatch.setattr(TorchEncoder, "encode", spoilt)
     subject = toy("")
     vars(subject).update(short=sound.short)
-    verdict = carry_out(check(name), subject)
-    assert verdict.state == "broken"
-    assert words in verdict.reason
-
-
-def _spoil(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Any, Any], Any]) -> None:
-    """Change what the harness's encoder returns."""
-    encode = TorchEncoder.encode
-    monkeypatch.setattr(TorchEncoder, "encode", lambda self, items, role: spoil(encode(self, items, role), items))
+    assert words in broken(CHECKS, name, subject)

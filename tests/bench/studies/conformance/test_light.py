@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from pydantic import field_validator
 
 from bench.config.base import Config, setting
-from bench.studies.conformance.kit import Check, carry_out
 from bench.studies.conformance.light import CHECKS, MethodSubject
 from bench.types import Method, Preset
+
+Broken = Callable[..., str]
 
 
 class Free(Config):
@@ -43,12 +45,6 @@ def subject(tmp_path: Path, config: type[Config], module: str = "bench", **field
     return MethodSubject(Method("made", "1", "s", "c", config, lambda _: None, **fields), module, tmp_path)  # type: ignore[arg-type, return-value]  # never called
 
 
-def check(name: str) -> Check:
-    """Return a check by its name."""
-    (found,) = (one for one in CHECKS if one.name == name)
-    return found
-
-
 @pytest.mark.parametrize(
     ("name", "config", "words"),
     [
@@ -56,35 +52,33 @@ def check(name: str) -> Check:
         ("config-round-trip", Shifting, "the defaults come back changed"),
     ],
 )
-def test_a_flaw_is_found(tmp_path: Path, name: str, config: type[Config], words: str) -> None:
+def test_a_flaw_is_found(tmp_path: Path, broken: Broken, name: str, config: type[Config], words: str) -> None:
     """Each by its check."""
-    verdict = carry_out(check(name), subject(tmp_path, config))
-    assert verdict.state == "broken"
-    assert words in verdict.reason
+    assert words in broken(CHECKS, name, subject(tmp_path, config))
 
 
-def test_a_presets_flaw_is_found(tmp_path: Path) -> None:
+def test_a_presets_flaw_is_found(tmp_path: Path, broken: Broken) -> None:
     """A preset that its config refuses."""
     one = subject(tmp_path, Open, presets={"low": Preset({"size": -1}, "s", "s")})
-    verdict = carry_out(check("config-round-trip"), one)
-    assert verdict.state == "broken"
-    assert verdict.reason.startswith("low: size is -1")
+    assert broken(CHECKS, "config-round-trip", one).startswith("low: size is -1")
 
 
-def test_an_unknown_key_that_is_swallowed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_key_that_is_swallowed_is_found(
+    tmp_path: Path, broken: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where nothing refuses it."""
     monkeypatch.setattr("bench.studies.conformance.light.resolve", lambda *_, **__: {})
-    verdict = carry_out(check("unknown-key-refused"), subject(tmp_path, Open))
-    assert (verdict.state, "was taken" in verdict.reason) == ("broken", True)
+    assert "was taken" in broken(CHECKS, "unknown-key-refused", subject(tmp_path, Open))
 
 
-def test_a_heavy_import_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heavy_import_is_found(tmp_path: Path, broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that brings torch; one that cannot be imported at all."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "torch.py").touch()
     (tmp_path / "heavy_plugin.py").write_text("import torch\n")
     (tmp_path / "burst_plugin.py").write_text("raise RuntimeError('no')\n")
-    heavy = carry_out(check("light-import"), subject(tmp_path, Open, "heavy_plugin"))
-    burst = carry_out(check("light-import"), subject(tmp_path, Open, "burst_plugin"))
-    assert (heavy.state, heavy.reason) == ("broken", "importing the plugins brings torch")
-    assert (burst.state, burst.reason) == ("broken", "importing burst_plugin failed: RuntimeError: no")
+    heavy, burst = (
+        broken(CHECKS, "light-import", subject(tmp_path, Open, name)) for name in ("heavy_plugin", "burst_plugin")
+    )
+    assert heavy == "importing the plugins brings torch"
+    assert burst == "importing burst_plugin failed: RuntimeError: no"

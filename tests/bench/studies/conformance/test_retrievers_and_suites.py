@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
 from bench.studies.conformance import retrieval, suites
-from bench.studies.conformance.kit import Check, carry_out
+from bench.studies.conformance.kit import carry_out
 from bench.studies.conformance.retrieval import RetrieverSubject
-from bench.studies.conformance.suites import SuiteSubject
+from bench.studies.conformance.suites import SuiteSubject, names_files
 
-
-def check(checks: Sequence[Check], name: str) -> Check:
-    """Return a check by its name."""
-    (found,) = (one for one in checks if one.name == name)
-    return found
+Broken = Callable[..., str]
 
 
 def test_a_sound_retriever_keeps_every_promise(terms: Callable[[str], RetrieverSubject]) -> None:
@@ -43,11 +39,11 @@ def test_a_sound_retriever_keeps_every_promise(terms: Callable[[str], RetrieverS
         ("litter", "touches-nothing-else", "/cache; only indexing writes"),
     ],
 )
-def test_a_retrievers_flaw_is_found(terms: Callable[[str], RetrieverSubject], flaw: str, name: str, words: str) -> None:
+def test_a_retrievers_flaw_is_found(
+    terms: Callable[[str], RetrieverSubject], broken: Broken, flaw: str, name: str, words: str
+) -> None:
     """Each by its check, with a reason that names it."""
-    verdict = carry_out(check(retrieval.CHECKS, name), terms(flaw))
-    assert verdict.state == "broken"
-    assert words in verdict.reason
+    assert words in broken(retrieval.CHECKS, name, terms(flaw))
 
 
 def test_a_sound_suite_keeps_every_promise(suite: Callable[[str], SuiteSubject]) -> None:
@@ -60,7 +56,7 @@ def test_a_sound_suite_keeps_every_promise(suite: Callable[[str], SuiteSubject])
 
 def test_a_source_that_names_its_file_may_read_it(suite: Callable[[str], SuiteSubject]) -> None:
     """And no more is read than it names."""
-    assert carry_out(check(suites.CHECKS, "names-its-files"), suite("named")).state == "kept"
+    assert carry_out(names_files, suite("named")).state == "kept"
 
 
 @pytest.mark.parametrize(
@@ -81,8 +77,8 @@ def test_a_source_that_names_its_file_may_read_it(suite: Callable[[str], SuiteSu
         ("mute", "absence-named", "does not name no-such-task"),
     ],
 )
-def test_a_suites_flaw_is_found(suite: Callable[[str], SuiteSubject], flaw: str, name: str, words: str) -> None:
+def test_a_suites_flaw_is_found(
+    suite: Callable[[str], SuiteSubject], broken: Broken, flaw: str, name: str, words: str
+) -> None:
     """Each by its check, with a reason that names it."""
-    verdict = carry_out(check(suites.CHECKS, name), suite(flaw))
-    assert verdict.state == "broken"
-    assert words in verdict.reason
+    assert words in broken(suites.CHECKS, name, suite(flaw))
