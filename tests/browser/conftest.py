@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
 
 from bench.cli import bench
-from bench.core.files import canonical, digest
-from bench.evaluation.measures.aggregate import mean
-from bench.evaluation.results import Entry, Heading, publish
+from bench.core.files import digest
 from bench.types import Macro
+from tests.published import Made
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request
@@ -66,46 +64,33 @@ def _invented(
     setting: str = "unsupervised",
 ) -> None:
     """Publish one result; the system with the harmful name has harmful settings, too."""
+    harm = {"key": "method.note", "value": f"</script>{HOSTILE}", "origin": "--set", "default": "", "source": HOSTILE}
     suite = {"name": name, "version": "1", "title": name.capitalize(), "primary": "RR@100", "stands_for": stands_for}
-    hostile = [
-        {"key": "method.note", "value": f"</script>{HOSTILE}", "origin": "--set", "default": "", "source": HOSTILE}
-    ]
-    system = {
-        "label": label,
-        "hash": digest(label),
-        "method": "invented",
-        "version": "1",
-        "settings": hostile if label == HOSTILE else [],
-    }
-    cards = {"method": f"# {label}\n", "suite": f"# {name}\n\n| a | b |\n|---|---:|\n| {HOSTILE} | 2 |\n"}
-    tasks = [f"{name}/{language}" for language in languages]
-    legs = [_leg(root, system, setting, seed, task, skill) for task in tasks]
+    tasks = {f"{name}/{one}": {"": _drawn(f"{name}/{one}", setting, label, seed, skill)} for one in languages}
     whole = LANGUAGES if name == "made-up" else languages  # a system that lacks some of it has no average
-    macros = (Macro("Avg.", tuple(f"{name}/{language}" for language in whole)),)
-    publish(results, Heading(system, suite, setting, "official", "small", seed, cards), legs, macros)
-
-
-def _leg(root: Path, system: Mapping[str, Any], setting: str, seed: int, task: str, skill: float) -> Entry:
-    """A leg whose values are drawn round a skill; questions are as hard for one system as for the other."""
-    hard = np.random.default_rng(int(digest([task, setting])[:8], 16)).normal(0, 0.2, QUERIES)
-    own = np.random.default_rng(int(digest([system["label"], task, setting, seed])[:8], 16)).normal(0, 0.08, QUERIES)
-    values = np.clip(skill + hard + own, 0, 1).round(6).tolist()
-    columns = {"RR@100": values, "R@100": [min(1.0, 1.4 * value) for value in values]}
-    name = digest([system["label"], setting, seed, task])
-    run, table = root / "run.gz", root / f"{name}.gz"
-    run.write_bytes(gzip.compress(b"", mtime=0))
     queries = [f"{HOSTILE} q{number}" if number == 0 else f"q{number:02}" for number in range(QUERIES)]
-    table.write_bytes(gzip.compress(canonical({"queries": queries, "measures": columns}), mtime=0))
-    content = {
-        "measures": {measure: mean(column) for measure, column in columns.items()},
-        "official": {},
-        "queries": QUERIES,
-        "protocol": {"tie": "trec", "k": 100, "drop_identical": False},
-        "libraries": {"numpy": "2.0"},
-        "keys": {"train": digest([system["label"], seed])},
-        "facts": {"train": {"seconds": 3600.0 * (1 + 4 * skill), "tokens": 10**8, "flops": 10**15}},
-    }
-    return Entry(task, "", content, run, table)
+    Made(
+        label,
+        tasks,
+        seed=seed,
+        macros=(Macro("Avg.", tuple(f"{name}/{language}" for language in whole)),),
+        about={"method": "invented", "settings": [harm] if label == HOSTILE else []},
+        heading={"suite": suite, "setting": setting, "profile": "small"},
+        leg={
+            "keys": {"train": digest([label, seed])},
+            "facts": {"train": {"seconds": 3600.0 * (1 + 4 * skill), "tokens": 10**8, "flops": 10**15}},
+        },
+        card=f"# {name}\n\n| a | b |\n|---|---:|\n| {HOSTILE} | 2 |\n",
+        ids=dict.fromkeys(tasks, queries),
+    ).publish(root, results)
+
+
+def _drawn(task: str, setting: str, label: str, seed: int, skill: float) -> dict[str, list[float]]:
+    """Values drawn round a skill; questions are as hard for one system as for the other."""
+    hard = np.random.default_rng(int(digest([task, setting])[:8], 16)).normal(0, 0.2, QUERIES)
+    own = np.random.default_rng(int(digest([label, task, setting, seed])[:8], 16)).normal(0, 0.08, QUERIES)
+    values = np.clip(skill + hard + own, 0, 1).round(6).tolist()
+    return {"RR@100": values, "R@100": [min(1.0, 1.4 * value) for value in values]}
 
 
 @pytest.fixture(scope="session")
@@ -169,17 +154,11 @@ def axe() -> str:
 
 @dataclass
 class Visit:
-    """A page that is open, and what it did that it should not.
-
-    Args:
-        page: in the browser.
-        home: address of the site.
-        faults: errors of the console, exceptions, and requests for anything but files of the site.
-    """
+    """A page that is open, and what it did that it should not."""
 
     page: Page
-    home: str
-    faults: list[str] = field(default_factory=list)
+    home: str  # address of the site
+    faults: list[str] = field(default_factory=list)  # errors, and requests for anything but files of the site
 
     def __post_init__(self) -> None:
         """Listen."""
@@ -208,12 +187,7 @@ class Visit:
 
 
 class Visitor:
-    """Opens pages of a folder; each visit is a browser that remembers nothing.
-
-    Args:
-        browser: Chromium.
-        root: the site.
-    """
+    """Opens pages of a folder; each visit is a browser that remembers nothing."""
 
     def __init__(self, browser: Browser, root: Path) -> None:
         self._browser, self._home = browser, root.resolve().as_uri()

@@ -1,60 +1,100 @@
-"""Results as a run publishes them, with values that a test chooses."""
+"""Results with values that a test chooses, and the site that they give."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from bench.core.files import canonical, digest
-from bench.evaluation.measures.aggregate import mean
-from bench.evaluation.results import Entry, Heading, publish
+from bench.core.files import canonical, read_sealed, sha256_file, write_sealed
 from bench.evaluation.results import results as read_results
-from bench.types import Macro
 from leaderboard import build
 from leaderboard.build import files
 from leaderboard.pages import index, suites
 from leaderboard.site.boards import boards
-from leaderboard.site.site import Site
+from leaderboard.site.site import Shown, Site
+from tests.published import Legs, Made
 
-Legs = Mapping[str, Sequence[float]]
-CARD = "# Made-up suite\n\nOne *measure*.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n\n[paper](https://example.org/paper)\n"
+Publisher = Callable[..., Path]
+Build = Callable[[], dict[str, bytes]]
+
+
+def values(level: float, seed: int, n: int = 40) -> list[float]:
+    """Values of n queries about a level; the same seed gives queries of the same difficulty."""
+    draw = np.random.default_rng(seed)
+    return [float(value) for value in np.clip(level + draw.normal(0, 0.15, n), 0, 1).round(4)]
+
+
+def site_of(results: Path, shown: Shown | None = None) -> Site:
+    """The site of a results folder, which may be absent."""
+    found = tuple(read_results(results)) if results.exists() else ()
+    return Site(found, tuple(boards(found)), shown or Shown())
 
 
 @dataclass(frozen=True)
-class Made:
-    """A result to publish.
+class Bundle:
+    """A bundle that a test may spoil as someone who means harm can: seals and checksums are made to fit."""
 
-    Args:
-        label: of the system.
-        tasks: values of the first measure, a query each, by task and leg.
-        suite: name.
-        data: `official`, `mini` or `local`.
-        seed: of the run.
-        macros: of the suite.
-        about: keys of the system over the usual ones.
-        heading: keys of the heading over the usual ones.
-        card: of the suite.
-        ids: what query ids begin with.
-    """
+    folder: Path
 
-    label: str
-    tasks: Mapping[str, Legs]
-    suite: str = "made"
-    data: str = "official"
-    seed: int = 0
-    macros: Sequence[Macro] = ()
-    about: Mapping[str, Any] = field(default_factory=dict)
-    heading: Mapping[str, Any] = field(default_factory=dict)
-    card: str = CARD
-    ids: str = "q"
+    @property
+    def path(self) -> Path:
+        """Its result file."""
+        return self.folder / "result.json"
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """What is in it."""
+        return read_sealed(self.path)
 
-Publisher = Callable[..., Path]
+    def rewrite(self, change: Callable[[dict[str, Any]], object]) -> None:
+        """Change the result and seal it again."""
+        content = self.content
+        change(content)
+        write_sealed(self.path, content)
+
+    def put(self, name: str, data: bytes) -> None:
+        """Exchange a file, with its checksum."""
+        (self.folder / name).write_bytes(data)
+        self.rewrite(lambda content: content["files"].update({name: sha256_file(self.folder / name)}))
+
+    @property
+    def task(self) -> str:
+        """Its first task."""
+        return str(next(iter(self.content["tasks"])))
+
+    @property
+    def leg(self) -> dict[str, Any]:
+        """What it says of that task's only leg."""
+        found: dict[str, Any] = self.content["tasks"][self.task][""]
+        return found
+
+    @property
+    def run_name(self) -> str:
+        """Where that task's run lies."""
+        return f"runs/{self.task}.trec.gz"
+
+    @property
+    def values_name(self) -> str:
+        """Where that task's values lie."""
+        return f"per-query/{self.task}.json.gz"
+
+    def edit_run(self, change: Callable[[list[str]], list[str]]) -> None:
+        """Change the lines of the run."""
+        lines = gzip.decompress((self.folder / self.run_name).read_bytes()).decode().splitlines(keepends=True)
+        self.put(self.run_name, gzip.compress("".join(change(lines)).encode(), mtime=0))
+
+    def edit_values(self, change: Callable[[dict[str, Any]], object]) -> None:
+        """Change the values per query."""
+        table = json.loads(gzip.decompress((self.folder / self.values_name).read_bytes()))
+        change(table)
+        self.put(self.values_name, gzip.compress(canonical(table), mtime=0))
 
 
 @pytest.fixture
@@ -68,68 +108,18 @@ def made(tmp_path: Path, results: Path) -> Publisher:
     """Publish a result through the real store of results; returns the result file."""
 
     def call(label: str, tasks: Mapping[str, Legs], **given: Any) -> Path:
-        return _publish(tmp_path, results, Made(label, tasks, **given))
+        return Made(label, tasks, **given).publish(tmp_path / "scratch", results)
 
     return call
 
 
 @pytest.fixture
-def site(results: Path) -> Callable[[], dict[str, bytes]]:
+def site(results: Path) -> Build:
     """Build every file of the results folder's site, as the folder is at the call."""
-
-    def call() -> dict[str, bytes]:
-        found = tuple(read_results(results)) if results.exists() else ()
-        return files(Site(found, tuple(boards(found))))
-
-    return call
+    return lambda: files(site_of(results))
 
 
 @pytest.fixture
 def board_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Build the pages of boards and the first pages alone; other families have tests of their own."""
     monkeypatch.setattr(build, "FAMILIES", (index.files, suites.files))
-
-
-def _publish(tmp_path: Path, results: Path, one: Made) -> Path:
-    about = {
-        "label": one.label,
-        "hash": digest(one.label),
-        "method": one.label.partition("@")[0],
-        "version": "1",
-        "settings": [],
-        **one.about,
-    }
-    heading: dict[str, Any] = {
-        "system": about,
-        "suite": {"name": one.suite, "version": "1", "title": one.suite.title()},
-        "setting": "unsupervised",
-        "data": one.data,
-        "profile": "mini",
-        "seed": one.seed,
-        "cards": {"method": "# m\n", "suite": one.card},
-        **one.heading,
-    }
-    entries = [
-        _entry(tmp_path / "scratch", task, leg, values, one)
-        for task, legs in one.tasks.items()
-        for leg, values in legs.items()
-    ]
-    return publish(results, Heading(**heading), entries, one.macros).path
-
-
-def _entry(scratch: Path, task: str, leg: str, values: Sequence[float], one: Made) -> Entry:
-    scratch.mkdir(exist_ok=True)
-    run, table = scratch / "run.gz", scratch / f"{digest([one.label, one.seed, task, leg])}.gz"
-    run.write_bytes(gzip.compress(b"", mtime=0))
-    columns = {"RR@100": list(values), "R@100": [min(1.0, 2 * value) for value in values]}
-    queries = [f"{one.ids}{number:05}" for number in range(len(values))]
-    table.write_bytes(gzip.compress(canonical({"queries": queries, "measures": columns}), mtime=0))
-    content = {
-        "measures": {name: mean(column) for name, column in columns.items()},
-        "official": {},
-        "queries": len(values),
-        "protocol": {"tie": "trec", "k": 100, "drop_identical": False},
-        "libraries": {"numpy": "2.0"},
-        "keys": {},
-    }
-    return Entry(task, leg, content, run, table)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scipy.stats import kendalltau
 
-from bench.evaluation.results import results as read_results
 from bench.types import Cell, Preset
 from leaderboard.pages import ablations
 from leaderboard.pages.ablations import axes, grids
-from leaderboard.site.boards import boards
 from leaderboard.site.captions import WORDS
 from leaderboard.site.render import Renderer, settled
 from leaderboard.site.site import MethodShown, Shown, Site
+from tests.leaderboard.conftest import Publisher, site_of
 
-Publisher = Callable[..., Path]
 PAPER = {"a,1": 60.0, "a,2": 70.5, "b,1": 80.0, "b,2": 90.0}
 GRID = Preset(
     {},
@@ -33,9 +31,8 @@ GRID = Preset(
 
 def site(results: Path, preset: Preset = GRID) -> Site:
     """A site of a folder's results, with one method that has one grid."""
-    found = tuple(read_results(results)) if results.exists() else ()
     method = MethodShown("m", "1", "", "", "", {"t5": preset, "plain": Preset({}, "", "")})
-    return Site(found, tuple(boards(found)), Shown({"m": method}, {}))
+    return site_of(results, Shown({"m": method}, {}))
 
 
 def built(one: Site) -> dict[str, str]:

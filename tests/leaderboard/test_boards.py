@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bench.core.errors import StoreError
-from bench.core.files import read_sealed, write_sealed
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.format import Average
@@ -18,15 +15,9 @@ from bench.testing import fields
 from bench.types import Macro
 from leaderboard.site.boards import Board, boards
 from leaderboard.site.systems import System, weights
+from tests.leaderboard.conftest import Bundle, Publisher, values
 
-Publisher = Callable[..., Path]
 BOTH = (Macro("Avg. (2)", ("made/a", "made/b")),)
-
-
-def values(n: int, level: float, seed: int) -> list[float]:
-    """Values in [0, 1] about a level; the same seed gives queries of the same difficulty."""
-    draw = np.random.default_rng(seed)
-    return [float(value) for value in np.clip(level + draw.normal(0, 0.15, n), 0, 1).round(4)]
 
 
 def only(results: Path) -> Board:
@@ -38,7 +29,7 @@ def only(results: Path) -> Board:
 def three(made: Publisher) -> None:
     """A clearly best system, and two of one strength, over a long and a short task."""
     for label, level, seeds in (("best", 0.8, (1, 2)), ("mid", 0.4, (1, 2)), ("twin", 0.4, (5, 6))):
-        tasks = {"made/a": {"": values(60, level, seeds[0])}, "made/b": {"": values(25, level, seeds[1])}}
+        tasks = {"made/a": {"": values(level, seeds[0], 60)}, "made/b": {"": values(level, seeds[1], 25)}}
         made(label, tasks, macros=BOTH)
 
 
@@ -56,12 +47,12 @@ def test_numbers_are_those_of_the_results(made: Publisher, results: Path) -> Non
     )
     assert [(column.name, column.queries) for column in board.columns] == [("a", 60), ("b", 25)]
     best = board.rows[0]
-    a, b = values(60, 0.8, 1), values(25, 0.8, 2)
+    a, b = values(0.8, 1, 60), values(0.8, 2, 25)
     assert best.tasks == {"made/a": pytest.approx(mean(a)), "made/b": pytest.approx(mean(b))}
     assert best.score == best.averages["Avg. (2)"] == pytest.approx((mean(a) + mean(b)) / 2)
     assert (best.low, best.high) == pytest.approx(interval({"a": a, "b": b}, seed=0))
     other, chance = board.best_against["mid"]
-    alone = stratified({"a": (a, values(60, 0.4, 1)), "b": (b, values(25, 0.4, 2))}, seed=0)
+    alone = stratified({"a": (a, values(0.4, 1, 60)), "b": (b, values(0.4, 2, 25))}, seed=0)
     assert (other.difference, other.low, other.wins) == pytest.approx((alone.difference, alone.low, alone.wins))
     assert chance == pytest.approx(3 * alone.p_randomisation), "the smallest of three p values, times three"
 
@@ -99,7 +90,7 @@ def test_one_query_has_no_interval(made: Publisher, results: Path) -> None:
 def test_an_incomplete_system_has_no_average_and_no_rank(made: Publisher, results: Path) -> None:
     """It is listed behind, with what it has."""
     three(made)
-    made("partial", {"made/a": {"": values(60, 0.99, 9)}}, macros=BOTH)
+    made("partial", {"made/a": {"": values(0.99, 9, 60)}}, macros=BOTH)
     board = only(results)
     assert [row.name for row in board.incomplete] == ["partial"]
     assert board.incomplete[0].score is None
@@ -187,10 +178,7 @@ def test_an_average_of_unknown_members_is_not_tested(made: Publisher, results: P
     """A mean of other tasks than those of the table: its value stands, no test is invented for it."""
     _nested(made)
     for path in results.rglob("result.json"):
-        content = read_sealed(path)
-        for average in content["macro"]:
-            del average["members"]
-        write_sealed(path, content)
+        Bundle(path.parent).rewrite(lambda content: [average.pop("members") for average in content["macro"]])
     board = only(results)
     assert board.rows[0].score == pytest.approx((0.45 + (0.4 + 0.375) / 2) / 2)
     assert [row.ranks for row in board.rows] == [None, None]

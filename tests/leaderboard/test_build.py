@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,7 @@ from bench.core.errors import StoreError, UsageError
 from bench.testing import fields
 from leaderboard.build import LIST, build
 from leaderboard.site import verify
-
-Publisher = Callable[..., Path]
+from tests.leaderboard.conftest import Publisher
 
 
 @pytest.fixture(autouse=True)

@@ -9,16 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.evaluation.results import results as read_results
 from leaderboard import build
 from leaderboard.pages import index, suites
 from leaderboard.site import columns
-from leaderboard.site.boards import boards
 from leaderboard.site.columns import BoardColumn, View
-from leaderboard.site.site import Site
 from leaderboard.site.verify import faults
+from tests.leaderboard.conftest import Publisher, site_of
 
-Publisher = Callable[..., Path]
 STEM = "suites/made/unsupervised"
 
 
@@ -31,8 +28,7 @@ def built(made: Publisher, results: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
         monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, *added))
         made("crop", {"made/a": {"": [0.5, 0.75]}, "made/b": {"": [0.5, 0.25]}})
         made("part", {"made/a": {"": [0.5, 0.25]}})
-        found = tuple(read_results(results))
-        return build.files(Site(found, tuple(boards(found))))
+        return build.files(site_of(results))
 
     return call
 

@@ -5,26 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bench.evaluation.significance.tests import holm, paired
 from bench.evaluation.tables import chance_text, points
 from leaderboard.pages import compare
+from tests.leaderboard.conftest import Build, Publisher, values
 
-Publisher = Callable[..., Path]
-Build = Callable[[], dict[str, bytes]]
 LEVELS = {"best": 0.7, "good": 0.69, "bad": 0.3}
-
-
-def values(level: float, seed: int) -> list[float]:
-    """Values about a level."""
-    draw = np.random.default_rng(seed)
-    return [float(value) for value in np.clip(level + draw.normal(0, 0.2, 40), 0, 1).round(4)]
 
 
 @pytest.fixture

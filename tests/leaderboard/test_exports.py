@@ -7,7 +7,6 @@ import importlib.util
 import io
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,8 @@ from leaderboard.site.boards import boards
 from leaderboard.site.columns import file_table
 from leaderboard.site.export import export
 from leaderboard.site.hub import languages, measure_name
+from tests.leaderboard.conftest import Publisher
 
-Publisher = Callable[..., Path]
 MACROS = (Macro("Avg. (2)", ("made/ar", "made/sw")),)
 ROW = Reported("Paper", "Table 1", "x", "M_1", "made", "AR", "ar", "RR@100", "0.50", 0.5, "fraction")
 

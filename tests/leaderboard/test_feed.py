@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from xml.dom import minidom
 
 import pytest
 
 from leaderboard.build import build
-
-Publisher = Callable[..., Path]
-
+from tests.leaderboard.conftest import Publisher
 
 pytestmark = pytest.mark.usefixtures("board_pages")
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bench.evaluation.results import results as read_results
 from bench.evaluation.significance.tests import holm, paired
 from leaderboard.site import heat
 from leaderboard.site.boards import Board, boards
+from tests.leaderboard.conftest import Publisher, values
 
-Publisher = Callable[..., Path]
 NOISE = {"crop": 11, "bm25": 12, "msm": 13}
-
-
-def values(level: float, seed: int, n: int = 60) -> list[float]:
-    """Values about a level."""
-    draw = np.random.default_rng(seed)
-    return [float(value) for value in np.clip(level + draw.normal(0, 0.15, n), 0, 1).round(4)]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 from collections.abc import Callable
@@ -12,16 +11,13 @@ from typing import Any
 import pytest
 
 from bench.core.errors import StoreError
-from bench.core.files import canonical, read_sealed, sha256_file, write_sealed
-from bench.evaluation.results import CURVES, Entry, Heading, publish
+from bench.evaluation.results import CURVES
 from bench.evaluation.results import results as read_results
 from bench.testing import fields
 from leaderboard.build import files
-from leaderboard.site.boards import boards
 from leaderboard.site.curves import CurveLine, Training, draw, mean_line, panels, trainings
-from leaderboard.site.site import MethodShown, Shown, Site
-
-Publisher = Callable[..., Path]
+from leaderboard.site.site import MethodShown, Shown
+from tests.leaderboard.conftest import Bundle, Publisher, site_of
 
 
 def line(*points: tuple[float, float]) -> CurveLine:
@@ -29,29 +25,22 @@ def line(*points: tuple[float, float]) -> CurveLine:
     return CurveLine(x=[x for x, _ in points], y=[y for _, y in points])
 
 
-def trained(folder: Path, seed: int, curves: Any) -> Path:
+def trained(made: Publisher, seed: int, curves: Any) -> Path:
     """Publish a row with a training behind it."""
-    folder.mkdir(exist_ok=True)
-    run, values = folder / "run.gz", folder / "values.gz"
-    run.write_bytes(gzip.compress(b"", mtime=0))
-    values.write_bytes(gzip.compress(canonical({"queries": ["q"], "measures": {"RR@100": [0.5]}}), mtime=0))
     facts = {"train": {"seconds": 30.0 + 2 * seed, "tokens": 1000, "flops": 5e9}}
-    content = {"measures": {"RR@100": 0.5}, "queries": 1, "keys": {"train": f"k{seed}"}, "facts": facts}
-    system = {"label": "crop", "hash": "a" * 64, "method": "crop", "version": "1", "budget": 1000, "settings": []}
-    suite = {"name": "made", "version": "1", "title": "Made"}
-    heading = Heading(system, suite, "unsupervised", "official", "mini", seed, {"suite": ""})
-    entry = Entry("made/a", "", content, run, values, {f"k{seed}": curves})
-    return publish(folder / "results", heading, [entry], ()).path
+    leg = {"keys": {"train": f"k{seed}"}, "facts": facts}
+    return made(
+        "crop", {"made/a": {"": [0.5]}}, seed=seed, about={"budget": 1000}, leg=leg, curves={f"k{seed}": curves}
+    )
 
 
-def test_a_page_shows_rows_curves_and_costs(tmp_path: Path) -> None:
+def test_a_page_shows_rows_curves_and_costs(made: Publisher, results: Path) -> None:
     """Loss first; each seed thin and their mean thick, which ends where the table below says; cost is the mean."""
     for seed, end in ((0, 2.0), (1, 4.0)):
         lines = {"probe accuracy": {"x": [0, 50], "y": [0.1, 0.2]}, "loss": {"x": [10, 50], "y": [5.0, end]}}
-        trained(tmp_path, seed, {"stage": "train", "across": "tokens", "lines": lines})
-    found = read_results(tmp_path / "results")
+        trained(made, seed, {"stage": "train", "across": "tokens", "lines": lines})
     shown = Shown(methods={"crop": MethodShown("crop", "1", "Two pieces.", "Someone 2020", "# Card\n")})
-    made = files(Site(tuple(found), tuple(boards(found)), shown))
+    made = files(site_of(results, shown))
     page = made["methods/crop.html"].decode()
     assert "Two pieces. crop has 1 row in 1 table; none of them is tested" in page
     assert "Paper: Someone 2020" in page
@@ -88,19 +77,16 @@ def test_at_most_six_systems_are_drawn() -> None:
         [],
     ],
 )
-def test_curves_that_no_run_writes_are_refused(tmp_path: Path, curves: Any) -> None:
+def test_curves_that_no_run_writes_are_refused(made: Publisher, results: Path, curves: Any) -> None:
     """In a sentence that names the file; a file without its checksum as well."""
-    path = trained(tmp_path, 0, {"stage": "train", "across": "tokens", "lines": {"loss": {"x": [1], "y": [1]}}})
-    (result,) = read_results(tmp_path / "results")
+    path = trained(made, 0, {"stage": "train", "across": "tokens", "lines": {"loss": {"x": [1], "y": [1]}}})
+    (result,) = read_results(results)
     assert trainings(result)["k0"].lines["loss"].x == [1]
-    beside = path.parent / CURVES
-    beside.write_text(json.dumps(curves))
+    (path.parent / CURVES).write_text(json.dumps(curves))
     with pytest.raises(StoreError, check=fields(where="curves.json", found="other bytes")):
         trainings(result)
-    content = read_sealed(path)
-    content["files"][CURVES] = sha256_file(beside)
-    write_sealed(path, content)
-    (result,) = read_results(tmp_path / "results")
+    Bundle(path.parent).put(CURVES, json.dumps(curves).encode())
+    (result,) = read_results(results)
     with pytest.raises(StoreError, check=fields(where="curves.json", found="a fault")):
         trainings(result)
 

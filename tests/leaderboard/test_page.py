@@ -6,7 +6,6 @@ import csv
 import json
 import posixpath
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -27,9 +26,8 @@ from leaderboard.site.render import SCRIPT, STYLE, THEME
 from leaderboard.site.site import Site
 from leaderboard.site.statistics import Pairs, Statistics
 from leaderboard.site.verify import too_large
+from tests.leaderboard.conftest import Build, Publisher, values
 
-Publisher = Callable[..., Path]
-Build = Callable[[], dict[str, bytes]]
 pytestmark = pytest.mark.usefixtures("board_pages")
 VOID = {"meta", "link", "br", "hr", "line", "circle", "path", "input"}
 HOSTILE = "<script>alert(1)</script>\" onload='x' \u202e{{ 7*7 }}"
@@ -84,21 +82,15 @@ class Sheet(HTMLParser):
             self.rows[-1][-1] += data
 
 
-def values(n: int, level: float, seed: int) -> list[float]:
-    """Values about a level, as a run of n queries gives them."""
-    draw = np.random.default_rng(seed)
-    return [float(value) for value in np.clip(level + draw.normal(0, 0.15, n), 0, 1).round(4)]
-
-
 @pytest.fixture
 def built(made: Publisher, site: Build) -> dict[str, bytes]:
     """A site of three kinds of data, with a tie, an incomplete row and hostile text wherever text can stand."""
     macros = (Macro("Avg. (2)", ("made/a", "made/b")), Macro("b alone", ("made/b",)))
     for label, level in (("crop", 0.8), ("bm25", 0.4)):
         for prefix, data in (("", "official"), ("mini/", "mini")):
-            tasks = {f"{prefix}made/a": {"": values(40, level, 1)}, f"{prefix}made/b": {"": values(30, level, 2)}}
+            tasks = {f"{prefix}made/a": {"": values(level, 1, 40)}, f"{prefix}made/b": {"": values(level, 2, 30)}}
             made(label, tasks, macros=macros, data=data)
-    made("part", {"made/a": {"": values(40, 0.5, 3)}}, macros=macros)
+    made("part", {"made/a": {"": values(0.5, 3, 40)}}, macros=macros)
     hostile = {"label": HOSTILE, "version": HOSTILE}
     heading = {"suite": {"name": "evil", "version": HOSTILE, "title": HOSTILE}}
     tasks = {"evil/a": {"": [0.5, 0.7]}}
@@ -263,19 +255,19 @@ def test_tables_can_be_read_without_eyes(built: dict[str, bytes]) -> None:
 
 def test_the_first_sentence(made: Publisher, site: Build) -> None:
     """One system; then two of one strength; then none that has everything."""
-    made("a", {"s/x": {"": values(20, 0.5, 1)}}, suite="s")
+    made("a", {"s/x": {"": values(0.5, 1, 20)}}, suite="s")
 
     def lead() -> str:
         sentence: str = json.loads(site()["suites/s/unsupervised.json"])["sentence"]
         return sentence
 
     assert lead() == "a is the only system here: there is nothing to compare it with."
-    made("b", {"s/x": {"": values(20, 0.5, 2)}}, suite="s")
+    made("b", {"s/x": {"": values(0.5, 2, 20)}}, suite="s")
     told, unseen = lead().split(". Differences under ")
     assert told.endswith(" are tied for best: none is significantly worse than " + lead().split(" ")[0])
     assert re.match(r"[\d.]+ points", unseen)
-    made("a", {"s/y": {"": values(20, 0.5, 1)}}, suite="s")
-    made("b", {"s/z": {"": values(20, 0.5, 1)}}, suite="s")
+    made("a", {"s/y": {"": values(0.5, 1, 20)}}, suite="s")
+    made("b", {"s/z": {"": values(0.5, 1, 20)}}, suite="s")
     assert lead() == "No system has run all 3 tasks of this table yet, so none is ranked."
 
 
@@ -289,7 +281,7 @@ def test_a_large_board_keeps_its_budget(made: Publisher, results: Path) -> None:
     """125 systems by 16 tasks: page within 200 KB, index 120, style 20, data 300."""
     names = [f"made/task{number:02}" for number in range(16)]
     for label in ("one", "two"):
-        made(label, {name: {"": values(6, 0.5, 7)} for name in names}, macros=(Macro("Avg.", tuple(names)),))
+        made(label, {name: {"": values(0.5, 7, 6)} for name in names}, macros=(Macro("Avg.", tuple(names)),))
     (board,) = boards(read_results(results))
     rows = [replace(board.rows[0], name=f"some-longer-name@{number}") for number in range(125)]
     against = {row.name: board.best_against["two"] for row in rows[1:]}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from bench.evaluation.results import results as read_results
 from leaderboard.pages import protocols
-from leaderboard.site.boards import boards
 from leaderboard.site.render import Renderer, settled
 from leaderboard.site.site import Shown, Site, SuiteShown, pages
+from tests.leaderboard.conftest import Publisher, site_of
 
-Publisher = Callable[..., Path]
 CARD = "# Made\n\nOne **measure**, <b>not</b> two.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n"
 
 
@@ -24,8 +21,7 @@ def built(one: Site) -> dict[str, str]:
 
 def site(results: Path, *suites: SuiteShown) -> Site:
     """A site of a folder's results."""
-    found = tuple(read_results(results)) if results.exists() else ()
-    return Site(found, tuple(boards(found)), Shown({}, {one.name: one for one in suites}))
+    return site_of(results, Shown({}, {one.name: one for one in suites}))
 
 
 def test_card_licence_citation_version_and_boards(made: Publisher, results: Path) -> None:

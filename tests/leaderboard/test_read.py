@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,13 @@ import numpy as np
 import pytest
 
 from bench.core.errors import StoreError
-from bench.core.files import canonical, read_sealed, sha256_file, write_sealed
+from bench.core.files import canonical
 from bench.evaluation.results import read
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import contents, frame, legs
 from bench.types import Macro
+from tests.leaderboard.conftest import Bundle, Publisher
 
-Publisher = Callable[..., Path]
 TASK = "made/a"
 VALUES = f"per-query/{TASK}.json.gz"
 
@@ -28,19 +27,6 @@ def path(made: Publisher) -> Path:
     return made("bm25", {TASK: {"": [0.25, 0.75]}})
 
 
-def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change a result and seal it again, as someone who means harm can."""
-    content = read_sealed(path)
-    change(content)
-    write_sealed(path, content)
-
-
-def put(path: Path, name: str, data: bytes) -> None:
-    """Exchange a file of the bundle, with its checksum."""
-    (path.parent / name).write_bytes(data)
-    rewrite(path, lambda content: content["files"].update({name: sha256_file(path.parent / name)}))
-
-
 def table(queries: list[str], column: list[Any]) -> bytes:
     """Per-query values as a bundle holds them."""
     return gzip.compress(canonical({"queries": queries, "measures": {"RR@100": column}}))
@@ -48,7 +34,7 @@ def table(queries: list[str], column: list[Any]) -> bytes:
 
 def test_values_come_in_the_order_of_their_ids(path: Path, results: Path) -> None:
     """Whatever the order in the file."""
-    put(path, VALUES, table(["q2", "q1"], [0.25, 0.75]))
+    Bundle(path.parent).put(VALUES, table(["q2", "q1"], [0.25, 0.75]))
     (result,) = read_results(results)
     queries, values = result.values(TASK, "", "RR@100")
     assert queries == ("q1", "q2")
@@ -90,7 +76,7 @@ def test_what_no_run_writes_is_refused(
             content = content[key]
         content[where[-1]] = value
 
-    rewrite(path, change)
+    Bundle(path.parent).rewrite(change)
     with pytest.raises(StoreError) as caught:
         read_results(results)
     assert str(caught.value).startswith(f"{path}: found a fault at '{place}")
@@ -111,7 +97,7 @@ def test_what_no_run_writes_is_refused(
 )
 def test_mini_and_other_data_do_not_mix(path: Path, results: Path, data: str, task: str) -> None:
     """A mini task can stand in no other table, nor another task in a mini one."""
-    rewrite(path, lambda content: content.update(data=data, tasks={task: content["tasks"][TASK]}))
+    Bundle(path.parent).rewrite(lambda content: content.update(data=data, tasks={task: content["tasks"][TASK]}))
     with pytest.raises(StoreError, match=f"task {task} in a result of {data} data"):
         read_results(results)
 
@@ -128,7 +114,7 @@ def test_what_is_no_result_at_all(path: Path, results: Path, text: bytes) -> Non
 
 def test_another_schema(path: Path, results: Path) -> None:
     """A result of a later release is not guessed at."""
-    rewrite(path, lambda content: content.update(schema="retrieval-bench/result/2"))
+    Bundle(path.parent).rewrite(lambda content: content.update(schema="retrieval-bench/result/2"))
     with pytest.raises(
         StoreError, match="found schema 'retrieval-bench/result/2', expected 'retrieval-bench/result/1'"
     ):
@@ -150,7 +136,7 @@ def test_another_schema(path: Path, results: Path) -> None:
 )
 def test_values_that_cannot_be(path: Path, results: Path, data: bytes, sentence: str) -> None:
     """Each with its file and what was expected."""
-    put(path, VALUES, data)
+    Bundle(path.parent).put(VALUES, data)
     (result,) = read_results(results)
     with pytest.raises(StoreError, match=sentence):
         result.values(TASK, "", "RR@100")
@@ -159,11 +145,11 @@ def test_values_that_cannot_be(path: Path, results: Path, data: bytes, sentence:
 def test_a_bomb_is_not_unpacked(path: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a large file nor a small one that would become large."""
     monkeypatch.setattr(read, "LARGEST", 1 << 16)
-    put(path, VALUES, gzip.compress(b" " * (1 << 20)))
+    Bundle(path.parent).put(VALUES, gzip.compress(b" " * (1 << 20)))
     (result,) = read_results(results)
     with pytest.raises(StoreError, match="found more than 65,536 bytes unpacked"):
         result.values(TASK, "", "RR@100")
-    put(path, VALUES, b" " * (1 << 17))
+    Bundle(path.parent).put(VALUES, b" " * (1 << 17))
     with pytest.raises(StoreError, match="found 131,072 bytes, expected at most 65,536"):
         result.values(TASK, "", "RR@100")
 
@@ -197,6 +183,6 @@ def test_rows_of_a_substitute_say_so(made: Publisher, results: Path) -> None:
         ("Avg. (2)", said),
     ]
     assert read_results(results)[0].content.suite.stands_for == "mrtydi"
-    rewrite(path, lambda content: content["suite"].update(stands_for="<b>mrtydi</b>"))
+    Bundle(path.parent).rewrite(lambda content: content["suite"].update(stands_for="<b>mrtydi</b>"))
     with pytest.raises(StoreError, match=r"found a fault at 'suite\.stands_for'"):
         read_results(results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,18 +13,16 @@ import numpy as np
 import pytest
 
 from bench.core.publications import Reported
-from bench.evaluation.results import results as read_results
 from bench.evaluation.results.format import About
 from bench.types import Macro, Preset
 from leaderboard.pages import reported as pages
-from leaderboard.site.boards import boards
 from leaderboard.site.printed import is_average, paper_tables, stems
 from leaderboard.site.render import Renderer
 from leaderboard.site.reported import Pair, matched, model_of, names_of, pairs, printed_unit, setting_of
 from leaderboard.site.site import MethodShown, Shown, Site, SuiteShown
 from suites import reported as data
+from tests.leaderboard.conftest import Publisher, site_of
 
-Publisher = Callable[..., Path]
 LARGEST_PAGE = 500_000
 AVERAGE = (Macro("Avg. (2)", ("made/a", "made/b")),)
 ROW = Reported("Paper", "Table 1", "unsupervised", "BM25", "made", "AVG", "avg", "RR@100", "50.0", 50.0, "percent")
@@ -109,8 +107,7 @@ def shown(told: Sequence[Reported], methods: Sequence[MethodShown] = ()) -> Show
 
 def site(results: Path, told: Sequence[Reported], methods: Sequence[MethodShown] = ()) -> Site:
     """A site of a folder's results."""
-    found = tuple(read_results(results)) if results.exists() else ()
-    return Site(found, tuple(boards(found)), shown(told, methods))
+    return site_of(results, shown(told, methods))
 
 
 def built(one: Site) -> dict[str, str]:

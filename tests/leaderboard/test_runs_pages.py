@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import shlex
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,13 @@ import numpy as np
 import pytest
 
 from bench.core.errors import StoreError
-from bench.core.files import read_sealed, write_sealed
 from bench.evaluation.results import results as read_results
 from leaderboard.build import files
 from leaderboard.pages import runs
-from leaderboard.site.boards import boards
 from leaderboard.site.render import Renderer
 from leaderboard.site.rows import entries
-from leaderboard.site.site import Site
+from tests.leaderboard.conftest import Build, Bundle, Publisher, site_of
 
-Publisher = Callable[..., Path]
-Build = Callable[[], dict[str, bytes]]
 HOSTILE = "<script>alert(1)</script>\" onload='x' \u202e{{ 7*7 }}"
 
 
@@ -41,26 +36,17 @@ def put(made: dict[str, bytes], path: str) -> tuple[str, Any]:
     return key, value
 
 
-def add(path: Path, **more: Any) -> None:
-    """Add keys to the first leg of a result, as later versions of the harness do."""
-    content = read_sealed(path)
-    leg = next(iter(next(iter(content["tasks"].values())).values()))
-    leg.update(more)
-    write_sealed(path, content)
-
-
 def test_a_row_says_where_it_comes_from(made: Publisher, site: Build) -> None:
     """Command, versions, hash, keys, machine, seconds, settings of the harness and the state of the audit."""
-    path = made("bm25@x", {"made/a": {"": [0.25, 0.5]}, "made/b": {"": [1.0, 0.0]}})
-    add(
-        path,
-        keys={"search": "c0ffee" * 5},
-        compute={"device": "cuda", "threads": 3},
-        seconds={"search": 90.0},
-        settings=[{"key": "search.k", "value": 7, "origin": "--set"}],
-        audits=[{"corpus": "wiki", "audited": None}],
-        release="v9.9",
-    )
+    leg = {
+        "keys": {"search": "c0ffee" * 5},
+        "compute": {"device": "cuda", "threads": 3},
+        "seconds": {"search": 90.0},
+        "settings": [{"key": "search.k", "value": 7, "origin": "--set"}],
+        "audits": [{"corpus": "wiki", "audited": None}],
+        "release": "v9.9",
+    }
+    made("bm25@x", {"made/a": {"": [0.25, 0.5]}, "made/b": {"": [1.0, 0.0]}}, leg=leg)
     (page,) = pages(site())
     for said in ("bench run --method bm25", "c0ffeec0ffee<", "device cuda, threads 3", "v9.9", "wiki: not audited"):
         assert said in page, said
@@ -125,10 +111,10 @@ def test_addresses_are_stable_and_differ(made: Publisher, site: Build) -> None:
 
 def test_free_keys_of_a_result_cannot_act_or_break(made: Publisher, site: Build) -> None:
     """What the format leaves free may hold anything: text stays text, other kinds are passed over, lists are cut."""
-    path = made(HOSTILE, {"made/a": {"": [0.5, 0.5]}}, ids=HOSTILE, about={"method": "bm25"})
     many = [{"key": f"k{at}", "value": HOSTILE * 9, "origin": "--set"} for at in range(500)]
     free = {"compute": HOSTILE, "seconds": {HOSTILE: HOSTILE}, "settings": many, "audits": {"a": 1}}
-    add(path, keys={"x": HOSTILE}, release=HOSTILE, **free)
+    leg = {"keys": {"x": HOSTILE}, "release": HOSTILE, **free}
+    made(HOSTILE, {"made/a": {"": [0.5, 0.5]}}, ids=HOSTILE, about={"method": "bm25"}, leg=leg)
     found = site()
     (page,) = pages(found)
     assert "<script>alert" not in page
@@ -141,7 +127,8 @@ def test_free_keys_of_a_result_cannot_act_or_break(made: Publisher, site: Build)
 
 def test_settings_that_are_none_are_refused(made: Publisher, results: Path) -> None:
     """What the format names must be what it says; the sentence names the place."""
-    add(made("bm25", {"made/a": {"": [0.5]}}), settings=[3])
+    path = made("bm25", {"made/a": {"": [0.5]}})
+    Bundle(path.parent).rewrite(lambda content: content["tasks"]["made/a"][""].update(settings=[3]))
     with pytest.raises(StoreError, match=r"found a fault at 'tasks\.made/a\.\.settings\.0'"):
         read_results(results)
 
@@ -150,9 +137,8 @@ def test_runs_are_copied_where_asked_and_allowed(made: Publisher, results: Path)
     """The whole bundle; of the user's own folders the result file alone."""
     path = made("bm25", {"made/a": {"": [0.5]}})
     made("bm25", {"made/mine": {"": [0.5]}}, data="local")
-    found = read_results(results)
-    held = entries(Site(tuple(found), tuple(boards(found))))
-    copied = dict(runs.run_files(held))
+    whole = site_of(results)
+    copied = dict(runs.run_files(entries(whole)))
     kinds = sorted(name.partition("runs/")[0] + name.rpartition("seed-0/")[2] for name in copied)
     assert kinds == [
         "cards.json",
@@ -162,7 +148,6 @@ def test_runs_are_copied_where_asked_and_allowed(made: Publisher, results: Path)
         "runs/made/a.trec.gz",
     ]
     assert path.read_bytes() in copied.values()
-    whole = Site(tuple(found), tuple(boards(found)))
     assert copied.items() <= files(replace(whole, runs=True)).items()
     assert not copied.keys() & files(whole).keys()
 
@@ -171,7 +156,6 @@ def test_an_incomplete_row_has_a_page_without_rank(made: Publisher, results: Pat
     """It says how much it has."""
     made("bm25", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
     made("part", {"made/a": {"": [0.5]}})
-    found = read_results(results)
-    shown = Site(tuple(found), tuple(boards(found)))
+    shown = site_of(results)
     texts = [content.decode() for _, content in runs.files(Renderer(shown), entries(shown)) if b"<html" in content]
     assert sum("part has 1 of 2 tasks of this table, so no rank." in text for text in texts) == 1

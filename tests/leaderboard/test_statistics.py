@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,23 +14,17 @@ from bench.evaluation.significance.tests import holm, interval, pairwise
 from bench.testing import fields
 from leaderboard.site import statistics as tested
 from leaderboard.site.boards import boards
+from tests.leaderboard.conftest import Publisher, values
 
-Publisher = Callable[..., Path]
 NAMES = ("a", "b", "c")
-
-
-def column(seed: int, level: float) -> list[float]:
-    """Forty values."""
-    draw = np.random.default_rng(seed)
-    return [float(value) for value in np.clip(level + draw.normal(0, 0.2, 40), 0, 1).round(4)]
 
 
 @pytest.fixture
 def three(made: Publisher) -> dict[str, list[float]]:
     """Three systems on one task."""
-    told = {name: column(place, 0.7 - 0.1 * place) for place, name in enumerate(NAMES)}
-    for name, values in told.items():
-        made(name, {"made/x": {"": values}})
+    told = {name: values(0.7 - 0.1 * place, place) for place, name in enumerate(NAMES)}
+    for name, column in told.items():
+        made(name, {"made/x": {"": column}})
     return told
 
 
@@ -77,9 +70,9 @@ def test_other_values_or_code_are_tested_anew(
     """The name of what is kept is made of all that can change it."""
     cache = tmp_path / "cache"
     boards(read_results(results), cache)
-    made("a", {"made/x": {"": column(9, 0.9)}})
+    made("a", {"made/x": {"": values(0.9, 9)}})
     (board,) = boards(read_results(results), cache)
-    assert board.rows[0].score == pytest.approx(np.mean(column(9, 0.9)))
+    assert board.rows[0].score == pytest.approx(np.mean(values(0.9, 9)))
     assert len(list(cache.iterdir())) == 2
     monkeypatch.setattr(tested, "VERSION", tested.VERSION + 1)
     tested._code.cache_clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from bench.config.layers import parse_set
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import Result
 from leaderboard.site.systems import Cost, command, cost
-
-Publisher = Callable[..., Path]
+from tests.leaderboard.conftest import Publisher
 
 
 def told(result: Result, legs: dict[str, dict[str, Any]]) -> Result:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.evaluation.results import results as read_results
 from leaderboard import build as paging
 from leaderboard.build import files
 from leaderboard.pages import index, suites
-from leaderboard.site.boards import boards
 from leaderboard.site.render import SCRIPT, STYLE
-from leaderboard.site.site import Site
 from leaderboard.site.verify import faults, too_large
+from tests.leaderboard.conftest import Publisher, site_of
 
-Publisher = Callable[..., Path]
 PAGE = "suites/made/unsupervised.html"
 
 
@@ -28,8 +25,7 @@ def good(made: Publisher, results: Path, monkeypatch: pytest.MonkeyPatch) -> dic
     made("crop & <co>", {"made/a": {"": [0.5, 0.7, 0.1]}, "made/b": {"": [0.25, 0.75, 0.5]}}, about=about)
     made("=bm25", {"made/a": {"": [0.4, 0.2, 0.3]}, "made/b": {"": [0.3, 0.1, 0.2]}}, about={"method": "bm25"})
     made("part", {"made/a": {"": [0.4, 0.2, 0.3]}})
-    found = tuple(read_results(results))
-    return files(Site(found, tuple(boards(found)), built="2026-01-01"))
+    return files(replace(site_of(results), built="2026-01-01"))
 
 
 def changed(files: dict[str, bytes], name: str, old: str, new: str) -> list[str]:

@@ -9,7 +9,6 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,9 +21,9 @@ from leaderboard.submissions import add as adding
 from leaderboard.submissions.add import Added, add, check_place, folder_of
 from leaderboard.submissions.pack import pack, submissions
 from leaderboard.submissions.validate import validate
+from tests.leaderboard.conftest import Bundle
+from tests.leaderboard.submissions.conftest import Ran
 
-# `Bundle` of conftest.py, which importlib mode lets nobody import.
-Bundle = Any
 Take = Callable[..., list[Added]]
 WHEN = "2026-11-21T12:00:00+00:00"
 
@@ -51,7 +50,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_a_result_is_copied_with_a_record(take: Take, bundle: Bundle, board: Path, ran: Any) -> None:
+def test_a_result_is_copied_with_a_record(take: Take, bundle: Bundle, board: Path, ran: Ran) -> None:
     """To the place where `bench run` puts it, byte for byte; readers find it and the record."""
     (added,) = take(bundle.folder)
     assert added.state == "added"
@@ -88,9 +87,17 @@ def test_another_of_the_same_kind_is_refused(take: Take, bundle: Bundle, board: 
     assert take(bundle.folder)[0].path.parts[-3].startswith("bm25-but-better-")
 
 
+def test_markup_in_a_label_leads_nowhere(take: Take, bundle: Bundle, board: Path) -> None:
+    """A label may be any text; its folder is named by letters that mean nothing."""
+    bundle.rewrite(lambda content: content["system"].update(label="../../<img src=x onerror=alert(1)>"))
+    system = take(bundle.folder)[0].path.parent.parent
+    assert system.parent == board / "local" / "beir" / "unsupervised"
+    assert "<" not in system.name
+
+
 def test_two_of_one_kind_handed_in_together(take: Take, bundle: Bundle, board: Path, tmp_path: Path) -> None:
     """The board cannot know which is meant."""
-    other = type(bundle)(Path(shutil.copytree(bundle.folder, tmp_path / "other")))
+    other = Bundle(Path(shutil.copytree(bundle.folder, tmp_path / "other")))
     other.rewrite(lambda content: content.update(profile="small"))
     with pytest.raises(DataError, check=fields(found="another result of the same system")):
         take(bundle.folder, other.folder)
@@ -137,7 +144,7 @@ def test_the_leavings_of_a_killed_one_are_replaced(
 
 
 @pytest.mark.parametrize("ending", ["zip", "tar.gz"])
-def test_archives(take: Take, ran: Any, tmp_path: Path, ending: str) -> None:
+def test_archives(take: Take, ran: Ran, tmp_path: Path, ending: str) -> None:
     """Of a whole results folder: both results, each at its place."""
     archive = tmp_path / f"theirs.{ending}"
     if ending == "zip":
@@ -191,7 +198,7 @@ def test_a_file_of_a_bundle_stands_for_it(bundle: Bundle, tmp_path: Path) -> Non
         assert [one.folder.resolve() for one in found] == [bundle.folder.resolve()]
 
 
-def test_a_result_at_another_place(ran: Any, judges: SuiteJudges, board: Path) -> None:
+def test_a_result_at_another_place(ran: Ran, judges: SuiteJudges, board: Path) -> None:
     """Inside a results folder the path must be the one that the content decides, or sites would show it falsely."""
     moved = board / "official" / "beir" / "unsupervised" / "bm25-00000000" / "seed-0"
     shutil.copytree(ran.local, moved)

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from leaderboard.submissions.bundle import LARGEST_FILE
-from leaderboard.submissions.validate import Verdict
+from tests.leaderboard.conftest import Bundle
+from tests.leaderboard.submissions.conftest import Look
 
-# `Bundle` of conftest.py, which importlib mode lets nobody import.
-Bundle = Any
-Look = Callable[[Bundle], Verdict]
 Lines = list[str]
 
 TASK, RESULT, CARDS = "beir/tiny-beir", "result.json", "cards.json"
@@ -115,7 +113,6 @@ CORRUPTIONS: dict[str, tuple[Callable[[Bundle], object], str, str, str]] = {
     "a list": (raw("[]"), RESULT, "JSON that is no object", "a result"),
     "NaN": (raw('{"a": NaN}'), RESULT, "NaN", "a finite number"),
     "infinity": (raw('{"a": 1e999}'), RESULT, "the number '1e999'", "a finite number"),
-    "huge number": (raw('{"a": 1' + "0" * 30 + "}"), RESULT, "the number", "a number of at most 64 bits"),
     "key twice": (raw('{"a": 1, "a": 2}'), RESULT, "the key 'a' twice in one object", "each once"),
     "deep": (raw('{"a": ' + "[" * 100 + "]" * 100 + "}"), RESULT, "more than 40 levels of nesting", "fewer"),
     "half a surrogate": (raw('{"a": "\\ud800"}'), RESULT, "half a surrogate pair", "text"),
@@ -126,6 +123,10 @@ CORRUPTIONS: dict[str, tuple[Callable[[Bundle], object], str, str, str]] = {
     "later version": (at("schema", value="retrieval-bench/result/7"), RESULT, "a newer release wrote it", "a result"),
     "a long label": (at("system", "label", value="<script>" * 99), RESULT, "a fault at 'system.label'", "at most 200"),
     "a suite that leads out": (at("suite", "name", value="../x"), RESULT, "a fault at 'suite.name'", "match pattern"),
+    "a setting that leads out": (at("setting", value="../../x"), RESULT, "a fault at 'setting'", "unsupervised"),
+    "markup in a task": (at("tasks", "<b>/x", value={}), RESULT, "a fault at 'tasks.<b>/x", "match pattern"),
+    "a huge value": (at(*LEG, "measures", NDCG, value=1e308), RESULT, f"{NDCG}'", "less than or equal to 1"),
+    "a huge seed": (raw('{"seed": 1' + "0" * 400 + "}"), RESULT, "the number", "a number of at most 64 bits"),
     "a seed below 0": (at("seed", value=-1), RESULT, "a fault at 'seed'", "greater than or equal to 0"),
     "a task that leads out": (at("tasks", "../../x", value={}), RESULT, "a fault at 'tasks", "leads out of its folder"),
     "mini as official": (at("data", value="mini"), RESULT, "a fault", f"task {TASK} in a result of mini data"),

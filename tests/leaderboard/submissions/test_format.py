@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,8 +13,8 @@ from bench.evaluation.results import SCHEMA, read
 from bench.evaluation.results.format import Accepted, document, place, rendered
 from bench.evaluation.results.read import migrate
 from leaderboard.submissions.strict_json import parse
+from tests.leaderboard.conftest import Bundle
 
-Bundle = Any
 COMMITTED = Path(leaderboard.__file__).parent / "format" / "result-1.schema.json"
 
 

@@ -19,13 +19,14 @@ from bench.core.errors import StoreError, UsageError
 from bench.testing import fields
 from leaderboard.submissions import repository as initialising
 from leaderboard.submissions.repository import FILES, init
+from tests.leaderboard.conftest import Bundle
+from tests.leaderboard.submissions.conftest import Ran
 
-Bundle = Any
 Type = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def type_in(capsys: pytest.CaptureFixture[str], ran: Any) -> Type:
+def type_in(capsys: pytest.CaptureFixture[str], ran: Ran) -> Type:
     """Type `bench leaderboard …`; return the exit status and what was printed on stdout."""
 
     def call(*words: str | Path) -> tuple[int, str]:
@@ -53,7 +54,7 @@ def test_the_repository(tmp_path: Path, type_in: Type) -> None:
     assert (folder / "README.md").read_text() == "mine"
 
 
-def test_a_repository_that_is_there_keeps_its_files(tmp_path: Path, ran: Any) -> None:
+def test_a_repository_that_is_there_keeps_its_files(tmp_path: Path, ran: Ran) -> None:
     """Others stay, results among them; where one of ours stands, nothing at all is written."""
     (tmp_path / "results").mkdir()
     (tmp_path / "paper.tex").write_text("x")
@@ -113,7 +114,7 @@ def test_the_workflows(tmp_path: Path) -> None:
     assert sum(step.get("run") == "pip install retrieval-bench" for step in steps(validating) + steps(pages)) == 2
 
 
-def test_the_check_of_a_pull_request(tmp_path: Path, ran: Any) -> None:
+def test_the_check_of_a_pull_request(tmp_path: Path, ran: Ran) -> None:
     """The script finds the bundles that changed, and refuses a file that belongs to none."""
     init(tmp_path)
     (script,) = [step["run"] for step in steps(workflow(tmp_path, "validate.yml")) if "BASE" in step.get("env", {})]
@@ -161,7 +162,7 @@ def test_the_check_of_a_pull_request(tmp_path: Path, ran: Any) -> None:
     assert (done.returncode, "results/stray.txt belongs to no result" in done.stdout) == (2, True)
 
 
-def test_the_commands(type_in: Type, bundle: Bundle, ran: Any, tmp_path: Path) -> None:
+def test_the_commands(type_in: Type, bundle: Bundle, ran: Ran, tmp_path: Path) -> None:
     """`check`, `add` twice, a refused one: what machines read, and the exit status."""
     board, places = tmp_path / "board", ["--store", ran.store, "--json"]
     task = Path(__file__).parents[2] / "fixtures" / "tiny-beir"
@@ -186,7 +187,7 @@ def test_the_commands(type_in: Type, bundle: Bundle, ran: Any, tmp_path: Path) -
     assert (status, json.loads(out)["error"]["exit_code"]) == (2, 2)
 
 
-def test_a_record_is_written_where_there_is_none(type_in: Type, ran: Any, tmp_path: Path) -> None:
+def test_a_record_is_written_where_there_is_none(type_in: Type, ran: Ran, tmp_path: Path) -> None:
     """As the workflow of the site does; what is there already is trusted and stays."""
     board = Path(shutil.copytree(ran.results, tmp_path / "board"))
     given = ("check", board, "--results", board, "--store", ran.store, "--record")

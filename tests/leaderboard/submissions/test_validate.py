@@ -6,7 +6,6 @@ import gzip
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,8 @@ from leaderboard.submissions.bundle import Reasons
 from leaderboard.submissions.invariants import table_faults
 from leaderboard.submissions.recompute import Judged, SuiteKnown
 from leaderboard.submissions.validate import Verdict, validate, without_trust
-
-# `Bundle` of conftest.py, which importlib mode lets nobody import.
-Bundle = Any
-Look = Callable[[Bundle], Verdict]
+from tests.leaderboard.conftest import Bundle
+from tests.leaderboard.submissions.conftest import Look, Ran
 
 
 class Nobody:
@@ -158,9 +155,9 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_no_content_breaks_the_check(ran: Any, bundle_of: type[Any], data: st.DataObject) -> None:
+def test_no_content_breaks_the_check(ran: Ran, data: st.DataObject) -> None:
     """Whatever stands at any place of a result, it is a verdict and never a crash."""
-    content = bundle_of(ran.local).content
+    content = Bundle(ran.local).content
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.sampled_from([place for place in places(content) if place]))
         target = content
@@ -173,7 +170,7 @@ def test_no_content_breaks_the_check(ran: Any, bundle_of: type[Any], data: st.Da
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "in"
         folder.mkdir()
-        for name in bundle_of(ran.local).content["files"]:
+        for name in Bundle(ran.local).content["files"]:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes((ran.local / name).read_bytes())
         try:
@@ -186,10 +183,10 @@ def test_no_content_breaks_the_check(ran: Any, bundle_of: type[Any], data: st.Da
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=JSON | st.fixed_dictionaries({"queries": JSON, "measures": JSON}), lines=st.binary(max_size=60))
-def test_no_file_breaks_the_check(ran: Any, bundle_of: type[Any], table: Any, lines: bytes) -> None:
+def test_no_file_breaks_the_check(ran: Ran, table: Any, lines: bytes) -> None:
     """Nor does anything in the files beside it."""
     with tempfile.TemporaryDirectory() as scratch:
-        one = bundle_of(Path(shutil.copytree(ran.local, Path(scratch) / "in")))
+        one = Bundle(Path(shutil.copytree(ran.local, Path(scratch) / "in")))
         try:
             one.put(one.values_name, gzip.compress(json.dumps(table, ensure_ascii=False).encode(), mtime=0))
         except UnicodeEncodeError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.core.files import sha256_file, write_sealed
-from bench.evaluation.results import averages
+from bench.core.files import digest
 from bench.plugins import load
 from bench.types import DataRequest, Suite
+from tests.published import Made
 
 MEASURE = "RR@100"
 LANGUAGES = ("en", "sw")
@@ -55,46 +53,23 @@ def write(tmp_path: Path, suite: Suite, questions: Mapping[str, Sequence[str]]) 
         data: str = "mini",
         **system: Any,
     ) -> Path:
-        digest = f"{label}{setting}".encode().hex().ljust(64, "0")
-        folder = tmp_path / "results" / data / "mrtydi" / setting / f"{label}-{digest[:8]}" / f"seed-{seed}"
-        tasks, files = {}, {}
-        for language, column in values.items():
-            name, queries = f"mini/mrtydi/{language}", questions[language]
-            table = {"queries": list(queries), "measures": {MEASURE: [float(value) for value in column]}}
-            for kind, ending, text in (
-                ("per-query", "json.gz", json.dumps(table)),
-                ("runs", "trec.gz", _run({query: (runs or {}).get(query, ()) for query in queries})),
-            ):
-                place = folder / kind / f"{name}.{ending}"
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(gzip.compress(text.encode()))
-                files[f"{kind}/{name}.{ending}"] = sha256_file(place)
-            keys = {"train": f"{trained}-{seed}"} if trained else {}
-            leg = {"measures": {MEASURE: float(np.mean(column))}, "queries": len(queries), "keys": keys, "release": ""}
-            tasks[name] = {"": leg}
-        about = {"label": label, "hash": digest, "deterministic": False, "method": label, "version": "1", **system}
-        content = {
-            "schema": "retrieval-bench/result/1",
-            "system": about,
-            "suite": {"name": "mrtydi", "version": suite.version, "title": suite.title, "primary": MEASURE},
-            "setting": setting,
-            "data": data,
-            "profile": "mini",
-            "seed": seed,
-            "macro": averages(tasks, suite.macros),
-            "tasks": tasks,
-            "files": files,
-        }
-        write_sealed(folder / "result.json", content)
-        return folder / "result.json"
+        about = {"name": "mrtydi", "version": suite.version, "title": suite.title, "primary": MEASURE}
+        tasks = {f"mini/mrtydi/{language}": {"": {MEASURE: column}} for language, column in values.items()}
+        one = Made(
+            label,
+            tasks,
+            data=data,
+            seed=seed,
+            macros=suite.macros,
+            about={"hash": digest([label, setting]), "deterministic": False, **system},
+            heading={"suite": about, "setting": setting},
+            leg={"keys": {"train": f"{trained}-{seed}"} if trained else {}, "release": ""},
+            ids={f"mini/mrtydi/{language}": ids for language, ids in questions.items()},
+            runs=runs or {},
+        )
+        return one.publish(tmp_path / "scratch", tmp_path / "results")
 
     return make
-
-
-def _run(rankings: Mapping[str, Sequence[str]]) -> str:
-    """A run as bundles hold it."""
-    rows = [(query, place, one) for query, ranked in rankings.items() for place, one in enumerate(ranked, 1)]
-    return "".join(f"{query} Q0 {one} {place} {1 / place:.4f} x\n" for query, place, one in rows)
 
 
 @pytest.fixture

@@ -1,0 +1,89 @@
+"""Results as a run publishes them, by the real writer, with values that a test chooses."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.core.files import canonical, digest
+from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.results import Entry, Heading, publish
+from bench.types import Macro
+
+Column = Sequence[float]
+Legs = Mapping[str, Column | Mapping[str, Column]]
+CARD = "# Made-up suite\n\nOne *measure*.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n\n[paper](https://example.org/paper)\n"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A result to publish."""
+
+    label: str
+    tasks: Mapping[str, Legs]  # by task and leg: columns by measure, or the values of RR@100, a query each
+    suite: str = "made"
+    data: str = "official"
+    seed: int = 0
+    macros: Sequence[Macro] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)  # keys of the system over the usual ones
+    heading: Mapping[str, Any] = field(default_factory=dict)  # keys of the heading over the usual ones
+    leg: Mapping[str, Any] = field(default_factory=dict)  # keys of each leg over the usual ones
+    card: str = CARD
+    ids: str | Mapping[str, Sequence[str]] = "q"  # what query ids begin with, or the ids by task
+    runs: Mapping[str, Sequence[str]] = field(default_factory=dict)  # ranked documents by query
+    curves: Mapping[str, Any] = field(default_factory=dict)
+
+    def publish(self, scratch: Path, results: Path) -> Path:
+        """Publish the result and return its file."""
+        about = {
+            "label": self.label,
+            "hash": digest(self.label),
+            "method": self.label.partition("@")[0],
+            "version": "1",
+            "settings": [],
+            **self.about,
+        }
+        heading: dict[str, Any] = {
+            "system": about,
+            "suite": {"name": self.suite, "version": "1", "title": self.suite.title()},
+            "setting": "unsupervised",
+            "data": self.data,
+            "profile": "mini",
+            "seed": self.seed,
+            "cards": {"method": "# m\n", "suite": self.card},
+            **self.heading,
+        }
+        scratch.mkdir(exist_ok=True)
+        entries = [
+            self._entry(scratch, task, leg, columns)
+            for task, legs in self.tasks.items()
+            for leg, columns in legs.items()
+        ]
+        return publish(results, Heading(**heading), entries, self.macros).path
+
+    def _entry(self, scratch: Path, task: str, leg: str, given: Column | Mapping[str, Column]) -> Entry:
+        if isinstance(given, Mapping):
+            columns = {name: list(map(float, column)) for name, column in given.items()}
+        else:
+            columns = {"RR@100": list(given), "R@100": [min(1.0, 2 * value) for value in given]}
+        count = len(next(iter(columns.values())))
+        ids = [f"{self.ids}{at:05}" for at in range(count)] if isinstance(self.ids, str) else list(self.ids[task])
+        name = digest([self.label, dict(self.heading).get("setting"), self.seed, task, leg])
+        run, table = scratch / f"{name}.run.gz", scratch / f"{name}.gz"
+        rows = [(query, at, one) for query in ids for at, one in enumerate(self.runs.get(query, ()), 1)]
+        lines = (f"{query} Q0 {one} {at} {1 / at:.4f} x\n" for query, at, one in rows)
+        run.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+        table.write_bytes(gzip.compress(canonical({"queries": ids, "measures": columns}), mtime=0))
+        content = {
+            "measures": {measure: mean(column) for measure, column in columns.items()},
+            "official": {},
+            "queries": count,
+            "protocol": {"tie": "trec", "k": 100, "drop_identical": False},
+            "libraries": {"numpy": "2.0"},
+            "keys": {},
+            **self.leg,
+        }
+        return Entry(task, leg, content, run, table, self.curves)
