@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -121,6 +122,11 @@ def run(*arguments: str) -> None:
 
     done = CliRunner().invoke(bench, list(arguments))
     assert done.exit_code == 0, done.output
+
+
+def csv_rows(text: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV whose notes begin with `#`."""
+    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("# ")))
 
 
 @pytest.fixture(scope="session")

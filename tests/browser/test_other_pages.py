@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.browser.conftest import csv_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -41,8 +40,7 @@ def test_values_of_queries_come_on_request(visit: Any, html: list[str], site: Pa
     item.locator("table").wait_for()
     assert item.get_by_role("button").get_attribute("aria-expanded") == "true"
     beside = (site / name).parent / str(item.get_by_role("link", name="CSV").get_attribute("href"))
-    text = "\n".join(line for line in beside.resolve().read_text().splitlines() if not line.startswith("# "))
-    told = list(csv.DictReader(io.StringIO(text)))
+    told = csv_rows(beside.resolve().read_text())
     heads = item.locator("thead th").all_inner_texts()
     cells = [row.locator("th, td").all_inner_texts() for row in item.locator("tbody tr").all()]
     assert len(cells) == len(told) == 60
@@ -75,7 +73,7 @@ def test_a_pair_as_its_address_says(visit: Any, site: Path) -> None:
     lost = difference(page)
     (told,) = [
         row
-        for row in pairs(site)
+        for row in csv_rows((site / PAIR).with_suffix(".csv").read_text())
         if not row["task"] and {row["system"], row["other"]} == {"invented-best", "invented-last"}
     ]
     value = 100 * float(told["difference"]) * (1 if told["system"] == "invented-last" else -1)
@@ -87,12 +85,6 @@ def test_a_pair_as_its_address_says(visit: Any, site: Path) -> None:
     assert difference(page) == sign(-value)
     assert page.locator("#pair svg.forest circle").count() == 11
     assert seen.faults == []
-
-
-def pairs(site: Path) -> list[dict[str, str]]:
-    """The CSV of all pairs."""
-    text = (site / PAIR).with_suffix(".csv").read_text()
-    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("# ")))
 
 
 def difference(page: Page) -> str:
@@ -157,16 +149,3 @@ def test_a_line_is_brought_out(visit: Any) -> None:
     assert panels.locator(".hot").count() > 0
     page.locator("h1").evaluate("() => document.activeElement.blur()")
     assert "focus" not in str(panels.get_attribute("class"))
-
-
-def test_every_link_leads_somewhere(visit: Any, html: list[str]) -> None:
-    """Those of the first page, followed: each opens a page with a heading."""
-    seen = visit("index.html")
-    page = seen.page
-    links = page.locator("a[href]").evaluate_all("all => [...new Set(all.map(one => one.href.split('#')[0]))]")
-    inside = [link for link in links if link.startswith(seen.home) and link.endswith(".html")]
-    assert len(inside) > 5
-    for link in inside:
-        page.goto(link)
-        assert page.locator("h1").inner_text()
-    assert json.dumps(seen.faults) == "[]"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -11,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.browser.conftest import csv_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -61,12 +61,6 @@ def press(page: Page, key: str, table: str = "board") -> None:
 def live(page: Page) -> str:
     """What a screen reader hears."""
     return page.locator("[role=status][aria-live=polite]").inner_text()
-
-
-def lines(text: str) -> list[dict[str, str]]:
-    """The rows of a CSV whose notes begin with `#`."""
-    kept = [line for line in text.splitlines() if not line.startswith("# ")]
-    return list(csv.DictReader(io.StringIO("\n".join(kept))))
 
 
 def test_sort(board: Page) -> None:
@@ -130,7 +124,7 @@ def test_pin(board: Page) -> None:
     assert "invented-middle" in head(board, "score").inner_text()
     gaps = dict(zip(names(board), column(board, "score"), strict=False))
     assert gaps["invented-middle"] == "0.0"
-    told = lines((Path(board.url.partition("#")[0].removeprefix("file://")).with_suffix(".csv")).read_text())
+    told = csv_rows((Path(board.url.partition("#")[0].removeprefix("file://")).with_suffix(".csv")).read_text())
     score = {row["system"].split()[0].lstrip("'"): float(row["score"] or "nan") for row in told}
     for name in ("invented-best", "invented-last"):
         gap = 100 * (score[name] - score["invented-middle"])
@@ -226,8 +220,8 @@ def test_copy_view(board: Page, kind: str) -> None:
     assert all(f"{value}" in text for value in shown.values())
     assert "ranks and tests over all 6 rows" in text
     if kind == "CSV":
-        assert [row["System"] for row in lines(text)] == names(board)
-        assert [row["Avg., %"] for row in lines(text)][:4] == column(board, "score")
+        assert [row["System"] for row in csv_rows(text)] == names(board)
+        assert [row["Avg., %"] for row in csv_rows(text)][:4] == column(board, "score")
     elif kind == "LaTeX":
         assert r"\textbf{invented-best}" in text
         assert r"\toprule" in text
@@ -253,7 +247,7 @@ def test_downloads_hold_the_numbers_of_the_table(visit: Any, site: Path, stem: s
         page.locator("#files").get_by_role("link", name="CSV", exact=True).click()
     text = Path(waiting.value.path()).read_text(encoding="utf-8")
     assert text == (site / f"{stem}.csv").read_text(encoding="utf-8")
-    told = lines(text)
+    told = csv_rows(text)
     assert [f"{100 * float(row['score']):.1f}" for row in told if row["score"]] == column(page, "score")
     scores, cells = column(page, "score"), page.locator("#heat tbody td:last-child i").all_text_contents()
     task = list(told[0])[-1]

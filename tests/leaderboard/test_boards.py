@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,13 +39,8 @@ def test_numbers_are_those_of_the_results(made: Publisher, results: Path) -> Non
     three(made)
     board = only(results)
     assert board.rows[0].name == "best"
-    assert (board.headline, board.whole, board.measure, board.queries, board.pairs) == (
-        "Avg. (2)",
-        True,
-        "RR@100",
-        85,
-        3,
-    )
+    assert (board.headline, board.whole, board.measure) == ("Avg. (2)", True, "RR@100")
+    assert (board.queries, board.pairs) == (85, 3)
     assert [(column.name, column.queries) for column in board.columns] == [("a", 60), ("b", 25)]
     best = board.rows[0]
     a, b = values(0.8, 1, 60), values(0.8, 2, 25)
@@ -201,35 +197,28 @@ def test_members_give_nested_weights(made: Publisher, results: Path) -> None:
 
 def test_kinds_of_data_and_settings_stand_apart(made: Publisher, results: Path) -> None:
     """A board each; official ones first."""
-    made("x", {"mini/made/a": {"": [0.5]}}, data="mini")
-    made("x", {"mini-few-names/made/a": {"": [0.5]}}, data="mini-few-names")
-    made("x", {"made/a": {"": [0.5]}})
-    made("x", {"made/a": {"": [0.5]}}, data="local")
+    kinds = {"mini": "mini/made/a", "mini-few-names": "mini-few-names/made/a", "official": "made/a", "local": "made/a"}
+    for data, task in kinds.items():
+        made("x", {task: {"": [0.5]}}, data=data)
     made("x", {"made/a": {"": [0.5]}}, heading={"setting": "english"})
     found = [(board.data, board.setting) for board in boards(read_results(results))]
-    assert found == [
-        ("official", "english"),
-        ("official", "unsupervised"),
-        ("mini", "unsupervised"),
-        ("mini-few-names", "unsupervised"),
-        ("local", "unsupervised"),
-    ]
+    unsupervised = [(data, "unsupervised") for data in ("official", "mini", "mini-few-names", "local")]
+    assert found == [("official", "english"), *unsupervised]
     assert {column.name for board in boards(read_results(results)) for column in board.columns} == {"a"}
 
 
-def test_other_queries_are_not_paired(made: Publisher, results: Path) -> None:
-    """The same number of other questions would pair what has nothing to do with each other."""
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        ({"ids": "other"}, "different queries for made/a (2 queries and 2)"),
+        ({"heading": {"suite": {"name": "made", "version": "2", "title": "Made"}}}, "versions 1 and 2 of suite made"),
+    ],
+)
+def test_what_must_not_be_paired(made: Publisher, results: Path, other: dict[str, Any], found: str) -> None:
+    """As many other questions, or another version of the suite, which may score otherwise."""
     made("x", {"made/a": {"": [0.5, 0.6]}})
-    made("y", {"made/a": {"": [0.5, 0.6]}}, ids="other")
-    with pytest.raises(StoreError, check=fields(found="different queries for made/a (2 queries and 2)")):
-        boards(read_results(results))
-
-
-def test_versions_of_a_suite_do_not_mix(made: Publisher, results: Path) -> None:
-    """Another version may score otherwise."""
-    made("x", {"made/a": {"": [0.5]}})
-    made("y", {"made/a": {"": [0.5]}}, heading={"suite": {"name": "made", "version": "2", "title": "Made"}})
-    with pytest.raises(StoreError, check=fields(found="versions 1 and 2 of suite made")):
+    made("y", {"made/a": {"": [0.5, 0.6]}}, **other)
+    with pytest.raises(StoreError, check=fields(found=found)):
         boards(read_results(results))
 
 

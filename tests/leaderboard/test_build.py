@@ -137,18 +137,8 @@ def test_the_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit, match="0"):
         main([*typed, "--json"])
     told = json.loads(capsys.readouterr().out)
-    assert told["pages"] == [
-        {
-            "page": "suites/made/unsupervised.html",
-            "suite": "made",
-            "stands_for": None,
-            "setting": "unsupervised",
-            "data": "official",
-            "measure": "RR@100",
-            "systems": 1,
-            "best": [],
-        }
-    ]
+    about = {"suite": "made", "stands_for": None, "setting": "unsupervised", "data": "official", "measure": "RR@100"}
+    assert told["pages"] == [{"page": "suites/made/unsupervised.html", **about, "systems": 1, "best": []}]
     assert told["site"] == str((tmp_path / "site" / "index.html").resolve())
     assert told["files"] == len(tree(tmp_path / "site"))
 
@@ -159,13 +149,9 @@ def test_the_command_refuses_what_cannot_be_trusted(
     """A flipped byte: status 1, one sentence, no site."""
     path = made("crop", {"made/a": {"": [0.9, 0.7, 0.1]}})
     path.write_bytes(path.read_bytes().replace(b'"seed": 0', b'"seed": 7'))
+    places = ["--out", str(tmp_path / "site"), "--store", str(tmp_path / "store")]
     with pytest.raises(SystemExit, match="1"):
-        main(
-            [
-                *("leaderboard", "build", "--results", str(results)),
-                *("--out", str(tmp_path / "site"), "--store", str(tmp_path / "store")),
-            ]
-        )
+        main(["leaderboard", "build", "--results", str(results), *places])
     said = capsys.readouterr().err
     assert said.startswith(f"bench: {path} cannot be trusted: its content does not match its seal")
     assert "Traceback" not in said

@@ -107,44 +107,39 @@ def test_tasks_seeds_and_settings(made: Publisher, results: Path) -> None:
     parsed.make_context("run", found[2:], resilient_parsing=True)
 
 
-def test_the_whole_suite_names_no_task(made: Publisher, results: Path) -> None:
-    """Nothing to name where every task ran; mini data are asked for by their name."""
-    made("bm25", {"mini/made/a": {"": [0.5]}}, data="mini")
-    found = words(results, whole=True)
-    assert "--task" not in found
-    assert found[found.index("--data") + 1] == "mini"
+WORLD = {"method": "crop", "backbone": "scratch:2x128", "corpus": {"name": "mini-few-names", "digest": {}}}
+DENSE = {
+    "method": "crop",
+    "backbone": "scratch:2x128",
+    "corpus": {"name": "mini", "digest": {"reader": "x"}},
+    "budget": 2_000_000,
+    "readout": {"layer": -2},
+}
 
 
-def test_another_world(made: Publisher, results: Path) -> None:
-    """Its name becomes a setting; the corpus keeps its own name, which the command takes."""
-    about = {"method": "crop", "backbone": "scratch:2x128", "corpus": {"name": "mini-few-names", "digest": {}}}
-    made("crop", {"mini-few-names/made/a": {"": [0.5]}}, data="mini-few-names", about=about)
-    line = " ".join(words(results, whole=False))
-    assert "--task a --setting unsupervised --data mini --profile" in line
-    assert "--corpus mini-few-names --set mini.world=few-names" in line
-
-
-def test_a_folder_of_the_users(made: Publisher, results: Path) -> None:
-    """Results do not say where it was."""
-    made("bm25", {"made/mine": {"": [0.5]}}, data="local")
-    found = words(results, whole=False)
-    assert found[found.index("--task") + 1] == "path/to/mine"
-    assert "--data" not in found
-
-
-def test_a_dense_system(made: Publisher, results: Path) -> None:
-    """Backbone, corpus, budget, readout and a label of the user's own."""
-    about = {
-        "method": "crop",
-        "backbone": "scratch:2x128",
-        "corpus": {"name": "mini", "digest": {"reader": "x"}},
-        "budget": 2_000_000,
-        "readout": {"layer": -2},
-    }
-    made("mine", {"mini/made/a": {"": [0.5]}}, data="mini", about=about)
-    found = " ".join(words(results, whole=True))
-    assert "--backbone scratch:2x128 --corpus mini" in found
-    assert "--set encode.layer=-2 --set budget.tokens=2000000 --label mine" in found
+@pytest.mark.parametrize(
+    ("data", "task", "about", "whole", "said"),
+    [
+        ("mini", "mini/made/a", {}, True, "--suite made --setting unsupervised --data mini"),
+        (
+            "mini-few-names",
+            "mini-few-names/made/a",
+            WORLD,
+            False,
+            "--task a --setting unsupervised --data mini --profile",
+        ),
+        ("mini-few-names", "mini-few-names/made/a", WORLD, False, "--corpus mini-few-names --set mini.world=few-names"),
+        ("local", "made/mine", {}, False, "--task path/to/mine --setting unsupervised --profile"),
+        ("mini", "mini/made/a", DENSE, True, "--backbone scratch:2x128 --corpus mini"),
+        ("mini", "mini/made/a", DENSE, True, "--set encode.layer=-2 --set budget.tokens=2000000 --label mine"),
+    ],
+)
+def test_kinds_of_data_and_systems(
+    made: Publisher, results: Path, data: str, task: str, about: dict[str, Any], whole: bool, said: str
+) -> None:
+    """A whole suite names no task; a world is a setting; nobody knows where a user's folder was; a label is kept."""
+    made("mine", {task: {"": [0.5]}}, data=data, about=about)
+    assert said in " ".join(words(results, whole=whole))
 
 
 @pytest.mark.parametrize("label", ["$(touch x)", "; rm -rf ~", "a\nb"])

@@ -52,10 +52,14 @@ def test_a_site_as_it_is_built_has_none(good: dict[str, bytes]) -> None:
             '<th scope="row">other</th>',
             "other, which suites/made/unsupervised.csv has not",
         ),
+        ('href="unsupervised.csv"', 'href="gone.csv"', "links to gone.csv, which is not there"),
+        ('href="#protocol"', 'href="#nowhere"', "links to #nowhere, where nothing has that name"),
+        ('href="../../static/style.css"', 'href="https://example.org/x.css"', "would fetch https://example.org/x.css"),
+        ('src="../../static/script.js"', 'src="http://example.org/x.js"', "would fetch http://example.org/x.js"),
     ],
 )
-def test_a_number_that_differs_from_its_csv(good: dict[str, bytes], old: str, new: str, said: str) -> None:
-    """Score, value, difference, a gap that is filled, a row that is not there."""
+def test_what_is_wrong_in_a_page(good: dict[str, bytes], old: str, new: str, said: str) -> None:
+    """A number that differs from its CSV, a filled gap, a row or link that leads nowhere, what would be fetched."""
     found = changed(good, PAGE, old, new)
     assert any(said in fault for fault in found), found
 
@@ -69,20 +73,6 @@ def test_a_rank_and_an_interval(good: dict[str, bytes]) -> None:
     found = list(faults({**good, name: "\n".join([lines[0], ",".join(cells), *lines[2:]]).encode()}))
     assert any("interval; its CSV says [0.0, 100.0]" in fault for fault in found), found
     assert any("rank; its CSV says 7" in fault for fault in found), found
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('href="unsupervised.csv"', 'href="gone.csv"', "links to gone.csv, which is not there"),
-        ('href="#protocol"', 'href="#nowhere"', "links to #nowhere, where nothing has that name"),
-        ('href="../../static/style.css"', 'href="https://example.org/x.css"', "would fetch https://example.org/x.css"),
-        ('src="../../static/script.js"', 'src="http://example.org/x.js"', "would fetch http://example.org/x.js"),
-    ],
-)
-def test_a_link_that_leads_nowhere_or_out(good: dict[str, bytes], old: str, new: str, said: str) -> None:
-    """Files, fragments, and what a page would fetch."""
-    assert any(said in fault for fault in changed(good, PAGE, old, new))
 
 
 def test_links_of_readers_may_lead_out_and_carry_state(good: dict[str, bytes]) -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,31 +25,18 @@ from tests.leaderboard.conftest import Bundle
 from tests.leaderboard.submissions.conftest import Look, Ran
 
 
-class Nobody:
-    """Judges who have nothing here."""
+@dataclass(frozen=True)
+class NoData:
+    """Judges who have no judgements, and know a suite or say why not."""
+
+    known: SuiteKnown | str = "no suite here"
 
     def suite(self, content: Content) -> SuiteKnown | str:
-        """No suite."""
-        return "no suite here"
+        """Return what is known, whatever the suite."""
+        return self.known
 
     def leg(self, content: Content, task: str, leg: str) -> Judged | str:
-        """No judgement."""
-        return "no data here"
-
-
-class Other:
-    """Judges whose suite is called otherwise than the result says, and has one more average."""
-
-    def __init__(self, **given: Any) -> None:
-        """Know the suite."""
-        self._given = {"title": "BEIR", "primary": "nDCG@10", "stands_for": "", "macros": (), **given}
-
-    def suite(self, content: Content) -> SuiteKnown | str:
-        """The suite."""
-        return SuiteKnown(**self._given)
-
-    def leg(self, content: Content, task: str, leg: str) -> Judged | str:
-        """No judgement."""
+        """Return why there is no judgement."""
         return "no data here"
 
 
@@ -92,23 +80,23 @@ def test_measures_that_contradict_each_other(columns: dict[str, list[float]], se
 def test_averages_are_computed_again(mini: Bundle, look: Look) -> None:
     """A macro average must be the mean of its members; one that could be given must not lack."""
     member = Macro("Avg. (1)", ("mrtydi/en",))
-    known = {"title": "Mr. TyDi", "primary": "RR@100", "macros": (member,)}
-    assert "found no average 'Avg. (1)'" in told(validate(mini.folder, "it", Other(**known)))
+    judges = NoData(SuiteKnown("Mr. TyDi", "RR@100", "", (member,)))
+    assert "found no average 'Avg. (1)'" in told(validate(mini.folder, "it", judges))
     false = {"name": "Avg. (1)", "measures": {**mini.leg["measures"], "RR@100": 1.0}}
     mini.rewrite(lambda content: content["macro"].append(false))
-    said = told(validate(mini.folder, "it", Other(**known)))
+    said = told(validate(mini.folder, "it", judges))
     assert "found 'RR@100' of the average 'Avg. (1)' = 1.0, expected 0.7" in said
 
 
 def test_a_substitute_must_say_so(bundle: Bundle) -> None:
     """A result that hides what its suite stands for would pass for the benchmark itself."""
-    verdict = validate(bundle.folder, "it", Other(stands_for="mrtydi"))
+    verdict = validate(bundle.folder, "it", NoData(SuiteKnown("BEIR", "nDCG@10", "mrtydi", ())))
     assert "found suite stands_for '', expected 'mrtydi'" in told(verdict)
 
 
 def test_what_cannot_be_computed_again_is_told(bundle: Bundle) -> None:
     """Accepted, each number with its reason; under `without_trust` the reason is one to refuse."""
-    verdict = validate(bundle.folder, "it", Nobody())
+    verdict = validate(bundle.folder, "it", NoData())
     assert verdict.accepted
     assert verdict.recomputed == {}
     assert set(verdict.not_recomputed[bundle.task][""].values()) == {"no suite here"}
@@ -177,7 +165,7 @@ def test_no_content_breaks_the_check(ran: Ran, data: st.DataObject) -> None:
             write_sealed(folder / "result.json", content)
         except UnicodeEncodeError:
             return  # nobody can write such a file
-        verdict = validate(folder, "it", Nobody())
+        verdict = validate(folder, "it", NoData())
         assert all(str(fault) for fault in verdict.reasons)
 
 
@@ -192,4 +180,4 @@ def test_no_file_breaks_the_check(ran: Ran, table: Any, lines: bytes) -> None:
         except UnicodeEncodeError:
             return
         one.put(one.run_name, gzip.compress(lines, mtime=0))
-        assert not validate(one.folder, "it", Nobody()).accepted
+        assert not validate(one.folder, "it", NoData()).accepted
