@@ -40,16 +40,16 @@ def test_a_page_shows_rows_curves_and_costs(made: Publisher, results: Path) -> N
         lines = {"probe accuracy": {"x": [0, 50], "y": [0.1, 0.2]}, "loss": {"x": [10, 50], "y": [5.0, end]}}
         trained(made, seed, {"stage": "train", "across": "tokens", "lines": lines})
     shown = Shown(methods={"crop": MethodShown("crop", "1", "Two pieces.", "Someone 2020", "# Card\n")})
-    made = files(site_of(results, shown))
-    page = made["methods/crop.html"].decode()
+    built = files(site_of(results, shown))
+    page = built["methods/crop.html"].decode()
     assert "Two pieces. crop has 1 row in 1 table; none of them is tested" in page
     assert "Paper: Someone 2020" in page
     assert page.index("<figcaption>loss") < page.index("<figcaption>probe accuracy")
     assert page.count('class="thin"') == 4
     assert "loss against tokens: crop ends at 3" in page
     assert '<td class="n">31 s</td><td class="n">1,000</td><td class="n">5e+09</td>' in page
-    assert 'href="crop.html"' in made["methods/index.html"].decode()
-    assert b'href="../methods/crop.html"' in next(made[name] for name in made if name.startswith("runs/"))
+    assert 'href="crop.html"' in built["methods/index.html"].decode()
+    assert b'href="../methods/crop.html"' in next(built[name] for name in built if name.startswith("runs/"))
 
 
 def test_the_mean_of_seeds_goes_as_far_as_all_do() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import leaderboard
+from bench.core.files import write_sealed
 from bench.data.formats.faults import RecordError
 from bench.evaluation.results import SCHEMA, read
 from bench.evaluation.results.format import Accepted, document, place, rendered
@@ -53,7 +54,7 @@ def test_an_older_version_is_read(bundle: Bundle, monkeypatch: pytest.MonkeyPatc
     new = migrate(old, steps, "retrieval-bench/result/2")
     assert new == {**old, "schema": "retrieval-bench/result/2", "suite": bundle.content["suite"], "two": True}
     monkeypatch.setattr(read, "migrate", lambda content: migrate(content, steps))
-    bundle.rewrite(lambda content: (content.clear(), content.update(old)))
+    write_sealed(bundle.path, old)
     before = bundle.path.read_bytes()
     (result,) = read.results(bundle.folder)
     assert result.content.suite.name == "beir"
