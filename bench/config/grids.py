@@ -67,10 +67,6 @@ def unfolded(method: Method) -> Method:
 def chosen(methods: Sequence[Method], name: str | None) -> list[tuple[Method, str | None, CellReference | None]]:
     """Choose for every method the presets that a name refers to: itself, a grid's cells, or one cell of it.
 
-    Args:
-        methods: of the run.
-        name: without the method, or None.
-
     Returns:
         (method, preset, the cell that it is); the preset None where the method has none of that name.
 

@@ -79,13 +79,7 @@ def resolve(
     A `method.KEY` holds for those methods that have it, and so does a preset; each must be known to one of them at
     least. Where one layer gives a key twice, the last one holds. Only the value that holds is checked.
 
-    Args:
-        methods: the methods of the run, names unique; empty where a command has none (then see `resolve_run`).
-        harness: the class of the harness's own sections.
-        profile: the lowest layer above the defaults.
-        preset: name of a preset of one of the methods at least.
-        file: a TOML file.
-        sets: `KEY=VALUE`, as given to `--set`.
+    `preset` names a preset of one of the methods at least; `sets` are `KEY=VALUE`, as given to `--set`.
 
     Returns:
         method name → its settings.
@@ -177,10 +171,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def describe(config: Config, origins: Mapping[str, str] | None = None, prefix: str = "") -> list[SettingRow]:
     """Return one row per setting, in the order of declaration.
 
-    Args:
-        config: a config whose every field has a default.
-        origins: dotted key → the layer that set it; a key that is not there has its default.
-        prefix: of each key, e.g. `method.`.
+    `origins` say the layer that set a key; a key that is not there has its default.
     """
     values, defaults = values_of(config, prefix), values_of(type(config)(), prefix)
     return [

@@ -92,10 +92,6 @@ def choose_data(profile: Profile, data: str | None) -> str:
     The default profile gives way to `--data official` (BM25 has nothing to train, so it needs no larger profile); the
     larger ones never read mini data, on which their hours of training would show nothing.
 
-    Args:
-        profile: the profile of the run.
-        data: the value of `--data`, or None where it was not given.
-
     Raises:
         UsageError: for a value that does not exist, or one that does not go with the profile.
     """

@@ -105,11 +105,7 @@ def _size(source: Source[Text] | Source[Document]) -> float:
 def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig) -> Prepared:
     """Name everything that an audit needs; nothing is read but checksums.
 
-    Args:
-        request: corpus, suites, tasks, data, data_dir, offline and sets are listened to.
-        plugins: who brings the suites.
-        store: for checksums, and for what was audited before.
-        rules: what counts as overlap. Badges are of the default ones.
+    Of the request corpus, suites, tasks, data, data_dir, offline and sets are read. Badges are of the default rules.
 
     Raises:
         UsageError: an unknown name, or a file that is not there.
@@ -194,13 +190,6 @@ def badges(
 ) -> list[dict[str, Json]]:
     """What the store knows of the overlap between what a system was trained on and a leg, under the default rules.
 
-    Args:
-        store: where `bench data audit` has left it.
-        system: a trained one, or one whose post-processing was fitted on a corpus.
-        tunings: what it was tuned on before the test.
-        reading: the leg.
-        formats: of pairs, that the suite brings.
-
     Returns:
         For the corpus, then for the pairs of each tuning (for each folder by itself where they come from several):
         `corpus` (the name), and where somebody has audited it `audited` (a sentence), the counts of `queries`,
@@ -238,8 +227,7 @@ def _pairs(tuning: Tuning, store: Store, formats: Sequence[PairFormat]) -> Itera
 def typed(files: Sequence[Path]) -> list[str]:
     """Tell what a person types as the corpus of an audit for the files of training pairs.
 
-    Args:
-        files: of pairs. The list of leaked questions is passed over: what it leaves out is audited along.
+    The list of leaked questions is passed over: what it leaves out is audited along.
 
     Returns:
         FOLDER:SPLIT for every folder in BEIR's layout, the one other file or the folder of the other files; nothing

@@ -93,11 +93,7 @@ class Dense(System):
         return made
 
     def processed(self, sample: Pretraining) -> PostProcessed:
-        """Return the same with the post-processing that the settings ask for: a system of its own, `LABEL+KIND`.
-
-        Args:
-            sample: the corpus that it is fitted on; the backbone says whose tokenizer reads it.
-        """
+        """Return the same with the post-processing that the settings ask for: a system of its own, `LABEL+KIND`."""
         return PostProcessed(self.ending(self.resolved.run.post.kind), self.method, self.resolved, self, sample)
 
     def contract(self, task: Task, tunings: Sequence[Tuning] = (), *, processed: bool = False) -> Contract:
@@ -106,11 +102,7 @@ class Dense(System):
         A system that reads as the protocol says takes what the task's readout says over its tunings. No setting changes
         a similarity that the task fixes.
 
-        Args:
-            task: the task.
-            tunings: of the encoder, first to last.
-            processed: vectors are post-processed, and then compared by cosine where neither the protocol nor a setting
-                says otherwise.
+        Post-processed vectors are compared by cosine where neither the protocol nor a setting says otherwise.
 
         Raises:
             PluginError: the method has no encoder.
@@ -137,10 +129,7 @@ class Dense(System):
     def by_vectors(self, asked: Asked, row: System, processing: PostProcessed | None = None) -> tuple[Stage, ...]:
         """Return the stages of a search of vectors.
 
-        Args:
-            asked: the leg.
-            row: the system whose run it is: itself, or itself post-processed.
-            processing: what is done to the vectors; None for nothing.
+        `row` is the system whose run it is: itself, or itself post-processed by `processing`.
         """
         encoders = Encoders(row, asked.seed, asked.legs.inputs, asked.legs.plugins)
         encoder = encoders.final(asked.tunings)
@@ -288,11 +277,6 @@ class PostProcessing:
     ) -> tuple[tuple[Stage, ...], PostProcess, PostProcess]:
         """Return the two fits (one where they are the same), and the passages and the queries, post-processed.
 
-        Args:
-            passages: the vectors of the corpus.
-            queries: the vectors of the leg's queries.
-            leg_read: the leg.
-
         Raises:
             UsageError: languages are to be turned into that of a corpus that has several.
         """
@@ -363,10 +347,7 @@ class PostProcessing:
 def pivot(settings: PostConfig, corpus: str, language: str) -> str:
     """Return the language that others are turned into, empty where nothing is turned.
 
-    Args:
-        settings: of the post-processing.
-        corpus: id of what is searched.
-        language: of its passages, empty where each says its own.
+    `language` is that of the corpus's passages, empty where each says its own.
 
     Raises:
         UsageError: languages are to be turned into that of a corpus that has several.

@@ -169,10 +169,6 @@ class Encoders:
     def mined_by_retriever(self, name: str, tuning: Tuning) -> Mine:
         """Return pairs mined by a method that indexes and searches, with its default settings.
 
-        Args:
-            name: of the method.
-            tuning: says how.
-
         Raises:
             PluginError: the method searches with an encoder. UsageError: nobody brings it.
         """

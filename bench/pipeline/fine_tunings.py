@@ -73,15 +73,6 @@ def tunings(
     weights), then what the user says. Pairs of the user's (`tune.data`) stand in place of the recipe's last ones. A
     task that the recipe has no pairs for is left out.
 
-    Args:
-        suite: whose recipe.
-        setting: how encoders are tuned.
-        tasks: of the suite, tested afterwards.
-        request: where files lie.
-        resolved: the system's settings.
-        size: the profile.
-        seed: pairs are drawn with (`tune.shots`).
-
     Raises:
         UsageError: an unknown recipe, or files that are not there.
         ConfigError: values that do not go together.

@@ -47,11 +47,7 @@ class Suspicion:
         )
 
     def numbers(self, facts: Mapping[str, Json]) -> str:
-        """Return the sentence about what was measured.
-
-        Args:
-            facts: of `bench.pipeline.stages.lint`.
-        """
+        """Return the sentence about what was measured."""
         changes = ", ".join(f"{_places(facts[role])} for a {role}" for role in self.roles)
         said = f"{self.system.label}: on eight texts the mean cosine of vectors with and without prompt is {changes}"
         alike = "in nothing" if facts["alike"] == 1 else "little"
@@ -63,10 +59,6 @@ class Suspicion:
 
 def suspicions(legs: Legs, cells: Sequence[Cell]) -> list[Suspicion]:
     """Find the systems of a run that read texts without the prompts that their encoders want, each reading once.
-
-    Args:
-        legs: builds the stages.
-        cells: of the run.
 
     Raises:
         UsageError: a file that declares prompts cannot be read.

@@ -288,11 +288,6 @@ def parts_of(name: str) -> tuple[str, ...]:
 def combined(names: Sequence[str], systems: Sequence[System], reranker: Reranker | None) -> list[System]:
     """Add fused and re-ranked systems to those that search by themselves.
 
-    Args:
-        names: of methods, as typed.
-        systems: of all methods that are named, alone or in pairs.
-        reranker: the cross-encoder; None for none.
-
     Raises:
         UsageError: a pair one of whose methods stands for several systems.
     """

@@ -54,13 +54,7 @@ class Judging:
 def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, store: Store, unknown: str) -> Judging:
     """Read what judges a leg, through the store; the task's own checks run first and are kept there.
 
-    Args:
-        task: the task.
-        leg: its leg.
-        measures: what shall be computed.
-        legs: builds the stages.
-        store: keeps them.
-        unknown: what to do with judged documents that the corpus lacks: `refuse` or `keep`.
+    `unknown` says what to do with judged documents that the corpus lacks: `refuse` or `keep`.
 
     Raises:
         UsageError: files that are not there.

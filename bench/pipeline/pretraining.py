@@ -54,12 +54,7 @@ def pretraining(request: Request, size: Profile, run: RunConfig, store: Store) -
 def sample(request: Request, size: Profile, run: RunConfig, store: Store, backbone: str) -> Pretraining:
     """Choose the corpus that post-processing is fitted on where nothing is pretrained; the budget is 0.
 
-    Args:
-        request: what was asked for.
-        size: names the corpus where nobody else does.
-        run: the harness's own settings.
-        store: for checksums.
-        backbone: whose tokenizer reads the corpus.
+    `backbone` says whose tokenizer reads the corpus.
 
     Raises:
         UsageError: a corpus that is not there, or a profile that names none.

@@ -42,12 +42,7 @@ class Outcome:
 def run(request: Request, plugins: Plugins, store: Store, listener: Listener, ready: Plan | None = None) -> Outcome:
     """Carry out a plan: run what the store lacks, then merge every scored leg into its result file.
 
-    Args:
-        request: what was asked for.
-        plugins: who brings methods and suites; their trackers hear of results.
-        store: where stages are kept.
-        listener: hears of stages.
-        ready: the plan, if the caller has made it already.
+    `ready` is the plan, if the caller has made it already.
 
     Raises:
         BenchError: see `plan`; and what a stage raises. All stages finished before are kept.

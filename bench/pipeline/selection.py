@@ -121,14 +121,8 @@ def select(
 ) -> Selection:
     """Resolve suites, tasks, settings and seeds into cells.
 
-    Args:
-        request: what was asked for.
-        systems: the systems.
-        plugins: who brings the suites.
-        data: `official` or `mini`.
-        run: the harness's own settings: the language of folders of the user's, where their records do not say it or
-            say it wrongly, and the embedded world.
-        size: the profile, which says whether recipes of papers hold.
+    `run` gives the language of folders of the user's, where their records do not say it or say it wrongly, and the
+    embedded world; `size` says whether recipes of papers hold.
 
     Raises:
         UsageError: an unknown name, a folder that is not there, data that a suite does not have, or a setting that

@@ -235,12 +235,6 @@ class Variant:
 def variants(request: Request, methods: Sequence[Method], preset: str | None, size: Profile) -> list[Variant]:
     """Resolve the settings of every method, and of every cell where the preset is a grid of them.
 
-    Args:
-        request: says the file and the `--set`s that lie above a preset.
-        methods: of the run.
-        preset: its name without the method, or None.
-        size: the layer below a preset.
-
     Raises:
         UsageError, ConfigError, DataError: no such preset, or as `bench.config.layers.resolve` raises.
     """

@@ -21,9 +21,7 @@ _DAY = 86_400
 def verify(store: Store, seen: Callable[[], None]) -> list[Fault]:
     """Re-hash every artefact and remembered checksum; mark damaged artefacts so that the next run makes them again.
 
-    Args:
-        store: what is checked.
-        seen: called after each artefact.
+    `seen` is called after each artefact.
 
     Returns:
         Every file that is not as it was written.
@@ -61,10 +59,7 @@ def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iter
 
     Work in progress is never listed: a stage at work holds the lock of its key.
 
-    Args:
-        store: what is looked through.
-        used: keys of the artefacts that results rest on.
-        older_than_days: younger artefacts are spared.
+    `used` are keys of the artefacts that results rest on.
     """
     for folder in store.artefacts():
         if folder.name in used:

@@ -111,9 +111,7 @@ class Store:
     def faults(self, folder: Path, thorough: bool = False) -> list[Fault]:
         """Compare an artefact's files with its manifest.
 
-        Args:
-            folder: the artefact.
-            thorough: rehash everything, not only what looks changed.
+        A thorough comparison rehashes everything, not only what looks changed.
         """
         manifest = folder / MANIFEST
         if (folder / MARK).exists() and not thorough:

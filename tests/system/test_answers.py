@@ -106,19 +106,6 @@ def test_dev_questions_are_asked_for_by_name(tmp_path: Path) -> None:
         _run(tmp_path, _plugins(), "u@dev")
 
 
-def test_a_task_of_other_data_is_refused(tmp_path: Path) -> None:
-    """A name that the suite has, but not in the data of this run."""
-    with pytest.raises(
-        UsageError, match="found --task afr-eng, which tatoeba has not in mini data; type --data official"
-    ):
-        run(
-            Request(methods=("bm25",), suites=("tatoeba",), tasks=("afr-eng",), results=tmp_path / "results"),
-            load(),
-            Store(tmp_path / "store"),
-            NullListener(),
-        )
-
-
 def test_a_task_of_mini_data_says_so(tmp_path: Path) -> None:
     """Refused before any work, for its result could not be told from an official one."""
     plugins = _plugins()

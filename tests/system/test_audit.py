@@ -82,25 +82,6 @@ def test_other_rules_and_pairs(run_json: RunJson, tiny: Path, tmp_path: Path) ->
     assert counts == {0.4: 1, 0.9: 0}
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        (("--alike", "1.5"), "alike is 1.5 (--alike), expected a number > 0.0 and ≤ 1.0"),
-        (("--corpus", "nowhere"), "corpus nowhere: found no such file or folder"),
-        (("--suite", "bier"), "beir"),
-    ],
-)
-def test_what_cannot_be_audited_is_said(
-    bench: Bench, tiny: Path, corpus: Path, tmp_path: Path, typed: tuple[str, str], said: str
-) -> None:
-    """In a sentence, with status 2."""
-    given = {"--corpus": corpus, "--suite": "beir", "--task": tiny, "--store": tmp_path / "store"} | dict([typed])
-    done = bench("data", "audit", *(word for pair in given.items() for word in pair))
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> None:
     """Trained systems have the badge once their corpus was audited; untrained starts and other corpora have none."""
     store, plugins = Store(tmp_path / "store"), load()

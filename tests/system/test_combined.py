@@ -46,21 +46,6 @@ def test_the_weight_is_chosen_on_dev_questions(places: Any, small: Any, run_json
     assert chosen["weight"] < 0.5
 
 
-def test_what_cannot_be_combined_is_refused(places: Any, small: Any, bench: Any) -> None:
-    """Three methods, one twice, a suite without dev questions, a re-ranker that is not there: before anything runs."""
-    cases = {
-        ("--method", "bm25+crop+ict", "--suite", "mrtydi"): "one method, or two different ones",
-        ("--method", "bm25+bm25", "--suite", "mrtydi"): "one method, or two different ones",
-        ("--method", "bm25+crop", "--suite", "lareqa", *small): "found no dev questions",
-        ("--method", "bm25", "--suite", "mrtydi", "--rerank", "./nowhere"): "expected a cross-encoder",
-    }
-    for words, said in cases.items():
-        done = bench("run", *words, *places)
-        assert done.returncode == 2, words
-        assert said in done.stderr
-        assert "Traceback" not in done.stderr
-
-
 @pytest.mark.slow
 def test_a_cross_encoder_of_our_own(places: Any, run_json: Any, bench: Any) -> None:
     """Pairs, mined negatives, training and re-ranking are stages of one command; the next one finds them all."""

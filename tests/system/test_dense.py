@@ -103,26 +103,3 @@ def test_a_device_that_is_not_there(tmp_path: Path, corpus: Path, bench: Any) ->
     assert done.returncode == 2
     assert "sees none here; type --device cpu" in done.stderr
     assert not (tmp_path / "store" / "artefacts").exists()
-
-
-def test_profiles_without_a_corpus_or_budget_say_so(tmp_path: Path, bench: Any) -> None:
-    """`small` names neither yet."""
-    base = (
-        "run",
-        "--method",
-        "crop",
-        "--suite",
-        "mrtydi",
-        "--profile",
-        "small",
-        "--device",
-        "cpu",
-        "--store",
-        tmp_path,
-    )
-    done = bench(*base)
-    assert done.returncode == 2
-    assert "names no pretraining corpus yet; type --corpus" in done.stderr
-    done = bench(*base, "--corpus", "mini")
-    assert done.returncode == 2
-    assert "--set budget.tokens=" in done.stderr

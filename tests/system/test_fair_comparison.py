@@ -92,16 +92,6 @@ def test_bm25_is_never_worse_on_dev_than_by_default(tmp_path: Path, bench: Any, 
     assert "RR@100 on dev, percent" in said
 
 
-def test_ablate_without_a_grid_says_so(bench: Any) -> None:
-    """And a name that is none."""
-    done = bench("ablate", "--method", "bm25")
-    assert done.returncode == 2
-    assert "found no grid among the presets of bm25" in done.stderr
-    done = bench("ablate", "bm25/lucene")
-    assert done.returncode == 2
-    assert "no grid 'bm25/lucene'" in done.stderr
-
-
 def test_presets_are_listed_with_their_cells(run_json: RunJson) -> None:
     """By name; a plain preset has none."""
     rows = {row["name"]: row for row in run_json("list", "presets")["presets"]}

@@ -47,38 +47,23 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Collection:
-    """The passages as numbers of words.
-
-    Args:
-        root: the folder of data.
-        words: of all passages, `[sum of lengths]`.
-        lengths: words of each, `[PASSAGES]`.
-        queries: the words of each query.
-        answers: the passage that answers each query.
-    """
+    """The passages as numbers of words."""
 
     root: Path
-    words: Numbers
-    lengths: Numbers
+    words: Numbers  # of all passages, `[sum of lengths]`
+    lengths: Numbers  # words of each, `[PASSAGES]`
     queries: list[list[int]]
-    answers: list[int]
+    answers: list[int]  # the passage that answers each query
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a process came to.
-
-    Args:
-        measures: of the result.
-        seconds: by stage.
-        peaks: most anonymous memory by stage, bytes.
-        run: the passages of each query with their scores, best first.
-    """
+    """What a process came to."""
 
     measures: Mapping[str, float]
     seconds: Mapping[str, float]
-    peaks: Mapping[str, int]
-    run: Mapping[int, list[tuple[int, float]]]
+    peaks: Mapping[str, int]  # most anonymous memory by stage, bytes
+    run: Mapping[int, list[tuple[int, float]]]  # the passages of each query with their scores, best first
 
 
 def spelt(words: int) -> list[str]:

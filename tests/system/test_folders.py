@@ -53,13 +53,6 @@ def test_two_folders_of_one_name_are_refused(tmp_path: Path, tiny: Path, bench: 
     assert bench("plan", *BM25[1:], "--task", f"{tiny},{tiny}").returncode == 0
 
 
-def test_a_language_for_official_data_is_refused(bench: Any) -> None:
-    """Official sets know their language."""
-    done = bench(*BM25, "--task", "scifact", "--data", "official", "--set", "data.language=sw")
-    assert done.returncode == 2
-    assert "holds for folders of your own" in done.stderr
-
-
 @pytest.mark.slow
 def test_ray_gives_the_same_bytes(tmp_path: Path, tiny: Path, run_json: RunJson, bench: Any) -> None:
     """The same stages as Ray tasks: equal artefacts, and a failure is the same sentence."""

@@ -99,13 +99,6 @@ def test_an_encoder_that_is_not_trained_here(tmp_path: Path, corpus: Path, bench
     assert "names no pretraining corpus yet; type --corpus" in done.stderr
 
 
-def test_nothing_to_post_process(tmp_path: Path, bench: Any) -> None:
-    """BM25 makes no vectors."""
-    done = bench(*_options(tmp_path, "--method", "bm25", "--suite", "mrtydi", "--set", "post.kind=shift"))
-    assert done.returncode == 2
-    assert "found post.kind=shift, but bm25 makes no vectors" in done.stderr
-
-
 def test_a_corpus_of_several_languages_needs_a_pivot() -> None:
     """Nobody can know into which language to turn; a named one will do."""
     from bench.core.errors import UsageError

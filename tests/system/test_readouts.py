@@ -87,10 +87,3 @@ def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, ru
     planned = bench("plan", *given[1:], *prompts)
     assert planned.returncode == 0, planned.stderr
     assert "prompt" not in planned.stderr
-
-
-def test_a_readout_that_nobody_listens_to(tmp_path: Path, bench: Any) -> None:
-    """BM25 makes no vectors."""
-    done = bench("run", "--method", "bm25", "--suite", "mrtydi", "--readout", "both", "--store", tmp_path / "store")
-    assert done.returncode == 2
-    assert "found encode.readout=both, but bm25 makes no vectors; leave it out" in done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,30 @@ Scores = Mapping[str, Mapping[str, float]]
 
 @pytest.fixture
 def make_leg(tmp_path: Path) -> Callable[..., Path]:
-    """Write a `read` artefact: judgements by query, or queries alone; a query's text is its id after `what is`."""
+    """Write a `read` artefact: judgements by query, or queries alone; a query's text is its id after `what is`.
 
-    def make(qrels: Mapping[str, Mapping[str, int]], name: str = "leg") -> Path:
+    Texts, answers and candidates are by query.
+    """
+
+    def make(
+        qrels: Mapping[str, Mapping[str, int]],
+        name: str = "leg",
+        *,
+        texts: Mapping[str, str] | None = None,
+        answers: Mapping[str, Sequence[str]] | None = None,
+        candidates: Mapping[str, Sequence[str]] | None = None,
+    ) -> Path:
         folder = tmp_path / name
         folder.mkdir()
-        rows = ({"id": query, "text": f"what is {query}", "language": "en"} for query in qrels)
-        (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        texts = texts or {query: f"what is {query}" for query in qrels}
+        files: dict[str, list[dict[str, Any]]] = {
+            "queries": [{"id": query, "text": text, "language": "en"} for query, text in texts.items()],
+            "answers": [{"query": query, "strings": strings} for query, strings in (answers or {}).items()],
+            "candidates": [{"query": query, "documents": names} for query, names in (candidates or {}).items()],
+        }
+        for kind, rows in files.items():
+            if rows:
+                (folder / f"{kind}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         judged = ((query, document, grade) for query, grades in qrels.items() for document, grade in grades.items())
         (folder / "qrels.tsv").write_text("".join(f"{q}\t{document}\t{grade}\n" for q, document, grade in judged))
         return folder

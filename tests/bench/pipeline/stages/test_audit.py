@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,26 +14,10 @@ from bench.data.contamination.search import Text
 from bench.pipeline.stages import audit
 from bench.types import Item, Source
 
+Make = Callable[..., Path]
 RULES = AuditConfig()
 LONG = "a rye sourdough rises slowly because its wild yeast works best in a cool kitchen"
 OTHER = "moths navigate by the moon and so they fly in spirals around a lamp at night"
-
-
-def _leg(
-    place: Path,
-    queries: Mapping[str, str],
-    qrels: Sequence[tuple[str, str, int]],
-    answers: Mapping[str, Sequence[str]] | None = None,
-) -> Path:
-    """An artefact of `read`, written by hand."""
-    place.mkdir()
-    lines = (json.dumps({"id": name, "text": text, "language": "en"}) for name, text in queries.items())
-    (place / "queries.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    (place / "qrels.tsv").write_text("".join(f"{query}\t{name}\t{grade}\n" for query, name, grade in qrels))
-    if answers:
-        rows = (json.dumps({"query": query, "strings": strings}) for query, strings in answers.items())
-        (place / "answers.jsonl").write_text("".join(f"{row}\n" for row in rows))
-    return place
 
 
 class _Corpus:
@@ -66,7 +49,7 @@ def _write(tmp_path: Path, audited: audit.Audited) -> tuple[Mapping[str, object]
     return facts, [dict(line) for line in audit.findings(out)]
 
 
-def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path) -> None:
+def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path, make_leg: Make) -> None:
     """Relevant passages alone, each once, by text; answers that are long enough, each once; exact and near apart."""
     corpus = _Corpus(
         Item("p1", f"so {LONG} in winter", title="Bread"),
@@ -75,11 +58,10 @@ def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path) -> None
         Item("p4", "", title=f"{OTHER}"),
         Item("p5", "nothing of the kind stands anywhere at all in what was trained on"),
     )
-    leg = _leg(
-        tmp_path / "leg",
-        {"q1": "Why does rye bread rise?", "q2": LONG.upper(), "q3": "never seen"},
-        [("q1", "p1", 1), ("q1", "p2", 2), ("q2", "p1", 1), ("q2", "p3", 0), ("q3", "p4", 1), ("q3", "p5", 1)],
-        {
+    leg = make_leg(
+        {"q1": {"p1": 1, "p2": 2}, "q2": {"p1": 1, "p3": 0}, "q3": {"p4": 1, "p5": 1}},
+        texts={"q1": "Why does rye bread rise?", "q2": LONG.upper(), "q3": "never seen"},
+        answers={
             "q1": ["yeast", "wild yeast works best in a cool kitchen"],
             "q3": ["yeast", "the moon and its silver spirals by night"],
         },
@@ -105,23 +87,23 @@ def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path) -> None
     assert lines[2]["said"] == f"It is known that {LONG}."
 
 
-def test_grams_count_for_questions_alone(tmp_path: Path) -> None:
+def test_grams_count_for_questions_alone(make_leg: Make) -> None:
     """A passage of the same words as a question of another leg is not found by its grams."""
     asked = "Which moth flies in spirals around lamps?"
     corpus = _Corpus(Item("p1", asked))
-    first = _leg(tmp_path / "first", {"q1": asked}, [("q1", "p1", 1)])
+    first = make_leg({"q1": {"p1": 1}}, texts={"q1": asked})
     training = _training("Which moth flies in spirals around a lamp?")
     (found,) = audit.audit(training, [audit.Asked(first, corpus.source())], RULES)
     assert [(one.part.kind, one.how) for one in found.findings] == [("queries", "alike")]
 
 
-def test_legs_are_audited_together_as_each_alone(tmp_path: Path) -> None:
+def test_legs_are_audited_together_as_each_alone(make_leg: Make) -> None:
     """The training texts are read once for all legs, and so is a corpus that they share."""
     corpus, own = _Corpus(Item("p1", LONG), Item("p2", OTHER)), _Corpus(Item("p1", "something else"), name="own")
     legs = [
-        audit.Asked(_leg(tmp_path / "a", {"q": LONG}, [("q", "p1", 1)]), corpus.source()),
-        audit.Asked(_leg(tmp_path / "b", {"q": "unseen"}, [("q", "p2", 1)]), corpus.source()),
-        audit.Asked(_leg(tmp_path / "c", {"q": OTHER}, [("q", "p1", 0)], {"q": [LONG]}), own.source()),
+        audit.Asked(make_leg({"q": {"p1": 1}}, "a", texts={"q": LONG}), corpus.source()),
+        audit.Asked(make_leg({"q": {"p2": 1}}, "b", texts={"q": "unseen"}), corpus.source()),
+        audit.Asked(make_leg({"q": {"p1": 0}}, "c", texts={"q": OTHER}, answers={"q": [LONG]}), own.source()),
     ]
     readings: list[int] = []
 
@@ -142,8 +124,8 @@ def test_legs_are_audited_together_as_each_alone(tmp_path: Path) -> None:
     ]
 
 
-def test_a_training_without_text_is_refused(tmp_path: Path) -> None:
+def test_a_training_without_text_is_refused(make_leg: Make) -> None:
     """It would seem free of any leak."""
-    leg = audit.Asked(_leg(tmp_path / "leg", {"q": "x"}, [("q", "p", 1)]), _Corpus(Item("p", "y")).source())
+    leg = audit.Asked(make_leg({"q": {"p": 1}}), _Corpus(Item("p", "y")).source())
     with pytest.raises(DataError, match="training: found no training text, expected at least one"):
         audit.audit(_training(), [leg], RULES)

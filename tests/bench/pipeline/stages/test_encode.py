@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -201,10 +202,8 @@ def test_a_run_is_written(leg: Leg, make_work: Space) -> None:
 def test_candidates_of_the_leg(leg: Leg, make_work: Space) -> None:
     """Where the task gives them, nothing else is ranked."""
     lists = {"d03": ["d01", "d02"], "q1": ["d05"], "q2": ["d09", "d04", "d08"]}
-    lines = [
-        f'{{"query":"{query}","documents":{str(names).replace(chr(39), chr(34))}}}\n' for query, names in lists.items()
-    ]
-    (leg.read / CANDIDATES).write_text("".join(lines), "utf-8")
+    rows = ({"query": query, "documents": names} for query, names in lists.items())
+    (leg.read / CANDIDATES).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     found = leg.search(make_work("run"), Rules(2, "trec", drop_identical=False))
     places = {item.id: at for at, item in enumerate(ITEMS)}
     expected = {

@@ -53,14 +53,9 @@ def source(documents: list[Document]) -> Source[Document]:
 
 @dataclass(frozen=True)
 class Breaking(Parts):
-    """Parts of a stage that is killed at its n-th write.
+    """Parts of a stage that is killed at its n-th write."""
 
-    Args:
-        left: how many writes succeed.
-        written: names of the parts that were written.
-    """
-
-    left: int = sys.maxsize
+    left: int = sys.maxsize  # how many writes succeed
     written: list[str] = field(default_factory=list)
 
     def write(self, name: str, data: bytes) -> Path:

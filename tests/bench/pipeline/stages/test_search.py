@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,16 +31,8 @@ class Fixed:
             yield Ranking(query.id, [name for name, _ in pairs], [score for _, score in pairs])
 
 
-def _leg(tmp_path: Path, candidates: Mapping[str, Sequence[str]] | None = None) -> Path:
-    """A `read` artefact of the queries q1 and q2."""
-    leg = tmp_path / "leg"
-    leg.mkdir()
-    rows = ({"id": name, "text": name, "language": "en"} for name in ("q1", "q2"))
-    (leg / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    if candidates:
-        lists = ({"query": name, "documents": list(given)} for name, given in candidates.items())
-        (leg / "candidates.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lists))
-    return leg
+Make = Callable[..., Path]
+LEG: Mapping[str, Mapping[str, int]] = {"q1": {}, "q2": {}}
 
 
 def _run(tmp_path: Path, retriever: Fixed, rules: search.Rules, leg: Path) -> list[list[str]]:
@@ -54,11 +45,11 @@ def _run(tmp_path: Path, retriever: Fixed, rules: search.Rules, leg: Path) -> li
     return [[line[0], line[2], line[3], line[4]] for line in lines]
 
 
-def test_a_query_never_finds_itself_where_the_task_says_so(tmp_path: Path) -> None:
+def test_a_query_never_finds_itself_where_the_task_says_so(tmp_path: Path, make_leg: Make) -> None:
     """One more is asked for, the identical id is left out, k are kept."""
     found = {"q1": [("q1", 9.0), ("a", 2.0), ("b", 1.0)], "q2": [("a", 3.0), ("b", 2.0), ("c", 1.0)]}
     retriever = Fixed(found)
-    lines = _run(tmp_path, retriever, search.Rules(2, "trec", drop_identical=True), _leg(tmp_path))
+    lines = _run(tmp_path, retriever, search.Rules(2, "trec", drop_identical=True), make_leg(LEG))
     assert retriever.depths == [3]
     assert lines == [
         ["q1", "a", "1", "2.0"],
@@ -68,15 +59,15 @@ def test_a_query_never_finds_itself_where_the_task_says_so(tmp_path: Path) -> No
     ]
 
 
-def test_candidates_only_and_all_of_them(tmp_path: Path) -> None:
+def test_candidates_only_and_all_of_them(tmp_path: Path, make_leg: Make) -> None:
     """Others are left out; a candidate that did not match comes last, in the candidates' order under `list`."""
     found = {"q1": [("x", 9.0), ("b", 2.0)], "q2": []}
-    leg = _leg(tmp_path, {"q1": ["a", "b", "c"], "q2": ["d", "e"]})
+    leg = make_leg(LEG, candidates={"q1": ["a", "b", "c"], "q2": ["d", "e"]})
     lines = _run(tmp_path, Fixed(found), search.Rules(10, "list", drop_identical=False), leg)
     assert [(line[0], line[1]) for line in lines] == [("q1", "b"), ("q1", "a"), ("q1", "c"), ("q2", "d"), ("q2", "e")]
 
 
-def test_a_retriever_is_held_to_its_promise(tmp_path: Path) -> None:
+def test_a_retriever_is_held_to_its_promise(tmp_path: Path, make_leg: Make) -> None:
     """A ranking of another query, and too few rankings, are told with what was expected."""
 
     class Swapped(Fixed):
@@ -93,7 +84,7 @@ def test_a_retriever_is_held_to_its_promise(tmp_path: Path) -> None:
             """Leave one out."""
             return super().search(index, queries[:-1], k, tie)
 
-    rules, leg = search.Rules(5, "trec", drop_identical=False), _leg(tmp_path)
+    rules, leg = search.Rules(5, "trec", drop_identical=False), make_leg(LEG)
     with pytest.raises(PluginError, match="ranking 1 is of query 'q2', expected 'q1'"):
         _run(tmp_path, Swapped({"q1": [], "q2": []}), rules, leg)
     (tmp_path / "out").rmdir()

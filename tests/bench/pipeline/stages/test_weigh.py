@@ -100,10 +100,9 @@ def test_equal_weights_fall_to_an_end_point() -> None:
 
 def test_answers_can_judge_too(make_leg: Make, make_run: Make, make_work: Space) -> None:
     """Where passages are judged by what they say, the artefact of `texts` is looked into."""
-    leg, second, first = make_leg(QRELS), make_run(SECOND, "two"), make_run(FIRST, "one")
+    leg = make_leg({"q1": {}, "q2": {}}, answers={"q1": ["Albert"], "q2": ["Bertha"]})
+    second, first = make_run(SECOND, "two"), make_run(FIRST, "one")
     (leg / "qrels.tsv").unlink()
-    rows = [{"query": "q1", "strings": ["Albert"]}, {"query": "q2", "strings": ["Bertha"]}]
-    (leg / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     said = {"a": "by Albert", "b": "by Bertha", "x": "by nobody", "y": ""}
     corpus = Corpus("c", Source("c", "test/1", (), lambda: (Item(name, text) for name, text in said.items())))
     kept = make_work()
