@@ -60,5 +60,5 @@ def bench_stage_finished(stage: Mapping[str, Any], outcome: Mapping[str, Any]) -
 def bench_scored(result: Mapping[str, Any]) -> None:
     """Hear of a finished result.
 
-    :param result: the result file's content (see README, "The result file").
+    :param result: the result file's content (see docs/guide/results.md).
     """

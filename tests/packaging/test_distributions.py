@@ -107,8 +107,11 @@ def test_the_sdist_holds_the_packages_and_the_papers_of_the_project(sdist: Path)
     names = sdist_names(sdist)
     assert {name for name in names if PurePosixPath(name).parts[0] in PACKAGES} == sources()
     rest = {name for name in names if PurePosixPath(name).parts[0] not in PACKAGES}
-    assert rest == {
+    guide = {f"docs/guide/{path.name}" for path in (ROOT / "docs" / "guide").iterdir()}
+    assert rest == guide | {
         "docs/architecture.md",
+        "CITATION.cff",
+        "constraints.txt",
         "CHANGELOG.md",
         "LICENSE",
         "PKG-INFO",

@@ -1,4 +1,4 @@
-"""What the README says is so: its commands exist, its examples print what it shows, its tables are complete."""
+"""What README and guide say is so: their commands exist, examples print what they show, tables are complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ import pytest
 from bench.cli import COMMANDS, bench
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+DOCUMENTS = [*GUIDE, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"]
+README = "\n".join(path.read_text(encoding="utf-8") for path in GUIDE)
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -27,7 +29,7 @@ def typed() -> Iterator[str]:
     """Every `bench` command in a block of shell, without comments."""
     for kind, text in BLOCKS:
         if kind in ("sh", "console"):
-            for line in text.splitlines():
+            for line in text.replace("\\\n", "").splitlines():
                 command = line.removeprefix("$ ")
                 if command.startswith("bench "):
                     yield command
@@ -109,11 +111,21 @@ def test_every_environment_variable_is_documented() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    """Relative links name files of the repository, and nothing is left to be filled in."""
-    links = re.findall(r"\]\(([^)#:]+)\)", README)
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
-    assert "TODO" not in README
+    """Relative links name files of the repository and headings of theirs, and nothing is left to be filled in."""
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        assert "TODO" not in text
+        for link, heading in re.findall(r"\]\(([^)#:]+)(?:#([^)]+))?\)", text):
+            target = document.parent / link
+            assert target.exists(), (document.name, link)
+            heads = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE) if heading else []
+            slugs = [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads]
+            assert not heading or heading in slugs, (document.name, link, heading)
+
+
+def test_the_readme_is_short() -> None:
+    """A newcomer reads it in five minutes."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
 def test_the_changelog_has_the_version() -> None:
@@ -138,10 +150,9 @@ def test_the_constraints_pin_what_we_ask_for() -> None:
     assert unmet == []
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
-def test_every_file_that_a_document_names_exists(document: str) -> None:
+def test_every_file_that_a_document_names_exists() -> None:
     """A module or test that moved takes its mention along."""
-    text = (ROOT / document).read_text(encoding="utf-8")
+    text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS[:-1])
     named = set(re.findall(r"\b(?:bench|methods|suites|leaderboard|tests|docs)/[\w./-]+\.(?:py|md|json)\b", text))
     assert named
     assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
