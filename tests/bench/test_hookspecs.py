@@ -11,18 +11,10 @@ import pytest
 
 from bench import hookspecs
 
-ROOT = Path(__file__).parents[2]
+GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "plugins.md").read_text(encoding="utf-8")
 HOOKS: dict[str, Callable[..., Any]] = {
     name: value for name, value in vars(hookspecs).items() if name.startswith("bench_")
 }
-
-
-def readme_section() -> str:
-    """Return the README's section for authors of plugins."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    _, heading, rest = text.partition("\n## Writing a plugin")
-    assert heading, "README.md has no section `## Writing a plugin`"
-    return rest.partition("\n## ")[0]
 
 
 def test_the_hooks_are_those_of_the_design() -> None:
@@ -54,15 +46,13 @@ def test_a_hook_tells_what_it_is_and_takes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_the_readme_tells_of_a_hook_as_it_is(name: str) -> None:
+def test_the_guide_describes_a_hook_as_it_is(name: str) -> None:
     """The section `Writing a plugin` spells each hook with exactly the arguments that it has."""
     arguments = ", ".join(inspect.signature(HOOKS[name]).parameters)
-    assert f"`{name}({arguments})`" in readme_section()
+    assert f"`{name}({arguments})`" in GUIDE
 
 
-def test_the_readme_tells_of_no_other_hook() -> None:
-    """A hook that is gone is gone from the README."""
-    mentioned = {
-        word.partition("(")[0] for word in readme_section().split("`") if word.startswith("bench_") and "(" in word
-    }
+def test_the_guide_describes_no_other_hook() -> None:
+    """A hook that is gone is gone from the guide."""
+    mentioned = {word.partition("(")[0] for word in GUIDE.split("`") if word.startswith("bench_") and "(" in word}
     assert mentioned == set(HOOKS)
