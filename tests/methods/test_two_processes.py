@@ -1,99 +1,136 @@
-"""Contriever, the inverse cloze task and SimCSE on two processes: the same as one on the joined batch, in float64."""
+"""Every method on two processes: halves of a batch give what one process makes of the whole, in float64."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import fields, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
-from bench.core.contract import Contract
-from bench.retrieval.packed import Ids
-from bench.training.batches import PairBatch
+from bench.core.contract import Contract, TrainingJob
+from bench.data.corpora.shards import Shards
+from bench.plugins import load
 from bench.training.distributed import average_gradients, rank, total, world
 from bench.training.encoder import TrainableEncoder
-from methods.contriever.config import ContrieverConfig
-from methods.contriever.moco import Moco
-from methods.contriever.trainer import ContrieverTrainer
-from methods.ict.config import IctConfig
-from methods.ict.trainer import IctTrainer, projection
-from methods.ict.views import Clozes
-from methods.simcse import SimcseConfig
-from methods.simcse.trainer import SimcseTrainer
+from bench.training.mlm import PairsAndMasks
+from methods.msm.blocks import Blocks
+from methods.msm.config import MsmConfig
+from methods.msm.loss import msm_loss
+from methods.msm.trainer import MsmTrainer
+from methods.quickthought.trainer import Runs
 
-PAIRS, CUT = 6, {"contriever": 3, "in-batch": 3, "ict": 2, "simcse": 4}
-"""Pairs in all; how many of them the first process has. The queue wants as many from each."""
-
-
-@dataclass(frozen=True)
-class Plain(TrainableEncoder):
-    """An encoder whose vectors are means of token embeddings, in float64: everything after it is what is tested."""
-
-    def __call__(self, sequences: Sequence[Ids]) -> torch.Tensor:
-        """Return `[n, d]`."""
-        return torch.stack([self.embeddings[torch.as_tensor(sequence)].mean(0) for sequence in sequences])
-
-
-def halves(name: str) -> tuple[slice, ...]:
-    """Which pairs a process has; all of them where it is alone."""
-    if world() == 1:
-        return (slice(0, PAIRS),)
-    return (slice(0, CUT[name]), slice(CUT[name], PAIRS))
+MSM: dict[str, Any] = {"pairs": 64, "documents": 4, "pack": False, "mlm": {"probability": 0.0}}
+SPAN: dict[str, Any] = {"variant": "span", "span": {"tokens": 12, "masked": False}}
+CASES: dict[str, tuple[str, dict[str, Any], int]] = {
+    "hinge": ("auto-mlm", {"automlm": False}, 3),
+    "additive margin": ("auto-mlm", {"automlm": False, "loss": "labse_ams", "margin": 0.3}, 3),
+    "moco": ("contriever", {"queue": 12, "momentum": 0.5, "key_dropout": False, "chunk_length": 24}, 3),
+    "in-batch": ("contriever", {"loss": "in-batch", "chunk_length": 24}, 3),
+    "crop": ("crop", {}, 3),
+    "crop heads": ("crop", {"heads": "separate", "sync_bn": True}, 3),
+    "crop spans": ("crop", SPAN, 3),
+    "ict": ("ict", {"projection_dropout": 0.0, "mask_rate": 0.5, "block_tokens": 24}, 2),
+    "msm": ("msm", {**MSM, "heads": "none"}, 2),
+    "msm heads": ("msm", {**MSM, "heads": "separate", "sync_bn": True}, 2),
+    "quickthought": ("quickthought", {"sentences": 2}, 3),
+    "simcse": ("simcse", {}, 4),
+}
+"""Name → method, its settings, and how many texts of the batch the first process has."""
 
 
-def computed(name: str, folder: str) -> dict[str, Any]:
-    """Compute loss and gradients of this process's pairs; averaged over processes."""
-    start = Path(folder)
-    loaded = TrainableEncoder.load(start, "cpu")
-    encode = Plain(loaded.model.double(), start, Contract.load(start))
-    rng = np.random.default_rng(0)
-    sequences = [rng.integers(5, 100, 5).astype(np.int64) for _ in range(2 * PAIRS)]
-    mine = halves(name)[rank()]
-    left, right = sequences[:PAIRS][mine], sequences[PAIRS:][mine]
-    documents, languages = np.arange(PAIRS)[mine], ("en",) * len(left)
-    torch.manual_seed(0)
-    head = projection(16, 128, 0.0).double()
-    queue = torch.empty(0)
-    pairs = PairBatch(left, right, documents, languages)
-    if name == "contriever":
-        config = ContrieverConfig(pairs=len(left), queue=12, momentum=0.5, temperature=0.5)
-        moco = Moco(config, encode, ("en",))
-        moco.queue.double()
-        loss, _ = moco.loss(encode, pairs)
-        loss.backward()
-        moco.after_step(1)
-        queue = moco.queue.rows
-    elif name == "in-batch":
-        loss, _ = ContrieverTrainer(ContrieverConfig(loss="in-batch", temperature=0.5)).in_batch(encode, pairs)
-        loss.backward()
-    elif name == "ict":
-        clozes = Clozes(left, right, documents, languages, documents % 2 == 0)
-        loss, _ = IctTrainer(IctConfig()).loss(head, encode, clozes)
-        loss.backward()
-    else:
-        loss, _ = SimcseTrainer(SimcseConfig()).loss(None, encode, pairs)
-        loss.backward()
-    read = cast(nn.Parameter, encode.embeddings)
-    weights: list[nn.Parameter] = [read, *(head.parameters() if name == "ict" else ())]
+def part(batch: Any, mine: slice) -> Any:
+    """Take some documents of a batch; all of them have as many units or sentences in a batch of two levels."""
+    if isinstance(batch, PairsAndMasks):
+        return PairsAndMasks(part(batch.pairs, mine), None)
+    if isinstance(batch, Blocks):
+        units = np.split(np.arange(len(batch.units)), np.cumsum(batch.sizes)[:-1])[mine]
+        kept = [batch.units[at] for unit in units for at in unit[:2]]  # as many in each half
+        return Blocks(kept, np.full(len(units), 2), batch.documents[mine], batch.languages[mine])
+    if isinstance(batch, Runs):
+        mine = slice(2 * (mine.start or 0), None if mine.stop is None else 2 * mine.stop)
+    return replace(batch, **{field.name: getattr(batch, field.name)[mine] for field in fields(batch)})
+
+
+def begun(name: str, settings: dict[str, Any], start: str, corpus: str) -> tuple[Any, ...]:
+    """Let a method make loss, source and modules, in float64; return them, the encoder and what follows a step."""
+    method = load().methods[name].value
+    config = method.config.model_validate({"pairs": 6, "pooling": "mean", "probe_pairs": 4, **settings})
+    shards = Shards(Path(corpus))
+    job = TrainingJob(tokens=100, seed=1, device="cpu", threads=1)
+    encode = TrainableEncoder.begin(Path(start), shards, config, job)
+    encode.model.config.hidden_dropout_prob = 0.0  # of modules like the encoder's layers
+    encode.model.double().eval()
+    torch.manual_seed(4)
+    trainer = method.build_trainer(config)
+    with mock.patch.object(import_module(f"{type(trainer).__module__}"), "fit") as fit:
+        trainer.train_on(encode, shards, job, None)
+    loss, source, *_ = fit.call_args.args
+    modules = fit.call_args.kwargs.get("modules") or torch.nn.Module()
+    return loss, source, encode, modules.double(), fit.call_args.kwargs.get("after_step")
+
+
+def computed(name: str, settings: dict[str, Any], cut: int, start: str, corpus: str) -> dict[str, Any]:
+    """Compute loss, averaged gradients and what is kept of this process's part of a batch."""
+    loss, source, encode, modules, after_step = begun(name, settings, start, corpus)
+    mine = slice(None) if world() == 1 else slice(0, cut) if rank() == 0 else slice(cut, None)
+    value, _ = loss(encode, part(source.batch(np.random.default_rng(0)), mine))
+    value.backward()
+    weights = [*encode.model.parameters(), *(one for one in modules.parameters() if one.requires_grad)]
     average_gradients(weights)
-    return {"loss": total(loss.detach()) / world(), "gradients": [weight.grad for weight in weights], "queue": queue}
+    if after_step is not None:
+        after_step(1)
+    return {
+        "loss": total(value.detach()) / world(),
+        "gradients": [one.grad for one in weights if one.grad is not None and bool(one.grad.any())],
+        "kept": [value for value in modules.state_dict().values() if value.is_floating_point()],
+    }
 
 
-@pytest.mark.parametrize("name", list(CUT))
+def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Compare two results, to 1e-9."""
+    torch.testing.assert_close(found["loss"], expected["loss"], rtol=0, atol=1e-9)
+    for name in ("gradients", "kept"):
+        assert len(found[name]) == len(expected[name])
+        for one, other in zip(found[name], expected[name], strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_two_processes_are_one(
-    name: str, two_processes: Callable[..., list[dict[str, Any]]], start_of: Callable[[Contract], Path]
+    case: str, two_processes: Callable[..., list[Any]], start_of: Callable[[Contract], Path], corpus: Path
 ) -> None:
-    """Mean loss, averaged gradients, the queue afterwards; batches of different size where that may be."""
-    folder = str(start_of(Contract(pooling="mean")))
-    alone = computed(name, folder)
-    for one in two_processes(computed, name, folder):
-        torch.testing.assert_close(one["loss"], alone["loss"], rtol=0, atol=1e-9)
-        for found, expected in zip(one["gradients"], alone["gradients"], strict=True):
-            torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
-        torch.testing.assert_close(one["queue"], alone["queue"], rtol=0, atol=1e-9)
-    assert any(float(gradient.abs().sum()) > 0 for gradient in alone["gradients"])
+    """Mean loss, averaged gradients, statistics and queue; batches of different size where that may be."""
+    given = (*CASES[case], str(start_of(Contract(pooling="mean"))), str(corpus))
+    alone = computed(*given)
+    assert alone["gradients"]
+    for one in two_processes(computed, *given):
+        same(one, alone)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("heads", ["shared", "separate"])
+def test_statistics_are_each_process_s_own(
+    heads: str, two_processes: Callable[..., list[Any]], start_of: Callable[[Contract], Path], corpus: Path
+) -> None:
+    """Msm without `sync_bn`: halves normalised by themselves, negatives of both; not as one batch."""
+    given = ("msm", {**MSM, "heads": heads}, 2, str(start_of(Contract(pooling="mean"))), str(corpus))
+    _, source, encode, modules, _ = begun(*given[:2], *given[3:])
+    config = MsmConfig.model_validate({**given[1], "pooling": "mean"})
+    batch = source.batch(np.random.default_rng(0))
+    halves = [part(batch, mine) for mine in (slice(0, 2), slice(2, None))]
+    rows = [MsmTrainer(config).projected(encode, modules["msm"], half) for half in halves]
+    queries, keys = map(torch.cat, zip(*rows, strict=True))
+    documents = torch.from_numpy(part(batch, slice(None)).of_units)
+    value = msm_loss(queries, keys, documents, temperature=config.temperature, mu=config.mu, mode=config.loss.mode)
+    value.backward()
+    weights = [*encode.model.parameters(), *modules.parameters()]
+    expected = [one.grad for one in weights if one.grad is not None and bool(one.grad.any())]
+    for found in two_processes(computed, *given):
+        same({**found, "kept": []}, {"loss": value.detach(), "gradients": expected, "kept": []})
+    assert abs(float(computed(*given)["loss"] - value.detach())) > 1e-3

@@ -1,14 +1,11 @@
-"""Auto-MLM's losses: the invariants of eq. 6, and two processes against one."""
+"""Auto-MLM's losses: the invariants of eq. 6."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 import torch
 from torch.nn import functional
 
-from bench.training.distributed import average_gradients, gather, offset, rank
 from methods.auto_mlm.loss import additive_margin, hinge
 
 
@@ -85,40 +82,3 @@ def test_additive_margin_without_a_margin_is_both_cross_entropies() -> None:
     lower = logits - 6 * torch.eye(6)
     expected = functional.cross_entropy(lower, own) + functional.cross_entropy(lower.T, own)
     assert float(additive_margin(x, y, margin=0.3, scale=20)) == pytest.approx(float(expected), abs=1e-12)
-
-
-def losses(a: torch.Tensor, u: torch.Tensor, weight: torch.Tensor) -> dict[str, torch.Tensor]:
-    """This process's half through a layer, both losses; gradients averaged."""
-    layer = torch.nn.Linear(5, 5, bias=False, dtype=torch.float64)
-    found: dict[str, torch.Tensor] = {}
-    half = slice(rank() * 3, rank() * 3 + 3)
-    for name in ("hinge", "ams"):
-        layer.weight.data.copy_(weight)
-        layer.zero_grad()
-        left, right = layer(a[half]), layer(u[half])
-        first, both = offset(3), (gather(left), gather(right))
-        if name == "hinge":
-            loss = hinge(left, both[1], first=first)[0]
-        else:
-            loss = additive_margin(left, right, margin=0.3, scale=20, gathered=both, first=first)
-        loss.backward()
-        average_gradients(layer.parameters())
-        assert layer.weight.grad is not None
-        found |= {name: loss.detach(), f"{name} grad": layer.weight.grad.clone()}
-    return found
-
-
-def test_two_processes_are_one(two_processes: Callable[..., list[dict[str, torch.Tensor]]]) -> None:
-    """Halves of a batch in two processes: the mean loss and averaged gradient of the joined batch, to 1e-9."""
-    a, u = vectors(6, seed=3)
-    weight = torch.randn(5, 5, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
-    found = two_processes(losses, a, u, weight)
-    for name in ("hinge", "ams"):
-        layer = weight.clone().requires_grad_()
-        left, right = a @ layer.T, u @ layer.T
-        whole = hinge(left, right)[0] if name == "hinge" else additive_margin(left, right, margin=0.3, scale=20)
-        whole.backward()
-        mean = (found[0][name] + found[1][name]) / 2
-        assert float(mean) == pytest.approx(float(whole.detach()), abs=1e-9)
-        for one in found:
-            torch.testing.assert_close(one[f"{name} grad"], layer.grad, rtol=0, atol=1e-9)

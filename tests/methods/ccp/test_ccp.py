@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +21,6 @@ from bench.data.corpora.shards import Shards
 from bench.pipeline.settings import resolve
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead
-from bench.training.probes import signs
 from bench.training.views import SentencePairs, in_a_window
 from methods.ccp import CCP
 from methods.ccp.config import CcpConfig
@@ -259,23 +257,6 @@ def test_languages_apart_are_told() -> None:
     assert 0.3 < language_accuracy([cloud[:100], cloud[100:]]) < 0.7
 
 
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
-        ({"bn_leak": 0.3}, "batch statistics give pairs away: accuracy is 0.30 higher"),
-        ({"bank_agreement": 0.5}, "the bank is stale: its rows have a cosine of 0.50"),
-        ({"sharpest": 0.9995, "candidates": 300.0}, "the temperature does not suit"),
-        ({"sharpest": 0.005, "candidates": 300.0}, "over 300 candidates has a highest probability of 0.0050"),
-        ({"same_language_mass": 0.999, "language_accuracy": 1.0}, "0.999 of the softmax is on the own one"),
-    ],
-)
-def test_signs(values: dict[str, float], sentence: str) -> None:
-    """Each value shows by itself; healthy ones say nothing."""
-    assert [one for one in signs(values) if sentence in one] == signs(values) != []
-    healthy = {"bn_leak": 0.1, "bank_agreement": 0.9, "sharpest": 0.1, "candidates": 300.0}
-    assert signs({**healthy, "same_language_mass": 0.9, "language_accuracy": 1.0}) == []
-
-
 def test_a_folder_that_is_no_encoder_is_refused(tmp_path: Path, corpus: Path, trainer: CcpTrainer) -> None:
     """As every method does."""
     (tmp_path / "start").mkdir()
@@ -283,4 +264,3 @@ def test_a_folder_that_is_no_encoder_is_refused(tmp_path: Path, corpus: Path, tr
     work: Any = None
     with pytest.raises(UsageError):
         trainer.train(tmp_path / "start", corpus, job, work)
-    shutil.rmtree(tmp_path / "start")

@@ -19,15 +19,20 @@ CUT = 4  # of seven pairs: processes need not have as many
 LANGUAGES = torch.tensor([0, 1, 0, 1, 1, 0, 0])
 
 
-def step(left: torch.Tensor, right: torch.Tensor, sets: list[str]) -> Step:
-    """Project, hold against all, push; twice. Return loss, gradients and bank of this process."""
+def made(sets: list[str]) -> tuple[CcpTrainer, CcpModules]:
+    """Build a trainer and its modules, in float64, weights always the same."""
     config = cast("CcpConfig", resolve([CCP], sets=[f"method.{one}" for one in sets])["ccp"].method)
     torch.manual_seed(0)
-    modules = CcpModules(config, 4, 2, None).double()
+    return CcpTrainer(config), CcpModules(config, 4, 2, None).double()
+
+
+def step(left: torch.Tensor, right: torch.Tensor, sets: list[str]) -> Step:
+    """Project, hold against all, push; twice. Return loss, gradients and bank of this process."""
+    trainer, modules = made(sets)
     assert modules.head is not None
     assert modules.bank is not None
     mine = slice(None) if world() == 1 else slice(CUT) if rank() == 0 else slice(CUT, None)
-    trainer, tags, losses = CcpTrainer(config), LANGUAGES[mine], []
+    tags, losses = LANGUAGES[mine], []
     for _ in range(2):
         one, other = modules.head(left[mine], right[mine])
         contrast, _ = trainer.contrast(modules.bank, one, other, tags)
@@ -82,10 +87,8 @@ def test_statistics_are_each_process_s_own(two_processes: Callable[..., list[Ste
     """Without `head.sync_bn`, as one process that normalises the halves by themselves."""
     left, right = views()
     found = two_processes(step, left, right, [])
-    config = cast("CcpConfig", resolve([CCP])["ccp"].method)
     for one, mine in zip(found, (slice(CUT), slice(CUT, None)), strict=True):
-        torch.manual_seed(0)
-        head = CcpModules(config, 4, 2, None).double().head
+        head = made([])[1].head
         assert head is not None
         for _ in range(2):
             head(left[mine], right[mine])
@@ -99,11 +102,9 @@ def test_ungathered_negatives_stay_at_home(two_processes: Callable[..., list[Ste
     left, right = views()
     sets = ["head.bn=none", "gather_negatives=false"]
     found = two_processes(step, left, right, sets)
-    config = cast("CcpConfig", resolve([CCP], sets=[f"method.{one}" for one in sets])["ccp"].method)
-    torch.manual_seed(0)
-    modules = CcpModules(config, 4, 2, None).double()
+    trainer, modules = made(sets)
     assert modules.head is not None
     for one, mine, share in zip(found, (slice(CUT), slice(CUT, None)), (8 / 7, 6 / 7), strict=True):
         near, far = modules.head(left[mine], right[mine])
-        contrast, _ = CcpTrainer(config).contrast(None, near, far, LANGUAGES[mine])
+        contrast, _ = trainer.contrast(None, near, far, LANGUAGES[mine])
         torch.testing.assert_close(one["losses"][0], contrast.loss.detach() * share, rtol=0, atol=1e-9)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
 
-from bench.core.contract import Contract
 from bench.data.corpora.shards import Shards
 from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
@@ -19,23 +21,16 @@ from bench.training.optimisation import adamw
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.loss import moco_logits, own_first, same_language, sharpest
 from methods.contriever.moco import Moco, drift
+from methods.contriever.trainer import ContrieverTrainer
 from methods.contriever.views import CroppedPairs
 
-Start = Callable[[Contract], Path]
 LANGUAGES = ("en", "fi", "sw")
 
 
 def config_of(**changed: Any) -> ContrieverConfig:
     """A queue of three batches, no dropout in keys."""
-    values: dict[str, Any] = {
-        "pairs": 4,
-        "queue": 12,
-        "chunk_length": 24,
-        "momentum": 0.5,
-        "probe_pairs": 2,
-        "key_dropout": False,
-    }
-    return ContrieverConfig(**{**values, **changed})
+    values: dict[str, Any] = {"pairs": 4, "queue": 12, "chunk_length": 24, "momentum": 0.5, "probe_pairs": 2}
+    return ContrieverConfig(**{**values, "key_dropout": False, **changed})
 
 
 def moco_loss(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, temperature: float) -> torch.Tensor:
@@ -44,11 +39,9 @@ def moco_loss(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, te
 
 
 @pytest.fixture
-def encoder(start_of: Start) -> TrainableEncoder:
+def encoder(encoder_for: Callable[[ContrieverConfig], TrainableEncoder]) -> TrainableEncoder:
     """The tiny encoder, without dropout."""
-    loaded = TrainableEncoder.load(start_of(ContrieverConfig().contract()), "cpu")
-    loaded.model.eval()
-    return loaded
+    return encoder_for(ContrieverConfig())
 
 
 @pytest.fixture
@@ -67,8 +60,8 @@ def test_it_is_the_reference_step_by_step(encoder: TrainableEncoder, batches: Ca
     torch.manual_seed(0)
     moco = Moco(config, encoder, LANGUAGES)
     fast, slow = copy.deepcopy(encoder.model), copy.deepcopy(encoder.model)
-    theirs, queue, pointer = TrainableEncoder(fast, encoder.start, encoder.contract), moco.queue.rows.clone(), 0
-    their_keys = TrainableEncoder(slow, encoder.start, encoder.contract)
+    theirs, queue, pointer = replace(encoder, model=fast), moco.queue.rows.clone(), 0
+    their_keys = replace(encoder, model=slow)
     ours_optimiser = torch.optim.AdamW(encoder.model.parameters(), lr=1e-2)
     their_optimiser = torch.optim.AdamW(fast.parameters(), lr=1e-2)
     for step, pairs in enumerate(batches(7), start=1):
@@ -240,3 +233,46 @@ def test_drift_by_hand() -> None:
         slow[0].fill_(1.5)
         slow[1].fill_(2.0)
     assert drift(slow, fast) == pytest.approx(0.5)
+
+
+def trained_config(**changed: Any) -> ContrieverConfig:
+    """A config for trainings of a second."""
+    values: dict[str, Any] = {"pairs": 8, "queue": 32, "ratio_min": 0.2, "momentum": 0.9, "learning_rate": 5e-3}
+    return config_of(**{**values, "log_every": 2, "probe_every": 5, "probe_pairs": 4, "key_dropout": True, **changed})
+
+
+def test_the_contract_is_the_papers() -> None:
+    """Mean over all tokens, dot product of vectors as they are."""
+    contract = ContrieverConfig().contract()
+    assert (contract.pooling, contract.normalise, contract.similarity) == ("mean", False, "dot")
+
+
+def test_in_batch_needs_no_queue_that_fits() -> None:
+    """The queue's size says nothing where there is none."""
+    assert trained_config(loss="in-batch", queue=7).queue == 7
+
+
+def test_the_query_encoder_alone_is_exported(train_method: Callable[..., Any]) -> None:
+    """The tensors are those of the start, and the weights are not the slow copy's."""
+    config = trained_config(checkpoint_tokens=1)
+    found = train_method("one", ContrieverTrainer(config), config.contract(), tokens=2500)
+    with safe_open(found.out / "encoder" / "model.safetensors", "pt") as file:
+        names = set(file.keys())
+    assert not any("queue" in name or name.startswith(("key", "method")) for name in names)
+    kept = load_file(found.parts / max(path.name for path in found.parts.glob("checkpoint-*.safetensors")))
+    assert {"buffers/method.queue.rows", "buffers/method.queue.pointer"} <= set(kept)
+    assert not any("optimiser/method" in key for key in kept)
+    exported = load_file(found.out / "encoder" / "model.safetensors")
+    some = next(name for name in names if name.endswith("query.weight"))
+    slow = next(value for key, value in kept.items() if key.startswith("weights/method.key.") and key.endswith(some))
+    fast = kept[f"weights/encoder.{some}"]
+    assert (exported[some] - fast).norm() < (exported[some] - slow).norm()
+
+
+def test_keys_cost_tokens_and_no_backward_pass(train_method: Callable[..., Any]) -> None:
+    """Both encoders' tokens count against the budget; passes are two a step."""
+    config = trained_config()
+    found = train_method("one", ContrieverTrainer(config), config.contract(), tokens=1500)
+    assert found.facts["passes"] == 2 * found.facts["steps"]
+    assert found.facts["pairs"] == 8 * found.facts["steps"]
+    assert "drift" in found.log[-1]["probe"]

@@ -1,20 +1,36 @@
-"""Crop: its contract, and its loss written out."""
+"""Crop: its contract, its loss written out, and its variants: spans, crops of tokens, several pairs of a document."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from bench.core.contract import Contract
+from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
+from bench.retrieval.packed import pack
 from bench.training.encoder import TrainableEncoder
+from bench.training.heads import Shape
+from bench.training.losses import paired_info_nce
+from bench.training.mlm import Masking, MlmHead, masked_prediction
 from methods.crop.config import CropConfig
+from methods.crop.spans import CondenserHead, SpanSource
 from methods.crop.trainer import CropModules, CropTrainer
 from methods.crop.views import CropViews
+
+EncoderFor = Callable[[CropConfig], TrainableEncoder]
+SMALL: dict[str, Any] = {"pairs": 6, "probe_pairs": 4, "checkpoint_tokens": 200, "learning_rate": 5e-3, "log_every": 3}
+SPAN: dict[str, Any] = {"variant": "span", "span": {"tokens": 12}}
+
+
+def config_of(**changed: Any) -> CropConfig:
+    """Small batches."""
+    return CropConfig.model_validate({**SMALL, **changed})
 
 
 def test_the_contract_follows_the_config() -> None:
@@ -24,11 +40,10 @@ def test_the_contract_follows_the_config() -> None:
     assert (dot.normalise, dot.similarity, dot.pooling, dot.query_length) == (False, "dot", "cls", 32)
 
 
-def test_the_loss_is_that_of_both_directions(start_of: Callable[[Contract], Path], corpus: Path) -> None:
+def test_the_loss_is_that_of_both_directions(encoder_for: EncoderFor, corpus: Path) -> None:
     """Against cross-entropies written out, from vectors of a model without dropout."""
     config = CropConfig(pairs=8, temperature=0.2)
-    encode = TrainableEncoder.load(start_of(config.contract()), "cpu")
-    encode.model.eval()
+    encode = encoder_for(config)
     views, heads = CropViews(Shards(corpus), config, 1).batch(np.random.default_rng(0)), CropModules(config, encode)
     loss, metrics = CropTrainer(config).loss(heads, encode, views)
     left, right = (torch.nn.functional.normalize(encode(view).detach().double(), dim=1) for view in views)
@@ -39,3 +54,106 @@ def test_the_loss_is_that_of_both_directions(start_of: Callable[[Contract], Path
     assert metrics["accuracy"] == pytest.approx(float((logits.argmax(1) == torch.arange(8)).double().mean()))
     one_way, _ = CropTrainer(config.model_copy(update={"symmetric": False})).loss(heads, encode, views)
     assert float(one_way.detach()) == pytest.approx(float((logits.logsumexp(1) - own).mean()), abs=1e-5)
+
+
+def test_spans_are_disjoint_and_of_one_document(corpus: Path) -> None:
+    """Two different places of the document, no sentence in both; documents of one span are left out."""
+    shards = Shards(corpus)
+    source, rng = CropViews(shards, config_of(**SPAN), seed=1), np.random.default_rng(0)
+    for _ in range(20):
+        pairs = source.batch(rng)
+        assert len(set(pairs.documents.tolist())) == len(pairs) == 6
+        for left, right, document in zip(pairs.left, pairs.right, pairs.documents.tolist(), strict=True):
+            every = np.concatenate([shards.sentence(document, at) for at in range(shards.sentence_count(document))])
+            places = [
+                [
+                    at
+                    for at in range(len(every) - len(view) + 3)
+                    if np.array_equal(every[at : at + len(view) - 2], view[1:-1])
+                ]
+                for view in (left, right)
+            ]
+            assert any(
+                one + len(left) - 2 <= other or other + len(right) - 2 <= one
+                for one in places[0]
+                for other in places[1]
+            )
+    with pytest.raises(UsageError, match=r"two spans of up to 64 tokens.*lower method\.span\.tokens"):
+        CropViews(shards, config_of(variant="span", span={"tokens": 64}), seed=1)
+
+
+def test_crops_are_contiguous_and_as_long_as_asked(corpus: Path) -> None:
+    """Each lies in its document, between a tenth and a half of the stretch; their lengths differ."""
+    shards, lengths = Shards(corpus), set()
+    source, rng = CropViews(shards, config_of(variant="token", token={"stretch": 12}), seed=1), np.random.default_rng(0)
+    for _ in range(20):
+        pairs = source.batch(rng)
+        for view, document in zip([*pairs.left, *pairs.right], [*pairs.documents, *pairs.documents], strict=True):
+            every = np.concatenate([shards.sentence(document, at) for at in range(shards.sentence_count(document))])
+            inside = view[1:-1]
+            assert any(np.array_equal(every[at : at + len(inside)], inside) for at in range(len(every)))
+            lengths.add(len(inside))
+    assert lengths == {1, 2, 3, 4, 5}  # the share stays below a half, and lengths are cut down to whole tokens
+
+
+def test_pairs_of_a_document_are_masked_or_counted(encoder_for: EncoderFor, corpus: Path) -> None:
+    """With two pairs a document, against logits by hand; only then do the two modes differ."""
+    config = config_of(document_pairs=2, symmetric=False, temperature=0.5)
+    encode = encoder_for(config)
+    pairs = CropViews(Shards(corpus), config, seed=1).batch(np.random.default_rng(0))
+    assert pairs.documents.tolist() == np.repeat(pairs.documents[::2], 2).tolist()
+    left, right = (torch.nn.functional.normalize(encode(view).detach().double(), dim=1) for view in pairs)
+    logits = left @ right.T / 0.5
+    same = torch.from_numpy(pairs.documents[:, None] == pairs.documents[None])
+    masked = logits.masked_fill(same & ~torch.eye(6, dtype=torch.bool), -torch.inf)
+    for mode, held in (("mask", masked), ("count", logits)):
+        changed = config.model_copy(update={"inbatch_mode": mode})
+        own = CropModules(changed, encode)
+        found, _ = CropTrainer(changed).loss(own, encode, pairs)
+        expected = (held.logsumexp(1) - held.diagonal()).mean()
+        assert float(found.detach()) == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_the_parts_of_the_span_loss(encoder_for: EncoderFor, corpus: Path) -> None:
+    """Contrast of masked spans, the head's and the late prediction, each computed apart, add up."""
+    config = config_of(**SPAN)
+    encode, shards = encoder_for(config), Shards(corpus)
+    own = CropModules(config, encode).eval()
+    spans = SpanSource(CropViews(shards, config, 1), Masking.of(shards, config.mlm)).batch(np.random.default_rng(0))
+    assert len(spans) == 6
+    loss, told = CropTrainer(config).loss(own, encode, spans)
+    masked = spans.masked
+    vectors = encode(masked.inputs)  # of the masked text
+    contrast = paired_info_nce(vectors, temperature=config.temperature, similarity="cos")
+    targets = torch.from_numpy(encode.rows(masked.targets))
+
+    def predicted(rows: list[torch.Tensor], head: MlmHead) -> torch.Tensor:
+        return masked_prediction(torch.stack(rows), targets, encode.embeddings, head.bias, head=head)
+
+    late, mixed = [], []
+    for sequence, place in zip(masked.sequence.tolist(), masked.place.tolist(), strict=True):
+        alone = [encode.hidden([masked.inputs[sequence]], layer)[0] for layer in (-1, 1)]  # layer 1 of 2 is the middle
+        states = torch.cat([alone[0][:1], alone[1][1:]])[None]
+        for layer in own.spans.condenser.layers:
+            states = layer(states, states, None)
+        late.append(alone[0][place])
+        mixed.append(states[0, place])
+    expected = {"contrast": contrast, "late_mlm_loss": predicted(late, own.spans.mlm)}
+    expected["head_mlm_loss"] = predicted(mixed, own.spans.mlm)
+    for name, value in expected.items():
+        assert told[name] == pytest.approx(float(value.detach()), abs=1e-4), name
+    assert float(loss.detach()) == pytest.approx(sum(float(value.detach()) for value in expected.values()), abs=1e-4)
+
+
+def test_the_head_reads_one_late_state_and_early_ones_else() -> None:
+    """Gradients reach the late states of first tokens alone, and all early states but those."""
+    torch.manual_seed(0)
+    packed = pack([[1, 5, 2], [1, 6, 7, 2]], 0)
+    head = CondenserHead(Shape(8, 2, 12, 0.0, 1e-12), 2)
+    early, late = (torch.randn(7, 8, requires_grad=True) for _ in range(2))
+    head(early, late, packed).square().sum().backward()
+    first = torch.tensor([True, False, False, True, False, False, False])
+    assert early.grad is not None
+    assert late.grad is not None
+    assert torch.equal(late.grad.abs().amax(1) > 0, first)
+    assert torch.equal(early.grad.abs().amax(1) > 0, ~first)

@@ -12,7 +12,6 @@ import torch
 from safetensors.torch import load_file
 
 from bench.data.corpora.shards import Shards
-from bench.training.distributed import average_gradients, gather, offset, rank
 from methods.quickthought import QuickThoughtConfig
 from methods.quickthought.loss import neighbours, quickthought
 from methods.quickthought.trainer import QuickThoughtTrainer, RunsOfSentences
@@ -52,34 +51,6 @@ def test_a_lone_sentence_is_refused() -> None:
     """It has no neighbour."""
     with pytest.raises(ValueError, match="found a sentence without a neighbour"):
         quickthought(torch.ones(3, 2), torch.ones(3, 2), documents=torch.tensor([0, 0, 1]))
-
-
-def halves(f: torch.Tensor, g: torch.Tensor, documents: torch.Tensor, weight: torch.Tensor) -> dict[str, torch.Tensor]:
-    """This process's half: its own sentences ask, all are candidates."""
-    layer = torch.nn.Linear(4, 4, bias=False, dtype=torch.float64)
-    layer.weight.data.copy_(weight)
-    half = slice(rank() * 4, rank() * 4 + 4)
-    every, owners = gather(layer(g[half])), gather(documents[half])
-    loss = quickthought(layer(f[half]), every, documents=owners, first=offset(4))
-    loss.backward()
-    average_gradients(layer.parameters())
-    assert layer.weight.grad is not None
-    return {"loss": loss.detach(), "grad": layer.weight.grad}
-
-
-def test_two_processes_are_one(two_processes: Callable[..., list[dict[str, torch.Tensor]]]) -> None:
-    """The mean loss and averaged gradient of halves are those of the whole, to 1e-9."""
-    chance = torch.Generator().manual_seed(2)
-    f, g = torch.randn(2, 8, 4, generator=chance, dtype=torch.float64)
-    documents = torch.tensor([0, 0, 1, 1, 2, 2, 2, 2])
-    weight = torch.randn(4, 4, generator=chance, dtype=torch.float64)
-    found = two_processes(halves, f, g, documents, weight)
-    layer = weight.clone().requires_grad_()
-    whole = quickthought(f @ layer.T, g @ layer.T, documents=documents)
-    whole.backward()
-    assert float(found[0]["loss"] + found[1]["loss"]) / 2 == pytest.approx(float(whole.detach()), abs=1e-9)
-    for one in found:
-        torch.testing.assert_close(one["grad"], layer.grad, rtol=0, atol=1e-9)
 
 
 def test_runs_are_consecutive_sentences(corpus: Path) -> None:

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from bench.core.contract import Contract
 from bench.data.corpora.shards import Shards
 from bench.training.encoder import TrainableEncoder
 from methods.simcse import SimcseConfig
 from methods.simcse.trainer import SentencesTwice, SimcseTrainer
 
-Start = Callable[[Contract], Path]
+EncoderFor = Callable[[Any], TrainableEncoder]
 
 
 def config_of(**changed: Any) -> SimcseConfig:
@@ -41,11 +40,10 @@ def test_both_views_are_the_same_sentence(corpus: Path) -> None:
 
 
 @pytest.mark.parametrize("head", ["mlp", "none"])
-def test_the_loss_written_out(corpus: Path, start_of: Start, head: Any) -> None:
+def test_the_loss_written_out(corpus: Path, encoder_for: EncoderFor, head: Any) -> None:
     """Without dropout both passes agree: each positive has a cosine of 1, over the temperature."""
     config = config_of(head=head)
-    encode = TrainableEncoder.load(start_of(config.contract()), "cpu")
-    encode.model.eval()
+    encode = encoder_for(config)
     layer = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Tanh()) if head == "mlp" else None
     pairs = SentencesTwice(Shards(corpus), config, 1).batch(np.random.default_rng(0))
     loss, _ = SimcseTrainer(config).loss(layer, encode, pairs)
@@ -56,10 +54,11 @@ def test_the_loss_written_out(corpus: Path, start_of: Start, head: Any) -> None:
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-4)
 
 
-def test_dropout_tells_the_two_passes_apart(corpus: Path, start_of: Start) -> None:
+def test_dropout_tells_the_two_passes_apart(corpus: Path, encoder_for: EncoderFor) -> None:
     """In training the vectors of the same sentence differ: that is all there is to learn from."""
     config = config_of()
-    encode = TrainableEncoder.load(start_of(config.contract()), "cpu")
+    encode = encoder_for(config)
+    encode.model.train()
     pairs = SentencesTwice(Shards(corpus), config, 1).batch(np.random.default_rng(0))
     left, right = encode.together(pairs)
     assert bool((left != right).any(dim=1).all())

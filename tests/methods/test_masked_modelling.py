@@ -1,20 +1,23 @@
-"""CMLM: the vector before the sentence, its projections, and a training end to end."""
+"""Masked language modelling, alone (mlm) and after the vector of the sentence before (cmlm)."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from bench.core.contract import TrainingJob
-from bench.data.corpora.shards import Shards
 from bench.training.batches import Masked, PairBatch
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead, PairsAndMasks
 from methods.cmlm import CmlmConfig
 from methods.cmlm.trainer import CmlmTrainer, Projections
+from methods.mlm import MlmMethodConfig
+from methods.mlm.trainer import MlmTrainer
+
+EncoderFor = Callable[[Any], TrainableEncoder]
 
 LEFT, RIGHT = [[1, 10, 11, 12, 2], [1, 20, 2]], [[1, 13, 14, 2], [1, 21, 22, 2]]
 
@@ -28,10 +31,9 @@ def batch(left: list[list[int]]) -> PairsAndMasks:
 
 
 @pytest.fixture
-def encode(start: Path, corpus: Path) -> TrainableEncoder:
-    """The tiny encoder, dropout off, with embeddings large enough to tell words apart."""
-    made = TrainableEncoder.begin(start, Shards(corpus), CmlmConfig(), TrainingJob(100, 1, "cpu", 1))
-    made.model.eval()
+def encode(encoder_for: EncoderFor) -> TrainableEncoder:
+    """The tiny encoder with embeddings large enough to tell words apart."""
+    made = encoder_for(CmlmConfig())
     with torch.no_grad():
         made.embeddings.mul_(20)
     return made
@@ -92,3 +94,23 @@ def test_both_passes_and_the_front_count(encode: TrainableEncoder) -> None:
     """Tokens of the first sentences, and of the second ones with three positions each."""
     CmlmTrainer(CmlmConfig()).loss(MlmHead.for_(encode), Projections(16, 3), encode, batch(LEFT))
     assert (encode.meter.tokens, encode.meter.passes) == (8 + 8 + 6, 2)
+
+
+def test_the_loss_of_mlm_is_the_mean_over_hidden_tokens(encoder_for: EncoderFor) -> None:
+    """Written out with the full logits of each sequence."""
+    config = MlmMethodConfig()
+    encode = encoder_for(config)
+    head = MlmHead.for_(encode)
+    masked = Masked(
+        [np.array([1, 3, 11, 2]), np.array([1, 20, 3, 2])], np.array([0, 1]), np.array([1, 2]), np.array([10, 21])
+    )
+    losses = []
+    with torch.no_grad():
+        for sequence, place, target in zip(masked.inputs, masked.place, masked.targets, strict=True):
+            states, packed = encode.hidden([sequence])
+            logits = head(states) @ encode.embeddings.T + head.bias
+            row = logits[packed.starts[0] + int(place)]
+            losses.append(float(row.logsumexp(0) - row[int(encode.rows(np.array([target]))[0])]))
+        found, seen = MlmTrainer(config).loss(head, encode, masked)
+    assert float(found) == pytest.approx(sum(losses) / 2, abs=1e-5)
+    assert seen == {"hidden": 2.0}

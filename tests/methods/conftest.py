@@ -1,0 +1,26 @@
+"""What tests of several methods share: the tiny encoder as a training with a config loads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.core.contract import Contract, TrainingJob
+from bench.data.corpora.shards import Shards
+from bench.training.config import DenseConfig
+from bench.training.encoder import TrainableEncoder
+
+
+@pytest.fixture
+def encoder_for(start_of: Callable[[Contract], Path], corpus: Path) -> Callable[[DenseConfig], TrainableEncoder]:
+    """Load the tiny encoder as a training does, dropout off."""
+
+    def load(config: DenseConfig) -> TrainableEncoder:
+        job = TrainingJob(tokens=100, seed=1, device="cpu", threads=1)
+        encode = TrainableEncoder.begin(start_of(config.contract()), Shards(corpus), config, job)
+        encode.model.eval()
+        return encode
+
+    return load
