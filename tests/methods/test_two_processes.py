@@ -59,7 +59,7 @@ def part(batch: Any, mine: slice) -> Any:
 
 def begun(name: str, settings: dict[str, Any], start: str, corpus: str) -> tuple[Any, ...]:
     """Let a method make loss, source and modules, in float64; return them, the encoder and what follows a step."""
-    method = load().methods[name].value
+    method: Any = load().methods[name].value
     config = method.config.model_validate({"pairs": 6, "pooling": "mean", "probe_pairs": 4, **settings})
     shards = Shards(Path(corpus))
     job = TrainingJob(tokens=100, seed=1, device="cpu", threads=1)
