@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from bench.core.contract import Contract, TrainingJob
 from bench.core.errors import UsageError
-from bench.core.workspace import Parts, Workspace, silent
+from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import tokenizer
 from bench.data.pairs.stored_pairs import write_pairs
 from bench.pipeline.compute import Compute
@@ -59,48 +59,36 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return work.out
 
 
-Fit = Callable[..., tuple[Path, dict[str, Any]]]
-
-
-class KilledError(RuntimeError):
-    """Stands for a kill."""
+Fit = Callable[..., Any]
+"""Returns `Trained` of the conftest of all tests."""
 
 
 @pytest.fixture
-def fit(tmp_path: Path, folder: Path) -> Fit:
+def fit(tmp_path: Path, folder: Path, trained: Callable[..., Any]) -> Fit:
     """Train on PAIRS; the same name goes on from the same checkpoints."""
 
     def make(
         name: str,
         seed: int = 3,
         kill: int | None = None,
-        told: list[float] | None = None,
         start: Path = folder,
         pairs: Sequence[TrainingPair] = PAIRS,
         **changed: Any,
-    ) -> tuple[Path, dict[str, Any]]:
-        out = tmp_path / name / "out"
+    ) -> Any:
+        out, parts, advanced = tmp_path / name / "out", tmp_path / name / "parts", list[float]()
         out.mkdir(parents=True, exist_ok=True)
-        steps = 0
 
         def advance(units: float) -> None:
-            nonlocal steps
-            steps += round(units / QUICK["queries"])
-            if told is not None:
-                told.append(units)
-            if kill is not None and steps >= kill:
-                raise KilledError
+            advanced.append(units)
+            if kill is not None and sum(advanced) >= kill * QUICK["queries"]:
+                raise InterruptedError
 
-        work = Workspace(out, Parts(tmp_path / name / "parts"), silent if kill is None and told is None else advance)
         config = CrossConfig(**{**QUICK, "epochs": 2.0, **changed})
-        return out, cross.fit(work, start, pairs, config, TrainingJob(0, seed, "cpu", 1))
+        job = TrainingJob(0, seed, "cpu", 1)
+        facts = cross.fit(Workspace(out, Parts(parts), advance), start, pairs, config, job)
+        return trained(out, parts, {**facts, "advanced": sum(advanced)})
 
     return make
-
-
-def files_of(out: Path) -> dict[str, bytes]:
-    """Every file's bytes, by its path."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
 def test_listwise_by_hand() -> None:
@@ -144,41 +132,39 @@ def test_an_epoch_asks_every_question_once() -> None:
 
 def test_it_learns_which_passage_answers(fit: Fit, folder: Path) -> None:
     """From a chance of one in four to nearly all, also on other wordings; what is written is a cross-encoder."""
-    out, facts = fit("learns", epochs=10.0)
-    model = scoring.load(out / MODEL, threads=1)
+    learnt = fit("learns", epochs=10.0)
+    lines, facts, model = learnt.log, learnt.facts, scoring.load(learnt.out / MODEL, threads=1)
     unseen = [f"Beasts the cod {how} now now now" for how in (*DOES, *IS)]
     scores = model.scores([("what owl", passage) for passage in unseen])
     assert scores[:4].min() > scores[4:].max()
-    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     assert lines[0]["loss"] > 1.1
     assert facts["loss"] == lines[-1]["loss"] < 0.3
     assert facts["accuracy"] == lines[-1]["accuracy"] > 0.9
     assert facts["steps"] == lines[-1]["step"] == 60
     assert lines[-1]["learning_rate"] < lines[5]["learning_rate"]
-    weights = load_file(out / MODEL / "model.safetensors")
+    weights = load_file(learnt.out / MODEL / "model.safetensors")
     assert {"classifier.weight", "bert.pooler.dense.weight"} <= set(weights)
     assert weights["classifier.weight"].shape == (1, 32)
 
 
 def test_a_killed_training_ends_with_the_same_bytes(fit: Fit) -> None:
     """Killed at several steps, with dropout: every file is equal, and no question is told twice."""
-    whole, facts = fit("whole")
-    assert facts["steps"] == 12
+    whole = fit("whole")
+    assert whole.facts["steps"] == 12
     for step in (1, 2, 5, 11):
-        with pytest.raises(KilledError):
+        with pytest.raises(InterruptedError):
             fit(f"killed{step}", kill=step)
-        told: list[float] = []
-        out, again = fit(f"killed{step}", told=told)
-        assert files_of(out) == files_of(whole), step
-        assert sum(told) == facts["questions"] == 48
-        assert again["loss"] == facts["loss"]
+        again = fit(f"killed{step}")
+        assert again.files() == whole.files(), step
+        assert again.facts["advanced"] == whole.facts["questions"] == 48
+        assert again.facts["loss"] == whole.facts["loss"]
 
 
 def test_one_seed_one_result(fit: Fit) -> None:
     """The same seed gives the same bytes, another one other weights; how often is saved changes nothing."""
-    first = files_of(fit("first")[0])
-    assert files_of(fit("second", checkpoint_steps=None)[0]) == first
-    assert files_of(fit("third", seed=4)[0])[f"{MODEL}/model.safetensors"] != first[f"{MODEL}/model.safetensors"]
+    first, weights = fit("first").files(), f"{MODEL}/model.safetensors"
+    assert fit("second", checkpoint_steps=None).files() == first
+    assert fit("third", seed=4).files()[weights] != first[weights]
 
 
 def test_activations_of_fewer_queries_give_the_same_gradient(
@@ -206,15 +192,14 @@ def test_activations_of_fewer_queries_give_the_same_gradient(
 
 def test_a_cross_encoder_can_go_on(fit: Fit) -> None:
     """Its head is kept: the first loss is about the last one, far below that of a new head."""
-    out, facts = fit("begun", epochs=10.0)
-    further, _ = fit("further", start=out / MODEL, steps=3, learning_rate=1e-5)
-    line = json.loads((further / "log.jsonl").read_text().splitlines()[0])
-    assert line["loss"] < 3 * facts["loss"] + 0.1
+    begun = fit("begun", epochs=10.0)
+    further = fit("further", start=begun.out / MODEL, steps=3, learning_rate=1e-5)
+    assert further.log[0]["loss"] < 3 * begun.facts["loss"] + 0.1
 
 
 def test_the_stage_trains_on_stored_pairs(fit: Fit, folder: Path, tmp_path: Path) -> None:
     """It writes what `fit` writes of the same pairs; a device that is not there is refused."""
-    expected = files_of(fit("direct", epochs=1.0)[0])
+    expected = fit("direct", epochs=1.0)
     stored, out = tmp_path / "stored", tmp_path / "out"
     stored.mkdir()
     out.mkdir()
@@ -225,7 +210,7 @@ def test_the_stage_trains_on_stored_pairs(fit: Fit, folder: Path, tmp_path: Path
         pairs=given, config=config, start=None, seed=JOB.seed, compute=Compute("cpu", 1), backbone=str(folder), of=""
     )
     stage.run(work, {"pairs": stored})
-    assert files_of(out) == expected
+    assert replace(expected, out=out).files() == expected.files()
     with pytest.raises(UsageError, match="type --device cpu"):
         replace(stage, compute=Compute("cuda:99", 1)).run(work, {"pairs": stored})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import numpy as np
@@ -51,8 +52,6 @@ def test_the_seed_decides() -> None:
 
 def test_chance_survives_json() -> None:
     """All three generators go on where they were, a half-used pair of normal numbers included."""
-    import json
-
     with reproducible(TrainingJob(1, 3, "cpu", 1)):
         np.random.randn()
         random.gauss(0, 1)

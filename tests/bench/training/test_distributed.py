@@ -35,9 +35,7 @@ def gathered(rows: torch.Tensor, numbers: torch.Tensor, factors: torch.Tensor) -
     }
 
 
-def test_unequal_rows_are_gathered_in_order_with_their_gradients(
-    two_processes: Callable[..., list[dict[str, Any]]],
-) -> None:
+def test_unequal_rows_are_gathered_in_order_with_their_gradients(two_processes: Callable[..., list[Any]]) -> None:
     """Two and three rows: both see all five; gradients are the sum of what both processes made of a row."""
     rows, numbers = torch.tensor(ROWS, dtype=torch.float64), torch.arange(5) * 10
     factors = torch.tensor([1.0, 10.0], dtype=torch.float64)

@@ -1,22 +1,32 @@
-"""The encoder in training: gradients, tokens, and vectors equal to those of the plain model."""
+"""The encoder in training: gradients (chunked too), tokens, and vectors equal to those of the plain model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from transformers import AutoModel
 
 from bench.core.errors import UsageError
+from bench.retrieval.packed import budget
 from bench.training.encoder import TrainableEncoder
+from bench.training.losses import info_nce
 
 SENTENCES = [[1, 10, 11, 12, 2], [1, 20, 2], [1, 30, 31, 2]]
 
 
-def test_gradients_reach_the_weights_from_each_view(start: Path) -> None:
+@pytest.fixture
+def encode(start: Path) -> TrainableEncoder:
+    """The tiny encoder, dropout on."""
+    return TrainableEncoder.load(start, "cpu")
+
+
+def test_gradients_reach_the_weights_from_each_view(encode: TrainableEncoder) -> None:
     """The words of either view move, others do not."""
-    encode = TrainableEncoder.load(start, "cpu")
     encode.model.eval()
     for view, word in ((0, 10), (1, 20)):
         encode.model.zero_grad()
@@ -26,9 +36,8 @@ def test_gradients_reach_the_weights_from_each_view(start: Path) -> None:
         assert set(grad.abs().sum(1).nonzero()[:, 0].tolist()) == {1, 2, word}
 
 
-def test_vectors_are_means_of_the_plain_model(start: Path) -> None:
+def test_vectors_are_means_of_the_plain_model(encode: TrainableEncoder, start: Path) -> None:
     """Dropout off: equal to the padded model's mean over all tokens to 1e-5, in the order given, together or alone."""
-    encode = TrainableEncoder.load(start, "cpu")
     encode.model.eval()
     plain = AutoModel.from_pretrained(start, add_pooling_layer=False).eval()
     with torch.no_grad():
@@ -40,16 +49,97 @@ def test_vectors_are_means_of_the_plain_model(start: Path) -> None:
     assert torch.allclose(torch.cat([first, second]), found, atol=1e-6)
 
 
-def test_dropout_is_on_and_tokens_are_counted(start: Path) -> None:
-    """Two passes differ; each adds its tokens, those without gradient too."""
-    encode = TrainableEncoder.load(start, "cpu")
+def test_dropout_is_on_and_tokens_are_counted(encode: TrainableEncoder) -> None:
+    """Two passes differ; each adds its tokens, those without gradient too, and embeddings in front of sequences."""
     one = encode(SENTENCES)
     with torch.no_grad():
         assert not torch.equal(one, encode(SENTENCES))
     assert encode.meter.tokens == 2 * (5 + 3 + 4)
+    encode.hidden([[1, 10, 2], [1, 11, 12, 2]], before=torch.zeros(2, 3, 16))
+    assert (encode.meter.tokens, encode.meter.passes) == (2 * (5 + 3 + 4) + 7 + 6, 3)
 
 
-def test_a_sequence_beyond_the_positions_is_refused(start: Path) -> None:
+def test_a_sequence_beyond_the_positions_is_refused(encode: TrainableEncoder) -> None:
     """Before torch fails with an index."""
     with pytest.raises(UsageError, match=r"a sequence has 513 tokens, but .* has positions for 512"):
-        TrainableEncoder.load(start, "cpu")([[1] * 513])
+        encode([[1] * 513])
+
+
+# Activations thrown away and computed again give the gradient of the whole batch, with dropout on.
+
+ROWS = [np.array([1, *range(5, 5 + length), 2]) for length in (3, 9, 4, 4, 11, 2, 7, 5)]
+
+
+@pytest.fixture
+def wide(start: Path) -> TrainableEncoder:
+    """The tiny encoder in float64, dropout on."""
+    loaded = TrainableEncoder.load(start, "cpu")
+    loaded.model.double()
+    assert loaded.model.config.hidden_dropout_prob > 0
+    return loaded
+
+
+def gradients(wide: TrainableEncoder, make: Callable[[TrainableEncoder], torch.Tensor]) -> list[torch.Tensor]:
+    """Return the gradient of every weight that has one, dropout seeded."""
+    wide.model.zero_grad()
+    torch.manual_seed(3)
+    make(wide).backward()
+    return [weight.grad.clone() for weight in wide.model.parameters() if weight.grad is not None]
+
+
+def assert_equal(found: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
+    """Gradients agree to 1e-10, and are there."""
+    assert len(found) == len(expected) > 10
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
+    assert max(float(one.abs().max()) for one in found) > 1e-3
+
+
+def by_hand(wide: TrainableEncoder, chunk_tokens: int, loss: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """The loss of vectors made chunk by chunk, all activations kept: the same dropout, no cache."""
+    batches = budget([len(row) for row in ROWS], chunk_tokens)
+    vectors: dict[int, torch.Tensor] = {}
+    for batch in batches:
+        vectors |= dict(zip(batch, wide([ROWS[at] for at in batch]), strict=True))
+    return loss(torch.stack([vectors[at] for at in range(len(ROWS))]))
+
+
+def in_batch(vectors: torch.Tensor) -> torch.Tensor:
+    """A loss in which every row matters to every other one."""
+    return info_nce(vectors[::2], vectors[1::2], temperature=0.2, similarity="cos", symmetric=True)
+
+
+@pytest.mark.parametrize("chunk_tokens", [5, 20, 30, 1000])
+def test_the_gradient_is_that_of_the_whole_batch(wide: TrainableEncoder, chunk_tokens: int) -> None:
+    """1e-10 in float64, chunks of one sequence, of some and of all."""
+    chunked = replace(wide, chunk_tokens=chunk_tokens)
+    found = gradients(chunked, lambda one: in_batch(one(ROWS)))
+    assert_equal(found, gradients(wide, lambda one: by_hand(one, chunk_tokens, in_batch)))
+
+
+def test_without_dropout_chunks_change_nothing(wide: TrainableEncoder) -> None:
+    """Then the plain batch is the reference, order of rows included."""
+    wide.model.eval()
+    found = gradients(replace(wide, chunk_tokens=12), lambda one: in_batch(one(ROWS)))
+    assert_equal(found, gradients(wide, lambda one: in_batch(one(ROWS))))
+
+
+def test_layers_are_those_of_one_pass_chunked_or_not(wide: TrainableEncoder) -> None:
+    """Early and last states in the packed order, with their gradients; a pass is counted once in tokens."""
+    wide.model.eval()
+
+    def value(one: TrainableEncoder) -> torch.Tensor:
+        (early, late), packed = one.layers(ROWS, (1, -1))
+        weights = torch.arange(1, len(early) + 1, dtype=torch.float64)[:, None]
+        assert len(early) == len(packed.ids) == sum(map(len, ROWS))
+        return (weights * early.square()).mean() + (late * weights.sqrt() * torch.linspace(-1, 1, 16)).square().mean()
+
+    assert_equal(gradients(replace(wide, chunk_tokens=12), value), gradients(wide, value))
+    (early, late), packed = wide.layers(ROWS, (1, -1))
+    for layer, states in ((1, early), (-1, late)):
+        alone, same = wide.hidden(ROWS, layer)
+        assert torch.equal(states, alone)
+        assert torch.equal(packed.starts, same.starts)
+    before = wide.meter.tokens
+    replace(wide, chunk_tokens=12).layers(ROWS, (1, -1))
+    assert wide.meter.tokens - before == sum(map(len, ROWS))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -11,7 +9,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
 from bench.retrieval.packed import enable, first_position, forward, pack
-from bench.training.encoder import TrainableEncoder
 from bench.training.meter import Meter, forward_flops
 
 WIDTH, LAYERS = 64, 2
@@ -79,10 +76,3 @@ def test_heads_and_rests() -> None:
         meter.multiplied(50)
         meter.tokens += 7
     assert (meter.tokens, meter.flops) == (0, 600)
-
-
-def test_the_encoder_counts_what_it_reads(start: Path) -> None:
-    """Positions put in front of sequences count as tokens; activations computed again are no pass."""
-    encode = TrainableEncoder.load(start, "cpu")
-    encode.hidden([[1, 10, 2], [1, 11, 12, 2]], before=torch.zeros(2, 3, 16))
-    assert (encode.meter.tokens, encode.meter.passes) == (7 + 6, 1)

@@ -49,14 +49,10 @@ def test_the_rank_is_the_entropy_of_singular_values() -> None:
     assert probes.effective_rank(rows + 100) == pytest.approx(expected)
 
 
-def test_cosine_is_that_of_different_rows() -> None:
-    """Three rows: cosines 0, 0.6 and 0.8 between them, whatever their lengths."""
+def test_cosine_and_accuracy_by_hand() -> None:
+    """Cosines 0, 0.6 and 0.8 between three rows, whatever their lengths; two of three queries find their own key."""
     rows = torch.tensor([[2.0, 0.0], [0.0, 5.0], [0.6, 0.8]])
     assert probes.mean_cosine(rows) == pytest.approx((0 + 0.6 + 0.8) / 3)
-
-
-def test_accuracy_counts_the_nearest() -> None:
-    """Two of three queries find their own key."""
     queries = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]])
     keys = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, -1.0]])
     assert probes.accuracy(queries, keys) == pytest.approx(2 / 3)

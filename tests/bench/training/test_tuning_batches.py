@@ -28,10 +28,9 @@ RNG = np.random.default_rng(0)
 
 def planted(count: int = COUNT, negatives: int = 3, positives: int = 2) -> list[TrainingPair]:
     """Pairs whose texts say whose they are: `w10 w11?`, positives with titles, negatives; every third is Finnish."""
-    first, last = 5, 100  # words of the planted tokenizer
 
     def words(*numbers: int) -> str:
-        return " ".join(f"w{first + number % (last - first)}" for number in numbers)
+        return " ".join(f"w{5 + number % 95}" for number in numbers)  # 5 to 99: of the planted tokenizer
 
     def pair(at: int) -> TrainingPair:
         language = "fi" if at % 3 == 0 else "en"
@@ -154,8 +153,8 @@ def test_a_share_of_the_negatives_is_hard(make: Make) -> None:
     drawn = [(number, whose) for number, row in rows for whose, kind in row[1:] if kind < 10]
     assert all(number == whose for number, whose in hard)
     assert all(number != whose for number, whose in drawn)
-    share, draws = len(hard) / (len(hard) + len(drawn)), len(hard) + len(drawn)
-    assert abs(share - 0.25) < 4 * (0.25 * 0.75 / draws) ** 0.5
+    draws = len(hard) + len(drawn)
+    assert abs(len(hard) / draws - 0.25) < 4 * (0.25 * 0.75 / draws) ** 0.5
     assert {whose for _, whose in drawn} == set(range(COUNT))
     bare = make(planted(negatives=0), hard_negatives=2, hard_share=0.25).batch(RNG)
     assert {len(row) for row in stood(bare)} == {3}

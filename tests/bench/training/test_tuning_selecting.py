@@ -47,13 +47,8 @@ def test_the_lowest_is_put_back(tmp_path: Path, values: list[float], best: int) 
     for _ in values:
         walk.go()
     assert walk.best() == (best, best)
-    assert walk.selection.facts() == {
-        "rule": "dev",
-        "value": min(values),
-        "step": best,
-        "evaluations": len(values),
-        "stopped": False,
-    }
+    expected = {"rule": "dev", "value": min(values), "step": best, "evaluations": len(values), "stopped": False}
+    assert walk.selection.facts() == expected
 
 
 def test_it_stops_after_its_patience(tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import collections
 import itertools
 import math
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def config(**changed: Any) -> TrainingConfig:
 def test_each_ordered_pair_is_as_likely() -> None:
     """12 pairs of 4 places, 24,000 draws: each 2,000 ± 4σ."""
     rng = np.random.default_rng(0)
-    counts = collections.Counter(two_sentences(4, rng) for _ in range(24_000))
+    counts = Counter(two_sentences(4, rng) for _ in range(24_000))
     assert set(counts) == set(itertools.permutations(range(4), 2))
     sigma = math.sqrt(24_000 * 1 / 12 * 11 / 12)
     assert all(abs(count - 2000) < 4 * sigma for count in counts.values())
@@ -56,11 +57,22 @@ def test_a_window_bounds_the_distance() -> None:
     assert {two_sentences(2, rng, 1) for _ in range(50)} == {(0, 1), (1, 0)}
 
 
-@pytest.mark.parametrize(("count", "window"), [(1, None), (0, 2), (3, 0)])
-def test_a_pair_needs_two_places(count: int, window: int | None) -> None:
-    """One sentence is no pair."""
+@pytest.mark.parametrize(
+    "draw",
+    [
+        partial(two_sentences, 1),
+        partial(two_sentences, 0, window=2),
+        partial(two_sentences, 3, window=0),
+        partial(adjacent, 0),
+        partial(adjacent, 1),
+        partial(in_a_window, 0, window=5),
+        partial(in_a_window, 1, window=5),
+    ],
+)
+def test_a_pair_needs_two_places(draw: Callable[..., tuple[int, int]]) -> None:
+    """One sentence is no pair, whatever draws it."""
     with pytest.raises(ValueError, match="expected at least 2"):
-        two_sentences(count, np.random.default_rng(0), window)
+        draw(rng=np.random.default_rng(0))
 
 
 def test_a_sequence_is_framed_and_cut() -> None:
@@ -73,11 +85,6 @@ def test_a_sequence_is_framed_and_cut() -> None:
         framed(tokens, SPECIAL, 2)
 
 
-def language_of(shards: Shards, document: int) -> str:
-    """The language in whose range a document lies."""
-    return next(language for language in shards.languages if document in shards.documents(language))
-
-
 def test_batches_are_of_one_language_and_of_different_documents(corpus: Path) -> None:
     """Drawn 200 times; all three languages come."""
     shards, rng = Shards(corpus), np.random.default_rng(0)
@@ -86,7 +93,7 @@ def test_batches_are_of_one_language_and_of_different_documents(corpus: Path) ->
     for _ in range(200):
         batch = documents.draw(6, rng)
         assert len(set(batch)) == 6
-        (language,) = {language_of(shards, document) for document in batch}
+        (language,) = {shards.language_of(document) for document in batch}
         languages.add(language)
     assert languages == set(shards.languages)
 
@@ -99,7 +106,7 @@ def test_every_document_comes_once_an_epoch(corpus: Path) -> None:
     epochs: list[list[int]] = [[]]
     while len(epochs) < 4:
         batch = documents.draw(count, rng)
-        if language_of(shards, batch[0]) == "sw":
+        if shards.language_of(batch[0]) == "sw":
             epochs.append(batch)
     assert len({frozenset(epoch) for epoch in epochs[1:]}) == 1
     assert len({tuple(epoch) for epoch in epochs[1:]}) == 3
@@ -110,7 +117,7 @@ def test_languages_are_drawn_by_the_exponent(corpus: Path) -> None:
     shards = Shards(corpus)
     for exponent in (0.0, 0.5, 1.0):
         documents, rng = Documents(shards, config(language_exponent=exponent), 2, seed=1), np.random.default_rng(0)
-        drawn = collections.Counter(language_of(shards, documents.draw(2, rng)[0]) for _ in range(4000))
+        drawn = Counter(shards.language_of(documents.draw(2, rng)[0]) for _ in range(4000))
         weights = {language: shards.tokens_of(language) ** exponent for language in shards.languages}
         for language, weight in weights.items():
             share = weight / sum(weights.values())
@@ -123,10 +130,10 @@ def test_languages_may_be_mixed(corpus: Path) -> None:
     documents = Documents(shards, config(language_pure=False, language_exponent=0.0), least=2, seed=1)
     batches = [documents.draw(20, rng) for _ in range(200)]
     assert all(len(set(batch)) == 20 for batch in batches)
-    drawn = collections.Counter(language_of(shards, document) for batch in batches for document in batch)
+    drawn = Counter(shards.language_of(document) for batch in batches for document in batch)
     for language in shards.languages:
         assert abs(drawn[language] - 4000 / 3) < 4 * math.sqrt(4000 * 2 / 9)
-    first = [language_of(shards, batch[0]) for batch in batches]
+    first = [shards.language_of(batch[0]) for batch in batches]
     assert len(set(first)) == 3  # languages do not stand in order
 
 
@@ -144,7 +151,7 @@ def test_held_out_pairs_are_neighbours_and_the_same_for_every_method(corpus: Pat
 
 
 def test_held_out_documents_are_never_drawn(corpus: Path) -> None:
-    """And are the same whatever the seed."""
+    """And are the same whatever the seed; of few languages, they are the largest ones'."""
     shards, rng = Shards(corpus), np.random.default_rng(0)
     first, second = (Documents(shards, config(), least=2, seed=seed) for seed in (1, 2))
     assert first.held == second.held
@@ -152,10 +159,6 @@ def test_held_out_documents_are_never_drawn(corpus: Path) -> None:
     held = {document for documents in first.held.values() for document in documents}
     drawn = {document for _ in range(300) for document in first.draw(6, rng)}
     assert drawn == set(range(180)) - held
-
-
-def test_only_the_largest_languages_are_probed(corpus: Path) -> None:
-    """Two of three."""
     assert set(Documents(Shards(corpus), config(probe_languages=2), least=2, seed=1).held) == {"en", "fi"}
 
 
@@ -198,30 +201,14 @@ def test_a_corpus_of_single_sentences_is_refused(corpus: Path) -> None:
         Documents(Shards(corpus), config(), least=99, seed=1)
 
 
-def test_a_window_of_two_is_the_next_sentence() -> None:
-    """Either order, nothing else; every place as often as it is in windows."""
+def test_neighbours_are_drawn_alike() -> None:
+    """A window of two has either order, an utterance and its answer one; every place as often, 1,000 ± 150."""
     rng = np.random.default_rng(0)
-    found = Counter(in_a_window(4, rng, 2) for _ in range(6000))
-    assert set(found) == {(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)}
-    assert all(abs(count - 1000) < 150 for count in found.values())
-
-
-def test_adjacent_is_an_utterance_and_its_answer() -> None:
-    """In order, all places alike."""
-    rng = np.random.default_rng(2)
-    found = Counter(adjacent(4, rng) for _ in range(3000))
-    assert set(found) == {(0, 1), (1, 2), (2, 3)}
-    assert all(abs(count - 1000) < 150 for count in found.values())
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_one_sentence_is_no_pair(count: int) -> None:
-    """Both refuse it."""
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="expected at least 2"):
-        adjacent(count, rng)
-    with pytest.raises(ValueError, match="expected at least 2"):
-        in_a_window(count, rng, 5)
+    forth, back = {(0, 1), (1, 2), (2, 3)}, {(1, 0), (2, 1), (3, 2)}
+    for expected, draw in ((forth | back, partial(in_a_window, window=2)), (forth, adjacent)):
+        found = Counter(draw(4, rng) for _ in range(1000 * len(expected)))
+        assert set(found) == expected
+        assert all(abs(count - 1000) < 150 for count in found.values())
 
 
 def test_the_length_is_within_the_shares() -> None:
@@ -236,16 +223,11 @@ def test_the_length_is_within_the_shares() -> None:
 
 
 def test_every_start_is_as_likely() -> None:
-    """Half of eight tokens begins at five places, each a fifth of the time (five standard deviations)."""
+    """Half of eight tokens begins at five places, each a fifth of the time (5σ); a tenth of five tokens becomes one."""
     rng = np.random.default_rng(1)
     starts = np.bincount([token_crop(8, rng, 0.5, 0.5).start for _ in range(10_000)], minlength=5)
     assert len(starts) == 5
     assert np.abs(starts - 2000).max() < 5 * np.sqrt(10_000 * 0.2 * 0.8)
-
-
-def test_at_least_one_token_is_left() -> None:
-    """A tenth of five tokens is none, and becomes one; the whole is the whole."""
-    rng = np.random.default_rng(2)
     assert crop_length(5, 0.1) == 0
     assert {(crop.stop - crop.start) for crop in (token_crop(5, rng, 0.1, 0.1) for _ in range(50))} == {1}
     assert token_crop(5, rng, 1, 1) == slice(0, 5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import XLMRobertaConfig, XLMRobertaModel
 
 from bench.core.contract import TrainingJob
 from bench.core.workspace import Parts, Workspace
@@ -27,13 +28,7 @@ JOB = TrainingJob(tokens=900, seed=1, device="cpu", threads=1)
 
 def saying(corpus: Path, folder: Path, words: range) -> Path:
     """Copy a corpus so that it says these words, each at least once, and no others."""
-    folder.mkdir()
-    for path in corpus.iterdir():
-        if path.is_file():
-            (folder / path.name).write_bytes(path.read_bytes())
-    (folder / "tokenizer").mkdir()
-    for path in (corpus / "tokenizer").iterdir():
-        (folder / "tokenizer" / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(corpus, folder)
     tokens = np.fromfile(corpus / "tokens.bin", "<u2")
     tokens = np.where(np.isin(tokens, words), tokens, tokens % len(words) + words.start)
     tokens[: len(words)] = words
@@ -64,6 +59,12 @@ def trained(start: Path, shards: Path, folder: Path, **changed: Any) -> tuple[di
     return facts, log
 
 
+@pytest.fixture
+def less(corpus: Path, tmp_path: Path) -> Path:
+    """The corpus with half of its words."""
+    return saying(corpus, tmp_path / "less", range(5, 60))
+
+
 def matrix(folder: Path) -> torch.Tensor:
     """The token embeddings of an exported encoder."""
     return load_file(folder / "out/encoder/model.safetensors")[EMBEDDINGS]
@@ -81,12 +82,11 @@ def test_where_every_id_is_used_nothing_is_cropped(start: Path, corpus: Path, tm
     torch.testing.assert_close(matrix(tmp_path / "cropped"), matrix(tmp_path / "whole"), rtol=0, atol=0)
 
 
-def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, corpus: Path, tmp_path: Path) -> None:
+def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, less: Path, tmp_path: Path) -> None:
     """All of them, and none of the corpus's own words; the export has the whole matrix and its size."""
-    shards = saying(corpus, tmp_path / "less", range(5, 60))
-    facts, _ = trained(start, shards, tmp_path / "run")
+    facts, _ = trained(start, less, tmp_path / "run")
     before, after = load_file(start / "model.safetensors")[EMBEDDINGS], matrix(tmp_path / "run")
-    used = Shards(shards).used_ids()
+    used = Shards(less).used_ids()
     other = np.setdiff1d(np.arange(len(before)), np.r_[used, 0:5])
     assert len(other) > 30
     assert facts["vocabulary"] == {"kept": len(before) - len(other), "of": len(before)}
@@ -97,10 +97,9 @@ def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, corpus: Path, tmp_
     assert said["vocab_size"] == len(before)
 
 
-def test_vectors_are_the_same_cropped_and_exported(start: Path, corpus: Path, tmp_path: Path) -> None:
+def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_path: Path) -> None:
     """Bit for bit, dropout off."""
-    shards = Shards(saying(corpus, tmp_path / "less", range(5, 60)))
-    encoder = TrainableEncoder.begin(start, shards, TrainingConfig(), JOB)
+    encoder = TrainableEncoder.begin(start, Shards(less), TrainingConfig(), JOB)
     assert encoder.vocabulary is not None
     encoder.model.eval()
     sentences = [[1, 10, 11, 2], [1, 21, 2], [1, 12, 13, 14, 2]]
@@ -118,54 +117,40 @@ def test_vectors_are_the_same_cropped_and_exported(start: Path, corpus: Path, tm
     assert len(encoder.embeddings) == len(encoder.vocabulary.kept)
 
 
-def test_an_id_that_was_left_out_is_refused(start: Path, corpus: Path, tmp_path: Path) -> None:
+def test_an_id_that_was_left_out_is_refused(start: Path, less: Path) -> None:
     """It has no row."""
-    shards = Shards(saying(corpus, tmp_path / "less", range(5, 60)))
-    encoder = TrainableEncoder.begin(start, shards, TrainingConfig(), JOB)
+    encoder = TrainableEncoder.begin(start, Shards(less), TrainingConfig(), JOB)
     with pytest.raises(ValueError, match="found id 70, expected one of the"):
         encoder([[1, 70, 2]])
     np.testing.assert_array_equal(encoder.rows(np.array([0, 5])), [0, 5])
 
 
-def test_padding_keeps_its_number(build_xlm: Callable[[], Any], corpus: Path, tmp_path: Path) -> None:
+def test_padding_keeps_its_number(less: Path) -> None:
     """Families that count positions from the padding id give the same vectors after cropping."""
-    model, shards = build_xlm(), Shards(saying(corpus, tmp_path / "less", range(5, 60)))
+    config = XLMRobertaConfig(
+        vocab_size=125,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+        pad_token_id=1,
+    )
+    model = XLMRobertaModel(config, add_pooling_layer=False).eval()
     ids = torch.tensor([[2, 10, 11, 3]])
     with torch.no_grad():
         before = model(ids).last_hidden_state
-        kept = crop(model, shards)
+        kept = crop(model, Shards(less))
         assert kept is not None
         after = model(torch.from_numpy(kept.rows(ids.numpy()))).last_hidden_state
     torch.testing.assert_close(after, before, rtol=0, atol=0)
 
 
-def test_checkpoints_keep_which_ids_rows_are(start: Path, corpus: Path, tmp_path: Path) -> None:
-    """The map stands among the tensors."""
-    shards = saying(corpus, tmp_path / "less", range(5, 60))
-    trained(start, shards, tmp_path / "run")
+def test_checkpoints_keep_which_ids_rows_are(start: Path, less: Path, tmp_path: Path) -> None:
+    """The map is among the tensors."""
+    trained(start, less, tmp_path / "run")
     found = checkpoint.newest(Parts(tmp_path / "run/parts"))
     assert found is not None
-    kept = np.union1d(Shards(shards).used_ids(), np.arange(5))
+    kept = np.union1d(Shards(less).used_ids(), np.arange(5))
     np.testing.assert_array_equal(found[0]["vocabulary"].numpy(), kept)
     assert len(found[0][f"weights/encoder.{EMBEDDINGS}"]) == len(kept)
-
-
-@pytest.fixture
-def build_xlm() -> Callable[[], Any]:
-    """Make a tiny encoder of RoBERTa's family, padding id 1."""
-    from transformers import XLMRobertaConfig, XLMRobertaModel
-
-    def make() -> Any:
-        torch.manual_seed(0)
-        config = XLMRobertaConfig(
-            vocab_size=125,
-            hidden_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=32,
-            max_position_embeddings=40,
-            pad_token_id=1,
-        )
-        return XLMRobertaModel(config, add_pooling_layer=False).eval()
-
-    return make
