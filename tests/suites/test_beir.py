@@ -12,12 +12,11 @@ import pytest
 
 from bench.core.errors import UsageError
 from bench.data import mini
-from bench.evaluation.measures.aggregate import macro as averaged
 from bench.testing import fields
 from bench.types import DataRequest, Macro
 from suites import beir
 from tests.conftest import released
-from tests.suites.conftest import Checked, scorers
+from tests.suites.conftest import Checked, present
 
 HEAD = "query-id\tcorpus-id\tscore\n"
 
@@ -48,9 +47,8 @@ def test_the_sets() -> None:
     assert len(names) == len(set(names)) == 26
     forums = [one for one in beir.SETS if one.name.startswith("cqadupstack/")]
     assert len(forums) == 12
-    assert sum(one.queries for one in forums) == 13_145
-    assert sum(one.documents for one in forums) == 457_199
-    assert sum(one.judgements for one in forums) == 23_703
+    counts = ((one.queries, one.documents, one.judgements) for one in forums)
+    assert [sum(each) for each in zip(*counts, strict=True)] == [13_145, 457_199, 23_703]
 
 
 @pytest.mark.parametrize("one", beir.SETS, ids=lambda one: one.name)
@@ -70,10 +68,17 @@ def test_counts_and_ids_agree_with_ir_datasets(one: beir.PublicSet) -> None:
         assert grades == set(map(int, printed.split(", ")))
 
 
-@pytest.mark.parametrize("name", ["scifact", "cqadupstack/android", "msmarco"])
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("scifact", (5_183, 300, 339)),
+        ("cqadupstack/android", (22_998, 699, 1_696)),
+        ("msmarco", (8_841_823, 6_980, 7_437)),
+    ],
+)
 @pytest.mark.parametrize("prefix", ["beir", ""])
-def test_a_set_under_the_data_folder(tmp_path: Path, name: str, prefix: str) -> None:
-    """A set is found as `beir/NAME` or as `NAME`, and carries BEIR's rules and its published counts."""
+def test_a_set_under_the_data_folder(tmp_path: Path, name: str, published: tuple[int, int, int], prefix: str) -> None:
+    """A set is found as `beir/NAME` or as `NAME`, and carries its published counts."""
     split = "dev" if name == "msmarco" else "test"
     folder = make(tmp_path / prefix / name, ("dev", "test"))
     task = beir.SUITE.load(name, DataRequest("official", tmp_path, offline=True))
@@ -81,17 +86,9 @@ def test_a_set_under_the_data_folder(tmp_path: Path, name: str, prefix: str) -> 
     assert task.id == leg.corpus.id == f"beir/{name}"
     assert leg.corpus.items.files == (folder / "corpus.jsonl",)
     assert leg.queries.files == (folder / "queries.jsonl",)
-    assert leg.qrels is not None
-    assert leg.qrels.files == (folder / "qrels" / f"{split}.tsv",)
-    assert (task.data, task.tie, task.depth, task.drop_identical) == ("official", "trec", 1000, True)
-    assert (task.measures, scorers(task)) == (("nDCG@10", "R@100", "Rcap@100", "RR@10"), ("beir",))
+    assert present(leg.qrels).files == (folder / "qrels" / f"{split}.tsv",)
     assert leg.language == leg.corpus.language == "en"
-    published = {
-        "scifact": (5_183, 300, 339),
-        "cqadupstack/android": (22_998, 699, 1_696),
-        "msmarco": (8_841_823, 6_980, 7_437),
-    }
-    assert (leg.corpus.documents, leg.counts["queries"], leg.counts["qrels"]) == published[name]
+    assert (leg.corpus.documents, leg.counts["queries"], leg.counts["qrels"]) == published
 
 
 def test_the_folder_named_beir_comes_first(tmp_path: Path) -> None:
@@ -120,10 +117,9 @@ def test_a_set_through_ir_datasets(tmp_path: Path, data_dir: bool) -> None:
     """What lies nowhere is named by its id in the library; nothing is fetched."""
     task = beir.SUITE.load("nfcorpus", DataRequest("official", tmp_path if data_dir else None))
     (leg,) = task.legs
-    assert leg.qrels is not None
-    assert leg.corpus.items.files == leg.queries.files == leg.qrels.files == ()
+    assert leg.corpus.items.files == leg.queries.files == present(leg.qrels).files == ()
     assert ":beir/nfcorpus/test:docs/" in leg.corpus.items.reader
-    assert ":beir/nfcorpus/test:qrels/" in leg.qrels.reader
+    assert ":beir/nfcorpus/test:qrels/" in present(leg.qrels).reader
     assert leg.corpus.documents == 3_633
 
 
@@ -192,8 +188,7 @@ def test_the_split_of_a_folder(tmp_path: Path, splits: tuple[str, ...], suffix: 
     task = beir.folder(Path(f"{tmp_path / 'set'}{suffix}"))
     assert task.id == "beir/set"
     (leg,) = task.legs
-    assert leg.qrels is not None
-    assert leg.qrels.files == (tmp_path / "set" / "qrels" / f"{expected}.tsv",)
+    assert present(leg.qrels).files == (tmp_path / "set" / "qrels" / f"{expected}.tsv",)
 
 
 def test_a_folder_that_is_no_task(tmp_path: Path) -> None:
@@ -230,7 +225,6 @@ def test_averages() -> None:
     assert (fourteen.name, beir.SUITE.primary) == ("Avg. (14)", "nDCG@10")
     everything = {f"beir/{name}" for name in beir.SUITE.task_names("official")}
     assert [len(macro.members) for macro in beir.SUITE.macros] == [14, 13, 15, 12, 3]
-    assert leaves(domains) == [f"beir/{name}" for name in beir.SUITE.task_names("mini")]
     assert not set(leaves(domains)) & everything
     assert set(leaves(fifteen)) == everything
     assert set(leaves(fourteen)) == everything - {"beir/msmarco"}
@@ -243,21 +237,16 @@ def test_averages() -> None:
 
 @pytest.mark.parametrize("name", beir.MINI)
 def test_mini_data(name: str, checked: Checked) -> None:
-    """A domain of the embedded world passes the stages under BEIR's rules; its task begins with mini/."""
+    """A domain of the embedded world passes the stages; one has grades."""
     assert tuple(mini.BEIR_DOMAINS) == beir.MINI == beir.SUITE.task_names("mini")
     task = beir.SUITE.load(name, DataRequest("mini"))
     (leg,) = task.legs
-    assert (task.id, leg.corpus.id, task.data) == (f"mini/beir/{name}", f"mini/beir/{name}", "mini")
-    assert (task.tie, task.depth, task.drop_identical, scorers(task)) == ("trec", 1000, True, ("beir",))
     assert leg.language == leg.corpus.language == "en"
     facts = checked(leg)
     assert (facts["queries"], facts["unjudged_queries"], facts["unknown_documents"]) == (60, 0, 0)
     grades = facts["grades"]
     assert isinstance(grades, Mapping)
     assert set(grades) == ({"1", "2"} if name == "articles" else {"1"})
-    other = beir.SUITE.load(name, DataRequest("mini", world="few-names"))
-    assert (other.id, other.data) == (f"mini-few-names/beir/{name}", "mini-few-names")
-    assert averaged(beir.SUITE.macros[-1], {f"beir/{one}": 0.25 for one in beir.MINI}) == 0.25
 
 
 def test_the_archives() -> None:
@@ -284,9 +273,8 @@ def test_version_1_of_touche_is_recorded(tmp_path: Path) -> None:
 
 
 def test_the_card() -> None:
-    """The card lists every set with its counts, and has no hole left."""
+    """It lists every set."""
     card = beir.SUITE.card()
-    assert "| nfcorpus | NFCorpus | beir/nfcorpus/test | test | 323 | 3,633 | 12,334 | 1, 2 |" in card
     assert all(f"| {name} |" in card for name in beir.SUITE.task_names("official"))
     for heading in ("What is official", "What is our choice", "What else bears the name", "Licences"):
         assert f"\n## {heading}\n" in card
@@ -296,8 +284,7 @@ def test_the_card() -> None:
 def test_real_sets_have_their_published_counts(name: str) -> None:
     """Real folders give what the suite asserts."""
     (leg,) = beir.SUITE.load(name, DataRequest("official", released("beir"), offline=True)).legs
-    assert leg.qrels is not None
-    rows = list(leg.qrels.read())
+    rows = list(present(leg.qrels).read())
     assert len(rows) == leg.counts["qrels"]
     judged = {row.query for row in rows}
     assert len(judged) == leg.counts["queries"]

@@ -16,8 +16,9 @@ from bench.types import DataRequest
 from suites import beir
 from suites.beir import TRAIN
 from tests.conftest import released
+from tests.suites.conftest import present
 
-(RECIPE,) = beir.SUITE.recipes["few-shot"]["train"]
+BY_TASK = present(beir.SUITE.recipes["few-shot"]["train"][0].by_task)
 TABLE = "file\tquery-id\ttest-suite\n"
 
 
@@ -32,13 +33,10 @@ def test_counts_agree_with_ir_datasets() -> None:
 
 def test_who_has_training_questions(tmp_path: Path) -> None:
     """Neither sets without a train part nor the embedded world; of others nothing is opened."""
-    assert RECIPE.by_task is not None
-    assert RECIPE.by_task(DataRequest("mini"), "claims") is None
-    assert RECIPE.by_task(DataRequest("mini"), "scifact") is None
-    assert RECIPE.by_task(DataRequest("official", tmp_path), "arguana") is None
-    assert RECIPE.by_task(DataRequest("official", tmp_path), "cqadupstack/tex") is None
-    source = RECIPE.by_task(DataRequest("official"), "fiqa")
-    assert source is not None
+    mini, official = DataRequest("mini"), DataRequest("official", tmp_path)
+    none = ((mini, "claims"), (mini, "scifact"), (official, "arguana"), (official, "cqadupstack/tex"))
+    assert [BY_TASK(*case) for case in none] == [None] * 4
+    source = present(BY_TASK(DataRequest("official"), "fiqa"))
     assert (source.name, source.files) == ("beir/fiqa train", ())
 
 
@@ -54,9 +52,7 @@ def test_pairs_of_a_folder(tmp_path: Path, prefix: str, monkeypatch: pytest.Monk
     (folder / "qrels" / "train.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
     (tmp_path / "leaks").mkdir()
     (tmp_path / "leaks" / "train_questions.tsv").write_text(f"{TABLE}beir/scifact/qrels/train.tsv\tq2\tbeir/scifact\n")
-    assert RECIPE.by_task is not None
-    source = RECIPE.by_task(DataRequest("official", tmp_path, offline=True), "scifact")
-    assert source is not None
+    source = present(BY_TASK(DataRequest("official", tmp_path, offline=True), "scifact"))
     assert [(pair.query.text, [item.id for item in pair.positives]) for pair in source.read()] == [
         ("asked 0", ["d0"]),
         ("asked 1", ["d1", "d3"]),
@@ -66,9 +62,7 @@ def test_pairs_of_a_folder(tmp_path: Path, prefix: str, monkeypatch: pytest.Monk
 def test_scifact_of_the_folder_of_data() -> None:
     """809 training questions, two of which are SciFact's own test questions."""
     request = DataRequest("official", released("beir/scifact"), offline=True)
-    assert RECIPE.by_task is not None
-    source = RECIPE.by_task(request, "scifact")
-    assert source is not None
+    source = present(BY_TASK(request, "scifact"))
     found = [one for _, one in outcomes(source)]
     assert len(found) == 809
     assert sum(one.left_out == (LEAKED,) for one in found) == 2

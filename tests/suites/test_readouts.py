@@ -9,6 +9,7 @@ import pytest
 from bench.plugins import Plugins, load
 from bench.retrieval.readouts import fixed
 from bench.types import DataRequest
+from tests.suites.conftest import present
 
 DPR = {
     "pooling": "cls",
@@ -48,17 +49,15 @@ def test_what_a_protocol_says(plugins: Plugins, name: str) -> None:
     tasks = [suite.load(task, DataRequest("mini")) for task in suite.task_names("mini")[:2]]
     assert tasks
     for task in tasks:
-        assert task.readout is not None
-        assert fixed(task.readout, "scratch:12x32") == PRINTED[name]
-        assert task.readout.source
+        assert fixed(present(task.readout), "scratch:12x32") == PRINTED[name]
+        assert present(task.readout).source
         assert task.lengths == LENGTHS.get(name)
 
 
 def test_tatoeba_of_24_layers(plugins: Plugins) -> None:
     """CCP prints 14 of 24 (index 13 of XTREME's)."""
     suite = plugins.suite("tatoeba")
-    readout = suite.load(suite.task_names("mini")[0], DataRequest("mini")).readout
-    assert readout is not None
+    readout = present(suite.load(suite.task_names("mini")[0], DataRequest("mini")).readout)
     assert fixed(readout, "scratch:24x32")["layer"] == 14
 
 
@@ -66,8 +65,7 @@ def test_mini_texts_of_mkqa_need_no_lower_case(plugins: Plugins) -> None:
     """They are so already: nothing is done twice."""
     suite = plugins.suite("mkqa")
     task = suite.load(suite.task_names("mini")[0], DataRequest("mini"))
-    assert task.readout is not None
-    assert task.readout.lowercase is None
+    assert present(task.readout).lowercase is None
     (leg,) = task.legs
     for source in (leg.queries, leg.corpus.items):
         texts = [item.title + item.text for item in source.read()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import json
 import subprocess
 import sys
@@ -33,11 +32,9 @@ MIXED = "R@100 (capped for Trec-COVID)"
 @pytest.mark.parametrize("name", CELLS)
 def test_every_cell_is_shown_as_printed(name: str) -> None:
     """Read with the csv module alone, a file holds the same cells in the same order."""
+    columns = ("paper", "table", "setting", "model", "key", "value", "unit", "note")
     with (FOLDER / name).open(encoding="utf-8", newline="") as stream:
-        lines = [
-            tuple(line[column] for column in ("paper", "table", "setting", "model", "key", "value", "unit", "note"))
-            for line in csv.DictReader(stream)
-        ]
+        lines = [tuple(line[column] for column in columns) for line in csv.DictReader(stream)]
     assert len(lines) == CELLS[name]
     papers = {line[0] for line in lines}
     assert lines == [
@@ -78,11 +75,9 @@ def test_units() -> None:
     """CCP prints fractions in Tables 3 and 4; counts are no scores."""
     fractions = {(row.paper, row.table) for row in reported.rows() if row.unit == "fraction"}
     assert fractions == {("CCP", "Table 3"), ("CCP", "Table 4")}
-    for row in reported.rows():
-        if row.value is not None and row.unit != "count":
-            assert 0 < row.value <= (100 if row.unit == "percent" else 1)
-    counted = {row.key for row in reported.rows() if row.unit == "count" and row.suite}
-    assert counted == {"best_on"}
+    assert {row.key for row in reported.rows() if row.unit == "count" and row.suite} == {"best_on"}
+    most = {"percent": 100, "fraction": 1}
+    assert all(0 < row.value <= most[row.unit] for row in reported.rows() if row.unit in most and row.value is not None)
 
 
 def test_measures_are_ours_wherever_we_have_them() -> None:
@@ -109,19 +104,8 @@ def test_measures_are_ours_wherever_we_have_them() -> None:
     assert keys == {"Rcap@100": {"trec-covid"}, MIXED: {"avg", "avg_13", "avg_14", "avg_15", "best_on"}}
 
 
-COLUMNS = {
-    "tatoeba": 14,
-    "tatoeba-pairs": 15,
-    "mrtydi": 11,
-    "xor-retrieve": 7,
-    "mewsli-x": 11,
-    "lareqa": 11,
-    "mkqa": 26,
-    "beir": 14,
-    "askubuntu": 1,
-    "nq": 1,
-    "triviaqa": 1,
-}
+COLUMNS = {"tatoeba": 14, "tatoeba-pairs": 15, "mrtydi": 11, "xor-retrieve": 7, "mewsli-x": 11, "lareqa": 11}
+COLUMNS |= {"mkqa": 26, "beir": 14, "askubuntu": 1, "nq": 1, "triviaqa": 1}
 """Suite → how many of its tasks the papers have a column for."""
 
 
@@ -131,10 +115,9 @@ def test_tasks_and_averages_are_the_suites(name: str) -> None:
     ours = {row.task.partition("/")[2] for row in reported.of(name)} - {""}
     averages = {row.average for row in reported.of(name)} - {""}
     assert len(ours) == COLUMNS[name]
-    module = f"suites.{name.replace('-', '_')}" if name not in ("nq", "triviaqa") else "suites.dpr"
-    brought = {suite.name: suite for suite in importlib.import_module(module).bench_suites()}
-    assert ours <= set(brought[name].task_names("official"))
-    assert averages <= {one.name for one in brought[name].macros}
+    suite = load().suite(name)
+    assert ours <= set(suite.task_names("official"))
+    assert averages <= {one.name for one in suite.macros}
 
 
 def test_all_suites_together_hand_over_all_that_was_printed() -> None:
@@ -193,12 +176,10 @@ def test_the_golden_tables_are_these(name: str) -> None:
 def wins(models: Mapping[str, Mapping[str, Reported]], *, with_marco: bool) -> dict[str, int]:
     """Count on how many data sets each model is the best, with MS MARCO or without."""
     left_out = {*reported.AVERAGES, reported.BEST_ON} | (set() if with_marco else {"msmarco"})
-    return best_on(
-        {
-            model: {key: cell.value for key, cell in cells.items() if key not in left_out and cell.value is not None}
-            for model, cells in models.items()
-        }
-    )
+    values = {}
+    for model, cells in models.items():
+        values[model] = {key: one.value for key, one in cells.items() if key not in left_out and one.value is not None}
+    return best_on(values)
 
 
 @pytest.mark.parametrize(("name", "with_marco"), [("Table 2", True), ("Table 10", False), ("Table 11", True)])

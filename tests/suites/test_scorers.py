@@ -10,6 +10,7 @@ import pytest
 from bench.core.errors import UsageError
 from bench.types import Ranking
 from suites.scorers import OFFICIAL, UndefinedError, beir, beir_capped_recall, mrtydi_ccp, named_questions, xor_retrieve
+from tests.suites.conftest import present
 
 QRELS = {"q1": {"a": 2, "b": 1, "c": 0}, "q2": {"c": 1}, "q3": {"d": 0}}
 
@@ -21,8 +22,7 @@ def ranking(query: str, *documents: str) -> Ranking:
 
 def shown(name: str, qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Ranking]) -> Mapping[str, float]:
     """Return what a scorer of documents shows."""
-    scorer = OFFICIAL[name].documents
-    assert scorer is not None
+    scorer = present(OFFICIAL[name].documents)
     return scorer(qrels, run)
 
 

@@ -1,7 +1,9 @@
-"""The Tatoeba suite: its 112 pairs, both directions, the rule for equal scores, averages, mini data."""
+"""The Tatoeba suites: 112 pairs, both directions, averages, mini data; 15 without English, drawn by a command."""
 
 from __future__ import annotations
 
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,9 @@ from bench.data import mini
 from bench.evaluation.measures.aggregate import macro
 from bench.testing import fields
 from bench.types import DataRequest, Item, Judgement
-from suites import tatoeba
+from suites import tatoeba, tatoeba_pairs
 from tests.conftest import released
-from tests.suites.conftest import Checked
+from tests.suites.conftest import Checked, present
 
 
 def lay_out(root: Path, code: str, foreign: list[str], english: list[str]) -> Path:
@@ -51,27 +53,23 @@ def test_the_published_averages() -> None:
     assert "own direction" in tatoeba.SUITE.macros[2].note
     assert "tatoeba/fra-eng:eng-fra" in tatoeba.SUITE.macros[2].members
     # ISO 639-1 codes as XTREME prints them.
-    xtreme = (
-        "ar he vi id jv tl eu ml ta te af nl de el bn hi mr ur fa fr it pt es bg ru ja ka ko th sw zh kk tr et fi hu"
-    )
-    assert [tatoeba.PAIRS[f"{code}-eng"].language for code in tatoeba.XTREME] == xtreme.split()
+    xtreme = "ar he vi id jv tl eu ml ta te af nl de el bn hi mr ur fa fr it pt es bg ru ja ka ko th sw zh kk tr et fi "
     ccp = "fr es de el bg ru tr ar vi th zh hi sw ur"
-    assert [tatoeba.PAIRS[f"{code}-eng"].language for code in tatoeba.CCP] == ccp.split()
+    for codes, printed in ((tatoeba.XTREME, f"{xtreme}hu"), (tatoeba.CCP, ccp)):
+        assert [tatoeba.PAIRS[f"{code}-eng"].language for code in codes] == printed.split()
 
 
 def test_a_pair_has_two_legs(tmp_path: Path) -> None:
-    """Either side asks the other; ids are line numbers; the protocol's rules are carried."""
+    """Either side asks the other; ids are line numbers."""
     root = lay_out(tmp_path, "fra", ["un", "deux"], ["one", "two"])
     task = tatoeba.SUITE.load("fra-eng", DataRequest("official", root))
-    assert (task.id, task.measures, task.tie, task.depth) == ("tatoeba/fra-eng", ("accuracy",), "list", 1)
-    assert (task.similarity, task.drop_identical) == ("cos", False)
+    assert task.id == "tatoeba/fra-eng"
     there, back = task.legs
     assert (there.name, there.language, there.corpus.language) == ("fra-eng", "fr", "en")
     assert (back.name, back.language, back.corpus.language) == ("eng-fra", "en", "fr")
     assert list(there.queries.read()) == list(back.corpus.items.read()) == [Item("0", "un"), Item("1", "deux")]
     assert list(back.queries.read()) == list(there.corpus.items.read()) == [Item("0", "one"), Item("1", "two")]
-    assert there.qrels is not None
-    assert list(there.qrels.read()) == [Judgement("0", "0", 1), Judgement("1", "1", 1)]
+    assert list(present(there.qrels).read()) == [Judgement("0", "0", 1), Judgement("1", "1", 1)]
     assert (there.corpus.id, back.corpus.id) == ("tatoeba/fra-eng.eng", "tatoeba/fra-eng.fra")
     assert there.corpus.documents == there.counts["queries"] == there.counts["qrels"] == 1_000
 
@@ -97,35 +95,19 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
 
 
 def test_mini_data(checked: Checked) -> None:
-    """The embedded world's languages beside English, each with two legs that pass the stages."""
+    """The embedded world's languages beside English, each with two legs."""
     names = tatoeba.SUITE.task_names("mini")
     languages = [tatoeba.PAIRS[name].language for name in names]
     assert sorted([*languages, "en"]) == sorted(mini.LANGUAGES)
     task = tatoeba.SUITE.load("swh-eng", DataRequest("mini"))
-    assert (task.id, task.data, [leg.name for leg in task.legs]) == (
-        "mini/tatoeba/swh-eng",
-        "mini",
-        ["swh-eng", "eng-swh"],
-    )
+    assert [leg.name for leg in task.legs] == ["swh-eng", "eng-swh"]
     foreign, english = mini.bitext("sw")
     there, back = task.legs
     assert [item.text for item in there.queries.read()] == [item.text for item in back.corpus.items.read()] == foreign
     assert [item.text for item in back.queries.read()] == [item.text for item in there.corpus.items.read()] == english
     assert (there.language, there.corpus.language) == (back.corpus.language, back.language) == ("sw", "en")
-    for leg in task.legs:
-        facts = checked(leg)
-        assert facts["queries"] == facts["judgements"] == len(foreign)
-    readers = {source.reader for leg in task.legs for source in leg.sources}
-    assert len(readers) == 3
-    values = {f"tatoeba/{name}": 0.5 for name in names}
-    assert [one.name for one in tatoeba.SUITE.macros if macro(one, values) is not None] == [f"Avg. ({len(names)})"]
-
-
-def test_the_card() -> None:
-    """The card lists every pair."""
-    text = tatoeba.SUITE.card()
-    assert "amh 168, ang 134" in text
-    assert all(pair.code in text for pair in tatoeba.PAIRS.values())
+    assert checked(there)["judgements"] == len(foreign)
+    assert len({source.reader for leg in task.legs for source in leg.sources}) == 3
 
 
 def test_the_released_files() -> None:
@@ -144,7 +126,50 @@ def test_where_the_files_come_from() -> None:
     named = tatoeba.releases()
     assert len(named) == 224
     assert {one.tasks[0] for one in named} == set(tatoeba.PAIRS)
-    assert {one.path for one in named if one.tasks == ("fra-eng",)} == {
-        "tatoeba/v1/tatoeba.fra-eng.fra",
-        "tatoeba/v1/tatoeba.fra-eng.eng",
-    }
+    found = {one.path for one in named if one.tasks == ("fra-eng",)}
+    assert found == {f"tatoeba/v1/tatoeba.fra-eng.{side}" for side in ("fra", "eng")}
+
+
+def _export(path: Path, name: str, text: str) -> None:
+    """Pack one file as Tatoeba does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:bz2") as archive:
+        entry, data = tarfile.TarInfo(name), text.encode()
+        entry.size = len(data)
+        archive.addfile(entry, io.BytesIO(data))
+
+
+def test_the_pairs_without_english() -> None:
+    """Fifteen, of sixteen languages, none of them English; not comparable with what was published."""
+    names = tatoeba_pairs.SUITE.task_names("official")
+    assert len(names) == 15
+    assert len({code for pair in tatoeba_pairs.PAIRS for code in pair}) == 16
+    assert names[:2] == ("deu-ell", "deu-ita")
+    assert tatoeba_pairs.SUITE.stands_for == "tatoeba"
+
+
+def test_drawn_by_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sentence says what to type; typing it makes the files that the suite reads."""
+    exports = tmp_path / "tatoeba-pairs" / "exports"
+    codes = sorted({code for pair in tatoeba_pairs.PAIRS for code in pair})
+    rows = "".join(f"{at}\t{code}\tsentence in {code}\n" for at, code in enumerate(codes, start=1))
+    place = {code: at for at, code in enumerate(codes, start=1)}
+    _export(exports / "sentences.tar.bz2", "sentences.csv", rows)
+    linked = "".join(f"{place[left]}\t{place[right]}\n" for left, right in tatoeba_pairs.PAIRS)
+    _export(exports / "links.tar.bz2", "links.csv", linked)
+    request = DataRequest("official", tmp_path)
+    with pytest.raises(UsageError, match=r"then type: python -m suites\.tatoeba_pairs"):
+        tatoeba_pairs.SUITE.load("cmn-jpn", request)
+    assert tatoeba_pairs.main([str(tmp_path)]) == 0
+    assert "cmn-jpn: 1 sentence pairs" in capsys.readouterr().out
+    there, back = tatoeba_pairs.SUITE.load("cmn-jpn", request).legs
+    assert (there.name, there.language, there.corpus.language, back.name) == ("cmn-jpn", "zh", "ja", "jpn-cmn")
+    assert [item.text for item in there.corpus.items.read()] == ["sentence in jpn"]
+    assert [item.text for item in back.corpus.items.read()] == ["sentence in cmn"]
+
+
+def test_what_is_missing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without exports nothing is drawn, and the status says so."""
+    assert tatoeba_pairs.main([str(tmp_path)]) == 2
+    assert "sentences.tar.bz2" in capsys.readouterr().err
+    assert tatoeba_pairs.main([]) == 2

@@ -1,12 +1,133 @@
-"""The papers' recipes: every printed value is a setting that there is, and what a paper prints holds together."""
+"""The papers' recipes: which dev pairs choose weights, never what a test asks; printed values are settings."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from bench.data import mini
+from bench.data.pairs import dev_of
 from bench.plugins import load
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import DataRequest, FineTuning
+from bench.types import DataRequest, FineTuning, Source, TrainingPair
+from suites import beir, tunings
+from suites.beir import TRAIN
+from tests.conftest import Put
+from tests.suites.conftest import present
+
+
+def dpr(*questions: str) -> str:
+    """Questions in DPR's form."""
+    return json.dumps([{"question": one, "positive_ctxs": [{"title": "", "text": "yes"}]} for one in questions])
+
+
+def squad(*questions: str) -> dict[str, Any]:
+    """Questions about one paragraph, in SQuAD's form."""
+    answer = {"text": "1815", "answer_start": 16}
+    asked = [{"id": f"id-{at}", "question": one, "answers": [answer]} for at, one in enumerate(questions)]
+    paragraph = {"context": "Ada was born in 1815. She wrote.", "qas": asked}
+    return {"version": "1.1", "data": [{"title": "Ada", "paragraphs": [paragraph]}]}
+
+
+def questions(source: Source[TrainingPair] | None) -> list[str]:
+    """What is asked; there is a source."""
+    assert source is not None
+    return [pair.query.text for pair in source.read()]
+
+
+def test_natural_questions(put: Put, tmp_path: Path) -> None:
+    """DPR's dev file, plain or compressed by name; none where it is not there."""
+    put("nq/biencoder-nq-train.json", dpr("one"))
+    asked = DataRequest("official", tmp_path)
+    assert dev_of(tunings.nq(asked)) is None
+    put("nq/biencoder-nq-dev.json", dpr("two", "three"))
+    found = tunings.nq(asked)
+    assert (questions(found), questions(dev_of(found))) == (["one"], ["two", "three"])
+
+
+def test_squad_without_what_xquad_asks(put: Put, tmp_path: Path) -> None:
+    """XQuAD-R is made of SQuAD's dev part; where it is not there nobody can tell what it asks."""
+    put("squad/train-v1.1.json", json.dumps(squad("When?")))
+    put("squad/dev-v1.1.json", json.dumps(squad("When was Ada born?", "What is the year?")))
+    asked = DataRequest("official", tmp_path)
+    assert dev_of(tunings.squad_sentences(asked)) is None
+    test = squad("What is the Year ?")
+    test["data"][0]["paragraphs"][0]["sentence_breaks"] = [[0, 21], [22, 32]]
+    put("lareqa/xquad-r/en.json", json.dumps(test))
+    found = tunings.squad_sentences(asked)
+    assert (questions(found), questions(dev_of(found))) == (["When?"], ["When was Ada born?"])
+
+
+def test_xor_retrieve_is_scored_on_its_dev_questions(put: Put, tmp_path: Path) -> None:
+    """So its baseline's dev file chooses nothing."""
+    put("xor-retrieve/xor_train_dpr.json", dpr("one"))
+    put("xor-retrieve/xor_dev_dpr.json", dpr("two"))
+    assert dev_of(tunings.xor_train(DataRequest("official", tmp_path))) is None
+
+
+def test_mewsli_x(put: Put, tmp_path: Path) -> None:
+    """The dev file of the Wikipedia pairs is told by its name; nothing is opened."""
+    put("mewsli-x/wikipedia_pairs-train.jsonl", "")
+    asked = DataRequest("official", tmp_path)
+    assert dev_of(tunings.wikipedia_pairs(asked)) is None
+    put("mewsli-x/wikipedia_pairs-dev.jsonl", "")
+    held = present(dev_of(tunings.wikipedia_pairs(asked)))
+    assert [path.name for path in held.files] == ["wikipedia_pairs-dev.jsonl"]
+
+
+def test_the_embedded_world() -> None:
+    """Its dev questions with their passages, in the languages that are trained on; no test asks them."""
+    asked = DataRequest("mini")
+    (english,) = load().suite("mrtydi").recipes["english"]["nq"]
+    (_, own) = load().suite("mrtydi").recipes["multilingual"]["nq"]
+    assert english.pairs is not None
+    assert own.pairs is not None
+    held = present(dev_of(english.pairs(asked)))
+    dev, test = ({item.text for item in mini.questions("en", split).read()} for split in ("dev", "test"))
+    assert set(questions(held)) == dev
+    assert not dev & test
+    many = present(dev_of(own.pairs(asked)))
+    pairs = list(many.read())
+    assert {pair.query.language for pair in pairs} == {pair.query.language for pair in own.pairs(asked).read()}
+    judged = {(row.query, row.document) for row in mini.judgements("sw", "dev").read()}
+    found = {(pair.query.id, item.id) for pair in pairs for item in pair.positives if pair.query.language == "sw"}
+    assert found == {(f"mrtydi/sw:{query}", f"mrtydi/sw:{document}") for query, document in judged}
+
+
+def test_few_shot(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NFCorpus has dev questions, but for those that a test asks; a folder without them, and SciFact, have none."""
+    monkeypatch.setattr("suites.beir.TRAIN", dict.fromkeys(TRAIN, (1, 1)))
+    monkeypatch.setattr("suites.beir.DEV", {"nfcorpus": (2, 2)})
+    (recipe,) = beir.SUITE.recipes["few-shot"]["train"]
+    assert recipe.by_task is not None
+    for name in ("nfcorpus", "scifact"):
+        put(f"beir/{name}/corpus.jsonl", '{"_id": "d", "text": "t"}\n')
+        rows = "".join(f'{{"_id": "q{at}", "text": "asked {at}"}}\n' for at in range(3))
+        put(f"beir/{name}/queries.jsonl", rows)
+        put(f"beir/{name}/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td\t1\n")
+    asked = DataRequest("official", tmp_path, offline=True)
+    before = present(recipe.by_task(asked, "nfcorpus"))
+    assert dev_of(before) is None
+    for name in ("nfcorpus", "scifact"):
+        put(f"beir/{name}/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nq1\td\t1\nq2\td\t1\n")
+    put("leaks/train_questions.tsv", "file\tquery-id\ttest-suite\nbeir/nfcorpus/qrels/dev.tsv\tq2\tbeir/nfcorpus\n")
+    found, scifact = (recipe.by_task(asked, name) for name in ("nfcorpus", "scifact"))
+    assert found is not None
+    assert scifact is not None
+    assert (questions(found), questions(dev_of(found))) == (["asked 0"], ["asked 1"])
+    assert dev_of(scifact) is None
+
+
+def test_every_suite_offers_the_pairs_at_hand() -> None:
+    """Whoever has an English setting can be tuned on the data kit's English pairs."""
+    plugins = load()
+    offering = {name for name in plugins.suites if "english" in plugins.suite(name).settings}
+    assert {"mrtydi-goldp", "xor-mlqa-en", "lareqa", "beir", "mewsli-x"} <= offering
+    assert {name for name in offering if "supervised-en" in plugins.suite(name).recipes["english"]} == offering
+
 
 RECIPES = [
     (suite.name, setting, name, at, one)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from bench.testing import fields
 from bench.types import Answers, Corpus, DataRequest, Item, Leg, Source
 from suites import xor_retrieve
 from tests.conftest import released
-from tests.suites.conftest import Checked, scorers
+from tests.suites.conftest import Checked, jsonl, present
 
 PASSAGES = 'id\ttext\ttitle\n1\t"The ""Rose City"" is Portland."\tPortland\n2\tMount Hood.\tOregon\n'
 ROWS = [
@@ -31,8 +30,7 @@ def lay_out(root: Path, split: str = "dev", *, passages: bool = True) -> Path:
         {"id": one, "question": text, "answers": answers, "lang": language, "split": split}
         for one, language, text, answers in ROWS
     ]
-    file = root / xor_retrieve.SPLITS[split].path
-    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    (root / xor_retrieve.SPLITS[split].path).write_text(jsonl(*rows), encoding="utf-8")
     if passages:
         (folder / "enwiki_20190201_w100.tsv").write_text(PASSAGES, encoding="utf-8")
     return root
@@ -48,14 +46,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def answers_of(leg: Leg) -> list[Answers]:
     """Read the answers."""
-    assert leg.answers is not None
-    return list(leg.answers.read())
+    return list(present(leg.answers).read())
 
 
 def test_the_table_is_the_published_one() -> None:
-    """2,110 dev questions, 1,928 of them counted, in the paper's languages, over which is averaged."""
-    (average,) = xor_retrieve.SUITE.macros
-    assert average.members == tuple(f"xor-retrieve/{name}" for name in xor_retrieve.LANGUAGES)
+    """2,110 dev questions, 1,928 of them counted, in the paper's languages."""
     assert xor_retrieve.SUITE.task_names("official") == xor_retrieve.SUITE.task_names("mini")
     assert " ".join(xor_retrieve.LANGUAGES) == "ar bn fi ja ko ru te"
     ones = xor_retrieve.LANGUAGES.values()
@@ -67,11 +62,9 @@ def test_the_table_is_the_published_one() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_a_release(tmp_path: Path, checked: Checked) -> None:
-    """Counted questions alone are judged; the rules of the protocol are carried."""
+    """Counted questions alone are judged."""
     task = xor_retrieve.SUITE.load("te", DataRequest("official", lay_out(tmp_path), offline=True))
-    assert (task.id, task.data, task.release, task.tie) == ("xor-retrieve/te", "official", "v1.1", "list")
-    assert (task.measures, task.depth, scorers(task)) == (("R@2kt", "R@5kt"), 100, ("xor",))
-    assert (task.similarity, task.lengths) == (None, None)
+    assert (task.id, task.data, task.release) == ("xor-retrieve/te", "official", "v1.1")
     (leg,) = task.legs
     assert [item.text for item in leg.queries.read()] == ["ఒరెగాన్?", "అవునా?"]
     assert answers_of(leg) == [Answers("7", ("Portland", "Portland"))]
@@ -122,14 +115,9 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ar", "te"])
-def test_mini_data(name: str, checked: Checked) -> None:
+def test_mini_data(name: str) -> None:
     """Every question is answered in an English passage as the answer is written, and does not say it itself."""
-    task = xor_retrieve.SUITE.load(name, DataRequest("mini"))
-    assert (task.id, task.data, task.release) == (f"mini/xor-retrieve/{name}", "mini", "")
-    (leg,) = task.legs
-    assert leg.corpus.id == "mini/xor-retrieve"
-    facts = checked(leg)
-    assert (facts["queries"], facts["unjudged_queries"]) == (60, 0)
+    (leg,) = xor_retrieve.SUITE.load(name, DataRequest("mini")).legs
     texts = [item.text for item in leg.corpus.items.read()]
     asked = {item.id: item for item in leg.queries.read()}
     for row in answers_of(leg):
@@ -139,25 +127,15 @@ def test_mini_data(name: str, checked: Checked) -> None:
     other = xor_retrieve.SUITE.load("ko", DataRequest("mini")).legs[0]
     assert other.corpus.items.reader == leg.corpus.items.reader
     assert other.queries.reader != leg.queries.reader
-    few = xor_retrieve.SUITE.load(name, DataRequest("mini", world="few-names"))
-    assert few.id == f"mini-few-names/xor-retrieve/{name}"
 
 
-def test_where_the_files_come_from_and_what_was_printed() -> None:
-    """Questions with their checksums, passages without; CCP's and MSM's numbers."""
+def test_where_the_files_come_from() -> None:
+    """Questions with their checksums, passages without."""
     dev, train, wikipedia = xor_retrieve.releases()
     assert dev.urls == ("https://nlp.cs.washington.edu/xorqa/XORQA_site/data/xor_dev_retrieve_eng_span_v1_1.jsonl",)
     assert (dev.size, train.size) == (426_987, 2_912_848)
     assert wikipedia.urls[0].endswith("/XORQA_site/data/models/enwiki_20190201_w100.tsv")
     assert not wikipedia.sha256
-    assert {row.paper for row in xor_retrieve.BENCHMARK.reported()} == {"CCP", "MSM"}
-
-
-def test_the_card() -> None:
-    """It holds the counts."""
-    text = xor_retrieve.SUITE.card()
-    assert "| ar | 350 | 309 | 2,311 |" in text
-    assert "| all | 2,110 | 1,928 | 14,036 |" in text
 
 
 @pytest.mark.parametrize("split", xor_retrieve.SPLITS)

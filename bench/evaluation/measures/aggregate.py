@@ -27,9 +27,7 @@ def mean(values: Iterable[float]) -> float:
 def macro(average: Macro, values: Mapping[str, float]) -> float | None:
     """Return the mean of an average's members, nested averages first; None unless every member is there.
 
-    Args:
-        average: the members are task ids without `mini/` and its like, or averages.
-        values: one measure's value by task id, also without the prefix.
+    `values` are those of one measure by task id, without `mini/` and its like.
 
     Raises:
         UsageError: if an average has no members.
@@ -42,11 +40,7 @@ def macro(average: Macro, values: Mapping[str, float]) -> float | None:
 def best_on(values: Mapping[str, Mapping[str, float]], digits: int = 1) -> dict[str, int]:
     """Count, for each system, on how many tasks it is the best; a tie is credited to everybody in it.
 
-    Values are compared as they are printed, which is how the papers count (Contriever, Tables 2, 10 and 11).
-
-    Args:
-        values: by system and task, in the unit in which they are printed (per cent in the papers).
-        digits: how many decimals are printed.
+    Values, by system and task, are compared as they are printed, to so many `digits` (Contriever, Tables 2, 10, 11).
     """
     printed = {system: {task: round(value, digits) for task, value in row.items()} for system, row in values.items()}
     highest: dict[str, float] = {}

@@ -49,12 +49,7 @@ class Found:
 
 
 def look(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> Found:
-    """Look for the answers of every query in its ranking.
-
-    Args:
-        answered: the answers, and where texts are.
-        run: the rankings; queries may be missing.
-        measures: answer-based ones, at least one.
+    """Look for the answers of every query in its ranking, which may be missing.
 
     Raises:
         UsageError: a ranked document that the corpus lacks.
@@ -79,7 +74,7 @@ def look(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> Found
 
 
 def _tokens(spec: MeasureSpec) -> int:
-    """The cut of `R@Nkt` in tokens."""
+    """Return the cut of `R@Nkt` in tokens."""
     return (spec.cut or 0) * TOKENS_A_KT
 
 

@@ -60,15 +60,8 @@ def evaluate(
     """Score a run.
 
     Under `trec` the measures are trec_eval's, which sorts by score; under `list` they are those of
-    `bench.evaluation.measures.list_type`, which trust the order of the ranking. A plugin's measure gets the ranking in
-    the order of the tie rule.
-
-    Args:
-        qrels: the judgements.
-        run: the rankings; queries may be missing.
-        measures: what to compute, at least one.
-        tie: the task's tie rule.
-        extra: plugins' measures by name.
+    `bench.evaluation.measures.list_type`, which trust the order of the ranking. A plugin's measure (`extra`) gets the
+    ranking in the order of the tie rule. Queries may be missing from the run.
 
     Raises:
         UsageError: as `bench.evaluation.measures.checks.judged` does; on a measure that does not exist, lacks its cut
@@ -90,10 +83,8 @@ def evaluate(
             for query, one in rankings.items():
                 documents[query] = [one.documents[at] for at in order(one.documents, one.scores, tie)]
         found |= {str(measure): _each(_guarded(extra[measure.name]), measure, documents, qrels) for measure in theirs}
-    return Scores(
-        tuple(qrels),
-        {str(measure): tuple(found[str(measure)].get(query, 0.0) for query in qrels) for measure in measures},
-    )
+    values = {name: tuple(found[name].get(query, 0.0) for query in qrels) for name in map(str, measures)}
+    return Scores(tuple(qrels), values)
 
 
 def coverage(qrels: Mapping[str, object], run: Mapping[str, object]) -> Coverage:
@@ -128,17 +119,14 @@ def _guarded(plugin: Measure) -> Value:
     """Wrap a plugin's measure so that its faults become sentences."""
 
     def value(documents: Sequence[str], grades: Mapping[str, int], cut: int | None) -> float:
+        who = f"the plugin measure {MeasureSpec(plugin.name, cut)}"
         try:
             number = float(plugin.value(documents, grades, cut))
         except Exception as error:  # whatever a plugin raises
-            raise PluginError(
-                f"the plugin measure {MeasureSpec(plugin.name, cut)} failed "
-                f"on a ranking of {len(documents)} documents: {type(error).__name__}: {error}"
-            ) from error
+            fault = f"failed on a ranking of {len(documents)} documents: {type(error).__name__}: {error}"
+            raise PluginError(f"{who} {fault}") from error
         if not 0 <= number <= 1:
-            raise PluginError(
-                f"the plugin measure {MeasureSpec(plugin.name, cut)} gave {number!r}, expected a number from 0 to 1"
-            )
+            raise PluginError(f"{who} gave {number!r}, expected a number from 0 to 1")
         return number
 
     return value

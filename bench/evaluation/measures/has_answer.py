@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import regex
 
@@ -22,17 +21,8 @@ _TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]", flags=regex.IGNORECA
 _BORDER = "\0"  # a control character, so never in a token
 
 
-@dataclass(frozen=True, slots=True)
-class _Sought:
-    """An answer, made ready.
-
-    Args:
-        tokens: joined, with a border at either end and between two; empty for an answer without tokens.
-        part: what the letters of a passage must hold before its tokens are looked at.
-    """
-
-    tokens: str
-    part: str
+_Sought = tuple[str, str]
+"""An answer's tokens with borders (empty without any); what a passage's letters must hold before tokens are made."""
 
 
 def tokens(text: str) -> list[str]:
@@ -41,22 +31,12 @@ def tokens(text: str) -> list[str]:
 
 
 def has_answer(answers: Sequence[str], text: str | None) -> bool:
-    """Return whether a passage holds any of the answers.
-
-    Args:
-        answers: accepted strings; none of them, no hit.
-        text: the passage, without its title; None, where there is no such passage, is a miss whatever is asked.
-    """
+    """Return whether a passage, without its title, holds any of the answers; None, for no such passage, never does."""
     return _holds(_made_ready(answers), text)
 
 
 def first_hit(answers: Sequence[str], passages: Iterable[str | None]) -> int | None:
-    """Return the rank, from 1, of the first passage that holds any of the answers; None where none does.
-
-    Args:
-        answers: accepted strings.
-        passages: texts, best first (see `has_answer`); read no further than to the first hit.
-    """
+    """Return the rank, from 1, of the first passage that holds any of the answers; passages behind it are not read."""
     sought = _made_ready(answers)
     return next((rank for rank, text in enumerate(passages, start=1) if _holds(sought, text)), None)
 
@@ -66,7 +46,7 @@ def _made_ready(answers: Sequence[str]) -> list[_Sought]:
     ready = []
     for answer in answers:
         found = tokens(answer)
-        ready.append(_Sought(_joined(found) if found else "", _one_sigma(max(found, key=len, default=""))))
+        ready.append((_joined(found) if found else "", _one_sigma(max(found, key=len, default=""))))
     return ready
 
 
@@ -75,11 +55,11 @@ def _holds(sought: Sequence[_Sought], text: str | None) -> bool:
     if text is None:
         return False
     letters = _one_sigma(unicodedata.normalize("NFD", text).lower())
-    likely = [one for one in sought if one.part in letters]
+    likely = [answer for answer, part in sought if part in letters]
     if not likely:
         return False
     passage = _joined(tokens(text))
-    return any(one.tokens in passage for one in likely)
+    return any(answer in passage for answer in likely)
 
 
 def _joined(found: Sequence[str]) -> str:

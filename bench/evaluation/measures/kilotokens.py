@@ -33,12 +33,7 @@ ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 
 @dataclass(frozen=True)
 class Tokeniser:
-    """A way to cut English text into tokens.
-
-    Args:
-        name: with the version of what decides the tokens; recorded with every value.
-        tokenise: text → tokens.
-    """
+    """A way to split English text into tokens; the name has the version of what decides them, for every value."""
 
     name: str
     tokenise: Callable[[str], list[str]]
@@ -72,14 +67,8 @@ def tokeniser() -> Tokeniser:
 def needed(answers: Sequence[str], passages: Iterable[str], budget: int, tokenise: Tokenise) -> int | None:
     """Return after how many tokens an answer has been read, or None if that takes more than `budget`.
 
-    The answer is found within N tokens for every N from the number returned on, and for none below. Passages are read,
-    and tokenised once each, until an answer or the budget is reached.
-
-    Args:
-        answers: accepted strings that count.
-        passages: texts, best first.
-        budget: how many tokens may be read.
-        tokenise: see `tokeniser`; whoever asks about the same passages again gives one with a cache.
+    The answer is found within N tokens for every N from the number returned on, and for none below. Passages, best
+    first, are read and tokenised once each, until an answer or the budget is reached.
     """
     if "" in answers:
         return 0

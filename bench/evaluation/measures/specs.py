@@ -124,11 +124,9 @@ def looks_for_answers(measure: MeasureSpec) -> bool:
 
 
 def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
-    """Read one measure.
+    """Parse one measure, e.g. `nDCG@10`, `MRR@100`, `AP`, `R@2kt` (MSM: `R@2k`); case does not matter.
 
-    Args:
-        text: e.g. `nDCG@10`, `MRR@100`, `AP`, `R@2kt` (MSM: `R@2k`); case does not matter.
-        extra: plugins' measures by name; they may be asked with or without a cut.
+    Plugins' measures (`extra`, by name) may be asked with or without a cut.
 
     Raises:
         UsageError: on an unknown name, on a cut that is not a number from 1 to `LARGEST_CUT`, and on a missing cut or
@@ -153,12 +151,8 @@ def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
 def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
     """Return the measure if it has a cut where it needs one, and none where it takes none; plugins' may have either.
 
-    Args:
-        measure: the measure.
-        shown: how the message calls it.
-
     Raises:
-        UsageError: otherwise.
+        UsageError: otherwise; the message calls it as `shown`.
     """
     builtin = _EVERY.get(measure.name)
     if builtin and builtin.needs_cut and measure.cut is None:
@@ -169,7 +163,7 @@ def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
 
 
 def parse_many(text: str, extra: Mapping[str, Measure] = {}) -> tuple[MeasureSpec, ...]:
-    """Read measures separated by blanks or commas, in the order given, each once.
+    """Parse measures separated by blanks or commas, in the order given, each once.
 
     Raises:
         UsageError: as `parse` does, and if there is no measure at all.
@@ -182,7 +176,7 @@ def parse_many(text: str, extra: Mapping[str, Measure] = {}) -> tuple[MeasureSpe
 
 
 def _name(spelling: str, text: str, extra: Mapping[str, Measure]) -> str:
-    """Find the canonical name."""
+    """Return the canonical name. Raises `UsageError` or `PluginError`."""
     theirs = {name.casefold(): name for name in extra}
     for taken in _SPELLINGS.keys() & theirs.keys():
         raise PluginError(
@@ -200,7 +194,7 @@ def _name(spelling: str, text: str, extra: Mapping[str, Measure]) -> str:
 
 
 def _what_exists(extra: Mapping[str, Measure]) -> str:
-    """Say which measures can be asked for."""
+    """Return a sentence of the measures that can be asked for."""
     forms = [(m.name,) * (not m.needs_cut) + (f"{m.name}@k",) * m.takes_cut for m in BUILTIN.values()]
     forms.append(("answer-R@k", "R@Nkt"))
     ours = ", ".join(form for both in forms for form in both)

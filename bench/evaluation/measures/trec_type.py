@@ -26,13 +26,9 @@ def judge(
 ) -> dict[str, dict[str, float]]:
     """Return the values by canonical measure name and query, for exactly the queries that pytrec_eval answers for.
 
-    Those are the queries with a ranking (also an empty one) and at least one judgement.
-
-    Args:
-        qrels: grades by query and document.
-        run: rankings by query.
-        measures: measures of ours. `qrels` and `run` must have passed `bench.evaluation.measures.checks.judged`: the C
-            code crashes on ids that UTF-8 cannot write, and is silently wrong on others.
+    Those are the queries with a ranking (also an empty one) and at least one judgement. `qrels` and `run` must have
+    passed `bench.evaluation.measures.checks.judged`: the C code crashes on ids that UTF-8 cannot write, and is silently
+    wrong on others.
     """
     # Imported here because it is needed by nobody who only parses measures.
     import pytrec_eval

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
-from bench.core.errors import DataError, DataFaultsError
+from bench.core.errors import DataError
 from bench.testing import fields
 from bench.types import Item
 from suites.readers import anserini
+from tests.conftest import Put, Told
+from tests.suites.conftest import jsonl
 
 
-def write(path: Path, *rows: object) -> Path:
-    """Write rows as JSON lines; text as it is."""
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return path
-
-
-def test_contents_are_cut_at_the_first_empty_line(tmp_path: Path) -> None:
+def test_contents_are_cut_at_the_first_empty_line(put: Put) -> None:
     """Later empty lines belong to the text; contents without one have no title; an empty title is none."""
-    path = write(
-        tmp_path / "docs.jsonl",
+    rows = (
         {"id": "7#0", "contents": "Juma\n\nMtu wa pwani.\n\nTena."},
         {"id": 8, "contents": "Bila kichwa\nmistari miwili", "other": [1]},
         {"id": "9#1", "contents": "\n\nMaandishi"},
     )
+    path = put("docs.jsonl", jsonl(*rows))
     source = anserini.passages(path, "some passages")
     assert list(source.read()) == [
         Item("7#0", "Mtu wa pwani.\n\nTena.", "Juma"),
@@ -37,21 +30,11 @@ def test_contents_are_cut_at_the_first_empty_line(tmp_path: Path) -> None:
     assert [line for line, _ in source.numbered()] == [1, 2, 3]
 
 
-def test_all_faults_are_told(tmp_path: Path) -> None:
+def test_all_faults_are_told(put: Put, told: Told) -> None:
     """Every malformed row with its line."""
-    path = write(
-        tmp_path / "docs.jsonl",
-        {"id": "a b", "contents": "x"},
-        {"contents": "x"},
-        {"id": "1"},
-        {"id": "1", "contents": None},
-        "[]",
-        '{"id": "2", "contents": "\\ud800"}',
-    )
-    with pytest.raises(DataFaultsError) as caught:
-        list(anserini.passages(path).read())
-    told = [fault.removeprefix(f"{path}:") for fault in str(caught.value).splitlines()]
-    assert told == [
+    rows = [{"id": "a b", "contents": "x"}, {"contents": "x"}, {"id": "1"}, {"id": "1", "contents": None}]
+    path = put("docs.jsonl", jsonl(*rows, []) + '{"id": "2", "contents": "\\ud800"}\n')
+    assert [fault.removeprefix(f"{path}:") for fault in told(anserini.passages(path).read())] == [
         "1: found document id 'a b', expected an id without white space; run and qrels files are separated by it",
         "2: found no \"id\" (only 'contents'), expected the document id",
         "3: found no \"contents\" (only 'id'), expected a string under that key",
@@ -61,8 +44,8 @@ def test_all_faults_are_told(tmp_path: Path) -> None:
     ]
 
 
-def test_an_empty_file(tmp_path: Path) -> None:
+def test_an_empty_file(put: Put) -> None:
     """No passage at all is a fault of its own."""
-    path = write(tmp_path / "docs.jsonl", "")
+    path = put("docs.jsonl", "\n")
     with pytest.raises(DataError, check=fields(found="no record", expected="at least one")):
         list(anserini.passages(path).read())

@@ -1,4 +1,4 @@
-"""DPR's question files, and where its Wikipedia is looked for."""
+"""DPR's files: passages with csv's quoting, questions, faults with their lines, and where Wikipedia is looked for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,162 @@ import pickle
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bench.core.errors import UsageError
-from bench.types import Answers, DataRequest, Item
+from bench.data.formats.faults import RecordError
+from bench.data.formats.source import FileSource
+from bench.testing import fields
+from bench.types import Answers, DataRequest, Item, Source
+from suites.common import missing
 from suites.dpr import wikipedia
-from suites.readers import dpr
+from suites.readers import dpr, mkqa
 from tests.conftest import Put, Told
+
+HEADER = "id\ttext\ttitle\n"
+ROWS = (
+    '1\t"Aaron is a ""prophet"", they say."\tAaron\n'
+    '2\tno quotes here\t"""Weird Al"" Yankovic"\n'
+    '3\tin the "midst of a field\t5" gun\n'
+    '4\t""\t\n'
+    '5\t"a tab \t inside, and U+2028 \u2028 too"\tKöln\r\n'
+)
+ITEMS = [
+    Item("1", 'Aaron is a "prophet", they say.', "Aaron"),
+    Item("2", "no quotes here", '"Weird Al" Yankovic'),
+    Item("3", 'in the "midst of a field', '5" gun'),
+    Item("4", "", ""),
+    Item("5", "a tab \t inside, and U+2028 \u2028 too", "Köln"),
+]
+
+
+@pytest.mark.parametrize("name", ["psgs.tsv", "psgs.tsv.gz"])
+@pytest.mark.parametrize("header", [HEADER, ""])
+def test_rows_with_and_without_a_header(put: Put, name: str, header: str) -> None:
+    """Quoted fields, marks inside plain ones, empty ones; a header line is no passage, and no header is no fault."""
+    data = (header + ROWS).encode()
+    path = put(name, gzip.compress(data) if name.endswith(".gz") else data)
+    source = dpr.passages(path, "some passages")
+    assert list(source.read()) == ITEMS
+    first = 2 if header else 1
+    assert [line for line, _ in source.numbered()] == list(range(first, first + 5))
+    assert (source.name, source.files, source.reader) == ("some passages", (path,), "dpr-passages/1")
+    assert dpr.passages(path).name == name
+    assert list(pickle.loads(pickle.dumps(source)).read()) == ITEMS  # noqa: S301 (our own bytes)
+
+
+_FIELD = st.text(st.characters(exclude_characters="\n\r\0", exclude_categories=["Cs"]), max_size=12)
+
+
+@given(st.lists(st.tuples(_FIELD, _FIELD, _FIELD), min_size=1, max_size=5), st.sampled_from([0, 1]))
+def test_what_csv_writes_is_read(rows: list[tuple[str, str, str]], quoting: int) -> None:
+    """Python's own writer, quoting as needed or everywhere, is the oracle."""
+    stream = io.StringIO()
+    csv.writer(
+        stream, delimiter="\t", lineterminator="\n", quoting=(csv.QUOTE_MINIMAL, csv.QUOTE_ALL)[quoting]
+    ).writerows(rows)
+    lines = stream.getvalue().split("\n")[:-1]
+    assert [tuple(dpr.cells(line, dpr.COLUMNS)) for line in lines] == rows
+
+
+def test_faults_of_passages(put: Put, told: Told) -> None:
+    """Each with its line; an open quotation takes none of the rows below."""
+    path = put(
+        "psgs.tsv",
+        f'{HEADER}1\tfine\tT\n2\tno title\n3\t"open\tT\n4\tfine\tT\textra\n5 6\tx\tT\n\tx\tT\n'
+        f'7\t"{"x" * 140_000}"\tT\n8\t"odd\rline" end\rT\tU\n',
+    )
+    expected = "expected 3 columns separated by tabs: id, text, title"
+    assert told(dpr.passages(path).read()) == [
+        f"{path}:3: found 2 columns in '2\\tno title', {expected}",
+        (
+            f'{path}:4: found a quoted field that does not end on its line, expected a closing "; '
+            "a quotation mark inside a quoted field is written twice"
+        ),
+        f"{path}:5: found 4 columns in '4\\tfine\\tT\\textra', {expected}",
+        (
+            f"{path}:6: found document id '5 6', expected an id without white space; "
+            "run and qrels files are separated by it"
+        ),
+        f"{path}:7: found an empty document id, expected at least one character",
+        f"{path}:8: found a field longer than 131,072 characters, {expected}",
+        f"{path}:9: found a carriage return in a line, {expected}",
+    ]
+
+
+def test_files_without_passages(put: Put, told: Told) -> None:
+    """Only a header, an empty file, a broken stream."""
+    assert "no document, expected at least one document" in told(dpr.passages(put("a.tsv", HEADER)).read())[0]
+    assert "an empty file" in told(dpr.passages(put("b.tsv", "")).read())[0]
+    cut = gzip.compress((HEADER + ROWS).encode())[:-9]
+    (fault,) = told(dpr.passages(put("c.tsv.gz", cut)).read())
+    assert "found a truncated gzip stream" in fault
+
+
+def test_memory_does_not_grow_with_the_file(put: Put) -> None:
+    """Ten times the rows need no more memory than a block and a line."""
+    import tracemalloc
+
+    def peak(rows: int) -> int:
+        path = put(f"{rows}.tsv", HEADER + "".join(f'{at}\t"{"word " * 100}"\tT\n' for at in range(rows)))
+        source = dpr.passages(path)
+        tracemalloc.start()
+        try:
+            assert sum(1 for _ in source.read()) == rows
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(20_000) < peak(2_000) + (1 << 18)
+
+
+def test_prepared_texts(put: Put) -> None:
+    """Lower-cased, marks made plain, id and language kept; a file's lines stay known."""
+    path = put("psgs.tsv", "1\t“Ärger” – der İSTANBUL’s\tΟΔΟΣ\n")
+    source = mkqa.prepared(dpr.passages(path, "p"))
+    # U+0130 lowers to i and a combining dot; capital sigma at the end of a word lowers to final sigma
+    wanted = Item("1", '"ärger" - der i\u0307stanbul\'s', "οδο\u03c2")
+    assert list(source.read()) == [wanted]
+    assert isinstance(source, FileSource)
+    assert list(source.numbered()) == [(1, wanted)]
+    assert (source.files, source.name) == ((path,), "p (lower-cased, normalised)")
+    assert source.reader.endswith(":dpr-passages/1")
+    assert source.reader != dpr.passages(path).reader
+    made = mkqa.prepared(Source("m", "mini/1", (), lambda: iter([Item("q", "WAS?", language="de")])))
+    assert not isinstance(made, FileSource)
+    assert list(made.read()) == [Item("q", "was?", language="de")]
+    assert list(pickle.loads(pickle.dumps(source)).read()) == [wanted]  # noqa: S301 (our own bytes)
+
+
+_ODD = "aBΣσß İ“”‘’«»–—−\u00ad\u2028\u0085\t\x00\x1f…´`ˈ⁄~\u200b″?\u0301"
+_TEXT = st.text(st.sampled_from(_ODD) | st.characters(exclude_categories=["Cs"], exclude_characters="."), max_size=12)
+
+
+@given(_TEXT, _TEXT)
+def test_title_and_text_may_be_prepared_apart(title: str, text: str) -> None:
+    """Joined by a blank they give the official string: `(title + " " + text)` lower-cased and normalised."""
+    (item,) = mkqa.prepared(Source("s", "r", (), lambda: iter([Item("1", text, title)]))).read()
+    assert f"{item.title} {item.text}" == mkqa.normalise(f"{title} {text}".lower())
+
+
+def test_passages_that_are_not_there(tmp_path: Path) -> None:
+    """Naming them is no fault, reading them is, with the path and the sentence; preparing changes nothing of it."""
+    path = tmp_path / "psgs.tsv"
+    source = missing(path, "p", "it", "fetch it")
+    for one in (source, mkqa.prepared(source)):
+        assert one.files == (path,)
+        with pytest.raises(
+            UsageError, check=fields(where=str(path), found="no such file", expected="it", hint="fetch it")
+        ):
+            next(iter(one.read()))
+
+
+def test_other_columns_are_named() -> None:
+    """The message says what a line of that file should hold."""
+    with pytest.raises(RecordError, match=r"found 1 column in 'x', expected 2 columns separated by tabs: a, b"):
+        dpr.cells("x", ("a", "b"))
+
 
 QUESTIONS = [
     ("who got the first nobel prize in physics", ["Wilhelm Conrad Röntgen"]),
@@ -52,14 +202,10 @@ def test_nothing_is_evaluated(put: Put, told: Told, tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-def test_all_faults_are_told(put: Put, told: Told) -> None:
+def test_faults_of_questions(put: Put, told: Told) -> None:
     """Each with its line, by questions and answers alike."""
-    path = put(
-        "q.csv",
-        "no answers\n \t['a']\nq\t[]\nq\t'a'\nq\t['a', 3]\nq\t['a'\nq\t['\\ud800']\nq\t"
-        + "[" * 2_000
-        + "\nfine\t['a']\n",
-    )
+    odd = "no answers\n \t['a']\nq\t[]\nq\t'a'\nq\t['a', 3]\nq\t['a'\nq\t['\\ud800']\nq\t"
+    path = put("q.csv", f"{odd}{'[' * 2_000}\nfine\t['a']\n")
     faults = told(dpr.questions(path).read())
     assert told(dpr.answers(path).read()) == faults
     assert [fault.removeprefix(f"{path}:") for fault in faults] == [
@@ -93,16 +239,3 @@ def test_their_own_folder_comes_first(put: Put, tmp_path: Path) -> None:
     assert wikipedia(request, "nq").files[0].name == "psgs_w100.tsv.gz"
     put("dpr-w100/psgs_w100.tsv", "1\ta\tb\n")
     assert wikipedia(request, "nq").files == (tmp_path / "dpr-w100" / "psgs_w100.tsv",)
-
-
-def test_passages_that_are_not_there(tmp_path: Path) -> None:
-    """The questions can be had without; reading a passage says what is missing."""
-    (tmp_path / "nq").mkdir()
-    source = wikipedia(DataRequest("official", tmp_path), "nq")
-    with pytest.raises(UsageError) as caught:
-        next(iter(source.read()))
-    assert str(caught.value) == (
-        f"{tmp_path}/dpr-w100/psgs_w100.tsv.gz: found no such file, expected the 21,015,324 passages of DPR's "
-        "Wikipedia; fetch https://dl.fbaipublicfiles.com/dpr/wikipedia_split/psgs_w100.tsv.gz (4,694,541,059 bytes, "
-        "md5 612fe66e0b6b41ee28f806140226c563) and put it there as it is, or unpacked, which is read faster"
-    )

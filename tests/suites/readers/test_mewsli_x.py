@@ -1,7 +1,8 @@
-"""Mewsli-X: strings as the official script makes them, rows of entities and articles, and what is said of faults."""
+"""Mewsli-X: strings as the official script makes them, entities, articles, pairs, and what is said of faults."""
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import tarfile
@@ -12,9 +13,10 @@ import pytest
 
 from bench.data.formats.archive import Member
 from bench.data.formats.faults import RecordError
-from bench.types import Item, Judgement
+from bench.types import Item, Judgement, TrainingPair
 from suites.readers import mewsli_x as mewslix
 from tests.conftest import Put, Told
+from tests.suites.conftest import jsonl as rows
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "scorers" / "mewslix" / "preprocess_golden.json"
 EXTRA = os.environ.get("BENCH_GOLDEN_EXTRA")
@@ -26,11 +28,6 @@ def golden(kind: str) -> list[Any]:
     found = [case for path in (GOLDEN, *extra) if path.is_file() for case in json.loads(path.read_text())[kind]]
     assert found
     return found
-
-
-def rows(*values: object) -> str:
-    """Write JSON lines."""
-    return "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
 
 
 def cut(text: str, *sentences: str) -> list[dict[str, int]]:
@@ -216,3 +213,55 @@ def test_a_language_without_articles(put: Put) -> None:
     """There is nothing to read, and that is no fault of the file's; the suite asserts the count."""
     path = put("m.jsonl", rows(article("Rome", ("m3", "Rome", "Q220"), language="en")))
     assert list(mewslix.mentions(path, "de").read()) == []
+
+
+TEXT, DESCRIPTION = "It began there. Later {all} of Paris\nwas lit. It ended.", "Paris is a city.  It is the capital."
+SENTENCES = cut(TEXT, "It began there.", "Later {all} of Paris\nwas lit.", "It ended.")
+LINKED = article(TEXT, ("m1", "Paris", "Q90"), language="en", sentence_spans=SENTENCES)
+MEANT = cut(DESCRIPTION, "Paris is a city.", "It is the capital.")
+PAIR = {
+    "contextual_mention": {"context": LINKED["context"], "mention": LINKED["mentions"][0]},
+    "entity": entity("Q90", DESCRIPTION, description_language="en", sentence_spans=MEANT),
+}
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """Change one of the pair's values, named by its path."""
+    row = copy.deepcopy(PAIR)
+    *parents, last = path.split(".")
+    inside: dict[str, Any] = row
+    for parent in parents:
+        inside = inside[parent]
+    inside[last] = value
+    return row
+
+
+def test_pairs_are_strings_of_the_test(put: Put) -> None:
+    """The mention with its sentence, marked; the entity's sentences without its title."""
+    query = Item("m1", "Paris: Later (all) of { Paris } was lit.", language="en")
+    positive = Item("Q90", "Paris is a city. It is the capital.", language="en")
+    pairs = mewslix.pairs(put("pairs.jsonl", rows(PAIR)), "mewsli-x")
+    assert list(pairs.read()) == [TrainingPair(query, (positive,), (), "mewsli-x")]
+
+
+def test_faults_of_pairs(put: Put, told: Told) -> None:
+    """Each with its line; a mention may come once."""
+    mention = "contextual_mention.mention.mention_span"
+    cases = [
+        (changed("entity.entity_id", "Q91"), "entity 'Q91' with a mention of 'Q90', expected the entity that is meant"),
+        (changed(f"{mention}.text", "London"), "'Paris' at mention m1, expected 'London', its own text"),
+        (changed(f"{mention}.end", 999), "mention from 31 to 999, expected 0 ≤ start < end ≤ 55"),
+        (
+            changed("contextual_mention.context.sentence_spans", SENTENCES[:1]),
+            "a mention from 31 to 36, expected one inside a single sentence",
+        ),
+        (changed("entity.sentence_spans", []), "an empty positive"),
+        ({"entity": PAIR["entity"]}, "no \"contextual_mention\" (only 'entity')"),
+    ]
+    path = put("pairs.jsonl", rows(*(row for row, _ in cases)))
+    for at, (sentence, (_, words)) in enumerate(zip(told(mewslix.pairs(path).read()), cases, strict=True), start=1):
+        assert sentence.startswith(f"{path}:{at}: found {words}")
+    path = put("twice.jsonl", rows(PAIR, PAIR))
+    assert told(mewslix.pairs(path).read()) == [
+        f"{path}:2: found query id 'm1' a second time, expected it once (first at line 1); remove one of the two"
+    ]
