@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bench.cli import examples as typed
-from bench.cli.options import data_dir_option, split, store_option
+from bench.cli.options import data_dir_option, offline_option, split, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.fields import LayerValue, build
 from bench.config.request import Request
@@ -58,7 +58,7 @@ def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--suite", "suites", required=True, metavar="NAMES", help="Suites, comma-separated.")
 @click.option("--task", "tasks", metavar="NAMES", help="Tasks, comma-separated, or folders; default: the whole suite.")
 @click.option("--data", metavar="NAME", help="official or mini (default).")
-@click.option("--offline", is_flag=True, help="Never download; say which file is missing.")
+@offline_option
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting: data.language=sw. Repeatable.")
 @_rule_options
 @click.option("--examples", type=click.IntRange(min=0), default=5, show_default=True, help="Examples shown per leg.")

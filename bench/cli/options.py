@@ -12,6 +12,7 @@ import click
 
 from bench.config.request import Request
 from bench.core.errors import UsageError
+from bench.core.network import offline
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -33,6 +34,17 @@ data_dir_option: Decorator = click.option(
     default=lambda: Path(os.environ["BENCH_DATA"]) if os.environ.get("BENCH_DATA") else None,
     show_default="$BENCH_DATA",
     help="Folder of official data in their official layouts.",
+)
+
+
+def _go_offline(context: click.Context, _: click.Parameter, wanted: bool) -> bool:
+    """Keep the whole command from any network."""
+    context.with_resource(offline(wanted))
+    return wanted
+
+
+offline_option: Decorator = click.option(
+    "--offline", is_flag=True, callback=_go_offline, help="Never download; say which file is missing."
 )
 
 _PLAN: tuple[Decorator, ...] = (
@@ -72,7 +84,7 @@ _PLAN: tuple[Decorator, ...] = (
     click.option("--label", metavar="TEXT", help="Name of the system in tables."),
     click.option("--executor", default="local", show_default=True, metavar="NAME", help="local or ray."),
     click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
-    click.option("--offline", is_flag=True, help="Never download; say which file is missing."),
+    offline_option,
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli.options import FOLDER, data_dir_option
+from bench.cli.options import FOLDER, data_dir_option, offline_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.core.errors import UsageError
 from bench.evaluation.command import words
@@ -53,7 +53,7 @@ _FAILED = 1
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting, above the file's. Repeatable.")
 @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto: the kind that the file names.")
 @data_dir_option
-@click.option("--offline", is_flag=True, help="Never download; say which file is missing.")
+@offline_option
 @click.option("--dry-run", is_flag=True, help="Say what would run and what differs already; run nothing.")
 @json_option
 def command(file: Path, store: Path | None, out: Path | None, dry_run: bool, as_json: bool, **given: Any) -> None:

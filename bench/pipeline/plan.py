@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bench.config.profiles import Profile
 from bench.config.request import Request
+from bench.core.network import offline
 from bench.pipeline.experiment import Experiment
 from bench.pipeline.forgotten_prompts import Suspicion, suspicions
 from bench.pipeline.legs import Legs, LegStages
@@ -49,13 +50,14 @@ class Plan:
 
 def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     """Return the plan of a request; raises as `Experiment.resolve` does, and where an input file cannot be read."""
-    experiment = Experiment.resolve(request, plugins, store)
-    builder = Legs(store, plugins, experiment.settings)
-    legs = tuple(tuple(cell.legs(builder)) for cell in experiment.cells)
-    targets = [leg.score for cell in legs for leg in cell]
-    lints = tuple(suspicions(builder, experiment.cells))
-    warnings = (*experiment.warnings, *_shallow(legs), *(one.sentence for one in lints))
-    return Plan(experiment, legs, tuple(steps(targets, store)), warnings, lints)
+    with offline(request.offline):
+        experiment = Experiment.resolve(request, plugins, store)
+        builder = Legs(store, plugins, experiment.settings)
+        legs = tuple(tuple(cell.legs(builder)) for cell in experiment.cells)
+        targets = [leg.score for cell in legs for leg in cell]
+        lints = tuple(suspicions(builder, experiment.cells))
+        warnings = (*experiment.warnings, *_shallow(legs), *(one.sentence for one in lints))
+        return Plan(experiment, legs, tuple(steps(targets, store)), warnings, lints)
 
 
 def _shallow(legs: Sequence[Sequence[LegStages]]) -> list[str]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bench.core.errors import UsageError
 from bench.core.messages import first_line
 from bench.retrieval import poolers
+from bench.retrieval.hub import HubError, fetch
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -91,8 +92,8 @@ def random_model(
     return model
 
 
-def locate(backbone: str, offline: bool = False) -> Path | None:
-    """Find the folder of a backbone, fetched if need be; None for `scratch:LxH`. Offline never reaches a network.
+def locate(backbone: str) -> Path | None:
+    """Find the folder of a backbone, fetched if need be; None for `scratch:LxH`.
 
     `backbone` is a folder, or a Hugging Face id, with `@REVISION` where it is pinned. Raises `UsageError` if there is
     no such folder, or the id can be neither fetched nor found in the cache.
@@ -106,7 +107,7 @@ def locate(backbone: str, offline: bool = False) -> Path | None:
         raise UsageError(f"{folder}: found no config.json, expected a Hugging Face folder: {', '.join(_CONTENT)}")
     if not _ID.fullmatch(backbone) or backbone.startswith((".", "~", "/")):
         raise UsageError(f"backbone {backbone!r}: found no such folder, expected {_KINDS}")
-    return _fetched(backbone, offline)
+    return _fetched(backbone)
 
 
 def cached_commit(backbone: str) -> str | None:
@@ -127,31 +128,19 @@ _CONTENT = ("config.json", "model.safetensors", "tokenizer.json")
 _KINDS = "a folder, a Hugging Face id (xlm-roberta-base, owner/name@revision) or scratch:LxH"
 
 
-def _fetched(backbone: str, offline: bool) -> Path:
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
-
-    name, _, revision = backbone.partition("@")
-
-    def download(patterns: tuple[str, ...]) -> Path:
-        found = snapshot_download(
-            name,
-            revision=revision or None,
-            allow_patterns=list(patterns),
-            ignore_patterns=list(_OTHERS),
-            local_files_only=offline,
-        )
-        return Path(found)
-
+def _fetched(backbone: str) -> Path:
     try:
-        folder = download(_WANTED)
-        return folder if any(folder.rglob("*.safetensors")) else download((*_WANTED, "pytorch_model*.bin"))
-    except (HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError, OSError, ValueError) as error:
-        reason = "offline" if offline or constants.HF_HUB_OFFLINE else first_line(error)
-        cache = os.environ.get("HF_HOME") or constants.HF_HOME
+        folder = fetch(backbone, _WANTED, _OTHERS)
+        if any(folder.rglob("*.safetensors")):
+            return folder
+        return fetch(backbone, (*_WANTED, "pytorch_model*.bin"), _OTHERS)
+    except HubError as error:
+        from huggingface_hub import constants
+
+        name, cache = backbone.partition("@")[0], os.environ.get("HF_HOME") or constants.HF_HOME
         raise UsageError(
             f"backbone {backbone!r}: found no such folder, it is not in the cache {cache} and cannot be fetched"
-            f" ({reason}); expected {_KINDS}. Fetch it where there is a network (hf download {name}) and set HF_HOME to"
+            f" ({error}); expected {_KINDS}. Fetch it where there is a network (hf download {name}) and set HF_HOME to"
             f" that cache, or type --backbone FOLDER with a folder that holds {', '.join(_CONTENT)}"
         ) from error
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.core.errors import UsageError
-from bench.core.messages import first_line
 from bench.retrieval.backbones import scratch
+from bench.retrieval.hub import HubError, fetch
 from bench.retrieval.poolers import model_json
 from bench.types import Readout
 
@@ -73,13 +73,10 @@ def _config(backbone: str) -> Path:
     folder = Path(backbone).expanduser()
     if folder.is_dir():
         return folder / "config.json"
-    from huggingface_hub import hf_hub_download
-
-    name, _, revision = backbone.partition("@")
     try:
-        return Path(hf_hub_download(name, "config.json", revision=revision or None))
-    except (OSError, ValueError) as error:  # the hub's own errors are of these kinds
+        return fetch(backbone, ["config.json"]) / "config.json"
+    except HubError as error:
         raise UsageError(
             f"backbone {backbone!r}: found neither a folder of that name nor its config in the cache or on the hub "
-            f"({first_line(error)}); the protocol's readout goes by the number of layers"
+            f"({error}); the protocol's readout goes by the number of layers"
         ) from error

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bench.core.contract import Trainer as Trainer
     from bench.core.contract import TrainingJob as TrainingJob
     from bench.data.corpora.shards import Shards as Shards
+    from bench.retrieval.hub import HubError as HubError
+    from bench.retrieval.hub import fetch as fetch
     from bench.retrieval.packed import Ids as Ids
     from bench.retrieval.packed import Packed as Packed
     from bench.retrieval.packed import pool as pool

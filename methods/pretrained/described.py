@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bench import UsageError
-from bench.training import CONTRACT, PROMPTS_FILE, Contract, declared_prompts, dense_module, model_json
+from bench.training import CONTRACT, PROMPTS_FILE, Contract, HubError, declared_prompts, dense_module, fetch, model_json
 
 _FILES = (CONTRACT, "config.json", "modules.json", "sentence_bert_config.json", PROMPTS_FILE, "*/config.json")
 # Families whose positions begin behind the padding id, so that fewer are left than the config says.
@@ -104,16 +104,13 @@ def _folder(model: str) -> Path:
             f"found model {model!r}, expected a folder or a Hugging Face id; "
             "type --set method.model=NAME, or --preset NAME"
         )
-    from huggingface_hub import snapshot_download
-
-    name, _, revision = model.partition("@")
     try:
-        return Path(snapshot_download(name, revision=revision or None, allow_patterns=list(_FILES)))
-    except (OSError, ValueError) as error:  # the hub's own errors are of these kinds
-        why = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return fetch(model, _FILES)
+    except HubError as error:
         raise UsageError(
-            f"model {model}: found no such folder, and it can be neither fetched nor found in the cache ({why}); "
-            f"fetch it where there is a network (hf download {name}) and set HF_HOME to that cache, or give a folder"
+            f"model {model}: found no such folder, and it can be neither fetched nor found in the cache ({error}); "
+            f"fetch it where there is a network (hf download {model.partition('@')[0]}) and set HF_HOME to that cache, "
+            "or give a folder"
         ) from error
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.core.errors import BenchError, UsageError
+from bench.core.network import is_offline, offline
 from bench.store.graph import Listener, NullListener, make
 from bench.store.stage import Stage
 from bench.store.store import Store
@@ -40,7 +41,7 @@ class RayExecutor:
             root, tasks = store.root.resolve(), dict[str, object]()
             for item in items:
                 before = [tasks[given.key] for given in item.inputs.values() if given.key in tasks]
-                tasks[item.key] = step.remote(item, root, *before)
+                tasks[item.key] = step.remote(item, root, is_offline(), *before)
                 listener.started(item)
             waiting = dict(zip(tasks.values(), items, strict=True))
             while waiting:
@@ -58,9 +59,10 @@ class RayExecutor:
                 ray.shutdown()
 
 
-def _step(item: Stage, root: Path, *_before: object) -> tuple[str, float]:
+def _step(item: Stage, root: Path, alone: bool, *_before: object) -> tuple[str, float]:
     """Make one stage in a worker; what comes before makes Ray wait for its inputs, whose results lie in the store."""
     store = Store(root)
     ready = store.open(item) is not None
-    artefact = make(item, store, NullListener())
+    with offline(alone):
+        artefact = make(item, store, NullListener())
     return ("cached", 0.0) if ready else ("ran", artefact.seconds)

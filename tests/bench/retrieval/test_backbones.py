@@ -24,6 +24,7 @@ from transformers import (
 )
 
 from bench.core.errors import UsageError
+from bench.core.network import offline
 from bench.retrieval import backbones
 from bench.retrieval.backbones import Scratch, load_encoder, locate, scratch
 
@@ -93,16 +94,17 @@ def test_locate_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         refs = folder.parent.parent / "refs"
         refs.mkdir(exist_ok=True)
         (refs / name).write_text(commit)
-    assert locate("owner/name", offline=True) == tmp_path / "models--owner--name" / "snapshots" / ("a" * 40)
-    assert locate("owner/name@v2", offline=True) == tmp_path / "models--owner--name" / "snapshots" / ("b" * 40)
+    with offline():
+        assert locate("owner/name") == tmp_path / "models--owner--name" / "snapshots" / ("a" * 40)
+        assert locate("owner/name@v2") == tmp_path / "models--owner--name" / "snapshots" / ("b" * 40)
 
 
 def test_locate_without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The id, the cache, and both ways out."""
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HOME", str(tmp_path))
-    with pytest.raises(UsageError) as caught:
-        locate("owner/name@v2", offline=True)
+    with offline(), pytest.raises(UsageError) as caught:
+        locate("owner/name@v2")
     message = str(caught.value)
     assert message.startswith(
         f"backbone 'owner/name@v2': found no such folder, it is not in the cache {tmp_path} and cannot be fetched"

@@ -74,7 +74,7 @@ def test_the_depth_of_a_backbone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def offline(*_: Any, **__: Any) -> None:
         raise OSError("offline")
 
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", offline)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
     with pytest.raises(UsageError, match=r"'owner/name@main': found neither a folder.*\(offline\)"):
         depth_of("owner/name@main")
 

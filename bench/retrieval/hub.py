@@ -1,0 +1,35 @@
+"""The one door to the Hugging Face hub: the files of a model, fetched, or of the cache alone where offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.core.messages import first_line
+from bench.core.network import is_offline
+
+
+class HubError(Exception):
+    """A model that can be neither fetched nor found in the cache; the text says why in a few words."""
+
+
+def fetch(model: str, wanted: Sequence[str], unwanted: Sequence[str] = ()) -> Path:
+    """Return a folder with those files of a model that match patterns, e.g. `*.json`.
+
+    `model` is an id, with `@REVISION` where it is pinned. Raises `HubError` where there is no such folder.
+    """
+    from huggingface_hub import snapshot_download
+
+    name, _, revision = model.partition("@")
+    offline = is_offline()
+    try:
+        found = snapshot_download(
+            name,
+            revision=revision or None,
+            allow_patterns=list(wanted),
+            ignore_patterns=list(unwanted),
+            local_files_only=offline,
+        )
+    except (OSError, ValueError) as error:  # the hub's own errors are of these kinds
+        raise HubError("offline" if offline else first_line(error)) from error
+    return Path(found)

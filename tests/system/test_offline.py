@@ -1,0 +1,88 @@
+"""`--offline` asks nobody: every way to name a model, with all sockets refused and what was tried written down."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from bench.core.network import is_offline, offline
+
+SW = "--suite mrtydi --task sw"
+SMALL = "--set budget.tokens=10 --device cpu"
+WAYS = {
+    "an id": f"run --method pretrained --set method.model=owner/name {SW}",
+    "a preset": f"run --preset pretrained/me5-small {SW}",
+    "a plan": f"plan --method pretrained --set method.model=owner/name {SW}",
+    "a readout": f"plan --method crop --backbone owner/name --readout protocol {SMALL} --suite tatoeba --task swh-eng",
+    "a backbone": f"run --method crop --backbone owner/name {SW} {SMALL}",
+    "a backbone, read by the protocol": f"run --method crop --backbone owner/name {SW} {SMALL} --readout protocol",
+    "a re-ranker": f"run --method bm25 {SW} --rerank owner/name",
+    "a re-ranker's backbone": f"run --method bm25 {SW} --rerank trained --setting english "
+    "--set rerank.backbone=owner/name",
+}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
+    """What somebody wanted to connect to, or to look up; nobody can, and the cache of the hub is empty."""
+    found: list[object] = []
+
+    def refuse(*given: Any, **_: Any) -> Any:
+        found.append(given[-1] if given else None)
+        raise OSError("no network here")
+
+    for name in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    for name in ("create_connection", "getaddrinfo", "gethostbyname"):
+        monkeypatch.setattr(socket, name, refuse)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nobody_is_asked(way: str, asked: list[object], bench: Any) -> None:
+    """A model that is not in the cache is a sentence with exit code 2."""
+    done = bench(*WAYS[way].split(), "--offline", "--json")
+    assert done.returncode == 2, done.stderr
+    assert "offline" in json.loads(done.stdout)["error"]["message"] or way == "a preset"
+    assert asked == []
+
+
+def test_somebody_is_asked_otherwise(asked: list[object], bench: Any) -> None:
+    """The tests above would prove nothing where no way reaches a network."""
+    assert bench(*WAYS["an id"].split()).returncode == 2
+    assert asked
+
+
+def test_a_model_in_the_cache_is_used(asked: list[object], bench: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    """A plan reads the small files that an earlier run has fetched."""
+    folder = tmp_path / "hub" / "models--owner--name"
+    (folder / "refs").mkdir(parents=True)
+    (folder / "refs" / "main").write_text("a" * 40)
+    (folder / "snapshots" / ("a" * 40)).mkdir(parents=True)
+    (folder / "snapshots" / ("a" * 40) / "config.json").write_text('{"num_hidden_layers": 2}')
+    done = bench(*WAYS["a plan"].split(), "--offline", "--json")
+    assert done.returncode == 0, done.stderr
+    assert asked == []
+
+
+def test_libraries_and_processes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are there and those that come later; afterwards all is as before."""
+    config = ModuleType("datasets.config")
+    config.HF_HUB_OFFLINE = False  # type: ignore[attr-defined]  # a library that need not be installed
+    monkeypatch.setitem(sys.modules, "datasets.config", config)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.delenv("HF_DATASETS_OFFLINE", raising=False)
+    with offline(False):
+        assert not is_offline()
+    with offline(), offline():
+        assert (is_offline(), config.HF_HUB_OFFLINE, os.environ["HF_DATASETS_OFFLINE"]) == (True, True, "1")
+    assert (is_offline(), config.HF_HUB_OFFLINE, os.environ["HF_HUB_OFFLINE"]) == (False, False, "0")
+    assert "HF_DATASETS_OFFLINE" not in os.environ
