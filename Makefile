@@ -27,7 +27,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo worlds test test-processors test-slow test-browser lint types layers docs clean
+.PHONY: help install demo worlds test test-processors test-slow test-browser lint types layers docs docs-site clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -89,6 +89,11 @@ layers: $(STAMP) ## who may import whom
 
 docs: $(STAMP) ## draw the flow of stages and the layers into docs/architecture.md
 	@$(BIN)/python docs/flow.py
+
+docs-site: ## the documentation as a site in build/docs, every link checked
+	@$(MAKE) --no-print-directory install PYTHON='$(PYTHON)' EXTRAS='$(if $(findstring docs,$(EXTRAS)),$(EXTRAS),$(EXTRAS),docs)'
+	@$(BIN)/python docs/pages.py
+	@$(BIN)/zensical build --clean --strict
 
 clean: ## remove the environment, builds and caches; results and store stay
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
