@@ -217,7 +217,8 @@ def xor_retrieve(
 def named_questions(values: Mapping[str, Mapping[str, float]], run: Run) -> dict[str, float]:
     """R@Nkt as XOR-Retrieve's scorer averages: over the counted questions that the predictions name, not over all.
 
-    Source: the official `eval_xor_retrieve.py`. Nothing where the run names no counted question.
+    A question that was asked and found nothing is named, with empty `ctxs`, and is a miss. Source: the official
+    `eval_xor_retrieve.py`. Nothing where the run names no counted question.
     """
     found = {}
     for measure, by_query in values.items():
@@ -227,7 +228,9 @@ def named_questions(values: Mapping[str, Mapping[str, float]], run: Run) -> dict
     return found
 
 
-def _shown(name: str, label: str, compute: Callable[[Qrels, Run], Mapping[str, float]]) -> OfficialScorer:
+def _shown(
+    name: str, label: str, compute: Callable[[Qrels, Run], Mapping[str, float]], *, named_only: bool = False
+) -> OfficialScorer:
     """Return a scorer whose values are labelled, without those that the official code does not give either."""
 
     def values(qrels: Qrels, run: Run) -> dict[str, float]:
@@ -237,17 +240,17 @@ def _shown(name: str, label: str, compute: Callable[[Qrels, Run], Mapping[str, f
             return {}
         return {f"{measure} ({label})": value for measure, value in found.items()}
 
-    return OfficialScorer(name, values)
+    return OfficialScorer(name, values, named_only=named_only)
 
 
 _SCORERS = (
-    _shown("beir", "BEIR", lambda qrels, run: beir(qrels, run, (10, 100))),
+    _shown("beir", "BEIR", lambda qrels, run: beir(qrels, run, (10, 100)), named_only=True),
     _shown("beir-capped", "BEIR", lambda qrels, run: beir_capped_recall(qrels, without_identical(run), (100,))),
     _shown("beir-custom", "BEIR", lambda qrels, run: _beir_others(qrels, without_identical(run), (10, 100))),
     _shown("mrtydi-ccp", "CCP", mrtydi_ccp),
     _shown("lareqa", "LAReQA", lambda qrels, run: {"mAP@20": lareqa_ap20(qrels, run)}),
     _shown("askubuntu", "AskUbuntu", lambda qrels, run: askubuntu(_labels(qrels, run))),
-    OfficialScorer("xor", answers=named_questions),
+    OfficialScorer("xor-asked", answers=named_questions, named_only=True),  # `xor` left out who found nothing
 )
 OFFICIAL: Mapping[str, OfficialScorer] = MappingProxyType({scorer.name: scorer for scorer in _SCORERS})
 """What `suites.common.Rules.official` names.

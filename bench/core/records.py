@@ -167,8 +167,11 @@ class OfficialScorer:
     # (judgements, run) → values by displayed name, e.g. `NDCG@10 (BEIR)`; none where the official code gives no value.
     # None for a scorer of answers
     documents: Callable[[Mapping[str, Mapping[str, int]], Run], Mapping[str, float]] | None = None
-    # (our values by measure and query, run) → values by displayed name. None for a scorer of documents
+    # (our values by measure and query, run) → values by displayed name; a query that was asked and found nothing has an
+    # empty ranking. None for a scorer of documents
     answers: Callable[[Mapping[str, Mapping[str, float]], Run], Mapping[str, float]] | None = None
+    # its means leave out the judged queries that the run does not name; whoever shows one says over how many it is
+    named_only: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,9 +46,9 @@ class Judging:
         """Every judged query, in the order of the judgements."""
         return tuple(self.judgements or (self.answered.strings if self.answered else ()))
 
-    def score(self, run: Run) -> score.Scored:
-        """Score a run under the task's protocol. Raises `UsageError` as `bench.pipeline.stages.score.score` does."""
-        return score.score(self.judgements, run, self.protocol, self.answered)
+    def score(self, run: Run, asked: Collection[str] | None = None) -> score.Scored:
+        """Score a run under the task's protocol, as `bench.pipeline.stages.score.score` does."""
+        return score.score(self.judgements, run, self.protocol, self.answered, asked)
 
 
 def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, store: Store, unknown: str) -> Judging:

@@ -75,6 +75,7 @@ def _entry(cell: Cell, leg: LegStages, store: Store) -> results.Entry:
     content = {
         "measures": scored.facts["measures"],
         "official": scored.facts["official"],
+        **({"over": scored.facts["over"]} if "over" in scored.facts else {}),
         "queries": scored.facts["queries"],
         "protocol": {"tie": leg.task.tie, "k": leg.k, "drop_identical": leg.task.drop_identical},
         "release": leg.task.release,
@@ -149,6 +150,7 @@ def row(heading: Mapping[str, Any], leg: LegStages, store: Store, done: results.
         "leg": leg.leg.name or None,
         "measures": entry["measures"],
         "official": entry["official"],
+        **({"over": entry["over"]} if "over" in entry else {}),
         "queries": entry["queries"],
         "run_file": str(run_file.resolve()) if run_file.exists() else None,
         "result_file": str(done.path.resolve()),

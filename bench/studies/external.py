@@ -12,7 +12,7 @@ from bench.core.errors import DataError, UsageError
 from bench.core.publications import marked
 from bench.data.formats.faults import Faults
 from bench.data.formats.text import lines
-from bench.data.formats.trec import read_qrels, read_run
+from bench.data.formats.trec import read_empty, read_qrels, read_run
 from bench.evaluation.measures.evaluate import coverage
 from bench.evaluation.measures.specs import parse, parse_many
 from bench.pipeline.judging import Known, judging
@@ -123,15 +123,17 @@ def score_against_task(
     known = plugins.measures_by_name
     specs = parse_many(measures, known) if measures else tuple(parse(name, known) for name in chosen.measures)
     judge = judging(chosen, part, specs, Legs(store, plugins, own), store, settings.data.unknown_ids)
+    empty: tuple[str, ...] = ()
     if official and part.candidates is not None:
         rankings = official_order(part.candidates)
     else:
-        rankings = read_run(run_file, chosen.tie)
+        rankings, empty = read_run(run_file, chosen.tie), read_empty(run_file)
         _ids_known(run_file, rankings, judge.known)
     missing = _missing(coverage(dict.fromkeys(judge.queries), rankings).missing, len(judge.queries))
     against = marked(chosen.id, found.stands_for)
     name = f"the official order of the candidates of {against}" if official else f"{run_file} against {against}"
-    return _external(name, judge.score(rankings), missing)
+    scored = judge.score(rankings, {*rankings, *empty})
+    return _external(name, scored, [*missing, *_narrower(scored)])
 
 
 def official_order(source: Source[Candidates]) -> Run:
@@ -158,6 +160,13 @@ def _missing(queries: Sequence[str], total: int) -> list[str]:
     if not queries:
         return []
     return [f"the run lacks {len(queries)} of {total} judged queries, e.g. {queries[0]!r}; each counts 0"]
+
+
+def _narrower(scored: score.Scored) -> list[str]:
+    """Return notices of official values that leave out queries which the run does not name."""
+    total = len(scored.scores.queries)
+    rule = "the official scorer leaves out those that the run does not name"
+    return [f"{name} is over {count:,} of {total:,} judged queries: {rule}" for name, count in scored.over.items()]
 
 
 def _ids_known(run_file: Path, rankings: Run, ids: Known) -> None:

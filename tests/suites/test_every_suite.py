@@ -23,7 +23,7 @@ BY_ANSWERS = (("answer-R@5", "answer-R@20", "answer-R@100"), "list", 100, (), No
 RULES: dict[str, tuple[Any, ...]] = {
     "tatoeba": (("accuracy",), "list", 1, (), "cos", None, False),
     "mrtydi": (("RR@100", "R@100"), "trec", 100, ("mrtydi-ccp",), None, None, False),
-    "xor-retrieve": (("R@2kt", "R@5kt"), "list", 100, ("xor",), None, None, False),
+    "xor-retrieve": (("R@2kt", "R@5kt"), "list", 100, ("xor-asked",), None, None, False),
     "mewsli-x": (("AP@20",), "list", 20, (), "cos", (64, 64), False),
     "lareqa": (("AP@20",), "list", 20, ("lareqa",), "cos", (96, 256), False),
     "mkqa": (("answer-R@20", "answer-R@100"), "list", 100, (), "dot", (512, 512), False),

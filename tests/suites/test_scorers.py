@@ -53,7 +53,7 @@ def test_official_values_are_named_after_their_scorer() -> None:
     qrels, run = {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": ranking("q1", "a", "q1", "b")}
     for scorer in OFFICIAL.values():
         values = shown(scorer.name, qrels, run) if scorer.documents else {}
-        assert bool(values) == (scorer.name != "xor")
+        assert bool(values) == (scorer.name != "xor-asked")
         assert all(name.endswith(")") and 0 <= value <= 1 for name, value in values.items())
     assert shown("beir", qrels, run)["NDCG@10 (BEIR)"] == 1.0
     assert shown("beir", qrels, run)["P@10 (BEIR)"] == 0.1

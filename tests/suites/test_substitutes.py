@@ -142,7 +142,7 @@ def test_languages_together_judged_in_two_ways(tmp_path: Path, checked: Checked)
     request = DataRequest("official", tmp_path)
     task = xor.AFRIQA.benchmark().load("bem", request)
     assert (task.measures, task.tie, task.depth) == (("R@2kt", "R@5kt", "RR@100"), "list", 100)
-    assert (scorers(task), task.similarity) == (("xor",), None)
+    assert (scorers(task), task.similarity) == (("xor-asked",), None)
     tiny = counted(counted(xor.AFRIQA, "bem", 2, test=(1, 1), dev=(1, 1)), "english", 2, test=(2, 2))
     (leg,) = tiny.benchmark().load("bem", request).legs
     assert list(present(leg.answers).read()) == [Answers("test-bem", ("yes bem",))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -50,11 +51,11 @@ LEG = Leg(
 MEASURES = ("answer-R@1", "answer-R@2", "R@1kt", "R@5kt")
 
 
-def _plugins(leg: Leg = LEG, measures: tuple[str, ...] = MEASURES) -> Plugins:
+def _plugins(leg: Leg = LEG, measures: tuple[str, ...] = MEASURES, scorer: str = "xor-asked") -> Plugins:
     """What is installed, and a suite of one task with dev questions."""
 
     def task(name: str, _: DataRequest) -> Task:
-        return Task(f"mini/toy/{name}", "mini", (leg,), measures, "list", official=(OFFICIAL["xor"],), release="v9")
+        return Task(f"mini/toy/{name}", "mini", (leg,), measures, "list", official=(OFFICIAL[scorer],), release="v9")
 
     def dev(name: str, request: DataRequest) -> Task:
         return replace(task(name, request), id=f"mini/toy/{name}@dev", official=())
@@ -139,6 +140,38 @@ def test_a_run_from_elsewhere(scored: Any) -> None:
     assert "lacks 1 of 2 judged queries" in found.notices[0]
     with pytest.raises(DataError, match=r"theirs\.trec:2: found document id 'z'"):
         scored("q1 Q0 a 1 2.0 x\nq1 Q0 z 2 1.0 x\n")
+
+
+SILENT = replace(LEG, queries=_source("silent", Item("q1", "wall"), Item("q2", "zzz")))
+"""BM25 finds nothing for q2."""
+
+
+def test_a_question_that_found_nothing_is_a_miss(tmp_path: Path, scored: Any) -> None:
+    """As in the official input, where its `ctxs` are empty; a file next to the run lists it, or it was not asked."""
+    (row,) = _run(tmp_path, _plugins(SILENT)).rows
+    assert row["official"] == {"R@1kt (XOR)": 0.5, "R@5kt (XOR)": 0.5}
+    run = Path(row["run_file"])
+    assert run.with_name("run.trec.empty").read_text() == "q2\n"
+    theirs = tmp_path / "theirs.trec"
+    shutil.copyfile(run.with_name("run.trec.empty"), tmp_path / "theirs.trec.empty")
+    found = scored(run.read_text(), _plugins(SILENT))
+    assert (found.official, len(found.notices)) == (row["official"], 1)
+    theirs.with_name("theirs.trec.empty").unlink()
+    found = scored(run.read_text(), _plugins(SILENT))
+    assert found.official == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}
+    assert "R@1kt (XOR) is over 1 of 2 judged queries" in found.notices[1]
+
+
+def test_an_official_mean_over_fewer_queries_says_so(tmp_path: Path) -> None:
+    """BEIR's leaves out who found nothing: 1 over one query of two, where ours counts 0 for the other."""
+    leg = replace(SILENT, answers=None, qrels=_source("qrels", Judgement("q1", "a", 1), Judgement("q2", "c", 1)))
+    outcome = _run(tmp_path, _plugins(leg, ("nDCG@10",), "beir"))
+    (row,) = outcome.rows
+    assert (row["measures"], row["official"]["NDCG@10 (BEIR)"]) == ({"nDCG@10": 0.5}, 1.0)
+    assert set(row["over"].values()) == {1}
+    assert set(row["over"]) == set(row["official"])
+    entry = outcome.published[0].content["tasks"]["mini/toy/t"][""]
+    assert (entry["over"], entry["queries"]) == (row["over"], 2)
 
 
 def test_documents_and_answers_judge_the_same_queries(tmp_path: Path, scored: Any) -> None:

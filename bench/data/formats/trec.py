@@ -9,13 +9,14 @@ file and line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from bench.core.errors import DataError, PluginError
+from bench.core.files import write_bytes
 from bench.data.formats import beir
 from bench.data.formats.archive import File
 from bench.data.formats.faults import Faults, RecordError, columns, shown
@@ -187,6 +188,23 @@ def write_run(stream: IO[bytes], rankings: Iterable[Ranking], tag: str) -> None:
             for rank, (document, score) in enumerate(zip(ranking.documents, map(str, scores), strict=True), 1)
         )
         stream.write("".join(rows).encode())
+
+
+def empty_file(run: Path) -> Path:
+    """Return the file next to a run that lists the queries that were asked and found nothing, an id a line."""
+    return run.with_name(f"{run.name}.empty")
+
+
+def write_empty(run: Path, queries: Sequence[str]) -> None:
+    """Keep the queries that were asked and have no line in a run; no file where there are none."""
+    if queries:
+        write_bytes(empty_file(run), "".join(f"{query}\n" for query in queries).encode())
+
+
+def read_empty(run: Path) -> tuple[str, ...]:
+    """Return the queries that were asked and have no line in a run, as far as that was kept."""
+    path = empty_file(run)
+    return tuple(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else ()
 
 
 def _check_ranking(ranking: Ranking, scores: npt.NDArray[np.float32]) -> None:

@@ -145,12 +145,14 @@ class Average(_Model):
 class Leg(_Model):
     """A scored leg; `official` is what official scorers say where they do otherwise than our measures.
 
+    `over` says over how many queries such a value is, where its scorer left out those that the run does not name.
     `settings` are the harness's own that are not as by default. `facts` and `keys` are by stage: what it measured of
     itself, and what identifies its output.
     """
 
     measures: Annotated[dict[Text, Fraction], Field(min_length=1, max_length=100)]
     official: Annotated[dict[Text, Fraction], Field(max_length=100)] = {}
+    over: Annotated[dict[Text, int], Field(max_length=100)] = {}
     queries: Annotated[int, Field(ge=1)]
     protocol: dict[str, Any] = {}
     release: Text = ""

@@ -16,7 +16,7 @@ from bench.core.errors import UsageError
 from bench.core.files import atomic
 from bench.core.order import best
 from bench.core.workspace import Workspace
-from bench.data.formats.trec import write_run
+from bench.data.formats.trec import write_empty, write_run
 from bench.pipeline.compute import LIBRARIES, Compute
 from bench.pipeline.stages import read
 from bench.pipeline.stages.fuse import of, opened
@@ -122,6 +122,7 @@ def run(
 
     with atomic(work.out / RUN) as stream:
         write_run(stream, ranked(), tag)
+    write_empty(work.out / RUN, [query.id for query in queries if not of(rankings, query.id).documents])
     return {"queries": len(queries), "rows": rows, "k": rules.k, "depth": depth, "pairs": pairs}
 
 

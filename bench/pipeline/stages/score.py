@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -75,7 +75,7 @@ class Score(Stage):
         write_run(stream, cut, self.tag)
         write_bytes(space.out / CUT, gzip.compress(stream.getvalue(), mtime=0))
         space.advance(len(scored.scores.queries))
-        return means
+        return {**means, **({"over": dict(scored.over)} if scored.over else {})}
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,22 @@ class Scored:
     scores: Scores
     official: Mapping[str, float]  # what the official scorers say where they do otherwise, by name
     evidence: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)  # where answers were found
+    # by name of an official value that leaves out queries which the run does not name: over how many it is
+    over: Mapping[str, int] = field(default_factory=dict)
 
 
 def score(
-    qrels: Mapping[str, Mapping[str, int]], rankings: Run, protocol: Protocol, answered: Answered | None = None
+    qrels: Mapping[str, Mapping[str, int]],
+    rankings: Run,
+    protocol: Protocol,
+    answered: Answered | None = None,
+    asked: Collection[str] | None = None,
 ) -> Scored:
     """Score a run, from here or from elsewhere, under a task's protocol. Pure.
 
     `qrels` are empty where only answers judge; `answered` holds accepted answers and where the passages' texts are.
+    `asked` are the queries that the run was made for, None for all judged ones: to a scorer of answers, one of them
+    without a ranking found nothing, while any other was not asked.
 
     Raises:
         UsageError: there is no judgement, or no answer for a measure that looks for one.
@@ -159,13 +167,16 @@ def score(
         )
     values: dict[str, tuple[float, ...]] = {}
     official: dict[str, float] = {}
+    over: dict[str, int] = {}
     evidence: Mapping[str, tuple[int | None, ...]] = {}
     queries: tuple[str, ...] = ()
     if protocol.by_documents or answered is None:
         scores = evaluate(qrels, rankings, protocol.by_documents, protocol.tie, protocol.extra)
         queries, values = scores.queries, dict(scores.values)
         for scorer in protocol.official:
-            official.update(scorer.documents(qrels, rankings) if scorer.documents else {})
+            said = scorer.documents(qrels, rankings) if scorer.documents else {}
+            official.update(said)
+            over |= _over(scorer, said, queries, rankings)
     if answered is not None:
         from bench.evaluation.measures import answers
 
@@ -175,10 +186,19 @@ def score(
         found = answers.look(answers.Answered(strings, answered.text), ranked, protocol.by_answers)
         values, evidence = {**values, **found.values}, found.evidence
         by_query = {name: dict(zip(queries, column, strict=True)) for name, column in found.values.items()}
+        empty = {query: Ranking(query, (), ()) for query in queries if asked is None or query in asked}
         for scorer in protocol.official:
-            official.update(scorer.answers(by_query, ranked) if scorer.answers else {})
+            said = scorer.answers(by_query, {**empty, **ranked}) if scorer.answers else {}
+            official.update(said)
+            over |= _over(scorer, said, queries, {**empty, **ranked})
     ordered = {str(measure): values[str(measure)] for measure in protocol.measures}
-    return Scored(Scores(queries, ordered), official, evidence)
+    return Scored(Scores(queries, ordered), official, evidence, over)
+
+
+def _over(scorer: OfficialScorer, found: Mapping[str, float], queries: Sequence[str], run: Run) -> dict[str, int]:
+    """Return over how many queries the values of a scorer are, where it leaves some out."""
+    named = sum(query in run for query in queries)
+    return dict.fromkeys(found, named) if scorer.named_only and named < len(queries) else {}
 
 
 def answered(leg: Path, protocol: Protocol, texts: Path | None) -> Answered | None:

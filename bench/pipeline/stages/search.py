@@ -12,7 +12,7 @@ from bench.core.errors import PluginError
 from bench.core.files import atomic
 from bench.core.order import best
 from bench.core.workspace import Workspace
-from bench.data.formats.trec import write_run
+from bench.data.formats.trec import write_empty, write_run
 from bench.pipeline.stages import read
 from bench.pipeline.stages.index import EncoderIndex, Index, MineIndex
 from bench.pipeline.stages.init import EncoderStage
@@ -119,7 +119,7 @@ def write(
     rules: Rules,
     tag: str,
 ) -> Mapping[str, Json]:
-    """Write `run.trec`, whoever ranks, in blocks of queries that outlive a kill.
+    """Write `run.trec`, whoever ranks, in blocks of queries that outlive a kill, and the queries that found nothing.
 
     `rank` turns a block of queries into rankings in their order, of `k` documents, and one more under `drop_identical`.
 
@@ -131,12 +131,14 @@ def write(
         block = queries[start : start + _BLOCK]
         parts.append(work.parts.get(f"{start:09d}.trec", partial(_lines, rank, block, rules, tag)))
         work.advance(len(block))
-    rows = 0
+    rows, found = 0, set[bytes]()
     with atomic(work.out / RUN) as stream:
         for part in parts:
-            data = part.read_bytes()
-            rows += data.count(b"\n")
-            stream.write(data)
+            lines = part.read_bytes().splitlines(keepends=True)
+            rows += len(lines)
+            found |= {line.split(b" ", 1)[0] for line in lines}
+            stream.writelines(lines)
+    write_empty(work.out / RUN, [item.id for item in queries if item.id.encode() not in found])
     return {"queries": len(queries), "rows": rows, "k": rules.k}
 
 
