@@ -70,7 +70,7 @@ def _print_verdict(verdict: Verdict) -> None:
     if verdict.reason:
         click.echo(f"    {verdict.reason}")
     if verdict.state == "broken":
-        click.echo(f"    what to do: {check.remedy}")
+        click.echo(f"    what to do: {verdict.remedy}")
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
@@ -80,6 +80,6 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "promise": check.promise,
         "state": verdict.state,
         "reason": verdict.reason,
-        "remedy": check.remedy,
+        "remedy": verdict.remedy,
         "seconds": round(verdict.seconds, 3),
     }

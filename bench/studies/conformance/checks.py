@@ -101,7 +101,7 @@ def conformance(
         if verdict.state == "not applicable":
             pytest.skip(verdict.reason)
         if verdict.state == "broken":
-            pytest.fail(f"{check.promise}: {verdict.reason}\nwhat to do: {check.remedy}", pytrace=False)
+            pytest.fail(f"{check.promise}: {verdict.reason}\nwhat to do: {verdict.remedy}", pytrace=False)
 
     return test
 

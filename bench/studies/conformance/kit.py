@@ -46,28 +46,29 @@ class Verdict:
     state: State
     reason: str
     seconds: float
+    remedy: str  # what the author does: the check's, or where the cause is known that of the cause
 
 
 def carry_out(check: Check, subject: Any) -> Verdict:
     """Try a promise; whatever third-party code raises breaks it."""
     begun = time.monotonic()
     state: State = "kept"
-    reason = ""
+    reason, remedy = "", check.remedy
     try:
         check.body(subject)
     except NotApplicableError as error:
         state, reason = "not applicable", str(error)
     except BrokenPromiseError as error:
-        state, reason = "broken", str(error)
+        state, reason, remedy = "broken", str(error), error.hint or remedy
     except Exception as error:  # third-party code may raise anything
         state, reason = "broken", f"{type(error).__name__}: {error}"
-    return Verdict(check, state, reason, time.monotonic() - begun)
+    return Verdict(check, state, reason, time.monotonic() - begun, remedy)
 
 
-def expect(kept: bool, sentence: str) -> None:
-    """Raise `BrokenPromiseError` with a sentence unless something holds."""
+def expect(kept: bool, sentence: str, remedy: str = "") -> None:
+    """Raise `BrokenPromiseError` with a sentence unless something holds; `remedy` in place of the check's."""
     if not kept:
-        raise BrokenPromiseError(sentence)
+        raise BrokenPromiseError(sentence, hint=remedy)
 
 
 def files(folder: Path) -> dict[str, bytes]:

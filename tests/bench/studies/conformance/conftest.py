@@ -182,12 +182,15 @@ class Terms:
             os.environ["TOY_WAS_HERE"] = "1"
         if flaw == "litter":
             (index / "cache").write_text("x")
+        place = {name: at for at, (name, _) in enumerate(texts)}
         for number, query in enumerate(queries):
             asked = {*query.text.lower().split()}
             found = [(name, len(asked & {*words}) / (1 + len(words))) for name, words in texts]
             found = [(name, score) for name, score in found if score > 0]
             if flaw == "lost" and not found:
                 continue
+            if flaw == "batches":  # the last digit depends on the place, as that of a vector does on its batch
+                found = [(name, score * (1 + place[name] * 1e-7)) for name, score in found]
             if flaw == "company":
                 found = [(name, score + number) for name, score in found]
             if flaw == "poor":

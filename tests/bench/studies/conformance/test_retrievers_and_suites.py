@@ -31,7 +31,9 @@ def test_a_sound_retriever_keeps_every_promise(terms: Callable[[str], RetrieverS
         ("deep", "rankings-sound", "more than 10 documents"),
         ("poor", "finds-planted-passages", "expected more than half"),
         ("lost", "unknown-words", "has no ranking, expected an empty one"),
-        ("position", "order-of-corpus", "the order of the corpus changes the ranking of"),
+        ("position", "order-of-corpus", ": equal scores come in another order"),
+        ("batches", "order-of-corpus", " of their size, so equal passages no longer tie"),
+        ("batches", "ties", "for their scores differ by"),
         ("company", "company-changes-nothing", "other queries in the batch change the ranking of"),
         ("ties", "ties", "under trec, expected"),
         ("noisy", "same-bytes", "indexing twice gives other bytes in terms.json"),
@@ -44,6 +46,12 @@ def test_a_retrievers_flaw_is_found(
 ) -> None:
     """Each by its check, with a reason that names it."""
     assert words in broken(retrieval.CHECKS, name, terms(flaw))
+
+
+@pytest.mark.parametrize(("flaw", "remedy"), [("position", "bench.best"), ("batches", "encode each text by itself")])
+def test_the_remedy_is_that_of_the_cause(terms: Callable[[str], RetrieverSubject], flaw: str, remedy: str) -> None:
+    """Ties that go by position and vectors that depend on their batch break the same promise, and want other cures."""
+    assert remedy in carry_out(retrieval.order_of_corpus, terms(flaw)).remedy
 
 
 def test_a_sound_suite_keeps_every_promise(suite: Callable[[str], SuiteSubject]) -> None:
