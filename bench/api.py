@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.config.request import Request
+from bench.core.network import offline
 from bench.pipeline import plan as planning
 from bench.pipeline import run as pipeline
 from bench.pipeline.plan import Plan
@@ -14,7 +15,8 @@ from bench.store.store import Store
 
 def plan(request: Request) -> Plan:
     """Say what `run` would do; see `bench.pipeline.plan.plan` for what it raises."""
-    return planning.plan(request, load(), Store(request.store))
+    with offline(request.offline):
+        return planning.plan(request, load(), Store(request.store))
 
 
 def run(request: Request) -> Outcome:
@@ -22,4 +24,5 @@ def run(request: Request) -> Outcome:
 
     For instance `bench.run(bench.Request(methods=("bm25",), suites=("beir",), tasks=("path/to/folder",))).rows`.
     """
-    return pipeline.run(request, load(), Store(request.store), NullListener())
+    with offline(request.offline):
+        return pipeline.run(request, load(), Store(request.store), NullListener())

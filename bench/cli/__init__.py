@@ -37,6 +37,10 @@ _FIELDS = ("where", "line", "found", "expected", "hint")
 """Of a `BenchError`: what a machine reads of a failure."""
 
 
+_LONGEST = 1_900
+"""Bytes of the longest message; with what follows, below 2 kB."""
+
+
 class CommandGroup(click.Group):
     """Commands; typed alone, the group prints its help with exit status 0."""
 
@@ -143,6 +147,7 @@ def _status(arguments: list[str]) -> int:
 
 def _fail(arguments: list[str], kind: str, text: str, status: int, error: Exception) -> int:
     """Report a failure on stderr and, where `--json` was typed, as an object on stdout; return the status."""
+    text = _cut(text)
     usage = getattr(error, "ctx", None)
     if isinstance(error, click.UsageError) and usage is not None:
         click.echo(usage.get_usage(), err=True)
@@ -150,10 +155,21 @@ def _fail(arguments: list[str], kind: str, text: str, status: int, error: Except
     if "--json" in arguments:
         import json
 
-        fields = {name: value for name in _FIELDS if (value := getattr(error, name, None)) not in (None, "")}
+        given = {name: getattr(error, name, None) for name in _FIELDS}
+        fields = {
+            name: _cut(one) if isinstance(one, str) else one for name, one in given.items() if one not in (None, "")
+        }
         failure = {"type": kind, "message": text, "exit_code": status, **fields}
         click.echo(json.dumps({"error": failure}, ensure_ascii=False))
     return status
+
+
+def _cut(text: str) -> str:
+    """Return a text of at most 2 kB, whatever somebody's input makes it echo."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= _LONGEST:
+        return text
+    return f"{data[:_LONGEST].decode('utf-8', 'ignore')}… ({len(data) - _LONGEST:,} bytes more)"
 
 
 if __name__ == "__main__":

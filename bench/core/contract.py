@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from bench.core.errors import UsageError
+from bench.core.messages import first_line, invalid
 from bench.core.records import Item, Json
 
 if TYPE_CHECKING:
@@ -67,11 +68,22 @@ class Contract:
     @staticmethod
     def load(folder: Path) -> Contract:
         """Read the contract of an encoder's folder. Raises `UsageError` if it is missing or is no contract."""
+        from pydantic import (
+            TypeAdapter,
+            ValidationError,
+        )  # here, since plugins that only name contracts need none of it
+
         path = folder / CONTRACT
         try:
-            return Contract(**json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as error:
-            raise UsageError(where=path, found=str(error), expected="the contract of an encoder") from error
+            given = json.loads(path.read_text(encoding="utf-8"))
+            found = Contract(**given)
+            TypeAdapter(Contract).validate_json(json.dumps(given), strict=True)
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            found_fault = invalid(error) if isinstance(error, ValidationError) else first_line(error)
+            raise UsageError(where=path, found=found_fault, expected="the contract of an encoder") from error
+        if found.query_length < 1 or found.passage_length < 1 or found.layer < -1:
+            raise UsageError(where=path, found="lengths below 1 or a layer below −1", expected="an encoder's contract")
+        return found
 
 
 class Encoder(Protocol):

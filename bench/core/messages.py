@@ -7,11 +7,15 @@ import json
 import re
 import types
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from bench.core.errors import UsageError
 
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 _MOST = 3
+_CUT = 300  # characters of another library's message
 _MADE_UP = re.compile(r"mini(-[a-z-]+)?/")
 
 
@@ -27,8 +31,16 @@ def bare(task: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text, its class where it has none."""
-    return str(error).strip().split("\n")[0] or type(error).__name__
+    """Return the first line of an error's text, cut, or its class where it has none."""
+    line = str(error).strip().split("\n")[0] or type(error).__name__
+    return line if len(line) <= _CUT else f"{line[:_CUT]}…"
+
+
+def invalid(error: ValidationError) -> str:
+    """Return the first thing that pydantic finds wrong, and where."""
+    fault = error.errors()[0]
+    place = ".".join(map(str, fault["loc"]))
+    return fault["msg"].lower() + (f" at {place}" if place else "")
 
 
 def close(word: str, names: Iterable[str]) -> list[str]:

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.core.errors import UsageError
+from bench.core.errors import BenchError, UsageError
 from bench.core.messages import first_line
 from bench.retrieval import poolers
 from bench.retrieval.hub import HubError, fetch
+from bench.retrieval.model_files import model_json, weight_files
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -30,6 +31,7 @@ SCRATCH = "scratch:"
 POSITIONS = 512
 """The longest input of a model from scratch, special tokens included."""
 
+_SIZES, _MOST = ("num_hidden_layers", "n_layers", "num_layers", "n_layer"), 1_000  # layers of any encoder
 _HEAD = 32  # dimensions a head
 _FORM = re.compile(r"scratch:([1-9][0-9]*)x([1-9][0-9]*)")
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
@@ -181,8 +183,8 @@ def load_weights(
         wanted: what a folder needs, to end the message of the `UsageError` where it cannot be loaded.
     """
     import torch
-    from safetensors import SafetensorError
 
+    weight_files(folder)  # raises where an index names files outside
     try:
         config = folder_config(folder)
         more = arguments(config)
@@ -203,7 +205,9 @@ def load_weights(
             f"{folder}: found pickled objects among the weights, expected tensors alone, best as model.safetensors;"
             " do not load the file by other means unless you trust its maker"
         ) from error
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+    except BenchError:
+        raise
+    except Exception as error:  # transformers raises whatever a wrong type in a config leads to
         raise UsageError(
             f"{folder}: found a model that cannot be loaded ({first_line(error)}), expected {wanted}"
         ) from error
@@ -248,6 +252,12 @@ def folder_config(folder: Path) -> PreTrainedConfig:
     """Load the config of a Hugging Face folder; code of its own is never run."""
     from transformers import AutoConfig
 
+    path = folder / "config.json"
+    sizes = model_json(path) if path.is_file() else {}
+    large = next((name for name in _SIZES if isinstance(sizes.get(name), int) and sizes[name] > _MOST), None)
+    if large:  # a billion layers are made one by one, and never end
+        found_size = f"{large} of {sizes[large]:,}"
+        raise UsageError(where=path, found=found_size, expected=f"at most {_MOST:,}")
     found: PreTrainedConfig = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     return found
 

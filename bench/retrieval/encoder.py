@@ -93,6 +93,7 @@ class TorchEncoder:
         Raises `BenchError` if a vector is not finite.
         """
         sequences = self._reader.tokens([self.text(item, role) for item in items], role)
+        self._check_ids(sequences)
         vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
         contract, device = self._contract, self._model.device.type
         precision = torch.autocast(device, torch.bfloat16, enabled=contract.dtype == "bfloat16")
@@ -104,6 +105,16 @@ class TorchEncoder:
                 vectors[batch] = pooled.numpy(force=True)
         _finite(vectors, items, role, self._contract)
         return unit(vectors) if self._contract.normalise else vectors
+
+    def _check_ids(self, sequences: Sequence[Sequence[int]]) -> None:
+        """Raise `UsageError` where the tokenizer has ids for which the model has no embedding."""
+        highest = max((max(sequence) for sequence in sequences), default=0)
+        there = self._model.get_input_embeddings().num_embeddings
+        if highest >= there:
+            raise UsageError(
+                f"the tokenizer gives the id {highest}, expected at most {there - 1}, the model's last: "
+                "they do not belong together"
+            )
 
     def text(self, item: Item, role: Role) -> str:
         """Return what is tokenised, as `Reader.text` does."""

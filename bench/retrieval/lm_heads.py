@@ -7,14 +7,10 @@ this module imports no torch.
 
 from __future__ import annotations
 
-import json
-import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.core.errors import UsageError
-from bench.core.messages import first_line
+from bench.retrieval.model_files import OLD, foreign, tensors, weight_files
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +37,7 @@ _BIASES = {
     "lm_head": ("lm_head.bias", "lm_head.decoder.bias"),
     "cls": ("cls.predictions.bias", "cls.predictions.decoder.bias"),
 }
-_SAFE, _OLD = "model.safetensors", "pytorch_model.bin"
+_WANTED = "weights as tensors"
 
 
 def find(backbone: Path) -> dict[str, torch.Tensor] | None:
@@ -77,30 +73,15 @@ def load(folder: Path) -> dict[str, torch.Tensor] | None:
 
 def _tensors(folder: Path, keys: tuple[str, ...]) -> dict[str, torch.Tensor]:
     """Read those of some tensors that a folder has; whole files only in the old format."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     found: dict[str, torch.Tensor] = {}
-    try:
-        for path in _files(folder, _SAFE):
-            with safe_open(path, framework="pt") as opened:
-                there = set(opened.keys())
-                found |= {key: opened.get_tensor(key) for key in keys if key in there}
-        if not found and not any(_files(folder, _SAFE)):
-            import torch
-
-            for path in _files(folder, _OLD):
-                read = torch.load(path, map_location="cpu", weights_only=True)
-                found |= {key: read[key] for key in keys if key in read}
-    except (OSError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
-        raise UsageError(f"{folder}: found {first_line(error)}, expected weights as tensors") from error
+    safe = weight_files(folder)
+    for path in safe:
+        with foreign(path, "no tensors", _WANTED), safe_open(path, framework="pt") as opened:
+            there = set(opened.keys())
+            found |= {key: opened.get_tensor(key) for key in keys if key in there}
+    for path in [] if safe else weight_files(folder, OLD):
+        read = tensors(path, _WANTED)
+        found |= {key: read[key] for key in keys if key in read}
     return found
-
-
-def _files(folder: Path, name: str) -> Iterator[Path]:
-    """Yield the files of a folder's weights: one, or those that an index names."""
-    index = folder / f"{name}.index.json"
-    if (folder / name).is_file():
-        yield folder / name
-    elif index.is_file():
-        listed = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-        yield from (folder / part for part in sorted(set(listed.values())))

@@ -7,25 +7,22 @@ own pooler from then on. Importing this module imports no torch.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.core.errors import UsageError
-from bench.core.messages import first_line
+from bench.retrieval.model_files import OLD, SAFE, listed_modules, model_json, tensors
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-
 
 def modules(folder: Path) -> list[Path]:
     """List the folders of a sentence-transformers folder's modules, without itself; none where it is a plain one."""
-    places = dict.fromkeys(folder / str(module["path"]) for module in _listed(folder))
-    return [place for place in places if place != folder and place.is_relative_to(folder) and place.is_dir()]
+    places = dict.fromkeys(folder / module.path for module in listed_modules(folder))
+    return [place for place in places if place != folder and place.is_dir()]
 
 
 def dense_module(folder: Path) -> Path | None:
@@ -33,7 +30,7 @@ def dense_module(folder: Path) -> Path | None:
 
     Raises `UsageError` if it has a dense layer of another kind, or several.
     """
-    found = [folder / str(one["path"]) for one in _listed(folder) if str(one["type"]).rpartition(".")[2] == "Dense"]
+    found = [folder / one.path for one in listed_modules(folder) if one.type.rpartition(".")[2] == "Dense"]
     if not found:
         return None
     said = model_json(found[0] / "config.json")
@@ -103,7 +100,10 @@ def write_dense(weights: Sequence[Path], folder: Path) -> tuple[int, int]:
 def _fill(layer: torch.nn.Linear, module: Path) -> None:
     import torch
 
-    weights = _weights(module)
+    path = next((module / name for name in (SAFE, OLD) if (module / name).is_file()), None)
+    if path is None:
+        raise UsageError(f"{module}: found neither {SAFE} nor {OLD}, expected the weights of a dense layer")
+    weights = tensors(path, "the tensors of a dense layer")
     named = {"weight": weights.get("linear.weight"), "bias": weights.get("linear.bias")}
     with torch.no_grad():
         for name, own in (("weight", layer.weight), ("bias", layer.bias)):
@@ -112,34 +112,3 @@ def _fill(layer: torch.nn.Linear, module: Path) -> None:
                 found = "none" if given is None else f"sizes {tuple(given.shape)}"
                 raise UsageError(f"{module}: found {found} for linear.{name}, expected sizes {tuple(own.shape)}")
             own.copy_(given)
-
-
-def _weights(module: Path) -> dict[str, torch.Tensor]:
-    import pickle
-
-    import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    path = next((module / name for name in _WEIGHTS if (module / name).is_file()), None)
-    if path is None:
-        raise UsageError(f"{module}: found neither {' nor '.join(_WEIGHTS)}, expected the weights of a dense layer")
-    try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        return dict(torch.load(path, map_location="cpu", weights_only=True))
-    except (OSError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
-        raise UsageError(f"{path}: found {first_line(error)}, expected the tensors of a dense layer") from error
-
-
-def _listed(folder: Path) -> list[dict[str, Any]]:
-    path = folder / "modules.json"
-    return list(model_json(path)) if path.is_file() else []
-
-
-def model_json(path: Path, wanted: str = "JSON of a model") -> Any:
-    """Read a JSON file of a model. Raises `UsageError` where it is missing or broken."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: found {error}, expected {wanted}") from error

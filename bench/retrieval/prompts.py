@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.core.contract import Contract
-from bench.retrieval.poolers import model_json
+from bench.core.errors import UsageError
+from bench.retrieval.model_files import model_json
 from bench.types import Method
 
 PROMPTS_FILE = "config_sentence_transformers.json"
@@ -58,6 +59,9 @@ class WantedPrompts:
 def declared_prompts(said: Mapping[str, Any]) -> tuple[str, str]:
     """Return the prompts of queries and of passages by a config of sentence-transformers, empty where it has none."""
     prompts, default = said.get("prompts") or {}, said.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in (*prompts.values(), default or "")):
+        found = f"prompts {prompts!r:.80}, default_prompt_name {default!r:.40}"
+        raise UsageError(where=PROMPTS_FILE, found=found, expected="texts by name, and one of the names")
     usual = prompts.get(default, "") if default else ""
     passages = (prompts[name] for name in ("document", "passage", "corpus") if name in prompts)
     return prompts.get("query", usual), next(passages, usual)

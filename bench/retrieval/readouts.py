@@ -9,7 +9,7 @@ from typing import Any
 from bench.core.errors import UsageError
 from bench.retrieval.backbones import scratch
 from bench.retrieval.hub import HubError, fetch
-from bench.retrieval.poolers import model_json
+from bench.retrieval.model_files import model_json
 from bench.types import Readout
 
 _DEPTH = ("num_hidden_layers", "n_layers", "num_layers")  # by which name architectures call it
@@ -59,7 +59,7 @@ def depth_of(backbone: str) -> int:
     if sizes:
         return sizes.layers
     path = _config(backbone)
-    said = model_json(path, "the config of an encoder")
+    said = model_json(path, wanted="the config of an encoder")
     depth = next((said[name] for name in _DEPTH if isinstance(said.get(name), int)), None)
     if depth is None:
         raise UsageError(

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -184,7 +183,7 @@ class Store:
             "title": stage.title,
             "key": stage.key,
             "identity": stage.identity(),
-            "provenance": {**stage.provenance, "host": socket.gethostname(), "finished": _now()},
+            "provenance": {**stage.provenance, "finished": _now()},
             "facts": facts,
             "seconds": round(seconds, 3),
             "files": {

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from bench.data.corpora.shards import Shards as Shards
     from bench.retrieval.hub import HubError as HubError
     from bench.retrieval.hub import fetch as fetch
+    from bench.retrieval.model_files import Sizes as Sizes
+    from bench.retrieval.model_files import listed_modules as listed_modules
+    from bench.retrieval.model_files import model_json as model_json
     from bench.retrieval.packed import Ids as Ids
     from bench.retrieval.packed import Packed as Packed
     from bench.retrieval.packed import pool as pool
     from bench.retrieval.poolers import dense_module as dense_module
-    from bench.retrieval.poolers import model_json as model_json
     from bench.retrieval.prompts import PROMPTS_FILE as PROMPTS_FILE
     from bench.retrieval.prompts import declared_prompts as declared_prompts
     from bench.training.banks import Ring as Ring

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bench import UsageError
-from bench.training import CONTRACT, PROMPTS_FILE, Contract, HubError, declared_prompts, dense_module, fetch, model_json
+from bench.training import (
+    CONTRACT,
+    PROMPTS_FILE,
+    Contract,
+    HubError,
+    Sizes,
+    declared_prompts,
+    dense_module,
+    fetch,
+    listed_modules,
+    model_json,
+)
 
 _FILES = (CONTRACT, "config.json", "modules.json", "sentence_bert_config.json", PROMPTS_FILE, "*/config.json")
 # Families whose positions begin behind the padding id, so that fewer are left than the config says.
@@ -32,24 +43,25 @@ def contract(model: str) -> Contract:
     if (folder / CONTRACT).is_file():
         return Contract.load(folder)
     config = model_json(folder / "config.json")
-    modules = model_json(folder / "modules.json") if (folder / "modules.json").is_file() else None
+    modules = listed_modules(folder)
     tokens = min(_LONGEST, _positions(config) or _LONGEST)
-    if modules is None:
+    if not modules:
         return Contract(similarity="cos", query_length=tokens, passage_length=tokens)
-    kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+    kinds = [module.type.rpartition(".")[2] for module in modules]
     if [kind for kind in kinds if kind not in _PERHAPS] != _ALWAYS or kinds != sorted(kinds, key=_ORDER.index):
         raise UsageError(
             f"model {model}: found the modules {', '.join(kinds)}, expected Transformer, Pooling, perhaps Dense and "
             "perhaps Normalize; other modules are not supported"
         )
-    own = folder / modules[0]["path"]  # where the Transformer's own files lie, mostly the folder itself
-    sizes = _optional(own / "sentence_bert_config.json")
-    if sizes.get("do_lower_case"):
+    own = folder / modules[0].path  # where the Transformer's own files lie, mostly the folder itself
+    sizes_file = own / "sentence_bert_config.json"
+    sizes = model_json(sizes_file, Sizes) if sizes_file.is_file() else Sizes()
+    if sizes.do_lower_case:
         raise UsageError(f"model {model}: found do_lower_case, expected a tokenizer that lowers the case itself")
-    said = _optional(folder / PROMPTS_FILE)
+    said = model_json(folder / PROMPTS_FILE) if (folder / PROMPTS_FILE).is_file() else {}
     query, passage = declared_prompts(said)
-    pooling = _pooling(model, model_json(folder / modules[1]["path"] / "config.json"), prompted=bool(query or passage))
-    length = int(sizes.get("max_seq_length") or tokens)
+    pooling = _pooling(model, model_json(folder / modules[1].path / "config.json"), prompted=bool(query or passage))
+    length = sizes.max_seq_length or tokens
     dense = dense_module(folder) is not None
     if dense and pooling != "cls":
         raise UsageError(f"model {model}: found a dense layer over the mean, expected one over the first token (cls)")
@@ -68,7 +80,7 @@ def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> Litera
     """Read `1_Pooling/config.json`, in its older form (a switch a mode) or its newer one (the mode's name)."""
     if "pooling_mode" in config:
         given = config["pooling_mode"]
-        modes = [given] if isinstance(given, str) else list(given)
+        modes = [given] if isinstance(given, str) else [*map(str, given if isinstance(given, list) else [given])]
     else:
         marks = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
         modes = [marks.get(key, key) for key, on in config.items() if key.startswith("pooling_mode_") and on]
@@ -81,8 +93,8 @@ def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> Litera
 
 def _similarity(model: str, name: str | None) -> Any:
     """Return our name of a similarity; sentence-transformers compares by cosine where nothing is said."""
-    if name not in _SIMILARITIES:
-        raise UsageError(f"model {model}: found similarity {name}, expected cosine or dot")
+    if not isinstance(name, str | None) or name not in _SIMILARITIES:
+        raise UsageError(f"model {model}: found similarity {name!s:.80}, expected cosine or dot")
     return _SIMILARITIES[name]
 
 
@@ -91,7 +103,9 @@ def _positions(config: Mapping[str, Any]) -> int | None:
     bound = config.get("max_position_embeddings")
     if not isinstance(bound, int) or bound < 1:
         return None
-    return bound - (int(config.get("pad_token_id") or 0) + 1) * (config.get("model_type") in _OFFSET)
+    padding = config.get("pad_token_id")
+    first = padding + 1 if isinstance(padding, int) and config.get("model_type") in _OFFSET else 0
+    return max(3, bound - first)
 
 
 def _folder(model: str) -> Path:
@@ -112,8 +126,3 @@ def _folder(model: str) -> Path:
             f"fetch it where there is a network (hf download {model.partition('@')[0]}) and set HF_HOME to that cache, "
             "or give a folder"
         ) from error
-
-
-def _optional(path: Path) -> dict[str, Any]:
-    """Read a JSON object, empty where there is no file."""
-    return dict(model_json(path)) if path.is_file() else {}

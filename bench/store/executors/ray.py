@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bench.core.errors import BenchError, UsageError
 from bench.core.network import is_offline, offline
@@ -28,14 +30,20 @@ class RayExecutor:
         Raises:
             UsageError: Ray is not installed.
         """
+        address = os.environ.get("RAY_ADDRESS")
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
+        if not address:
+            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # Ray's switch for loopback, on any system
         try:
             import ray
         except ImportError:
             raise UsageError("--executor ray needs Ray; type pip install 'retrieval-bench[ray]'") from None
-        ours = not ray.is_initialized()
-        if ours:
-            address = os.environ.get("RAY_ADDRESS")
-            ray.init(address=address, include_dashboard=None if address else False, log_to_driver=False)
+        ours, own = not ray.is_initialized(), ExitStack()
+        if ours and address:
+            ray.init(address=address, log_to_driver=False)
+        elif ours:  # Ray opens its folder to everybody, so it lies in one that is the user's alone
+            folder = own.enter_context(TemporaryDirectory(prefix="bench-ray-", ignore_cleanup_errors=True))
+            ray.init(include_dashboard=False, log_to_driver=False, _temp_dir=f"{folder}/ray")
         try:
             step = ray.remote(max_retries=0)(_step)
             root, tasks = store.root.resolve(), dict[str, object]()
@@ -57,6 +65,7 @@ class RayExecutor:
         finally:
             if ours:
                 ray.shutdown()
+            own.close()
 
 
 def _step(item: Stage, root: Path, alone: bool, *_before: object) -> tuple[str, float]:

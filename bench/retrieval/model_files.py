@@ -1,0 +1,112 @@
+"""The files of a model's folder, which others wrote: read without tracebacks, and never outside of the folder.
+
+Importing this module imports no torch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, overload
+
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
+
+from bench.core.errors import BenchError, UsageError
+from bench.core.messages import first_line, invalid
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+SAFE, OLD = "model.safetensors", "pytorch_model.bin"
+
+
+def _inside(path: str) -> str:
+    """Return a path that stays below its folder. Raises `ValueError` for any other."""
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\\" in path or "\0" in path:
+        raise ValueError("leads out of the folder")
+    return path
+
+
+Below = Annotated[str, AfterValidator(_inside)]
+"""A path relative to a folder, which does not leave it."""
+
+
+class ListedModule(BaseModel):
+    """A row of `modules.json` in a folder of sentence-transformers."""
+
+    type: str
+    path: Below
+
+
+class Sizes(BaseModel):
+    """What `sentence_bert_config.json` says of texts."""
+
+    max_seq_length: Annotated[int, Field(ge=3)] | None = None
+    do_lower_case: bool = False
+
+
+class _Index(BaseModel):
+    """The index of weights in several files."""
+
+    weight_map: dict[str, Below]
+
+
+@overload
+def model_json(path: Path, *, wanted: str = ...) -> dict[str, Any]: ...
+@overload
+def model_json(path: Path, kind: type[T], wanted: str = ...) -> T: ...
+def model_json(path: Path, kind: Any = dict[str, Any], wanted: str = "JSON of a model") -> Any:
+    """Read a JSON file of a model, by default an object. Raises `UsageError` where it is missing, broken or other."""
+    try:
+        return TypeAdapter(kind).validate_python(json.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise UsageError(where=path, found=invalid(error), expected=wanted) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(where=path, found=first_line(error), expected=wanted) from error
+
+
+def listed_modules(folder: Path) -> list[ListedModule]:
+    """Return the modules that a folder of sentence-transformers lists, none where it is a plain one.
+
+    Raises `UsageError` if the list cannot be read, or names a place outside the folder.
+    """
+    path = folder / "modules.json"
+    return model_json(path, list[ListedModule], "the modules of a model") if path.is_file() else []
+
+
+def weight_files(folder: Path, name: str = SAFE) -> list[Path]:
+    """Return the files of a folder's weights: one, those that an index names, or none.
+
+    Raises `UsageError` if the index cannot be read, or names a file outside the folder.
+    """
+    if (folder / name).is_file():
+        return [folder / name]
+    index = folder / f"{name}.index.json"
+    if not index.is_file():
+        return []
+    return [folder / part for part in sorted(set(model_json(index, _Index, "an index of weights").weight_map.values()))]
+
+
+@contextmanager
+def foreign(where: Path, what: str, expected: str) -> Iterator[None]:
+    """Raise `UsageError` for whatever a library raises over a file that it cannot read."""
+    try:
+        yield
+    except BenchError:
+        raise
+    except Exception as error:  # tokenizers raises bare ones, transformers whatever a wrong type leads to
+        raise UsageError(where=where, found=f"{what} ({first_line(error)})", expected=expected) from error
+
+
+def tensors(path: Path, expected: str) -> dict[str, torch.Tensor]:
+    """Read a file of weights, safetensors or pickled tensors; no other object is unpickled. Raises `UsageError`."""
+    import torch
+    from safetensors.torch import load_file
+
+    with foreign(path, "no tensors", expected):
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        return dict(torch.load(path, map_location="cpu", weights_only=True))

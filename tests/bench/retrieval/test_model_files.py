@@ -1,0 +1,100 @@
+"""Folders of models that others made and that are broken: a sentence with the file, and nothing read outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.core.contract import CONTRACT, Contract
+from bench.core.errors import UsageError
+from bench.retrieval import cross_encoder, encoder, lm_heads, poolers
+from bench.testing import fields
+
+Read = Callable[[Path], Any]
+MODULE = {"type": "sentence_transformers.models.Pooling"}
+
+
+def _load(folder: Path) -> Any:
+    return encoder.load(folder, contract=Contract(query_length=20, passage_length=20))
+
+
+def _altered(folder: Path, name: str, **changes: Any) -> None:
+    """Change the top of a JSON file."""
+    path = folder / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("tokenizer.json", {"version": "../.."}),
+        ("tokenizer.json", {"padding": "yes"}),
+        ("tokenizer.json", {"model": []}),
+        ("tokenizer_config.json", {"unk_token": 1.5}),
+        ("config.json", {"hidden_size": "wide"}),
+        ("config.json", {"num_attention_heads": 0}),
+        ("config.json", {"hidden_act": []}),
+        ("config.json", {"num_hidden_layers": 10**9}),
+    ],
+)
+def test_values_that_a_library_does_not_expect(folder: Path, name: str, changes: dict[str, Any]) -> None:
+    """Whatever it raises over them, bare exceptions included; endless models are not begun."""
+    _altered(folder, name, **changes)
+    with pytest.raises(UsageError) as caught:
+        _load(folder)
+    assert str(folder) in str(caught.value)
+    assert len(str(caught.value).encode()) < 2_048
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"layer": "last"}', "layer"),
+        ('{"normalise": 1}', "normalise"),
+        ('{"query_length": 0}', "lengths below 1"),
+        ('{"depth": 3}', "depth"),
+        ("[" * 5_000, ""),
+        ("[]", ""),
+    ],
+)
+def test_contracts_that_are_none(folder: Path, text: str, found: str) -> None:
+    """Types and ranges are those of the fields."""
+    (folder / CONTRACT).write_text(text)
+    with pytest.raises(UsageError, check=fields(where=str(folder / CONTRACT), found=found)):
+        encoder.load(folder)
+
+
+@pytest.mark.parametrize("path", ["/etc", "../..", "a/../../b", "..\\b"])
+def test_nothing_is_read_outside_of_the_folder(folder: Path, path: str) -> None:
+    """Neither a module that is listed there, nor a file of weights."""
+    (folder / "modules.json").write_text(json.dumps([{**MODULE, "path": path}]))
+    for read in (poolers.modules, poolers.dense_module):
+        with pytest.raises(UsageError, check=fields(where="modules.json", found="leads out of the folder")):
+            read(folder)
+    (folder / "model.safetensors").unlink()
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": path}}))
+    reads: tuple[Read, ...] = (_load, lm_heads.find, lambda one: cross_encoder.load_classifier(one, new_head=1))
+    for look in reads:
+        with pytest.raises(UsageError, check=fields(where=index.name, found="leads out of the folder")):
+            look(folder)
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", '[{"path": 3, "type": "x"}]', "[" * 5_000, '"x"'])
+def test_lists_of_modules_that_are_none(folder: Path, text: str) -> None:
+    """The file is named."""
+    (folder / "modules.json").write_text(text)
+    with pytest.raises(UsageError, check=fields(where="modules.json", expected="the modules of a model")):
+        poolers.modules(folder)
+
+
+def test_a_tokenizer_of_another_model(folder: Path) -> None:
+    """Ids beyond the embeddings are named before torch falls over them."""
+    loaded = _load(folder)
+    loaded._model.resize_token_embeddings(10)
+    with pytest.raises(UsageError, match="expected at most 9, the model's last"):
+        loaded.encode([encoder.Item("q", "zz")], "query")
