@@ -38,13 +38,14 @@ class RayExecutor:
             import ray
         except ImportError:
             raise UsageError("--executor ray needs Ray; type pip install 'retrieval-bench[ray]'") from None
-        ours, own = not ray.is_initialized(), ExitStack()
-        if ours and address:
-            ray.init(address=address, log_to_driver=False)
-        elif ours:  # Ray opens its folder to everybody, so it lies in one that is the user's alone
-            folder = own.enter_context(TemporaryDirectory(prefix="bench-ray-", ignore_cleanup_errors=True))
-            ray.init(include_dashboard=False, log_to_driver=False, _temp_dir=f"{folder}/ray")
-        try:
+        with ExitStack() as own:
+            if not ray.is_initialized() and address:
+                ray.init(address=address, log_to_driver=False)
+                own.callback(ray.shutdown)
+            elif not ray.is_initialized():  # Ray opens its folder to everybody, so it lies in one of the user's alone
+                folder = own.enter_context(TemporaryDirectory(prefix="bench-ray-", ignore_cleanup_errors=True))
+                ray.init(include_dashboard=False, log_to_driver=False, _temp_dir=f"{folder}/ray")
+                own.callback(ray.shutdown)
             step = ray.remote(max_retries=0)(_step)
             root, tasks = store.root.resolve(), dict[str, object]()
             for item in items:
@@ -62,10 +63,6 @@ class RayExecutor:
                     listener.finished(item, "failed", 0.0, cause)
                     raise cause from None
                 listener.finished(item, state, seconds)
-        finally:
-            if ours:
-                ray.shutdown()
-            own.close()
 
 
 def _step(item: Stage, root: Path, alone: bool, *_before: object) -> tuple[str, float]:
