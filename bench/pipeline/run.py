@@ -9,6 +9,7 @@ from typing import Any
 from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain
+from bench.core.network import offline
 from bench.evaluation.results import Published
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.publish import heading_row, publish, row
@@ -50,7 +51,8 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
     todo = ready or plan(request, plugins, store)
     results, size = todo.experiment.results, todo.profile
     _writable(results)
-    failed = carry_out(todo, plugins, store, listener)
+    with offline(request.offline):
+        failed = carry_out(todo, plugins, store, listener)
     broken = {id(failure.cell) for failure in failed}
     rows: list[dict[str, Any]] = []
     averages: list[dict[str, Any]] = []

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import bench
 from bench.core.network import is_offline, offline
 
 SW = "--suite mrtydi --task sw"
@@ -71,6 +72,30 @@ def test_a_model_in_the_cache_is_used(asked: list[object], bench: Any, tmp_path:
     done = bench(*WAYS["a plan"].split(), "--offline", "--json")
     assert done.returncode == 0, done.stderr
     assert asked == []
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_stages_of_a_request_from_python_obey(wanted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No command line has set the switch; the request has."""
+
+    class StopError(Exception):
+        """Instead of the stages."""
+
+    def stop(*_: object) -> None:
+        raise StopError(is_offline())
+
+    monkeypatch.setattr("bench.pipeline.run.carry_out", stop)
+    with pytest.raises(StopError, check=lambda error: error.args == (wanted,)):
+        bench.run(
+            bench.Request(
+                methods=("bm25",),
+                suites=("mrtydi",),
+                tasks=("sw",),
+                offline=wanted,
+                store=tmp_path / "store",
+                results=tmp_path / "results",
+            )
+        )
 
 
 def test_libraries_and_processes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
