@@ -30,7 +30,7 @@ class Rules:
     depth: int = 100
     official: tuple[str, ...] = ()
     drop_identical: bool = False
-    similarity: Literal["cos", "dot"] | None = None
+    similarity: Literal["cos", "dot", "l2"] | None = None
     lengths: tuple[int, int] | None = None
     readout: Readout | None = None
     release: str = ""

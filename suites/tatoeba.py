@@ -24,7 +24,7 @@ FILES = (
 )
 """Where single files are had, at the commit whose checksums are those of `suites/checksums/tatoeba.txt`."""
 LICENCE = "CC BY 2.0 FR (Tatoeba)"
-RULES = Rules(("accuracy",), "list", 1, similarity="cos", readout=readouts.XTREME, release="LASER v1 (2018-11-17)")
+RULES = Rules(("accuracy",), "list", 1, similarity="l2", readout=readouts.XTREME, release="LASER v1 (2018-11-17)")
 _FULL = 1000
 BOTH = "mean over the two directions of each pair, then over the pairs"
 

@@ -188,8 +188,9 @@ class Task:
     depth: int = 100  # how many documents the protocol retrieves per query
     drop_identical: bool = False  # leave out a document whose id equals the query id (BEIR's `ignore_identical_ids`)
     official: tuple[OfficialScorer, ...] = ()  # scorers whose values are shown with ours
-    # what the protocol fixes, `cos` or `dot`; None leaves it to the encoder's contract
-    similarity: Literal["cos", "dot"] | None = None
+    # what the protocol fixes: `cos`, `dot`, or `l2`, distance of unit vectors, which is `cos` but for vectors of zeros
+    # (`bench.retrieval.search.Similarity`); None leaves it to the encoder's contract
+    similarity: Literal["cos", "dot", "l2"] | None = None
     # tokens kept of a query and of a passage, special ones included, where the protocol fixes them; None leaves them to
     # the encoder's contract
     lengths: tuple[int, int] | None = None

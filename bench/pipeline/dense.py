@@ -120,7 +120,8 @@ class Dense(System):
         contract = replace(contract, **said)
         if processed and "similarity" not in said and self.resolved.run.post.similarity == "cos":
             contract = replace(contract, similarity="cos")
-        return replace(contract, similarity=task.similarity) if task.similarity else contract
+        fixed_by_task = "cos" if task.similarity == "l2" else task.similarity
+        return replace(contract, similarity=fixed_by_task) if fixed_by_task else contract
 
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
         """Return the stages to the run."""
@@ -150,7 +151,7 @@ class Dense(System):
             passages=sides[0],
             leg=asked.read,
             rules=asked.rules,
-            similarity=contract.similarity,
+            similarity=asked.task.similarity or contract.similarity,
             tag=row.tag,
             device=self.machine.device,
             who=row.label,

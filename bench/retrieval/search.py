@@ -1,6 +1,6 @@
 """Exact search of vectors, over all passages or given candidates: one total order, whatever the backend and the blocks.
 
-Conventions: m queries, n passages, d dimensions. A score is the inner product (or cosine) of two float32 vectors,
+Conventions: m queries, n passages, d dimensions. A score is the inner product (or `Similarity`) of two float32 vectors,
 summed in float64 and rounded to float32 once; equal scores follow the task's tie rule, also at the cut
 (`bench.core.order`).
 
@@ -28,7 +28,9 @@ from bench.types import Candidates, Ranking, Tie
 
 Matrix = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
-Similarity = Literal["dot", "cos"]
+Similarity = Literal["dot", "cos", "l2"]
+"""`l2` orders by the distance d of unit vectors, as Tatoeba's scorers do. Its score 1 − d²/2 is the cosine, except that
+a vector of zeros is at distance 1 from any other (score ½) and at 0 from another of its kind (score 1)."""
 Backend = Literal["auto", "faiss", "torch"]
 
 _QUERIES = 1024  # a block of queries
@@ -87,7 +89,7 @@ def search(
         passages: `[n, d]`.
         k: documents per query, at least 1; all where there are fewer.
         tie: order of equal scores; positions are rows of `passages`.
-        similarity: `dot`, or `cos`: 0 for a vector of zeros.
+        similarity: `dot`, `cos` (0 for a vector of zeros) or `l2`.
         backend: `faiss`, `torch`, or `auto`: faiss where it is installed and the device is the processor.
         device: where torch searches.
 
@@ -128,8 +130,12 @@ class Exact:
         """Score one query `[d]` against vectors `[r, d]`, float32 `[r]`."""
         wide, long = vectors.astype(np.float64), query.astype(np.float64)
         sums = (wide * long).sum(1)
-        if self.similarity == "cos":
-            sums /= np.maximum(np.sqrt((wide * wide).sum(1)), 1e-12) * max(float(np.sqrt((long * long).sum())), 1e-12)
+        if self.similarity != "dot":
+            lengths, length = np.sqrt((wide * wide).sum(1)), float(np.sqrt((long * long).sum()))
+            sums /= np.maximum(lengths, 1e-12) * max(length, 1e-12)
+            if self.similarity == "l2":
+                zeros = (lengths == 0).astype(np.int8) + (length == 0)
+                sums = np.choose(zeros, (sums, 0.5, 1.0))
         rounded: Matrix = sums.astype(np.float32)
         return rounded
 
@@ -161,20 +167,24 @@ def _top(
     queries: Matrix, passages: Matrix, wanted: int, similarity: Similarity, find: Search
 ) -> tuple[Top, npt.NDArray[np.float64]]:
     """Find the best `wanted` in a backend's arithmetic, block by block, and how far its scores may be off, `[m]`."""
-    if similarity == "cos":
+    if similarity != "dot":
         queries = _unit(queries)
+    if similarity == "l2":
+        queries = _extended(queries, (0.5, 0.0), (1.0, 0.5))
     size, best_so_far, longest = max(wanted, _BYTES // (4 * passages.shape[1])), None, 0.0
     for start in range(0, len(passages), size):
         block = np.ascontiguousarray(passages[start : start + size])
-        if similarity == "cos":
+        if similarity != "dot":
             block = _unit(block)
+        if similarity == "l2":
+            block = _extended(block, (0.0, 1.0), (1.0, 0.0))
         longest = max(longest, float(_lengths(block).max()))
         here = find(queries, block, min(wanted, len(block)))
         here = Top(here.scores, here.rows + start)
         best_so_far = here if best_so_far is None else _merge(best_so_far, here, wanted)
     assert best_so_far is not None  # noqa: S101 (for the type checker: there is a passage)
     # Any order of d products summed in float32 is off by less than this; the rest is for rounding and scaling to unit.
-    bounds = (passages.shape[1] + 8) * _ROUNDING * longest * _lengths(queries)
+    bounds = (queries.shape[1] + 8) * _ROUNDING * longest * _lengths(queries)
     return best_so_far, bounds
 
 
@@ -208,6 +218,12 @@ def _unit(vectors: Matrix) -> Matrix:
     """Scale rows to length 1; a row of zeros stays."""
     scaled: Matrix = vectors / np.maximum(_lengths(vectors), 1e-12).astype(np.float32)[:, None]
     return scaled
+
+
+def _extended(vectors: Matrix, given: tuple[float, float], zeros: tuple[float, float]) -> Matrix:
+    """Add two values to each row, others to rows of zeros, so that inner products of two sides are scores of `l2`."""
+    added = np.array([given if there else zeros for there in vectors.any(axis=1)], np.float32)
+    return np.hstack([vectors, added])
 
 
 def _backend(name: Backend, device: str) -> Search:

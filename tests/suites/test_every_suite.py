@@ -21,7 +21,7 @@ SUITES = {name: PLUGINS.suite(name) for name in PLUGINS.suites}
 NAMES = pytest.mark.parametrize("name", SUITES)
 BY_ANSWERS = (("answer-R@5", "answer-R@20", "answer-R@100"), "list", 100, (), None, None, False)
 RULES: dict[str, tuple[Any, ...]] = {
-    "tatoeba": (("accuracy",), "list", 1, (), "cos", None, False),
+    "tatoeba": (("accuracy",), "list", 1, (), "l2", None, False),
     "mrtydi": (("RR@100", "R@100"), "trec", 100, ("mrtydi-ccp",), None, None, False),
     "xor-retrieve": (("R@2kt", "R@5kt"), "list", 100, ("xor-asked",), None, None, False),
     "mewsli-x": (("AP@20",), "list", 20, (), "cos", (64, 64), False),
