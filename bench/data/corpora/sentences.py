@@ -18,6 +18,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NOTHING = re.compile(r"[\u00ad\ufeff]")  # the soft hyphen, and a byte order mark inside a text
 
 
+_QUOTES = "`«»‘“„‹›《「"  # sentencex looks for the end of each, up to the end of the line
+_STEPS = 10**8
+_PIECE = 10_000
+
+
 def splitter() -> str:
     """Name and version of what decides where sentences end; part of a key."""
     return f"sentencex-{version('sentencex')}"
@@ -44,7 +49,20 @@ def split(text: str, language: str) -> tuple[str, ...]:
 
     base = language.partition("-")[0].lower()
     cut = _by_blanks if base in _SPACED else partial(sentencex.segment, base)
-    return cleaned(sentence for line in text.split("\n") if line.strip() for sentence in cut(line))
+    lines = (piece for line in text.split("\n") if line.strip() for piece in _pieces(line))
+    return cleaned(sentence for piece in lines for sentence in cut(piece))
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """Cut a line that holds too many quotation marks for its length at full stops, blanks, or anywhere."""
+    start, end = 0, len(line)
+    if end * sum(map(line.count, _QUOTES)) > _STEPS:
+        while end - start > _PIECE:
+            stops = (line.rfind(mark, start, start + _PIECE) + len(mark) for mark in (". ", " "))
+            behind = next((stop for stop in stops if stop > start + 1), start + _PIECE)
+            yield line[start:behind]
+            start = behind
+    yield line[start:]
 
 
 def _by_blanks(line: str) -> Iterator[str]:

@@ -37,6 +37,7 @@ from bench.core.installed import DISTRIBUTION, version_of
 from bench.data.fetching.records import public_url
 
 _BLOCK = 1 << 18
+_DIGITS = 18  # of a length; int() refuses thousands of them
 _RETRIED = frozenset({408, 425, 429, *range(500, 600)})
 _ACCEPTED = (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
 _HEADERS = {
@@ -212,7 +213,7 @@ class Client:
 def length(answer: requests.Response) -> int | None:
     """Return the length of a body as its header says, None where it says none."""
     text = answer.headers.get("Content-Length", "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def followed(url: str, target: str) -> str:
@@ -271,7 +272,7 @@ def _attempts(patience: Patience, address: str, notice: Callable[[str], None]) -
             reason = f"answered {_status(last.status)}" if last.status else _reason(last.error, patience)
             try:
                 asked = self.get_retry_after(response) if response is not None else None
-            except InvalidHeader:
+            except (InvalidHeader, ValueError, OverflowError):  # soon, a number of 5,000 digits, a date without sense
                 asked = None
             wait = patience.first * 2.0 ** (len(self.history) - 1)
             seconds = min(patience.longest, max(asked or 0.0, wait))

@@ -32,7 +32,7 @@ from bench.data.fetching.records import Digests, Record, public_url
 from bench.data.fetching.unpack import unpack
 
 _PACKED = (".gz", ".tgz")
-_RANGE = re.compile(r"bytes (?P<first>\d+)-\d+/(?P<total>\d+)")
+_RANGE = re.compile(r"bytes (?P<first>\d{1,18})-\d{1,18}/(?P<total>\d{1,18})")
 _KEPT = "what was fetched is kept: mend that, then type the same command again"
 
 

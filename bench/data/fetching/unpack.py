@@ -1,12 +1,13 @@
 """Unpack archives that others made: nothing outside the folder, nothing but files and folders, no bombs.
 
 Members pass tarfile's `data` filter and stricter rules of our own: no links, no names that collide on some file system.
-Everything is unpacked aside and checked first; only a whole archive is moved to its place, where it replaces files of
-the same names.
+Headers, names and padding are counted as content is, before they fill the memory. Everything is unpacked aside and
+checked first; only a whole archive is moved to its place, where it replaces files of the same names.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -27,12 +28,19 @@ from bench.core.errors import DataError
 from bench.core.files import fsync_folder
 from bench.core.workspace import Advance, silent
 from bench.data.fetching.records import FOLDER, copy
+from bench.data.formats.archive import TarStream, tar_stream
+from bench.data.formats.faults import RecordError
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, EOFError, NotImplementedError, UnicodeError)
+_BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, EOFError, NotImplementedError, ValueError)
 _SENSITIVE = re.compile(r"[\x00-\x1f\x7f\\]|^[A-Za-z]:")
 """Control characters, and what another system takes for a path of its own."""
 _ENCRYPTED = 0x1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What zipfile decompresses in bounded memory."""
+_ENTRY = 256  # bytes of a zip's directory, for each member that is allowed
+_NAMES = 1 << 26  # characters of all names, each counted with those of its folders
+_DEEPEST = 100
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Limits:
 
     ratio: int = 200  # unpacked bytes for one of the archive
     least: int = 1 << 30  # bytes that are always allowed
-    files: int = 1_000_000  # members
+    files: int = 100_000  # members
 
 
 def unpack(
@@ -64,6 +72,9 @@ def unpack(
         files = _write_all(archive, aside, limits or Limits(), advance)
         if not files:
             raise _refused(archive, "no file at all")
+        for name in files:
+            with (aside / name).open("rb") as stream:
+                os.fsync(stream.fileno())
         _install(aside, folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -76,7 +87,7 @@ def _write_all(archive: Path, aside: Path, limits: Limits, advance: Advance) -> 
     files: dict[str, tuple[int, str]] = {}
     names = _Names(archive)
     room = max(limits.least, limits.ratio * archive.stat().st_size)
-    with _reading(archive) as members:
+    with _reading(archive, limits) as members:
         for number, (info, content) in enumerate(members, 1):
             if number > limits.files:
                 raise _refused(archive, f"more than {limits.files:,} members")
@@ -96,8 +107,6 @@ def _write_all(archive: Path, aside: Path, limits: Limits, advance: Advance) -> 
 
             with content() as source, target.open("xb") as stream:
                 found = copy(source, stream, count)
-                stream.flush()
-                os.fsync(stream.fileno())
             files[name] = (found.size, found.sha256)
     return files
 
@@ -108,6 +117,7 @@ class _Names:
     def __init__(self, archive: Path) -> None:
         self._archive = archive
         self._seen: dict[str, bool] = {}
+        self._room = _NAMES
 
     def take(self, info: tarfile.TarInfo, aside: Path) -> str:
         """Return a member's path under the folder `aside`, `.` for the folder itself.
@@ -120,6 +130,8 @@ class _Names:
         path = PurePosixPath(info.name)
         if path.is_absolute() or ".." in path.parts or _SENSITIVE.search(info.name):
             raise _refused(self._archive, f"the name {info.name!r}", "names that stay in the folder")
+        if len(path.parts) > _DEEPEST:
+            raise _refused(self._archive, "a name of more than 100 parts", "folders less deep")
         if FOLDER in path.parts:
             raise _refused(self._archive, f"the name {info.name!r}", f"no {FOLDER}, which is ours")
         try:
@@ -133,6 +145,9 @@ class _Names:
         return path.as_posix()
 
     def _claim(self, name: str, folder: bool) -> None:
+        self._room -= len(name)
+        if self._room < 0:
+            raise _refused(self._archive, f"names of more than {_NAMES:,} characters")
         key = unicodedata.normalize("NFC", name).casefold()
         if key not in self._seen:
             self._seen[key] = folder
@@ -145,17 +160,19 @@ _Members = Iterator[tuple[tarfile.TarInfo, Callable[[], IO[bytes]]]]
 
 
 @contextmanager
-def _reading(archive: Path) -> Iterator[_Members]:
+def _reading(archive: Path, limits: Limits) -> Iterator[_Members]:
     """Open an archive by what it is, whatever it is called. Raises `DataError` for a damaged one."""
     with archive.open("rb") as stream:
         is_zip = stream.read(4) in _ZIP
     try:
         if is_zip:
-            with zipfile.ZipFile(archive) as found:
-                yield _zip(archive, found)
+            with _ZipBytes(archive, limits.files * _ENTRY) as raw, zipfile.ZipFile(raw) as found:
+                yield _zip(archive, found, limits)
         else:
-            with tarfile.open(archive, "r:*") as found:
-                yield _tar(found)
+            with tar_stream(archive) as stream:
+                yield ((info, partial(_content, stream, info)) for info in stream)
+    except RecordError as error:
+        raise _refused(archive, error.found, error.expected) from None
     except _BROKEN as error:
         raise _damaged(archive, error) from error
     except OSError as error:
@@ -164,8 +181,25 @@ def _reading(archive: Path) -> Iterator[_Members]:
         raise
 
 
-def _zip(archive: Path, found: zipfile.ZipFile) -> _Members:
+class _ZipBytes(io.FileIO):
+    """The bytes of a zip, whose directory is read at once: none is larger than `most` bytes."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        super().__init__(path)
+        self._most = max(most, 1 << 20)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read at most `size` bytes. Raises `RecordError` for more than is allowed at once."""
+        wanted = os.fstat(self.fileno()).st_size - self.tell() if size is None or size < 0 else size
+        if wanted > self._most:
+            raise RecordError(f"a directory of {wanted:,} bytes", f"at most {self._most:,}")
+        return super().read(wanted) or b""
+
+
+def _zip(archive: Path, found: zipfile.ZipFile, limits: Limits) -> _Members:
     """Yield the members of a zip."""
+    if len(found.infolist()) > limits.files:
+        raise _refused(archive, f"more than {limits.files:,} members")
     for entry in found.infolist():
         info, kind = tarfile.TarInfo(entry.filename), stat.S_IFMT(entry.external_attr >> 16)
         if kind == stat.S_IFLNK:
@@ -176,23 +210,17 @@ def _zip(archive: Path, found: zipfile.ZipFile) -> _Members:
             info.type = tarfile.DIRTYPE
         if entry.flag_bits & _ENCRYPTED:
             raise _refused(archive, f"an encrypted file called {info.name!r}")
+        if entry.compress_type not in _METHODS:
+            raise _refused(archive, f"{info.name!r}, compressed by method {entry.compress_type}", "deflate")
         yield info, partial(found.open, entry)
 
 
-def _tar(found: tarfile.TarFile) -> _Members:
-    """Yield the members of a tar."""
-    for info in found:
-        yield info, partial(_content, found, info)
-    while found.fileobj is not None and found.fileobj.read(1 << 20):
-        pass  # to the very end, where a compressed stream has its checksum
-
-
-def _content(found: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
+def _content(stream: TarStream, info: tarfile.TarInfo) -> IO[bytes]:
     """Open a file of a tar."""
-    stream = found.extractfile(info)
-    if stream is None:
+    content = stream.content(info)
+    if content is None:
         raise tarfile.ReadError(f"{info.name} has no content")
-    return stream
+    return content
 
 
 def _install(aside: Path, folder: Path) -> None:

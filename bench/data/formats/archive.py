@@ -1,22 +1,123 @@
 """Files inside tar archives, read as a stream: nothing is unpacked to disk, so no name in an archive can do harm.
 
 Conventions: readers take a `Member` wherever they take a `Path`. Finding it means reading the archive up to it, which
-is slow behind a large neighbour; whoever reads often unpacks the archive instead.
+is slow behind a large neighbour; whoever reads often unpacks the archive instead. Headers are bounded, since tarfile
+holds a long name or a pax record of whatever size is claimed in memory.
 """
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Any
 
 from bench.core.errors import DataError
 from bench.data.formats.faults import RecordError
 
+if TYPE_CHECKING:
+    import tarfile
+
+MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
+"""What compressed files begin with, and what their form is called."""
+
 _LISTED = 5
+_AGAIN = "fetch it again"
+_BLOCK = 1 << 14  # bytes read at once
+_HEADERS_OF = "headers"
+_HEADER = 1 << 14  # bytes of the headers of one member: long names, records of pax
+_PLAIN = 2048  # bytes of headers that every member may have: its own, and a short one of pax
+_SPARE = 1 << 20  # bytes of all headers beyond those
+_PADDING = 1 << 24  # bytes behind the last member, since tapes are written in whole records
+
+
+def decompressed(path: Path, kind: str | None) -> io.BufferedIOBase:
+    """Open a file for reading bytes; of a broken stream `read1` returns all that comes before the broken place.
+
+    Args:
+        path: the file.
+        kind: one of `MAGIC`, None for a plain file.
+    """
+    if kind == "gzip":
+        return gzip.GzipFile(path)
+    if kind == "bzip2":
+        return bz2.BZ2File(path)
+    return lzma.LZMAFile(path) if kind == "xz" else io.BufferedReader(io.FileIO(path))
+
+
+class BoundedStream:
+    """A stream that raises `RecordError` once more than `left` bytes of `what` were read."""
+
+    def __init__(self, stream: IO[bytes] | io.BufferedIOBase, left: float, what: str) -> None:
+        self._stream, self.left, self.what = stream, left, what
+
+    def read(self, size: int) -> bytes:
+        """Read at most `size` bytes. Raises `tarfile.ReadError` where the compressed stream is broken."""
+        import tarfile
+
+        try:
+            block = self._stream.read(size)
+        except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise tarfile.ReadError(str(error)) from error
+        self.left -= len(block)
+        if self.left < 0:
+            raise RecordError(f"too many bytes of {self.what}", "what tar writes", _AGAIN)
+        return block
+
+
+class TarStream:
+    """The members of a tar archive, one after another, in bounded memory; content is read before the next member."""
+
+    def __init__(self, stream: IO[bytes] | io.BufferedIOBase) -> None:
+        import tarfile
+
+        self._bounded = BoundedStream(stream, _HEADER + _BLOCK, _HEADERS_OF)
+        opened: Any = tarfile.open  # its types know files alone, and not what has a `read`
+        self._archive = opened(fileobj=self._bounded, mode="r|", bufsize=_BLOCK)
+
+    def __iter__(self) -> Iterator[tarfile.TarInfo]:
+        """Stream the members, then read to the very end, where a compressed stream has its checksum."""
+        archive, bounded, start, spare = self._archive, self._bounded, 0, _SPARE
+        while (info := archive.next()) is not None:
+            spare -= max(0, info.offset_data - start - _PLAIN)
+            if spare < 0:
+                raise RecordError(f"too many bytes of {_HEADERS_OF}", "what tar writes", _AGAIN)
+            archive.members.clear()  # else all would be held, each with a copy of the archive's global records
+            archive.pax_headers.clear()
+            bounded.left = float("inf")
+            yield info
+            start = archive.offset
+            archive.fileobj.seek(start)
+            bounded.left = _HEADER + _BLOCK
+        bounded.left, bounded.what = _PADDING, "padding behind its last file"
+        while bounded.read(_BLOCK):
+            pass
+
+    def content(self, info: tarfile.TarInfo) -> IO[bytes] | None:
+        """Open the content of the member at hand, None where it has none."""
+        found: IO[bytes] | None = self._archive.extractfile(info)
+        return found
+
+
+@contextmanager
+def tar_stream(path: Path) -> Iterator[TarStream]:
+    """Open a tar archive, plain or compressed as its first bytes say.
+
+    Raises `RecordError` for headers or padding beyond all reason, and what the libraries raise for broken archives.
+    """
+    with path.open("rb") as stream:
+        head = stream.read(6)
+    kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+    with decompressed(path, kind) as stream:
+        yield TarStream(stream)
 
 
 @dataclass(frozen=True)
@@ -49,21 +150,23 @@ class Member:
         """
         import tarfile
 
-        seen: list[str] = []
+        listed: list[str] = []
+        count = 0
         try:
-            with tarfile.open(self.archive, "r|*") as archive:
+            with tar_stream(self.archive) as archive:
                 for entry in archive:
                     name = entry.name.removeprefix("./")
-                    stream = archive.extractfile(entry) if entry.isreg() and name == self.path else None
+                    stream = archive.content(entry) if entry.isreg() and name == self.path else None
                     if isinstance(stream, io.BufferedReader):
                         yield gzip.GzipFile(fileobj=stream) if self.suffix == ".gz" else stream
                         return
-                    seen.append(name)
+                    listed += [name] * (count < _LISTED)
+                    count += 1
         except tarfile.TarError as error:
-            raise RecordError(f"a broken tar archive ({error})", "a whole one", "fetch it again") from None
+            raise RecordError(f"a broken tar archive ({error})", "a whole one", _AGAIN) from None
         except FileNotFoundError:
             raise DataError(self.archive, None, "no such file", "a tar archive") from None
-        names = ", ".join(seen[:_LISTED]) + (f" and {len(seen) - _LISTED} more" if len(seen) > _LISTED else "")
+        names = ", ".join(listed) + (f" and {count - _LISTED} more" if count > _LISTED else "")
         raise DataError(str(self), None, f"no such file in the archive (it holds {names or 'nothing'})", "one")
 
 

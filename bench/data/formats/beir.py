@@ -25,7 +25,7 @@ LAYOUT = "corpus.jsonl, queries.jsonl and qrels/{split}.tsv, each plain or endin
 HEADER = ("query-id", "corpus-id", "score")
 """The first line of a qrels file."""
 
-_GRADE = re.compile(r"[+-]?[0-9]+(\.0*)?", re.ASCII)
+_GRADE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?", re.ASCII)
 _LARGEST_GRADE = 2**31 - 1
 
 

@@ -7,19 +7,15 @@ block and one line, whatever the size of the file.
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import difflib
-import gzip
-import io
 import lzma
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bench.core.errors import DataError
-from bench.data.formats.archive import File, Member
+from bench.data.formats.archive import MAGIC, File, Member, decompressed
 from bench.data.formats.faults import Faults, RecordError
 
 COMPRESSED = (".gz", ".bz2", ".xz")
@@ -30,7 +26,6 @@ _LONGEST = 1 << 26
 _AGAIN = "fetch it again"
 _NAMES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 _ARCHIVES = (".zip", ".zst", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".lz4", ".rar")
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 _FOREIGN = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "a zstd stream"}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -113,7 +108,7 @@ def blocks(path: File) -> Iterator[bytes]:
         _look(path)
     kind = _NAMES.get(path.suffix.lower())
     try:
-        with _open(path, kind) as stream:
+        with path.open() if isinstance(path, Member) else decompressed(path, kind) as stream:
             while block := stream.read1(_BLOCK):
                 yield block
     except EOFError:
@@ -122,17 +117,6 @@ def blocks(path: File) -> Iterator[bytes]:
         if isinstance(error, OSError) and error.errno is not None:
             raise RecordError(f"that it cannot be read ({error.strerror})", "a readable file") from None
         raise RecordError(f"a corrupt {kind} stream ({error})", f"a sound {kind} stream", _AGAIN) from None
-
-
-def _open(path: File, kind: str | None) -> AbstractContextManager[io.BufferedIOBase]:
-    """Open for reading bytes; unlike `open` for text, `read1` returns all that comes before a broken place."""
-    if isinstance(path, Member):
-        return path.open()
-    if kind == "gzip":
-        return gzip.GzipFile(path)
-    if kind == "bzip2":
-        return bz2.BZ2File(path)
-    return lzma.LZMAFile(path) if kind == "xz" else path.open("rb")
 
 
 def _look(path: Path) -> None:
@@ -152,7 +136,7 @@ def _look(path: Path) -> None:
         raise DataError(path, None, f"that it cannot be read ({error.strerror})", "a readable file") from None
     if not head:
         raise DataError(path, None, "an empty file", "at least one line", _AGAIN)
-    kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
     named = _NAMES.get(path.suffix.lower())
     foreign = next((name for magic, name in _FOREIGN.items() if head.startswith(magic)), None)
     if foreign:

@@ -143,6 +143,7 @@ def test_malformed_documents(put: Put, told: Told, row: str, sentence: str) -> N
         ("q1\td2\t0.5", "found grade '0.5', expected a whole number"),
         ("q1\td2\tnan", "found grade 'nan', expected a whole number"),
         ("q1\td2\t1_0", "found grade '1_0', expected a whole number"),
+        (f"q1\td2\t{'1' * 5000}", f"found grade '{'1' * 58}…, expected a whole number"),
         ("q1\td2\t", "found grade '', expected a whole number"),
         ("q1\td2\t4294967296", "found grade '4294967296', expected a whole number of at most 31 bits"),
         ("\td2\t1", "found an empty query id, expected at least one character"),

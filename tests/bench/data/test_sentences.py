@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib.metadata import version
 
 import pytest
@@ -48,3 +49,19 @@ def test_blank_text_has_no_sentence() -> None:
 def test_splitter_names_its_version() -> None:
     """The key knows which library decided."""
     assert splitter() == f"sentencex-{version('sentencex')}"
+
+
+@pytest.mark.parametrize("mark", ["“a. ", "«", "‘", "` ", "„a", "a"])
+def test_hostile_quotes_cost_linear_time(mark: str) -> None:
+    """Four times as many unclosed quotation marks take about four times as long, and no letter is lost."""
+
+    def seconds(size: int) -> float:
+        text, found = mark * size, []
+        for _ in range(3):
+            began = time.process_time()
+            pieces = split(text, "en")
+            found.append(time.process_time() - began)
+        assert "".join("".join(pieces).split()) == "".join(text.split())
+        return min(found)
+
+    assert seconds(80_000) < 2.2**2 * max(seconds(20_000), 0.02)

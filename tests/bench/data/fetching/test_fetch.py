@@ -109,6 +109,12 @@ LASTING = [
     ({"status": 500}, "answered 500 Internal Server Error (3 attempts)", 3),
     ({"status": 299}, "answered 299", 1),
     (
+        {"status": 206, "headers": {"Content-Range": f"bytes 0-1/{'9' * 5000}"}},
+        "has another version than the one begun (3 attempts)",
+        3,
+    ),
+    ({"status": 503, "headers": {"Retry-After": "9" * 5000}}, "answered 503 Service Unavailable (3 attempts)", 3),
+    (
         {"status": 302, "headers": {"Location": "ftp://a.org/f"}},
         "redirects to ftp://a.org/f; only http and https are followed",
         1,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
 import io
+import lzma
+import os
 import stat
 import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from bench.core.errors import DataError
+from bench.data.fetching import unpack as module
 from bench.data.fetching.unpack import Limits, unpack
 from bench.testing import fields
 
@@ -207,6 +213,104 @@ def test_bombs(tmp_path: Path) -> None:
         unpack(a_tar(tmp_path / "release.tar"), tmp_path / "data", Limits(files=2))
     assert tree(tmp_path / "data") == {}
     assert unpack(archive, tmp_path / "data").keys() == {"set/zeros"}
+
+
+def raw_member(name: str, kind: bytes, data: bytes) -> bytes:
+    """Return a member of a tar, or a header before one, with its data."""
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, len(data)
+    return info.tobuf(tarfile.USTAR_FORMAT) + data + bytes(-len(data) % 512)
+
+
+def pax(count: int) -> bytes:
+    """Return so many records of pax."""
+    return b"".join(b"13 k%06d=v\n" % at for at in range(count))
+
+
+END = bytes(1024)
+GOOD = raw_member("good", tarfile.REGTYPE, b"good")
+HEADERS = {
+    "a record of pax": raw_member("x", tarfile.XHDTYPE, b"100000000 a=" + bytes(100_000_000)) + GOOD + END,
+    "records of pax": raw_member("x", tarfile.XHDTYPE, pax(200_000)) + GOOD + END,
+    "a long name": raw_member("x", tarfile.GNUTYPE_LONGNAME, b"n" * 100_000_000) + GOOD + END,
+    "a long link": raw_member("x", tarfile.GNUTYPE_LONGLINK, b"n" * 100_000_000) + GOOD + END,
+    "many headers in a row": raw_member("x", tarfile.XHDTYPE, pax(70)) * 20_000 + GOOD + END,
+    "headers of many files": b"".join(
+        raw_member("x", tarfile.XHDTYPE, pax(1000)) + raw_member(f"{at}", tarfile.REGTYPE, b"") for at in range(120)
+    ),
+}
+"""Tars whose headers would fill the memory."""
+
+
+@pytest.mark.parametrize("what", HEADERS)
+def test_headers_are_counted_before_they_fill_the_memory(tmp_path: Path, what: str) -> None:
+    """Long names and records of any claimed size, alone or many: refused, at a hundredth of their size."""
+    archive = tmp_path / "release.tar.gz"
+    archive.write_bytes(gzip.compress(HEADERS[what], 1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, check=fields(found="too many bytes of headers", expected="what tar writes")):
+            unpack(archive, tmp_path / "data")
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    finally:
+        tracemalloc.stop()
+    assert tree(tmp_path / "data") == {}
+
+
+def test_global_records_are_not_kept_for_every_file(tmp_path: Path) -> None:
+    """Each member would hold a copy of them."""
+    archive = tmp_path / "release.tar.gz"
+    members = (raw_member(f"{at}", tarfile.REGTYPE, b"x") for at in range(400))
+    archive.write_bytes(gzip.compress(raw_member("x", tarfile.XGLTYPE, pax(1000)) + b"".join(members) + END, 1))
+    tracemalloc.start()
+    try:
+        assert len(unpack(archive, tmp_path / "data")) == 400
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_padding_behind_the_end_is_counted(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    """A tape's record of zeros is read, more of them not, however well they are packed."""
+    zeros, archive = pack(bytes(1 << 20)), tmp_path / "release"
+    archive.write_bytes(pack(GOOD + END) + zeros * 10)
+    assert unpack(archive, tmp_path / "data").keys() == {"good"}
+    archive.write_bytes(pack(GOOD + END) + zeros * 20)
+    with pytest.raises(DataError, check=fields(found="too many bytes of padding behind its last file")):
+        unpack(archive, tmp_path / "data")
+
+
+def test_the_directory_of_a_zip_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In bytes before it is parsed, and in members before the first one is written."""
+    archive = a_zip(tmp_path / "release.zip", {f"{at:0200}": b"" for at in range(6000)})
+    monkeypatch.setattr(os, "fsync", lambda _: pytest.fail("something was written for good"))
+    for files, found in ((100, "a directory of 1,476,"), (5999, "more than 5,999 members")):
+        heard: list[float] = []
+        with pytest.raises(DataError, check=fields(found=found)):
+            unpack(archive, tmp_path / "data", Limits(files=files), heard.append)
+        assert not heard
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_of_other_methods(tmp_path: Path, method: int) -> None:
+    """They are decompressed at one go, whatever the size."""
+    with zipfile.ZipFile(tmp_path / "release.zip", "w", method) as archive:
+        archive.writestr("zeros", bytes(1000))
+    with pytest.raises(DataError, check=fields(found=f"'zeros', compressed by method {method}", expected="deflate")):
+        unpack(tmp_path / "release.zip", tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("a/" * 101 + "b", "a name of more than 100 parts"), ("a/" * 90 + "b", "names of more than")]
+)
+def test_names_are_counted_with_their_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, found: str
+) -> None:
+    """A short name of many parts is many names."""
+    monkeypatch.setattr(module, "_NAMES", 8_000)
+    with pytest.raises(DataError, check=fields(found=found)):
+        unpack(a_zip(tmp_path / "release.zip", {name: b""}), tmp_path / "data")
 
 
 def test_damage(tmp_path: Path) -> None:
