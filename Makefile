@@ -16,6 +16,7 @@ AXE      ?= $(CURDIR)/build/axe/node_modules/axe-core/axe.min.js
 # Seconds for all slow tests together.
 SLOW_CAP ?= 2700
 
+COMMA := ,
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 PINS := $(VENV)/constraints.txt
@@ -34,8 +35,9 @@ help: ## list the commands
 
 install: $(STAMP) ## make the environment and install the project into it, editable
 
-# torch comes first and alone, so that nothing else can choose its build; then the pins, with the torch that came.
-$(STAMP): pyproject.toml constraints.txt
+# The default extras come first, by hash; torch and what it needs have none, since its build is chosen here. Torch comes
+# alone, so that nothing else can choose its build; then the pins, with the torch that came.
+$(STAMP): pyproject.toml constraints.txt requirements.lock
 	@command -v '$(PYTHON)' >/dev/null 2>&1 || { \
 	  echo "found no command '$(PYTHON)', expected Python 3.11 or newer; install it, or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
 	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -44,6 +46,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "making the environment $(VENV)"
 	@'$(PYTHON)' -m venv $(VENV)
 	@grep -v '^torch==' constraints.txt > $(PINS)
+ifeq ($(sort $(filter cpu lang dev,$(subst $(COMMA), ,$(EXTRAS)))),cpu dev lang)
+	@echo "installing what requirements.lock pins by version and hash"
+	@$(PIP) --require-hashes --no-deps -r requirements.lock
+endif
 	@echo "installing $(TORCH)"
 	@$(PIP) -c $(PINS) '$(TORCH)'
 	@$(BIN)/python -c 'from importlib.metadata import version; print("torch==" + version("torch"))' >> $(PINS)

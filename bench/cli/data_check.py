@@ -11,7 +11,7 @@ import click
 
 from bench.cli import examples
 from bench.cli import local_files as shown
-from bench.cli.local_files import counted, examined, size
+from bench.cli.local_files import counted, examined, size, unpublished
 from bench.cli.options import data_dir_option, split, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.data.fetching.local_files import LocalFile, asked_tasks, local_files
@@ -65,6 +65,7 @@ def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as
         _print(files, legs)
         legs_read = f"{len(legs)} leg{'s' * (len(legs) != 1)} of tasks"
         click.echo(f"{suite.name}: {counted(len(files))} and {legs_read} checked, {faults} faults")
+        unpublished(files)
         if any(one.state == "damaged" for one in files):
             click.echo(f"`bench data fetch {suite.name}` fetches damaged files again")
     if faults:

@@ -84,6 +84,14 @@ def files_table(title: str, found: Sequence[LocalFile], most: int | None = None)
         click.echo(f"… and {len(rows) - len(shown)} more; `bench data list SUITE` and --json name all")
 
 
+def unpublished(found: Sequence[LocalFile]) -> None:
+    """Name the files whose sha256 nobody published, so that what is fetched first is trusted."""
+    names = [one.release.path + " (md5 alone)" * bool(one.release.md5) for one in found if not one.release.sha256]
+    if names:
+        said = f"{counted(len(names))} without a published sha256, compared with what was fetched first"
+        click.echo(f"{said}: {', '.join(names)}")
+
+
 def counted(number: int) -> str:
     """Return how many files."""
     return f"{number:,} file{'s' * (number != 1)}"

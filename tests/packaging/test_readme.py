@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -148,6 +148,26 @@ def test_the_constraints_pin_what_we_ask_for() -> None:
     asked = [Requirement(text) for name in installed for text in [*PROJECT["dependencies"], *extras[name]]]
     unmet = [str(one) for one in asked if not one.specifier.contains(versions.get(canonicalize_name(one.name), "0"))]
     assert unmet == []
+
+
+def test_the_lock_agrees_with_the_constraints() -> None:
+    """Each entry has the version of the constraints and a sha256; whatever make installs by default is in it."""
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    def pins(lines: Iterable[str]) -> dict[str, str]:
+        found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+        return {canonicalize_name(one.name): str(one.specifier) for one in found}
+
+    entries = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    locked = pins(entry.partition(" --hash=")[0] for entry in entries)
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}( |$)", entry) for entry in entries)
+    known = pins((ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
+    assert {name: version for name, version in locked.items() if known.get(name, version) != version} == {}
+    default = re.findall(r"^EXTRAS +\?= ([\w,]+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[0]
+    extras = PROJECT["optional-dependencies"]
+    asked = [Requirement(text) for name in default.split(",") for text in [*PROJECT["dependencies"], *extras[name]]]
+    assert {canonicalize_name(one.name) for one in asked} - locked.keys() == {"torch"}
 
 
 def test_every_file_that_a_document_names_exists() -> None:

@@ -172,6 +172,8 @@ def test_from_nothing_to_a_run(toy: Toy) -> None:
     checked = toy.json("check", "toy")
     assert checked["faults"] == 0
     assert [one["held_against"] for one in checked["files"]] == ["sha256", "md5"]
+    named = "1 file without a published sha256, compared with what was fetched first: toy/note.txt (md5 alone)"
+    assert named in toy("check", "toy").stdout
     counts = {one["task"]: one["counts"]["documents"] for one in checked["legs"]}
     assert counts == {"toy/one": documents(), "toy/noted": documents()}
     ran = toy.apart("run", "--method", "bm25", "--suite", "toy", "--data", "official", "--json")

@@ -21,6 +21,8 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
@@ -79,6 +81,7 @@ class _Session(requests.Session):
     def __init__(self) -> None:
         super().__init__()
         self.unreachable: set[str] = set()
+        self.guarded = False  # the address at hand is where a public one redirected to
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
         """Send one request, and those that redirects ask for. Raises `AddressError` for a host given up before."""
@@ -95,7 +98,16 @@ class _Session(requests.Session):
             target = super().get_redirect_target(resp) or ""
         except ValueError:
             raise AddressError("redirects to something that is no address") from None
+        self.guarded = not _is_private(urlsplit(resp.url).hostname or "")
         return followed(resp.url, target)
+
+    def checked(self, connected: socket.socket) -> socket.socket:
+        """Return a new connection. Raises `AddressError` if it is not followed, wherever its name led before."""
+        address = connected.getpeername()[0]
+        if self.guarded and _is_private(address):
+            connected.close()
+            raise AddressError(f"redirects to {address} in a private network, which is not followed")
+        return connected
 
 
 class Client:
@@ -104,6 +116,7 @@ class Client:
     def __init__(self, patience: Patience | None = None) -> None:
         self.patience = patience or Patience()
         self._session, self._adapter = _Session(), HTTPAdapter()
+        self._adapter.poolmanager.pool_classes_by_scheme = _pools(self._session)
         self._session.max_redirects = self.patience.redirects
         self._session.headers.update(_HEADERS)
         for scheme in ("http://", "https://"):
@@ -183,6 +196,7 @@ class Client:
     def _answer(self, verb: str, url: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
         """Yield the answer at the end of all redirects; close it at the end of the block."""
         timeout = (self.patience.connect, self.patience.read)
+        self._session.guarded = False
         try:
             answer = self._session.request(
                 verb, url, headers=dict(headers), stream=True, allow_redirects=True, timeout=timeout
@@ -246,6 +260,26 @@ def _is_private(host: str) -> bool:
         return False
     plain = (one.ipv4_mapped or one if isinstance(one, ipaddress.IPv6Address) else one for one in found)
     return any(not one.is_global for one in plain)
+
+
+def _pools(session: _Session) -> dict[str, type[HTTPConnectionPool]]:
+    """Return kinds of connections that the session checks once they are made: a name may lead elsewhere by then."""
+
+    class Plain(HTTPConnection):
+        def _new_conn(self) -> socket.socket:
+            return session.checked(super()._new_conn())
+
+    class Secure(HTTPSConnection):
+        def _new_conn(self) -> socket.socket:
+            return session.checked(super()._new_conn())
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = Secure
+
+    return {"http": PlainPool, "https": SecurePool}
 
 
 def _attempts(patience: Patience, address: str, notice: Callable[[str], None]) -> Retry:

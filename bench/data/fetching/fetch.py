@@ -2,7 +2,8 @@
 
 A file comes from the first of its addresses that gives it, in as many pieces as it takes, and gets its name only when
 it is whole and its checksums hold. A partial file `.NAME.part` next to it survives a kill. It is continued only from a
-version that is provably the same (ETag or Last-Modified), or where a published checksum decides at the end.
+version that is provably the same (ETag or Last-Modified), or where a published checksum decides at the end. Where no
+sha256 was published, that of the first fetch is recorded, and whatever comes later is compared with it.
 """
 
 from __future__ import annotations
@@ -95,23 +96,21 @@ def _again(release: Release, root: Path) -> LocalFile:
 
 
 def _distrust(file: LocalFile, usable: bool) -> None:
-    """Remove what is recorded of a file and no longer true."""
+    """Remove what is recorded of a file and no longer true; its checksum stays, to compare the next one with."""
     known = records.recall(file.root, file.release.path)
-    if known and not usable:
-        records.forget(file.root, file.release.path)
-    elif known and file.state == "damaged":
-        records.remember(file.root, replace(known, folder="", files=None))
+    if known and (not usable or file.state == "damaged"):
+        stamp = known.stamp if usable else (-1, -1)
+        records.remember(file.root, replace(known, stamp=stamp, folder="", files=None))
 
 
 def _usable(release: Release, root: Path) -> bool:
-    """Return whether a file is there as published or, where no checksum was published, as it was fetched."""
+    """Return whether a file is there as published and, where no sha256 was published, as it was fetched first."""
     path, record = root / release.path, records.recall(root, release.path)
     if not path.is_file():
         return False
     with writing(release.path):
         found = records.digests(path)
-    published = release.sha256 or release.md5
-    return not disagreement(release, found) and bool(published or not record or record.sha256 == found.sha256)
+    return not disagreement(release, found) and bool(release.sha256 or not record or record.sha256 == found.sha256)
 
 
 def _unpack(release: Release, root: Path, watch: Watcher) -> None:
@@ -315,7 +314,11 @@ def _write(part: _Partial, have: int, total: int | None, blocks: Iterator[bytes]
 def _keep(release: Release, part: _Partial, url: str, pieces: bool) -> Record:
     """Check a whole file, give it its name, and record it. Raises `AddressError`."""
     found, target = records.digests(part.file), part.root / release.path
+    known = records.recall(part.root, release.path)
     wrong = disagreement(release, found)
+    if not (wrong or release.sha256) and known and known.sha256 != found.sha256:
+        place = records.record_file(part.root, release.path)
+        wrong = f"sha256 {found.sha256}, expected {known.sha256} as on {known.time}; remove {place} to take the new one"
     if wrong:
         part.drop()
         # Pieces may be of two versions, or of two servers; what came in one go is what this address gives.

@@ -158,7 +158,7 @@ def examine(file: LocalFile, advance: Advance = silent) -> LocalFile:
     if file.path.is_file():
         found = records.digests(file.path, advance)
         published = {name: getattr(release, name).lower() for name in _DIGITS if getattr(release, name)}
-        known = published or ({"sha256": record.sha256} if record else {})
+        known = ({"sha256": record.sha256} if record else {}) | published
         for name, expected in known.items():
             value = getattr(found, name)
             if value != expected:

@@ -7,6 +7,7 @@ checked first; only a whole archive is moved to its place, where it replaces fil
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -33,6 +34,8 @@ from bench.data.formats.faults import RecordError
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, EOFError, NotImplementedError, ValueError)
+_OF_THE_ARCHIVE = (None, errno.EINVAL, errno.ENAMETOOLONG)
+"""Codes of failures that no other folder or disk would mend; broken data of bz2 and gzip have none."""
 _SENSITIVE = re.compile(r"[\x00-\x1f\x7f\\]|^[A-Za-z]:")
 """Control characters, and what another system takes for a path of its own."""
 _ENCRYPTED = 0x1
@@ -176,7 +179,7 @@ def _reading(archive: Path, limits: Limits) -> Iterator[_Members]:
     except _BROKEN as error:
         raise _damaged(archive, error) from error
     except OSError as error:
-        if error.errno is None:  # how bz2 and gzip report broken data
+        if error.errno in _OF_THE_ARCHIVE:
             raise _damaged(archive, error) from error
         raise
 

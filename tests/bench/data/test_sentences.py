@@ -53,7 +53,7 @@ def test_splitter_names_its_version() -> None:
 
 @pytest.mark.parametrize("mark", ["“a. ", "«", "‘", "` ", "„a", "a"])
 def test_hostile_quotes_cost_linear_time(mark: str) -> None:
-    """Four times as many unclosed quotation marks take about four times as long, and no letter is lost."""
+    """Four times as many unclosed quotation marks take about four times as long, not sixteen times."""
 
     def seconds(size: int) -> float:
         text, found = mark * size, []
@@ -64,4 +64,4 @@ def test_hostile_quotes_cost_linear_time(mark: str) -> None:
         assert "".join("".join(pieces).split()) == "".join(text.split())
         return min(found)
 
-    assert seconds(80_000) < 2.2**2 * max(seconds(20_000), 0.02)
+    assert seconds(80_000) < 7 * max(seconds(20_000), 0.02)

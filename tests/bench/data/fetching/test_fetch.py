@@ -16,8 +16,11 @@ from typing import Any
 import pytest
 
 from bench.core.errors import StoreError
+from bench.core.publications import Release
 from bench.data.fetching import records
-from bench.data.fetching.fetch import FetchError
+from bench.data.fetching.client import Client, Patience
+from bench.data.fetching.fetch import FetchError, ensure
+from bench.data.fetching.local_files import examine, look
 
 
 def test_a_file_comes_whole(script: Any, server: str, attempt: Any, data: bytes) -> None:
@@ -67,6 +70,43 @@ def test_a_wrong_file_never_gets_the_name(
     assert reason in str(caught.value)
     assert f"put the file at {attempt.root / 'suite/file.bin'} by hand" in str(caught.value)
     assert (attempt.files, len(script.asked), attempt.waits) == ({}, 1, [])
+
+
+def test_the_first_file_is_trusted_and_others_are_not(script: Any, server: str, attempt: Any, data: bytes) -> None:
+    """Without a published sha256: what is fetched again, or from another address, is compared with what came first."""
+    script.answers |= {"/f": [{}], "/other": [{"data": data[::-1]}]}
+    first = attempt(f"{server}/f", sha256="")
+    attempt.remove()
+    with pytest.raises(FetchError) as caught:
+        attempt(f"{server}/other", sha256="")
+    note = records.record_file(attempt.root, "suite/file.bin")
+    assert f"expected {first.sha256} as on {first.time}; remove {note} to take the new one" in str(caught.value)
+    assert attempt.files == {}
+    assert attempt(f"{server}/other", f"{server}/f", sha256="").sha256 == first.sha256
+    attempt.remove()
+    note.unlink()
+    assert attempt(f"{server}/other", sha256="").sha256 == hashlib.sha256(data[::-1]).hexdigest()
+    attempt.remove()
+    published = attempt(f"{server}/f")
+    assert (published.sha256, attempt.files) == (first.sha256, {"suite/file.bin": data})
+
+
+def test_a_damaged_file_is_fetched_again_as_it_was(script: Any, server: str, attempt: Any, data: bytes) -> None:
+    """What is recorded of it decides, not what the server says now."""
+    script.answers |= {"/f": [{}], "/other": [{"data": data[::-1]}]}
+    attempt(f"{server}/f", sha256="")
+    (attempt.root / "suite/file.bin").write_bytes(data[:-1] + b"?")
+    for url in ("/other", "/f"):
+        release = Release("suite/file.bin", (f"{server}{url}",), "CC0")
+        found = examine(look(release, attempt.root, lambda: False))
+        assert (found.state, found.basis) == ("damaged", "sha256")
+        with Client(Patience(sleep=attempt.waits.append)) as client:
+            if url == "/f":
+                assert ensure(found, client).complete
+            else:
+                with pytest.raises(FetchError, match="gave another file"):
+                    ensure(found, client)
+    assert attempt.files == {"suite/file.bin": data}
 
 
 def test_wrong_bytes_leave_an_old_file_alone(script: Any, server: str, attempt: Any, data: bytes) -> None:

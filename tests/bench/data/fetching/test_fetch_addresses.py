@@ -75,6 +75,27 @@ def test_redirects_that_are_refused(url: str, target: str, reason: str) -> None:
     assert (caught.value.reason, caught.value.again) == (f"redirects {reason}", False)
 
 
+def test_a_name_that_leads_elsewhere_when_it_is_connected(
+    script: Any, server: str, attempt: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A redirect to a name that is public while it is looked at and private when it is connected is not followed."""
+    resolve = socket.getaddrinfo
+
+    def rebound(host: str, port: Any, *rest: Any, **options: Any) -> Any:
+        if host.endswith(".test"):
+            return resolve("8.8.8.8" if port is None else "127.0.0.1", port, *rest, **options)
+        return resolve(host, port, *rest, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebound)
+    port = server.rpartition(":")[2]
+    away = f"http://evil.test:{port}/secret"
+    script.answers |= {"/f": [{"status": 302, "headers": {"Location": away}}], "/secret": [{}], "/own": [{}]}
+    with pytest.raises(FetchError, match=r"/f redirects to 127\.0\.0\.1 in a private network, which is not followed"):
+        attempt(f"http://public.test:{port}/f")
+    assert [one.path for one in script.asked] == ["/f"]
+    attempt(f"http://public.test:{port}/own")  # what a suite names itself may be anywhere
+
+
 def test_public_addresses() -> None:
     """User, password and query of an address are not shown."""
     assert public_url("https://u:p@[::1]:8/a?b#c") == "https://[::1]:8/a?…"

@@ -335,6 +335,18 @@ def test_damage(tmp_path: Path) -> None:
             assert tree(tmp_path / "data") == {}
 
 
+def test_names_and_places_that_the_system_refuses(tmp_path: Path) -> None:
+    """A part of a name that is too long, and a directory that begins before the file does."""
+    data = tmp_path / "data"
+    with pytest.raises(DataError, check=fields(found="a damaged archive ([Errno 36] File name too long")):
+        unpack(a_zip(tmp_path / "release.zip", {"n" * 300: b""}), data)
+    raw = bytearray(a_zip(tmp_path / "release.zip").read_bytes())
+    raw[-6:-2] = (len(raw) * 3).to_bytes(4, "little")  # where the directory begins, as its end says
+    (tmp_path / "release.zip").write_bytes(raw)
+    with pytest.raises(DataError, check=fields(found="a damaged archive")):
+        unpack(tmp_path / "release.zip", data)
+
+
 def test_an_encrypted_zip(tmp_path: Path) -> None:
     """Refused by its flag, before a password is asked for."""
     archive = a_zip(tmp_path / "release.zip", {"set/secret": b"secret"})
