@@ -28,7 +28,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo worlds test test-processors test-slow test-browser lint types layers docs docs-site clean
+.PHONY: help install demo worlds test test-processors calibration test-slow test-browser lint types layers docs docs-site clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ test: $(STAMP) ## the tests that take seconds
 test-processors: $(STAMP) ## the training tests with the arithmetic of processors without AVX-512, and without AVX2
 	@ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 $(PYTEST) $(TRAINING) $(PYTEST_ARGS)
 	@ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE $(PYTEST) $(TRAINING) $(PYTEST_ARGS)
+
+calibration: $(STAMP) ## how often the tests of boards are right, by simulation (docs/calibration.md)
+	@$(BIN)/python -m tests.benchmarks.calibration
 
 test-slow: $(STAMP) ## the tests that take minutes
 	@$(BIN)/python .ci/slow.py --cap $(SLOW_CAP) $(PYTEST_ARGS)

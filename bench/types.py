@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from bench.core.errors import PluginError
 from bench.core.records import Answers as Answers
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from bench.core.workspace import Workspace
 
 T = TypeVar("T")
+
+Parallel = Literal["", "legs", "tasks"]
+"""Where queries of one id ask one question: nowhere, in the legs of a task, in all tasks of a suite."""
 
 SETTINGS = ("unsupervised", "english", "multilingual", "few-shot")
 """How a pretrained encoder may have been tuned before the test."""
@@ -130,6 +133,9 @@ class Suite:
     recipes: Mapping[str, Mapping[str, tuple[FineTuning, ...]]] = field(default_factory=dict)
     # forms of training files that its release alone has, for `bench data audit`
     pair_formats: tuple[PairFormat, ...] = ()
+    # where queries of one id ask one question again, e.g. in another language: in the `legs` of a task, or in all
+    # `tasks`; ids may begin or end with the task's name (`57_en`). Tests draw questions, not queries
+    parallel: Parallel = ""
 
 
 class Retriever(Protocol):

@@ -96,6 +96,7 @@ class Benchmark:
     printed: bool = True
     elsewhere: str = ""
     stands_for: str = ""
+    parallel: Literal["", "legs", "tasks"] = ""
 
     def suite(self) -> Suite:
         """Return what the plugin brings."""
@@ -117,6 +118,7 @@ class Benchmark:
             dev=self.load_dev if self.dev else None,
             dev_names=self.dev_names if self.dev else None,
             stands_for=self.stands_for,
+            parallel=self.parallel,
             releases=self.releases,
             reported=self.reported if self.printed else None,
             recipes=self.recipes,

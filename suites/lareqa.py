@@ -127,6 +127,7 @@ BENCHMARK = Benchmark(
     tables=tables,
     releases=lambda: tuple(RELEASES.values()),
     recipes={"english": single(SQUAD, SUPERVISED)},
+    parallel="tasks",
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)

@@ -104,6 +104,7 @@ BENCHMARK = Benchmark(
     primary="answer-R@100",
     releases=releases,
     recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, _MRTYDI)},
+    parallel="tasks",
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)

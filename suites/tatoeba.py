@@ -199,6 +199,7 @@ BENCHMARK = Benchmark(
     macros=_macros(),
     tables=tables,
     releases=releases,
+    parallel="legs",
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)

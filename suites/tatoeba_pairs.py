@@ -86,6 +86,7 @@ BENCHMARK = Benchmark(
     macros=(average(NAME, "Avg. ({})", TASKS, f"{tatoeba.BOTH}; CCP's sentences were not released"),),
     stands_for="tatoeba",
     releases=releases,
+    parallel="legs",
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)

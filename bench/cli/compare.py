@@ -76,9 +76,9 @@ def command(
     A system is a label (`bench list results`), the name of its folder, or a path to its result file. LABEL:SETTING
     compares a system's settings: crop:english crop:unsupervised.
 
-    Every pair is tested by a paired randomisation test and a paired t-test over queries, within tasks, on means over
-    the seeds that both have, corrected for the number of pairs (Holm). The tests give the ranks that are left open and
-    the letters of systems that are tied. Intervals draw queries and, of systems with several seeds, training runs.
+    Every pair is tested over questions, within tasks, and over training runs where both systems have three or more
+    (else what is found holds for these checkpoints); p values are corrected for all pairs together. The tests give the
+    ranks that are left open and the letters of systems that are tied.
     Differences in what the systems were given (budget, corpus, backbone, trials of tuning, seeds, precision, readout)
     are warnings; settings that differ are listed.
     """

@@ -12,7 +12,8 @@ from bench.core.publications import marked
 from bench.evaluation.compare.comparison import Compared
 from bench.evaluation.compare.paired_tests import PairedTest
 from bench.evaluation.results import task_value
-from bench.evaluation.significance.tests import Comparison
+from bench.evaluation.significance.estimates import TRAININGS
+from bench.evaluation.significance.families import LEVEL, Comparison
 from bench.evaluation.tables import (
     Column,
     Table,
@@ -33,15 +34,11 @@ _MEGA, _THOUSAND = 1e6, 1e3
 
 def tables(found: Compared, *, by_task: bool) -> list[Table]:
     """Lay a comparison out: systems, pairs, pairs on each task where that was asked for, differing settings."""
-    whole = [(_pair(test), "", test.comparison, test.corrected) for test in found.tests]
+    whole = [(_pair(test), "", test.comparison) for test in found.tests]
     made = [_systems(found), _tests(f"pairs, {found.where}", found.measure, whole, _PAIR)]
     if by_task:
-        each = [
-            (_pair(test), task, one.comparison, one.corrected)
-            for test in found.tests
-            for task, one in test.by_task.items()
-        ]
-        caption = f"pairs on each task (Holm over all {len(each)} tests)"
+        each = [(_pair(test), task, one) for test in found.tests for task, one in test.by_task.items()]
+        caption = f"pairs on each task (corrected over all {len(each)} tests)"
         made.append(_tests(caption, found.measure, each, _PAIR, _TASK))
     if telling := [one for one in found.differing if one.telling]:
         labels = [side.label for side in found.sides]
@@ -85,8 +82,8 @@ def _systems(found: Compared) -> Table:
     return Table.of(marked(title, about["stands_for"]), columns, found.sides)
 
 
-_Tested = tuple[str, str, Comparison, float | None]
-"""A pair, a task (empty for all of them), their test and the corrected p."""
+_Tested = tuple[str, str, Comparison]
+"""A pair, a task (empty for all of them) and their test."""
 
 
 def _tests(caption: str, measure: str, tests: Sequence[_Tested], *lead: Column) -> Table:
@@ -95,10 +92,10 @@ def _tests(caption: str, measure: str, tests: Sequence[_Tested], *lead: Column) 
         Column(
             "difference", f"{measure} points", True, partial(points, sign=True), value=lambda one: one[2].difference
         ),
-        Column("interval", "95 %", value=lambda one: f"[{points(one[2].low)}, {points(one[2].high)}]"),
-        Column("p", "randomisation test", False, chance_text, value=lambda one: one[2].p_randomisation),
-        Column("p_t", "t-test", False, chance_text, value=lambda one: one[2].p_t),
-        Column("p_holm", "Holm", False, chance_text, value=lambda one: one[3]),
+        Column("interval", "95 %", value=lambda one: _interval(one[2])),
+        Column("p", "alone", False, chance_text, value=lambda one: one[2].p),
+        Column("p_adjusted", "corrected", False, chance_text, value=lambda one: one[2].adjusted),
+        Column("about", value=lambda one: "checkpoints" if one[2].checkpoints else "methods"),
         Column("effect", "", False, lambda effect: f"{effect:.2f}".replace("-", "−"), value=lambda one: one[2].effect),
         Column("wins/ties/losses", value=lambda one: f"{one[2].wins:,}/{one[2].ties:,}/{one[2].losses:,}"),
         Column("detectable", "", True, points, value=lambda one: one[2].detectable),
@@ -109,6 +106,10 @@ def _tests(caption: str, measure: str, tests: Sequence[_Tested], *lead: Column) 
 
 _PAIR = Column("pair", value=lambda one: one[0])
 _TASK = Column("task", value=lambda one: bare(one[1]))
+
+
+def _interval(found: Comparison) -> str | None:
+    return None if found.low is None or found.high is None else f"[{points(found.low)}, {points(found.high)}]"
 
 
 def _pair(test: PairedTest) -> str:
@@ -126,23 +127,21 @@ def _cost(name: str, value: float) -> str:
 
 
 def explained(found: Compared) -> list[str]:
-    """Say what the columns rest on: what intervals draw, what tests ask, what could have been found at all."""
-    runs = {
-        label: count
-        for test in found.tests
-        for label, count in zip((test.first, test.second), test.comparison.seeds, strict=True)
-    }
-    several = [f"{label} {count}" for label, count in runs.items() if count > 1]
-    drawn = f"queries and training runs ({', '.join(several)})" if several else "queries"
+    """Say what the columns rest on: what is random, what tests ask, what could have been found at all."""
     together = [_pair(test) for test in found.tests if test.same_trainings and max(test.comparison.seeds) > 1]
-    sentences = [f"95 % intervals draw {drawn} within tasks; tests are over queries"]
+    drawn = (
+        "intervals and tests (Student's, over questions within tasks): of methods also over training runs, whose "
+        f"variance is pooled; of checkpoints, with fewer than {TRAININGS} runs, over questions alone"
+    )
+    sentences = [drawn]
     if together:
-        sentences.append(f"from the same trainings, which are drawn together: {', '.join(together)}")
+        sentences.append(f"from the same trainings, which are compared run by run: {', '.join(together)}")
     if rest := sum(not one.telling for one in found.differing):
         sentences.append(f"settings that not all methods have: {rest} more, which --json lists")
     sentences.append(
-        "tied: systems that share a letter do not differ significantly (Holm, 0.05); detectable: the difference that a "
-        "t-test finds with 80 % power"
+        "corrected: for all pairs of the table together (step-down, Westfall and Young); tied: systems that share a "
+        f"letter do not differ significantly at {LEVEL}; detectable: the true difference that is found so with 80 % "
+        "power"
     )
     return sentences
 
@@ -193,8 +192,7 @@ def _records(found: Compared) -> Iterator[dict[str, Any]]:
             "same_trainings": str(test.same_trainings).lower(),
         }
         whole = {"value": found.values[test.first], "other_value": found.values[test.second]}
-        corrected = 1.0 if test.corrected is None else test.corrected
-        yield {**about, "scope": found.where, **pair, **whole, **test.comparison.as_json(corrected), **ends}
+        yield {**about, "scope": found.where, **pair, **whole, **test.comparison.as_json(), **ends}
         for task, one in test.by_task.items():
             values = {"value": on(test.first, task), "other_value": on(test.second, task)}
-            yield {**about, "scope": task, **pair, **values, **one.comparison.as_json(one.corrected), **ends}
+            yield {**about, "scope": task, **pair, **values, **one.as_json(), **ends}

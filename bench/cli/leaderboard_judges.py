@@ -56,7 +56,7 @@ class SuiteJudges:
         suite = self._suite(content)
         if isinstance(suite, str):
             return suite
-        return SuiteKnown(suite.title, suite.primary, suite.stands_for, suite.macros)
+        return SuiteKnown(suite.title, suite.primary, suite.stands_for, suite.macros, suite.parallel)
 
     def leg(self, content: Content, task: str, leg: str) -> Judged | str:
         """What judges a leg of a result, or why nothing here does."""

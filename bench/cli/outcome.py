@@ -12,7 +12,7 @@ from bench.cli.output import print_table, table
 from bench.core.messages import bare
 from bench.core.publications import marked
 from bench.evaluation.compare.paired_tests import PairedTest
-from bench.evaluation.significance.tests import summary
+from bench.evaluation.significance.families import summary
 from bench.evaluation.tables import duration, percent
 from bench.pipeline.run import Outcome
 from bench.studies.ablation import Ablation

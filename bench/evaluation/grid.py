@@ -121,7 +121,7 @@ class Direction:
         pairs: of cells that the paper distinguishes and that were run.
         alike: of these, ordered here as in the paper.
         tau: Kendall's tau-b, 1 the same order, −1 the reverse; None where one side does not distinguish any pair.
-        sure: of the pairs, those that the queries distinguish here (p < 0.05, Holm); None where nothing was tested.
+        sure: of the pairs, those that the tests distinguish here (corrected p ≤ 0.05); None where nothing was tested.
         sure_alike: of these, ordered as in the paper.
     """
 

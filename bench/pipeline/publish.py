@@ -37,6 +37,7 @@ def publish(root: Path, cell: Cell, legs: Sequence[LegStages], store: Store, siz
             "title": suite.title,
             "primary": suite.primary,
             "stands_for": suite.stands_for,
+            **({"parallel": suite.parallel} if suite.parallel else {}),
         },
         setting=cell.setting,
         data=cell.data,

@@ -21,9 +21,6 @@ from bench.pipeline.selection import Cell
 from bench.studies.grid import collect, finished
 from bench.types import Preset
 
-SURE = 0.05
-"""Pairs whose corrected p is below are distinguished here."""
-
 
 @dataclass(frozen=True)
 class Ablation:
@@ -96,7 +93,7 @@ def _ablation(group: Sequence[Finished]) -> Ablation:
         if done is not None and grid.mean(_name(cell)) is not None:
             own[cell.system.label][cell.seed] = done.result
     tests = paired_tests([SeedResults(label, results) for label, results in own.items()], measure, tested)
-    sure = {frozenset({one.first, one.second}): one.corrected is not None and one.corrected < SURE for one in tests}
+    sure = {frozenset({one.first, one.second}): one.comparison.decided for one in tests}
     return Ablation(
         name, preset.source, preset.summary, about, grid.where, measure, preset.label, lines, direction(lines, sure)
     )

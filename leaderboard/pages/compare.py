@@ -7,18 +7,18 @@ doubts are read from a file a row (`data/pairs`), which holds the pairs with all
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
 from bench.evaluation.compare.fairness import warnings
+from bench.evaluation.significance.families import LEVEL, Family
 from bench.evaluation.tables import DIGITS, Table, chance_text, encoded, plain_columns
 from leaderboard.site import captions, text
-from leaderboard.site.boards import LEVEL, Board
+from leaderboard.site.boards import Board
 from leaderboard.site.perquery import LARGEST, leg_name, put
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, compare_stem, of_trees
 from leaderboard.site.site import board_stem
-from leaderboard.site.statistics import Pairs
+from leaderboard.site.statistics import HEADLINE
 
 _SHOWN = 250
 """Pairs in the page's own table."""
@@ -38,7 +38,7 @@ def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
     for (data, inside), held in of_trees(every).items():
         groups: dict[tuple[str, str], list[Entry]] = {}
         for entry in held:
-            if entry.row.name in entry.board.tests.whole.names:
+            if entry.row.name in entry.board.tests.ranks.members.get(HEADLINE, ()):
                 groups.setdefault((entry.board.suite, entry.board.setting), []).append(entry)
         boards = [own for own in groups.values() if len(own) > 1]
         for own in boards:
@@ -59,13 +59,13 @@ def _board(renderer: Renderer, own: Sequence[Entry]) -> Files:
     """The page of a board, its pairs as CSV, and a file a row."""
     board, stem = own[0].board, compare_stem(own[0].board)
     yield f"{stem}.csv", _csv(board)
-    whole = _numbers(board.tests.whole)
+    ranks, cells = board.tests.ranks, board.tests.cells
+    whole = _numbers(ranks, HEADLINE)
     alone = len(board.columns) == 1  # then the task is the headline
-    tasks = [whole] if alone else [_numbers(board.tests.tasks.get(column.task)) for column in board.columns]
+    tasks = [whole] if alone else [_numbers(cells, column.task) for column in board.columns]
     for place, entry in enumerate(own):
         yield f"{entry.inside}data/pairs/{entry.id}.js", _script(entry, own[place + 1 :], whole, tasks)
-    pairs = list(combinations(board.tests.whole.names, 2))
-    tests = board.tests.whole
+    pairs = list(ranks.pairs())
     yield renderer.file(
         "compare.html",
         stem,
@@ -75,7 +75,7 @@ def _board(renderer: Renderer, own: Sequence[Entry]) -> Files:
         board=board,
         sentence=sentence(board),
         suite=f"{board_stem(board)}.html",
-        pairs=[(*pair, tests.comparison(*pair), tests.corrected[pair]) for pair in pairs[:_SHOWN]],
+        pairs=[(*pair, ranks.comparison(*pair)) for pair in pairs[:_SHOWN]],
         doubted=len(pairs) <= DOUBTED,
         more=max(0, len(pairs) - _SHOWN),
         name=stem.rpartition("/")[2],
@@ -92,17 +92,13 @@ def sentence(board: Board) -> str:
     """Return how many pairs differ significantly, and how large a difference can be detected."""
     apart, pairs = _apart(board)
     said = f"{apart} of {text.plural(pairs, 'pair')} of systems differ significantly"
-    if board.tests.detectable is None:
-        return f"{said}."
-    return f"{said}; differences under {text.number(board.tests.detectable)} points can mostly not be detected here."
+    return f"{said}. {captions.unseen(board)}".rstrip()
 
 
 def _apart(board: Board) -> tuple[int, int]:
     """Return how many pairs differ significantly, and how many there are."""
-    names, chances = board.tests.whole.names, board.tests.whole.corrected
-    differences = board.tests.whole.column("difference").tolist()
-    tested = zip(combinations(names, 2), differences, strict=True)
-    return sum(chances[pair] <= LEVEL and difference != 0 for pair, difference in tested), len(board.tests.whole.table)
+    decided = board.tests.ranks.decided
+    return int(decided.sum()), len(decided)
 
 
 def _page_data(stem: str, own: Sequence[Entry]) -> dict[str, Any]:
@@ -134,7 +130,7 @@ def _script(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequenc
 
 def _pairs(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequence[Numbers]) -> dict[str, Any]:
     """Return a row's settings, and its pairs with the rows below it: numbers in millionths, doubts as sentences."""
-    doubted = len(entry.board.tests.whole.table) <= DOUBTED
+    doubted = len(entry.board.tests.ranks.decided) <= DOUBTED
     system = entry.row.system.model_dump()
     chosen = {key: str(system[key]) for key in _CHOICES if system.get(key)}
     chosen |= {"corpus": system["corpus"]["name"]} if system.get("corpus") else {}
@@ -151,27 +147,21 @@ def _pairs(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequence
     }
 
 
-def _numbers(pairs: Pairs | None) -> Numbers:
-    """By pair: difference, interval, Holm's p in words, 1 if significant, detectable; queries won, tied, lost, all."""
-    if pairs is None:
-        return {}
-    fractions = [
-        [None if value != value else round(value) for value in (_MICRO * pairs.column(name)).tolist()]  # noqa: PLR0124 (NaN)
-        for name in ("difference", "low", "high", "detectable")
+def _numbers(tests: Family, estimand: str) -> Numbers:
+    """By pair: difference, interval, p in words, 1 if significant, detectable; queries won, tied, lost, all."""
+    columns = [
+        _cells(tests, name, estimand) for name in ("difference", "low", "high", "adjusted", "detectable", *_COUNTS)
     ]
-    counts = [pairs.column(name).astype(int).tolist() for name in _COUNTS]
     found: Numbers = {}
-    for pair, difference, low, high, least, *rest in zip(
-        combinations(pairs.names, 2), *fractions, *counts, strict=True
-    ):
-        chance = pairs.corrected[pair]
-        clear = int(chance <= LEVEL and difference != 0)
-        found[pair] = [difference, low, high, chance_text(chance), clear, least, *rest]
+    for pair, difference, low, high, chance, least, *counts in zip(tests.pairs(estimand), *columns, strict=True):
+        ends = [None if value is None else round(_MICRO * value) for value in (difference, low, high, least)]
+        clear = int(chance is not None and chance <= LEVEL and difference != 0)
+        found[pair] = [*ends[:3], chance_text(chance or 0.0), clear, ends[3], *map(int, counts)]
     return found
 
 
 def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] | None:
-    """The numbers of a task, Holm's p over the pairs of that task; None where it was not tested.
+    """The numbers of a task; None where it was not tested.
 
     A task's tests have the systems in another order, by name.
     """
@@ -185,25 +175,27 @@ def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] |
 
 def _csv(board: Board) -> bytes:
     """Write all pairs of a board as CSV, fractions; of a board with very many those of the headline alone."""
-    numbers = ("difference", "low", "high", "p_randomisation", "p_holm", "detectable", *_COUNTS)
+    numbers = ("difference", "low", "high", "p", "adjusted", "detectable", *_COUNTS)
     heads = plain_columns("data", "suite", "setting", "measure", "task", "system", "other", *numbers)
     about = (board.data, board.suite, board.setting, board.measure)
+    families = [board.tests.ranks, *([board.tests.cells] if len(board.tests.cells.decided) <= _LISTED else [])]
     rows = []
-    tasks = board.tests.tasks if len(board.tests.whole.table) * len(board.tests.tasks) <= _LISTED else {}
-    for task, pairs in (("", board.tests.whole), *tasks.items()):
-        columns = [_cells(pairs, name) for name in numbers]
-        rows += [
-            (*about, task, *pair, *values) for pair, *values in zip(combinations(pairs.names, 2), *columns, strict=True)
-        ]
+    for one in families:
+        for estimand in one.members:
+            columns = [_cells(one, name, estimand) for name in numbers]
+            rows += [
+                (*about, estimand, *pair, *values) for pair, *values in zip(one.pairs(estimand), *columns, strict=True)
+            ]
     return encoded(
         Table("pairs", heads, tuple(rows), captions.notes(board.data, board.stands_for), digits=DIGITS), "csv"
     )
 
 
-def _cells(pairs: Pairs, name: str) -> list[float | None]:
+def _cells(tests: Family, name: str, estimand: str) -> list[Any]:
     """The values of a column, counts as whole numbers; None for NaN."""
-    if name == "p_holm":
-        return [pairs.corrected[pair] for pair in combinations(pairs.names, 2)]
-    column = pairs.column(name)
-    values = (column.astype(int) if name in _COUNTS else column).tolist()
-    return [None if value != value else value for value in values]  # noqa: PLR0124 (NaN)
+    if name == "ties":
+        count, won, lost = (tests.column(other, estimand) for other in ("n", "wins", "losses"))
+        column = count - won - lost
+    else:
+        column = tests.column(name, estimand)
+    return [None if value != value else value for value in (column.astype(int) if name in _COUNTS else column).tolist()]  # noqa: PLR0124 (NaN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from markupsafe import Markup
 
@@ -167,7 +166,7 @@ def _held(site: Site, board: Board, part: TablePart, base: Row | None, colours: 
         "base": text.slug(base.name) if base else None,
         "clear": {text.slug(one.name): heat.bits(board, one, part.every) for one in _bases(part, base, few=few)},
         "pairs": _pairs(board) if few else None,
-        "least": None if board.tests.detectable is None else micro(board.tests.detectable),
+        "least": None if board.tests.ranks.detectable is None else micro(board.tests.ranks.detectable),
     }
     return text.json_for_page(content)
 
@@ -206,11 +205,7 @@ def _bases(part: TablePart, base: Row | None, *, few: bool) -> list[Row]:
     return offered if base in offered or base not in part.rows else [*offered, base]
 
 
-def _pairs(board: Board) -> list[list[int]]:
-    """Differences of the headline, both ends, and Holm's p, in the order of all pairs of ranked rows."""
-    whole = board.tests.whole
-    found = []
-    for pair in combinations(whole.names, 2):
-        one = whole.comparison(*pair)
-        found.append([*map(micro, (one.difference, one.low, one.high)), micro(whole.corrected[pair])])
-    return found
+def _pairs(board: Board) -> list[list[int | None]]:
+    """Differences of the headline, both ends, and corrected p, in the order of all pairs of ranked rows."""
+    columns = [board.tests.ranks.table[name].tolist() for name in ("difference", "low", "high", "adjusted")]
+    return [[None if value != value else micro(value) for value in row] for row in zip(*columns, strict=True)]  # noqa: PLR0124 (NaN)

@@ -1,7 +1,7 @@
 """Results → boards: one table a suite, setting and kind of data, with the paired tests that every column rests on.
 
 A row is a system; its seeds are inside it, averaged per query before anything is tested. All statistics of a board come
-from one matrix of paired tests, corrected together (Holm), so that its columns cannot contradict each other.
+from one matrix of paired tests, corrected together, so that its columns cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 
 from bench.core.errors import StoreError
@@ -17,12 +16,12 @@ from bench.core.messages import bare
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
-from bench.evaluation.significance.ranks import LEVEL, ordered
-from bench.evaluation.significance.tests import Comparison
-from leaderboard.site.statistics import SEED, Statistics, statistics
+from bench.evaluation.significance.families import LEVEL, Comparison
+from bench.evaluation.significance.ranks import ordered
+from leaderboard.site.statistics import Statistics, statistics
 from leaderboard.site.systems import Cost, Stratum, System, averaged, command, cost, grouped, of_seeds, weights
 
-__all__ = ["LEVEL", "SEED", "Board", "Row", "TaskColumn", "boards"]
+__all__ = ["LEVEL", "Board", "Row", "TaskColumn", "boards"]
 
 _KINDS = ("official", "mini", "local")
 """In the order of the site; worlds other than the default one (`mini-few-names`) follow `mini`."""
@@ -77,8 +76,8 @@ class Board:
     averages: tuple[str, ...]  # names of the suite's averages that a row has
     rows: tuple[Row, ...]  # systems with a score, best first
     incomplete: tuple[Row, ...]  # the others, by name
-    # the best row's comparison with each other, by name, and Holm's p
-    best_against: Mapping[str, tuple[Comparison, float]]
+    # the best row's comparison with each other, by name
+    best_against: Mapping[str, Comparison]
     pairs: int  # how many pairs were tested
     untested: str  # why there are no tests, empty where there are
     notes: tuple[str, ...]
@@ -223,28 +222,21 @@ def _row(one: System, columns: Sequence[TaskColumn], averages: Sequence[str], me
     )
 
 
-def _tested(rows: Sequence[Row], found: Statistics) -> tuple[list[Row], dict[str, tuple[Comparison, float]]]:
-    """Return the ranked rows with intervals, rank intervals, letters and ties, all from one matrix of tests."""
-    names = [row.name for row in rows]
-    tests = {
-        pair: (found.whole.comparison(*pair).difference, found.whole.corrected[pair])
-        for pair in combinations(found.whole.names, 2)
-    }
-    order = ordered(names, tests)
+def _tested(rows: Sequence[Row], found: Statistics) -> tuple[list[Row], dict[str, Comparison]]:
+    """Return the ranked rows with intervals, rank intervals, letters and ties, all from one family of tests."""
+    names, ranks = [row.name for row in rows], found.ranks
+    pairs = zip(ranks.pairs(), ranks.table["difference"].tolist(), ranks.decided.tolist(), strict=True)
+    better = {pair if difference > 0 else pair[::-1] for pair, difference, decided in pairs if decided}
+    order = ordered(names, better)
     ranked = []
     for row in rows:
         low, high = found.intervals.get(row.name, (None, None))
-        one = replace(row, low=low, high=high)
-        if tests:
-            one = replace(
-                one, ranks=order.ranks[row.name], letters=order.letters[row.name], tied=row.name in order.best
-            )
+        one = replace(row, low=None if low is None else max(0.0, low), high=None if high is None else min(1.0, high))
+        if len(ranks.table["p"]):
+            letters = order.letters.get(row.name, "")
+            one = replace(one, ranks=order.ranks[row.name], letters=letters, tied=row.name in order.best)
         ranked.append(one)
-    best = names[0] if names else ""
-    against = {
-        other: (found.whole.comparison(best, other), found.whole.corrected[best, other]) for other in names[1:] if tests
-    }
-    return ranked, against
+    return ranked, {other: ranks.comparison(names[0], other) for other in names[1:] if ranks.has(names[0], other)}
 
 
 def _untested(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from bench.core.publications import mark
-from bench.evaluation.significance.ranks import LEVEL
-from bench.evaluation.significance.resampling import COVERAGE, FLIPS, RESAMPLES
-from bench.evaluation.significance.tests import ENOUGH
+from bench.evaluation.significance.estimates import TRAININGS
+from bench.evaluation.significance.families import COVERAGE, LEVEL
 from bench.evaluation.tables import chance_text
 from leaderboard.site import text
 from leaderboard.site.boards import Board
 from leaderboard.site.site import FIRST
+from leaderboard.site.statistics import HEADLINE
 
 
 def title(board: Board) -> str:
@@ -40,20 +42,29 @@ def _best(board: Board) -> str:
     if len(board.best) > 1:
         return f"{text.listed(board.best)} are tied for best: none is significantly worse than {first}."
     second = board.rows[1].name
-    lead, chance = board.best_against[second]
-    doubt = ""
-    if lead.low < 0:  # explain why test and interval differ
-        doubt = "; the interval contains 0" + (" because it resamples training runs too" if max(lead.seeds) > 1 else "")
+    lead = board.best_against[second]
+    bounds = "" if lead.low is None or lead.high is None else f", 95 % {text.bounds(lead.low, lead.high)}"
     return (
         f"{first} is best, significantly so against each of the others; it leads {second} by "
-        f"{text.number(lead.difference)} points, 95 % {text.bounds(lead.low, lead.high)}, {chance_text(chance)}{doubt}."
+        f"{text.number(lead.difference)} points{bounds}, {chance_text(lead.adjusted)}."
     )
 
 
 def unseen(board: Board) -> str:
-    """Return the smallest difference that these queries can show; empty if it is unknown."""
-    least = board.tests.detectable
-    return "" if least is None else f"Differences under {text.number(least)} points can hardly be detected here."
+    """Return what the tests can show, and of what: methods, or these checkpoints."""
+    least, few = board.tests.ranks.detectable, few_trainings(board)
+    power = f"A true difference must be about {text.number(least or 0)} points to be found here four times out of five."
+    scope = (
+        f"With fewer than {TRAININGS} trainings, what is found of {text.listed(few)} holds for these checkpoints, not "
+        "for their methods."
+    )
+    return " ".join([*([power] if least is not None else []), *([scope] if few else [])])
+
+
+def few_trainings(board: Board) -> list[str]:
+    """Return the ranked rows of which nothing is said beyond these checkpoints."""
+    few = [row.name for row in board.rows if len(row.seeds) < TRAININGS]
+    return [name for name in few if not board.systems[name].first.deterministic]
 
 
 def about(board: Board) -> str:
@@ -88,20 +99,35 @@ def method(board: Board) -> list[str]:
         found = [f"Score: the unweighted mean of these {len(board.columns)} tasks, not an average of the suite's own."]
     if not board.untested:
         found.append(
-            f"Intervals: {100 * COVERAGE:.0f} %, queries resampled {RESAMPLES:,} times within each task, and seeds "
-            "where a system has several; ticks are seeds. A hollow mark is one seed: its interval "
-            "excludes training variation. Overlapping intervals do not mean a tie: the tests are paired."
+            f"Intervals: {100 * COVERAGE:.0f} %, Student's with a correction for skewness, over questions within each "
+            f"task, and over trainings where a system has {TRAININGS} or more; ticks are seeds. A hollow mark is one "
+            "seed: its interval excludes training variation. Of fewer than 100 queries they can be too short. "
+            "Overlapping intervals do not mean a tie: the tests are paired."
         )
-        if any(1 < len(row.seeds) < ENOUGH for row in board.rows):
-            found.append(f"Intervals over fewer than {ENOUGH} seeds are too short.")
     if board.pairs:
         found.append(
-            f"Rank, ● and letters: paired randomisation tests over queries ({FLIPS:,} sign patterns, flipped within "
-            f"each task), two-sided, corrected by Holm over {text.plural(board.pairs, 'pair')}, level {LEVEL}. "
-            "● marks systems not significantly worse than the best; rows with a letter in common do not differ "
-            "significantly."
+            f"Rank, ● and letters: paired tests over questions and trainings, two-sided, corrected over "
+            f"{text.plural(board.pairs, 'pair')} together (step-down, Westfall and Young), level {LEVEL}; the map and "
+            "the tests of single tasks are corrected over all pairs and tasks. ● marks systems not significantly worse "
+            "than the best; rows with a letter in common do not differ significantly."
         )
+        found += _scatter(board)
     return [*found, *board.notes]
+
+
+def _scatter(board: Board) -> list[str]:
+    """Say how trainings scatter, and whether all systems do alike, as the tests assume."""
+    scatter = board.tests.ranks.scatter[HEADLINE]
+    if not scatter.freedom:
+        return []
+    said = (
+        f"One training scatters by {text.number(scatter.deviation)} points (standard deviation pooled over systems, "
+        f"{scatter.freedom} degrees of freedom)"
+    )
+    if math.isnan(scatter.equal):
+        return [f"{said}; whether all systems scatter alike cannot be tested."]
+    verdict = "some more than others, so the larger deviation counts" if scatter.equal < LEVEL else "no sign of unequal"
+    return [f"{said}; {verdict} (Bartlett, {chance_text(scatter.equal)})."]
 
 
 WORDS = {

@@ -296,11 +296,10 @@ def board_json(board: Board) -> bytes:
         "best_against": [
             {
                 "system": name,
-                **{key: text.fraction(getattr(one, key)) for key in ("difference", "low", "high", "p_randomisation")},
-                "p_holm": text.fraction(chance),
+                **{key: text.fraction(getattr(one, key)) for key in ("difference", "low", "high", "p", "adjusted")},
                 **{key: getattr(one, key) for key in ("n", "wins", "ties", "losses")},
             }
-            for name, (one, chance) in board.best_against.items()
+            for name, one in board.best_against.items()
         ],
     }
     return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()

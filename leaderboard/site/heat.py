@@ -1,7 +1,7 @@
 """The map of a board by task: differences to a baseline in seven bins, values in seven, and which of them are clear.
 
 Limits are those of the suite, so that one colour means one size in all settings. A difference is clear where its paired
-test of that task is, corrected (Holm) over all differences that the map shows to this baseline.
+test of that task is, corrected over all pairs and tasks of the board.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench.evaluation.significance.ranks import LEVEL
-from bench.evaluation.significance.tests import holm
 from leaderboard.site import text
 from leaderboard.site.boards import Board, Row
 
@@ -76,16 +74,12 @@ def baseline(board: Board) -> Row | None:
 
 def significant(board: Board, base: Row) -> frozenset[tuple[str, str]]:
     """Rows and tasks whose difference to a baseline is significant."""
-    cells, chances = [], []
-    for task, pairs in board.tests.tasks.items():
-        for row in board.every:
-            if (row.name, base.name) in pairs:
-                one = pairs.comparison(row.name, base.name)
-                cells.append((row.name, task, one.difference))
-                chances.append(one.p_randomisation)
-    corrected = holm(chances)
+    cells = board.tests.cells
     return frozenset(
-        (name, task) for (name, task, gap), p in zip(cells, corrected, strict=True) if p <= LEVEL and gap != 0
+        (row.name, task)
+        for task in cells.members
+        for row in board.every
+        if cells.has(row.name, base.name, task) and cells.comparison(row.name, base.name, task).decided
     )
 
 

@@ -12,18 +12,21 @@ backbone, data and steps with it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from statistics import fmean, stdev
 from typing import Any
 
 from bench.core.publications import Reported
 from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
-from bench.evaluation.significance.tests import interval
-from leaderboard.site.boards import SEED, Board, Row
+from bench.evaluation.significance.estimates import TRAININGS
+from bench.evaluation.significance.families import COVERAGE
+from leaderboard.site.boards import Board, Row
 from leaderboard.site.site import FIRST, Site
 
 _SIZES = ("base", "large", "small")
@@ -61,8 +64,8 @@ class Ours:
     about: About
     setting: str
     value: float  # fraction, the mean over seeds
-    low: float | None = None  # lower end of its 95 % interval over queries; None where none was made
-    high: float | None = None  # upper end
+    low: float | None = None  # where another training of the method lies with 95 %; the value of a deterministic one
+    high: float | None = None  # both None with too few trainings to say
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,12 @@ class Pair:
 
     @cached_property
     def agrees(self) -> bool | None:
-        """Whether the paper's number lies within our interval and half a printed unit; None as for `difference`."""
-        if self.difference is None or self.right is None:
+        """Whether the paper's number could be ours: equal in print, or where another training lies; None as `low`."""
+        low, high = self.ours.low, self.ours.high
+        if self.difference is None or self.right is None or low is None or high is None:
             return None
-        low, high = (self.scaled(self.ours.value if end is None else end) for end in (self.ours.low, self.ours.high))
         half = printed_unit(self.reported.printed) / 2 * (1 + 1e-9)
-        return low - half <= self.right <= high + half
+        return self.scaled(low) - half <= self.right <= self.scaled(high) + half
 
 
 def printed_unit(printed: str) -> float:
@@ -208,14 +211,15 @@ def _of_system(site: Site, board: Board, row: Row, reported: Sequence[Reported])
     results = board.systems[row.name].results
     facts = _facts(results)
     for one in meant:
-        value = _value(results, one)
-        if value is not None:
-            pair = Pair(one, Ours(row.name, row.system, board.setting, value), _chips(site, one, row, board, facts))
-            yield replace(pair, ours=_bounded(pair.ours, board, row, results, one)) if pair.matched else pair
+        values = _values(results, one)
+        if values:
+            low, high = _scatter(values, deterministic=results[0].deterministic)
+            ours = Ours(row.name, row.system, board.setting, fmean(values), low, high)
+            yield Pair(one, ours, _chips(site, one, row, board, facts))
 
 
-def _value(results: Sequence[Result], one: Reported) -> float | None:
-    """Ours for a task or an average in the paper's measure, the mean over seeds; None where one of them lacks it."""
+def _values(results: Sequence[Result], one: Reported) -> list[float]:
+    """Ours for a task or an average in the paper's measure, one a seed; empty where one of them lacks it."""
     found = []
     for result in results:
         if one.task:
@@ -227,23 +231,24 @@ def _value(results: Sequence[Result], one: Reported) -> float | None:
             ]
         known = [value for value in values if value is not None]
         if not values or len(known) < len(values):
-            return None
+            return []
         found.append(sum(known) / len(known))
-    return sum(found) / len(found) if found else None
+    return found
 
 
-def _bounded(ours: Ours, board: Board, row: Row, results: Sequence[Result], one: Reported) -> Ours:
-    """Return ours with its interval: the board's for the headline, its own for a task; none for other averages."""
-    if one.average and (one.average, one.measure) == (board.headline, board.measure):
-        return replace(ours, low=row.low, high=row.high)
-    if not one.task:
-        return ours
-    legs = {}
-    for leg in results[0].content.tasks[one.task]:
-        columns = [result.values(one.task, leg, one.measure)[1] for result in results]
-        legs[leg or one.task] = sum(columns[1:], columns[0]) / len(columns)
-    low, high = interval(legs, SEED)
-    return replace(ours, low=low, high=high)
+def _scatter(values: Sequence[float], *, deterministic: bool) -> tuple[float | None, float | None]:
+    """Return where 95 % of further trainings lie (Student's prediction interval); None for too few to say.
+
+    A paper and we answer the same queries, so the error over queries is no reason to differ.
+    """
+    if deterministic:
+        return values[0], values[0]
+    if len(values) < TRAININGS:
+        return None, None
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(len(values) - 1, (1 + COVERAGE) / 2)) * stdev(values) * math.sqrt(1 + 1 / len(values))
+    return fmean(values) - reach, fmean(values) + reach
 
 
 def _facts(results: Sequence[Result]) -> dict[str, Any]:

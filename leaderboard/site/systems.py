@@ -22,7 +22,7 @@ from bench.evaluation.tables import visible
 from leaderboard.site.text import plural
 
 Stratum = tuple[str, str]
-"""A task and its leg: where queries are resampled and signs flipped."""
+"""A task and its leg."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,12 @@ class System:
     def first(self) -> Result:
         """The result of the lowest seed."""
         return self.results[0]
+
+    @property
+    def trainings(self) -> str:
+        """Name of its trainings, shared by systems that come from the same ones, seed by seed; else its own."""
+        keys = [result.trainings for result in self.results]
+        return repr(keys) if all(keys) else self.name
 
     def average(self, name: str) -> Average | None:
         """The average of that name as the first seed has it; all seeds have the same tasks, so the same averages."""
@@ -122,13 +128,16 @@ def weights(one: System, columns: Sequence[str], average: str) -> dict[Stratum, 
     return shares(tasks, named.members if named and named.members else [bare(task) for task in columns])
 
 
-def values(systems: Sequence[System], strata: Iterable[Stratum], measure: str) -> dict[str, dict[Stratum, FloatArray]]:
-    """Read per-query values [seeds, queries] of the strata that a system has.
+def values(
+    systems: Sequence[System], strata: Iterable[Stratum], measure: str
+) -> tuple[dict[str, dict[Stratum, FloatArray]], dict[Stratum, tuple[str, ...]]]:
+    """Read per-query values [seeds, queries] of the strata that a system has, and the ids of these queries.
 
     Raises:
         StoreError: two results hold other queries for the same task.
     """
     found: dict[str, dict[Stratum, FloatArray]] = {one.name: {} for one in systems}
+    ids: dict[Stratum, tuple[str, ...]] = {}
     for task, leg in strata:
         asked: tuple[tuple[str, ...], Result] | None = None
         for one in systems:
@@ -147,9 +156,10 @@ def values(systems: Sequence[System], strata: Iterable[Stratum], measure: str) -
                         hint="rerun the older result or remove its folder",
                     )
                 columns.append(column)
+                ids[task, leg] = queries
             if len(columns) == len(one.results):
                 found[one.name][task, leg] = np.stack(columns)
-    return found
+    return found, ids
 
 
 STAGES = ("train", "tune")

@@ -14,7 +14,7 @@ from bench.data.formats.faults import shown
 from bench.evaluation.measures.evaluate import Scores, coverage
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import Content, Leg, PerQuery, place
-from bench.types import Macro, Run, Tie
+from bench.types import Macro, Parallel, Run, Tie
 from leaderboard.submissions.bundle import Reasons
 
 TOLERANCE = 1e-6
@@ -54,6 +54,7 @@ class SuiteKnown:
     primary: str  # its headline measure
     stands_for: str  # the benchmark that it is a substitute for; empty for a benchmark itself
     macros: Sequence[Macro]
+    parallel: Parallel = ""  # where queries of one id ask one question
 
 
 class Judges(Protocol):

@@ -123,7 +123,7 @@ def _averages(found: Candidate, known: SuiteKnown | str, reasons: Reasons) -> No
             reasons.add(RESULT, f"legs of {task} with different measures", "the same for all", AGAIN)
             return
     if isinstance(known, SuiteKnown):
-        for name in ("title", "primary", "stands_for"):
+        for name in ("title", "primary", "stands_for", "parallel"):
             says, expected = getattr(content.suite, name), getattr(known, name)
             if says != expected and not (name == "primary" and says is None):
                 reasons.add(

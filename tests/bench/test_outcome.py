@@ -6,15 +6,18 @@ from itertools import combinations
 
 from bench.cli.outcome import telling
 from bench.evaluation.compare.paired_tests import PairedTest
-from bench.evaluation.significance.tests import pairwise
+from bench.evaluation.significance.estimates import Sample
+from bench.evaluation.significance.families import family
 
 
 def held_for(*labels: str, seed: int = 0) -> list[PairedTest]:
     """Every pair of systems, each better than those named after it."""
-    values = {label: {"t": [1.0 - at / 10, 0.5 - at / 20, 0.4]} for at, label in enumerate(labels)}
-    found = pairwise(values, 0)
+    values = {label: Sample({"t": [1.0 - at / 10, 0.5 - at / 20, 0.4]}) for at, label in enumerate(labels)}
+    found = family(values, {"": {"t": 1.0}})
     about = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": seed}
-    return [PairedTest(about, one, other, "RR@100", found[one, other]) for one, other in combinations(labels, 2)]
+    return [
+        PairedTest(about, one, other, "RR@100", found.comparison(one, other)) for one, other in combinations(labels, 2)
+    ]
 
 
 def pairs(held: list[PairedTest]) -> list[tuple[str, str]]:

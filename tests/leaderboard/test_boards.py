@@ -11,7 +11,8 @@ from bench.core.errors import StoreError
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.format import Average
-from bench.evaluation.significance.tests import interval, stratified
+from bench.evaluation.significance.estimates import Sample
+from bench.evaluation.significance.families import intervals, stratified
 from bench.testing import fields
 from bench.types import Macro
 from leaderboard.site.boards import Board, boards
@@ -46,11 +47,12 @@ def test_numbers_are_those_of_the_results(made: Publisher, results: Path) -> Non
     a, b = values(0.8, 1, 60), values(0.8, 2, 25)
     assert best.tasks == {"made/a": pytest.approx(mean(a)), "made/b": pytest.approx(mean(b))}
     assert best.score == best.averages["Avg. (2)"] == pytest.approx((mean(a) + mean(b)) / 2)
-    assert (best.low, best.high) == pytest.approx(interval({"a": a, "b": b}, seed=0))
-    other, chance = board.best_against["mid"]
-    alone = stratified({"a": (a, values(0.4, 1, 60)), "b": (b, values(0.4, 2, 25))}, seed=0)
+    assert (best.low, best.high) == pytest.approx(intervals({"": Sample({"a": a, "b": b})}, {"a": 1.0, "b": 1.0})[""])
+    other = board.best_against["mid"]
+    alone = stratified({"a": (a, values(0.4, 1, 60)), "b": (b, values(0.4, 2, 25))})
     assert (other.difference, other.low, other.wins) == pytest.approx((alone.difference, alone.low, alone.wins))
-    assert chance == pytest.approx(3 * alone.p_randomisation), "the smallest of three p values, times three"
+    assert other.p == pytest.approx(alone.p)
+    assert alone.p <= other.adjusted <= 3 * alone.p, "the clearest of three pairs"
 
 
 def test_ranks_and_ties(made: Publisher, results: Path) -> None:
@@ -118,19 +120,19 @@ def test_legs_count_alike_within_their_task(made: Publisher, results: Path) -> N
     board = only(results)
     assert (board.headline, board.averages, board.untested) == ("Avg.", ("Avg.",), "")
     assert [row.score for row in board.rows] == pytest.approx([0.65, 0.325])
-    assert board.best_against["y"][0].difference == pytest.approx(0.325)
+    assert board.best_against["y"].difference == pytest.approx(0.325)
     assert board.queries == 20
 
 
 def test_seeds_are_averaged_per_query(made: Publisher, results: Path) -> None:
-    """The row is the mean over seeds; its interval draws seeds too, and stays within what a measure can be."""
-    for seed, column in enumerate(([0.0, 0.4, 1.0], [1.0, 0.6, 0.0])):
+    """The row is the mean over seeds; its interval is over trainings too, and stays within what a measure can be."""
+    for seed, column in enumerate(([0.0, 0.4, 1.0], [0.2, 0.6, 1.0], [0.1, 0.2, 0.9])):
         made("x", {"made/a": {"": column}}, seed=seed)
     (row,) = only(results).rows
-    assert row.seeds == (0, 1)
-    assert row.score == pytest.approx(0.5)
-    assert row.of_seeds == pytest.approx((1.4 / 3, 1.6 / 3))
-    assert (row.low, row.high) == (0.0, 1.0), "queries of the two seeds lie as far apart as they can"
+    assert row.seeds == (0, 1, 2)
+    assert row.score == pytest.approx(4.4 / 9)
+    assert row.of_seeds == pytest.approx((1.4 / 3, 0.6, 0.4))
+    assert (row.low, row.high) == (0.0, 1.0), "three queries say next to nothing"
 
 
 def test_a_seed_with_fewer_tasks_is_left_out_and_named(made: Publisher, results: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.evaluation.significance.tests import holm, paired
+from bench.evaluation.significance.families import stratified
 from bench.evaluation.tables import chance_text, points
 from leaderboard.pages import compare
 from tests.leaderboard.conftest import Build, Publisher, values
@@ -48,15 +48,13 @@ def test_all_pairs_stand_in_the_page_and_in_the_csv(three: dict[str, Any], site:
     assert {(row["system"], row["other"]) for row in whole} == {("best", "good"), ("best", "bad"), ("good", "bad")}
     for row in whole:
         assert f'<td class="n">{points(float(row["difference"]), sign=True)}</td>' in page
-    chances = []
     for row in (row for row in rows if row["task"] == "made/a"):
-        found = paired(three[row["system"]]["made/a"], three[row["other"]]["made/a"], 0)
+        found = stratified({"": (three[row["system"]]["made/a"], three[row["other"]]["made/a"])})
         assert float(row["difference"]) == pytest.approx(found.difference, abs=1e-6)
         assert int(row["wins"]) == found.wins
-        chances.append(float(row["p_randomisation"]))
-    corrected = [float(row["p_holm"]) for row in rows if row["task"] == "made/a"]
-    assert corrected == pytest.approx(holm(chances), abs=1e-5)
-    assert "2 of 3 pairs of systems differ significantly; differences under" in page
+        assert float(row["p"]) == pytest.approx(found.p, abs=1e-6)
+        assert found.p <= float(row["adjusted"]) + 1e-6 <= 6 * found.p + 2e-6, "corrected over three pairs on two tasks"
+    assert "2 of 3 pairs of systems differ significantly. A true difference must be about" in page
 
 
 def _rows(made: dict[str, bytes]) -> list[dict[str, str]]:
@@ -79,7 +77,7 @@ def test_the_script_gets_the_numbers_of_the_table(three: dict[str, Any], site: B
     difference, low, _high, chance, clear, *_, n = best["pairs"][ids["bad"]]["whole"]
     row = rows["best", "bad", ""]
     assert (difference, low, n) == (round(1e6 * float(row["difference"])), round(1e6 * float(row["low"])), 80)
-    assert (chance, clear) == (chance_text(float(row["p_holm"])), 1)
+    assert (chance, clear) == (chance_text(float(row["adjusted"])), 1)
     task = rows.get(("best", "bad", "made/b")) or rows["bad", "best", "made/b"]
     sign = 1 if task["system"] == "best" else -1
     assert best["pairs"][ids["bad"]]["tasks"][1][0] == sign * round(1e6 * float(task["difference"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import posixpath
 import re
 from dataclasses import replace
@@ -17,6 +18,8 @@ import numpy as np
 import pytest
 
 from bench.evaluation.results import results as read_results
+from bench.evaluation.significance.estimates import FloatArray
+from bench.evaluation.significance.families import Family
 from bench.types import Macro
 from leaderboard.build import files
 from leaderboard.pages import suites
@@ -24,7 +27,7 @@ from leaderboard.site.boards import Board, boards
 from leaderboard.site.captions import WORDS
 from leaderboard.site.render import SCRIPT, STYLE, THEME
 from leaderboard.site.site import Site
-from leaderboard.site.statistics import Pairs, Statistics
+from leaderboard.site.statistics import Statistics
 from leaderboard.site.verify import too_large
 from tests.leaderboard.conftest import Build, Publisher, values
 
@@ -216,14 +219,20 @@ def test_the_json_says_the_same(built: dict[str, bytes]) -> None:
     assert content["sentence"] in "".join(sheets(built)["suites/made/unsupervised.html"].text)
 
 
-def test_a_lead_that_other_training_runs_could_turn_says_so(made: Publisher, site: Build) -> None:
-    """The test is over queries; where the interval, which draws seeds too, holds 0, the first sentence tells why."""
-    for seed, lead in enumerate((0.1, 0.0)):
-        made("crop", {"made/a": {"": [0.3 + lead] * 40 + [0.31 + lead]}}, seed=seed)
+def test_a_lead_that_other_training_runs_could_turn_is_a_tie(made: Publisher, site: Build) -> None:
+    """Of two trainings only these checkpoints are spoken of; a third lets the trainings' scatter count."""
+    leads = (0.1, 0.0, 0.05)
     made("bm25", {"made/a": {"": [0.3] * 40 + [0.3]}}, about={"deterministic": True})
+    for seed, lead in enumerate(leads[:2]):
+        made("crop", {"made/a": {"": [0.3 + lead] * 40 + [0.31 + lead]}}, seed=seed)
     page = "".join(sheets(site())["suites/made/unsupervised.html"].text)
     assert "crop is best, significantly so" in page
-    assert "; the interval contains 0" in page
+    assert "what is found of crop holds for these checkpoints, not for their methods" in page
+    made("crop", {"made/a": {"": [0.3 + leads[2]] * 40 + [0.31 + leads[2]]}}, seed=2)
+    page = "".join(sheets(site())["suites/made/unsupervised.html"].text)
+    assert "crop and bm25 are tied for best" in page
+    assert "One training scatters by 5.0 points" in page
+    assert "these checkpoints" not in page
 
 
 def test_mini_and_local_data_say_so_everywhere(built: dict[str, bytes]) -> None:
@@ -263,9 +272,9 @@ def test_the_first_sentence(made: Publisher, site: Build) -> None:
 
     assert lead() == "a is the only system here: there is nothing to compare it with."
     made("b", {"s/x": {"": values(0.5, 2, 20)}}, suite="s")
-    told, unseen = lead().split(". Differences under ")
+    told, unseen = lead().split(". A true difference must be about ")
     assert told.endswith(" are tied for best: none is significantly worse than " + lead().split(" ")[0])
-    assert re.match(r"[\d.]+ points", unseen)
+    assert re.match(r"[\d.]+ points to be found here four times out of five. With fewer than 3 trainings, ", unseen)
     made("a", {"s/y": {"": values(0.5, 1, 20)}}, suite="s")
     made("b", {"s/z": {"": values(0.5, 1, 20)}}, suite="s")
     assert lead() == "No system has run all 3 tasks of this table yet, so none is ranked."
@@ -285,7 +294,9 @@ def test_a_large_board_keeps_its_budget(made: Publisher, results: Path) -> None:
     (board,) = boards(read_results(results))
     rows = [replace(board.rows[0], name=f"some-longer-name@{number}") for number in range(125)]
     against = {row.name: board.best_against["two"] for row in rows[1:]}
-    large = replace(board, rows=tuple(rows), best_against=against, tests=of_many([row.name for row in rows], board))
+    systems = dict.fromkeys((row.name for row in rows), board.systems["one"])
+    tests = of_many([row.name for row in rows], board)
+    large = replace(board, rows=tuple(rows), best_against=against, tests=tests, systems=systems)
     built = files(Site((), (large,)))
     assert len(json.loads(built["suites/made/unsupervised.json"])["rows"]) == 125
     pages = [name for name in built if name.startswith("suites/made/") and name.endswith(".html")]
@@ -296,10 +307,15 @@ def test_a_large_board_keeps_its_budget(made: Publisher, results: Path) -> None:
 
 def of_many(names: list[str], board: Board) -> Statistics:
     """Tests of as many systems as there are names, each pair the same as the board's two."""
-    row = board.tests.whole.table[0]
-    table = np.tile(row, (len(names) * (len(names) - 1) // 2, 1))
-    pairs = Pairs(tuple(names), table, dict.fromkeys(names, 1))
-    return Statistics(whole=pairs, tasks=dict.fromkeys(board.tests.tasks, pairs))
+    pairs, tasks = math.comb(len(names), 2), board.tests.cells.members
+    runs, scatter = dict.fromkeys(names, 1), board.tests.ranks.scatter
+
+    def tiled(times: int) -> dict[str, FloatArray]:
+        return {name: np.repeat(column[:1], times) for name, column in board.tests.ranks.table.items()}
+
+    ranks = Family({"": tuple(names)}, tiled(pairs), runs, scatter)
+    cells = Family(dict.fromkeys(tasks, tuple(names)), tiled(pairs * len(tasks)), runs, scatter)
+    return Statistics(ranks=ranks, cells=cells)
 
 
 @pytest.mark.parametrize(

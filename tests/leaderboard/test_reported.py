@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bench.core.publications import Reported
@@ -250,31 +249,39 @@ def one_pair(results: Path, *told: Reported, methods: Sequence[MethodShown] = ()
     return found
 
 
-def test_a_method_without_encoder_is_compared(made: Publisher, results: Path) -> None:
-    """BM25: matched, its difference in the paper's unit, agreement by the interval and half a unit."""
-    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE)
+FIXED = {"deterministic": True}
+
+
+def test_a_deterministic_system_agrees_in_print(made: Publisher, results: Path) -> None:
+    """BM25: its difference in the paper's unit; queries are the paper's own, so their error excuses nothing."""
+    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE, about=FIXED)
     pair = one_pair(results, replace(ROW, average="Avg. (2)"))
     assert pair.matched
     assert pair.difference == pytest.approx(5.0)
-    low, high = pair.ours.low or 1.0, pair.ours.high or 0.0
-    assert low < 0.5
-    assert high > 0.55
-    assert pair.agrees is True
-    ends = ((100 * low - 0.04, True), (100 * low - 0.06, False), (100 * high + 0.04, True))
-    for value, agrees in ((30.0, False), *ends):
-        row = replace(ROW, average="Avg. (2)", value=value)
-        assert one_pair(results, row).agrees is agrees
+    assert (pair.ours.low, pair.ours.high) == (0.55, 0.55)
+    assert pair.agrees is False
+    for value, agrees in ((55.04, True), (54.96, True), (55.06, False)):
+        assert one_pair(results, replace(ROW, average="Avg. (2)", value=value)).agrees is agrees
     fraction = replace(ROW, task="made/b", key="b", printed="0.612", value=0.612, unit="fraction")
-    pair = one_pair(results, fraction)
-    assert pair.difference == pytest.approx(-0.012)
-    error = 1.96 * float(np.sqrt(0.6 * 0.4 / 100))
-    assert pair.ours.low == pytest.approx(0.6 - error, abs=0.02)
-    assert pair.ours.high == pytest.approx(0.6 + error, abs=0.02)
+    assert one_pair(results, fraction).difference == pytest.approx(-0.012)
+
+
+def test_a_trained_system_agrees_where_another_training_lies(made: Publisher, results: Path) -> None:
+    """Student's prediction interval of three trainings, by hand: 0.50 ± 4.303 · 0.02 · √(4/3); of one, nobody knows."""
+    made("bm25", {"made/a": {"": values(0.5)}})
+    assert one_pair(results, replace(ROW, task="made/a")).agrees is None
+    for seed, level in ((1, 0.48), (2, 0.52)):
+        made("bm25", {"made/a": {"": values(level)}}, seed=seed)
+    pair = one_pair(results, replace(ROW, task="made/a"))
+    reach = 4.302653 * 0.02 * (4 / 3) ** 0.5
+    assert (pair.ours.low, pair.ours.high) == pytest.approx((0.5 - reach, 0.5 + reach))
+    for value, agrees in ((50 + 100 * reach, True), (50.1 + 100 * reach, False)):
+        assert one_pair(results, replace(ROW, task="made/a", value=value)).agrees is agrees
 
 
 def test_the_right_value_is_compared(made: Publisher, results: Path) -> None:
-    """Where a printed number is known to be wrong, ours is held against the right one."""
-    made("bm25", {"made/a": {"": values(0.5)}})
+    """Where a printed number is known to be wrong, ours is compared with the right one."""
+    made("bm25", {"made/a": {"": values(0.5)}}, about=FIXED)
     pair = one_pair(results, replace(ROW, task="made/a", printed="80.0", value=80.0, corrected=50.0, error="P-1"))
     assert pair.difference == pytest.approx(0.0)
     assert pair.agrees is True
@@ -357,7 +364,7 @@ def test_the_paper_column(made: Publisher, results: Path) -> None:
 
 def test_the_page_says_what_agrees(made: Publisher, results: Path) -> None:
     """Dumbbells on one axis, the sign of the difference, and hostile words of papers harmless."""
-    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE)
+    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE, about=FIXED)
     evil = "<script>alert(1)</script>"
     told = [
         replace(ROW, average="Avg. (2)", printed="90.0", value=90.0),

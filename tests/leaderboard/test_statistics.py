@@ -1,4 +1,4 @@
-"""The tests of a board: those of `bench.scoring`, in both directions, and kept between builds only while true."""
+"""The tests of a board: those of the library, in both directions, and kept between builds only while true."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from bench.core.errors import StoreError
+from bench.core.files import read_sealed, write_sealed
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import Result
-from bench.evaluation.significance.tests import holm, interval, pairwise
+from bench.evaluation.significance.estimates import Sample
+from bench.evaluation.significance.families import family, intervals
 from bench.testing import fields
+from bench.types import Macro
 from leaderboard.site import statistics as tested
 from leaderboard.site.boards import boards
 from tests.leaderboard.conftest import Publisher, values
@@ -31,17 +34,35 @@ def three(made: Publisher) -> dict[str, list[float]]:
 def test_pairs_are_those_of_the_library(three: dict[str, list[float]], results: Path) -> None:
     """Headline and task alike, for the task is all there is; turned round, signs turn."""
     (board,) = boards(read_results(results))
-    expected = pairwise({name: {"": values} for name, values in three.items()}, tested.SEED)
-    chances = dict(zip(expected, holm([one.p_randomisation for one in expected.values()]), strict=True))
-    for pair, one in expected.items():
-        assert board.tests.whole.comparison(*pair) == one
-        assert board.tests.tasks["made/x"].comparison(*pair) == one
-        back = board.tests.whole.comparison(*pair[::-1])
-        assert (back.difference, back.low, back.high) == (-one.difference, -one.high, -one.low)
-        assert (back.wins, back.losses) == (one.losses, one.wins)
-        assert board.tests.whole.corrected[pair] == board.tests.whole.corrected[pair[::-1]] == chances[pair]
-    assert board.tests.intervals["a"] == pytest.approx(interval({"": three["a"]}, tested.SEED))
-    assert board.tests.detectable == pytest.approx(np.median([one.detectable for one in expected.values()]))
+    samples = {name: Sample({"": values}) for name, values in three.items()}
+    expected = family(samples, {"": {"": 1.0}})
+    for pair in expected.pairs():
+        one = expected.comparison(*pair)
+        assert one.checkpoints
+        assert board.tests.ranks.comparison(*pair) == one
+        assert board.tests.cells.comparison(*pair, "made/x") == one
+        assert board.tests.ranks.comparison(*pair[::-1]) == one.turned()
+    assert board.tests.intervals["a"] == pytest.approx(intervals(samples, {"": 1.0})["a"])
+    assert board.tests.ranks.detectable == pytest.approx(np.median(expected.table["detectable"]))
+
+
+def test_parallel_questions_and_trainings_reach_the_tests(made: Publisher, results: Path) -> None:
+    """The suite's word that queries of one id are one question widens intervals; three trainings speak of methods."""
+    for place, name in enumerate(NAMES[:2]):
+        for seed in range(3):
+            shared = values(0.6 - 0.05 * place, 9 + place)
+            tasks = {f"made/{task}": {"": [one * (1 - 0.01 * seed) for one in shared]} for task in ("x", "y")}
+            made(name, tasks, seed=seed, macros=(Macro("Avg.", ("made/x", "made/y")),))
+    (alone,) = boards(read_results(results))
+    for path in results.rglob("result.json"):
+        content = read_sealed(path)
+        content["suite"]["parallel"] = "tasks"
+        write_sealed(path, content)
+    (board,) = boards(read_results(results))
+    narrow, wide = (one.tests.ranks.comparison("a", "b") for one in (alone, board))
+    assert not wide.checkpoints
+    assert narrow.p < wide.p
+    assert board.tests.ranks.scatter[""].freedom == 4
 
 
 def test_what_is_kept_is_not_read_again(
@@ -75,10 +96,8 @@ def test_other_values_or_code_are_tested_anew(
     assert board.rows[0].score == pytest.approx(np.mean(values(0.9, 9)))
     assert len(list(cache.iterdir())) == 2
     monkeypatch.setattr(tested, "VERSION", tested.VERSION + 1)
-    tested._code.cache_clear()
     boards(read_results(results), cache)
     assert len(list(cache.iterdir())) == 3
-    tested._code.cache_clear()
 
 
 def test_a_place_that_cannot_be_written_is_a_sentence(

@@ -31,7 +31,7 @@ def test_two_systems_are_found_by_label_and_by_path(
     assert [one["value"] for one in found["systems"]] == pytest.approx(values)
     (test,) = found["tests"]
     assert test["difference"] == pytest.approx(abs(values[0] - values[1]))
-    assert test["p_holm"] == test["p"]
+    assert test["p_adjusted"] == test["p"]
     assert test["queries"] == first["queries"]
     assert found["warnings"] == ["protocol on beir/made (k): bm25 has 1000, bm25@k1=0.0 has 20"]
     said = bench(*compare).stdout

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown
 from bench.evaluation.compare.fairness import Difference, Side, differences, warnings
-from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paired_tests, shared_seeds, stratum
+from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paired_tests, stratum
 from bench.evaluation.compare.query_differences import QueryDifference, TextSources, query_differences
 from bench.evaluation.results import RESULT, Result, headline, result_files, shares
 from bench.evaluation.results.read import result
-from bench.evaluation.significance.ranks import LEVEL, ordered
-from bench.evaluation.significance.tests import ENOUGH
+from bench.evaluation.significance.estimates import TRAININGS
+from bench.evaluation.significance.ranks import ordered
 from bench.types import SETTINGS, Suite
 
 
@@ -49,9 +48,9 @@ class Compared:
         values: by label, a fraction, the mean over seeds.
         sides: the systems, in the order given.
         settings: by label.
-        tests: of every pair, corrected for their number (Holm).
-        ranks: first and last place that the corrected tests leave open, by label; empty where a pair was not tested.
-        groups: letters by label, shared by systems that do not differ significantly; empty where `ranks` is.
+        tests: of every pair, corrected for their number.
+        ranks: first and last place that the corrected tests leave open, by label.
+        groups: letters by label, shared by systems that do not differ significantly; empty for very many systems.
         differing: settings that are not the same in all systems.
         doubts: why the comparison may be unfair or unsure.
         extremes: queries with the largest gains and losses of every pair.
@@ -105,7 +104,7 @@ class Compared:
     @staticmethod
     def _test(test: PairedTest) -> dict[str, Any]:
         """A pair, and each task of it."""
-        by_task = [{"task": task, **one.comparison.as_json(one.corrected)} for task, one in test.by_task.items()]
+        by_task = [{"task": task, **one.as_json()} for task, one in test.by_task.items()]
         runs = dict(zip(("system", "other"), test.comparison.seeds, strict=True))
         drawn = {"runs": runs, "same_trainings": test.same_trainings}
         return {**test.row(), "seeds": list(test.about["seeds"]), **drawn, "by_task": by_task}
@@ -146,10 +145,9 @@ def _compared(ground: CommonGround, suite: Suite, asked: CompareOptions) -> Comp
     tests = tuple(paired_tests(rows, measure, tasks, shares=weights, by_task=asked.by_task))
     whole = [Side(labels[name], [one.whole for one in results]) for name, results in ground.own.items()]
     extreme, notes = query_differences(rows, tests, tasks, asked.queries, TextSources(suite, asked.data_dir))
-    whole_matrix = len(tests) == len(list(combinations(values, 2)))
     order = ordered(
-        sorted(values, key=lambda label: -values[label]) if whole_matrix else [],
-        {(one.first, one.second): (one.comparison.difference, _corrected(one)) for one in tests if whole_matrix},
+        sorted(values, key=lambda label: -values[label]),
+        {(one.first, one.second) for one in tests if one.comparison.decided},
     )
     named = ", ".join(dict.fromkeys(settings.values()))
     return Compared(
@@ -164,15 +162,10 @@ def _compared(ground: CommonGround, suite: Suite, asked: CompareOptions) -> Comp
         ranks=order.ranks,
         groups=order.letters,
         differing=tuple(differences(sides)),
-        doubts=(*_unlike(settings, sides, tasks, measure), *_unpaired(rows), *warnings(whole), *_unsure(rows, tests)),
+        doubts=(*_unlike(settings, sides, tasks, measure), *warnings(whole), *_unsure(rows)),
         extremes=tuple(extreme),
         notes=tuple(notes),
     )
-
-
-def _corrected(test: PairedTest) -> float:
-    """Return Holm's p of a pair."""
-    return test.comparison.p_randomisation if test.corrected is None else test.corrected
 
 
 def _on_common_seeds(own: Mapping[str, Sequence[Result]]) -> Mapping[str, Sequence[Result]]:
@@ -212,26 +205,15 @@ def _unlike(settings: Mapping[str, str], sides: Sequence[Side], tasks: Sequence[
         yield f"compared on {len(tasks)} tasks; not all systems have {', '.join(rest)}"
 
 
-def _unpaired(rows: Sequence[SeedResults]) -> Iterator[str]:
-    """Warn of pairs that share no seed, which cannot be tested."""
-    for one, other in combinations(rows, 2):
-        if not shared_seeds(one, other):
-            yield f"{one.label} and {other.label} share no seed, so they are not tested"
-
-
-def _unsure(rows: Sequence[SeedResults], tests: Sequence[PairedTest]) -> Iterator[str]:
-    """Warn of few training runs, and of differences that hold over queries and not over training runs."""
-    runs = {row.label: len(row.results) for row in rows if not row.deterministic}
-    if single := [label for label, count in runs.items() if count == 1]:
-        yield f"one training run of {', '.join(single)}: training variation not included"
-    if few := [f"{label} ({count})" for label, count in runs.items() if 1 < count < ENOUGH]:
-        yield f"fewer than {ENOUGH} training runs: {', '.join(few)}; intervals may be too short"
-    for one in tests:
-        if max(one.comparison.seeds) > 1 and _corrected(one) <= LEVEL and one.comparison.low <= 0:
-            yield (
-                f"{one.first} and {one.second} differ over queries (Holm), but with other training runs the order may "
-                "turn: the interval holds 0"
-            )
+def _unsure(rows: Sequence[SeedResults]) -> Iterator[str]:
+    """Warn of systems with too few trainings for a word about their methods."""
+    few = [row for row in rows if not row.deterministic and len(row.results) < TRAININGS]
+    if few:
+        listed = ", ".join(f"{row.label} ({len(row.results)})" for row in few)
+        yield (
+            f"fewer than {TRAININGS} training runs: {listed}; what is found of them holds for these checkpoints, not "
+            "for their methods"
+        )
 
 
 def _tasks(content: Mapping[str, Any], measure: str) -> set[str]:

@@ -1,38 +1,27 @@
-"""Paired tests between systems: over the queries of each suite and setting, on the seeds that both have.
+"""Paired tests between results: over the questions of each suite and setting, on the trainings that both have.
 
 Everything that compares results of this harness goes through here: the tests printed after a run, `bench compare`, and
-ablations. (The site tests whole boards at once, by the same `bench.evaluation.significance.tests.pairwise`.)
+ablations. The site compares whole boards by the same `bench.evaluation.significance.families.family`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from bench.evaluation.results import Result
-from bench.evaluation.significance.tests import Comparison, holm, pairwise
+import numpy as np
 
-_SEED = 0
-"""Of sign flips and resamples: the same values always give the same p."""
+from bench.evaluation.results import Result
+from bench.evaluation.significance.estimates import FloatArray, Sample, Weights
+from bench.evaluation.significance.families import Comparison, Family, family
+from bench.evaluation.significance.questions import ORDER, questions
 
 QueryValues = Mapping[str, Mapping[str, float]]
 """A result's values by stratum (`TASK` or `TASK/LEG`) and query."""
-
-
-@dataclass(frozen=True)
-class TaskTest:
-    """Two systems on one task.
-
-    Args:
-        comparison: first minus second, over the legs of the task.
-        corrected: p corrected for the number of pairs and tasks that were tested together (Holm).
-    """
-
-    comparison: Comparison
-    corrected: float
 
 
 @dataclass(frozen=True)
@@ -40,14 +29,13 @@ class PairedTest:
     """Two systems on the same queries.
 
     Args:
-        about: `suite`, `setting`, `data` and `seed` of both.
+        about: `suite`, `setting`, `data` and `seed` of both, or their `seeds`.
         first: label of the system that is better on average.
         second: label of the other.
         measure: canonical name.
-        comparison: first minus second, over all tasks of the suite that both have.
-        corrected: p corrected for the number of pairs (Holm); None where pairs are reported one by one.
-        by_task: by task id; empty where that was not asked for.
-        same_trainings: both come from the same training runs, seed by seed, so that these are drawn together.
+        comparison: first minus second, over all tasks that all systems have, corrected for all pairs (`ranks`).
+        by_task: the same of every task, corrected for all pairs and tasks (`cells`); empty where not asked for.
+        same_trainings: both come from the same training runs, seed by seed.
     """
 
     about: Mapping[str, Any]
@@ -55,57 +43,18 @@ class PairedTest:
     second: str
     measure: str
     comparison: Comparison
-    corrected: float | None = None
-    by_task: Mapping[str, TaskTest] = field(default_factory=dict)
+    by_task: Mapping[str, Comparison] = field(default_factory=dict)
     same_trainings: bool = False
 
     def row(self) -> dict[str, Any]:
         """As `bench run --json` prints it."""
-        return {
-            **self.about,
-            "system": self.first,
-            "other": self.second,
-            "measure": self.measure,
-            **self.comparison.as_json(self.corrected),
-        }
-
-
-def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[PairedTest]:
-    """Compare every two systems that share suite, setting, data and seed (a deterministic one is paired with all).
-
-    Args:
-        results: of the run; their bundles lie next to them.
-        primary: headline measure by suite.
-    """
-    groups: dict[tuple[str, str, str], list[_Sample]] = defaultdict(list)
-    for result in results:
-        about = result.content
-        if about.system.grid is not None:
-            continue  # the cells of a grid are tested together, corrected for their number (`bench.studies.ablation`)
-        seed = None if result.deterministic else about.seed
-        sample = _Sample(about.system.label, seed, (values_of(result, primary[about.suite.name]),), str(result.path))
-        groups[about.suite.name, about.setting, about.data].append(sample)
-    found = []
-    for (suite, setting, data), samples in groups.items():
-        for one, other in combinations(samples, 2):
-            tasks = _common((one, other))
-            if tasks and (one.seed == other.seed or None in (one.seed, other.seed)):
-                seed = one.seed if one.seed is not None else other.seed
-                (comparison,) = _table({"one": one, "other": other}, tasks, None).values()
-                where = {"suite": suite, "setting": setting, "data": data, "seed": seed or 0}
-                found.append(_ordered(where, one, other, primary[suite], comparison))
-    return found
+        about = {**self.about, "system": self.first, "other": self.second, "measure": self.measure}
+        return about | self.comparison.as_json()
 
 
 @dataclass(frozen=True)
 class SeedResults:
-    """A system's results in one cell of the grid of suites, settings and data, one a seed.
-
-    Args:
-        label: of the system.
-        results: by seed.
-        deterministic: its only result is paired with every seed.
-    """
+    """A system's results in one cell of the grid of suites, settings and data, by seed; all have the same tasks."""
 
     label: str
     results: Mapping[int, Result]
@@ -113,12 +62,46 @@ class SeedResults:
 
     @property
     def any(self) -> Result:
-        """One of the results; all have the same tasks."""
+        """One of the results."""
         return next(iter(self.results.values()))
 
-    def on(self, seeds: Sequence[int]) -> list[Result]:
-        """The results that a pair is tested on."""
-        return [*self.results.values()] if self.deterministic else [self.results[seed] for seed in seeds]
+    @cached_property
+    def trainings(self) -> str:
+        """Name of its trainings: what stages' keys are the same seed by seed comes from the same ones."""
+        keys = [result.trainings for result in self.results.values()]
+        return repr(keys) if all(keys) else self.label
+
+
+def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[PairedTest]:
+    """Compare every two systems that share suite, setting, data and seed (a deterministic one is paired with all).
+
+    Cells of a grid are left to `bench.studies.ablation`. Each pair is a family of its own.
+
+    Args:
+        results: of the run; their bundles lie next to them.
+        primary: headline measure by suite.
+    """
+    groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.content.system.grid is None:
+            groups[result.content.suite.name, result.content.setting, result.content.data].append(result)
+    found = []
+    for (suite, setting, data), group in groups.items():
+        measure = primary[suite]
+        values = {result.path: [values_of(result, measure)] for result in group}
+        for pair in combinations(group, 2):
+            seeds = {result.content.seed for result in pair if not result.deterministic}
+            if len(seeds) < 2:
+                one, other = (
+                    SeedResults(result.content.system.label, {result.content.seed: result}, result.deterministic)
+                    for result in pair
+                )
+                tested = _Values([one, other], [values[result.path] for result in pair])
+                if tested.strata:
+                    comparison = tested.family({"": dict.fromkeys(tested.strata, 1.0)}).comparison("0", "1")
+                    about = {"suite": suite, "setting": setting, "data": data, "seed": max(seeds, default=0)}
+                    found.append(_ordered(about, one, other, measure, comparison, {}))
+    return found
 
 
 def paired_tests(
@@ -129,150 +112,87 @@ def paired_tests(
     shares: Mapping[str, float] | None = None,
     by_task: bool = False,
 ) -> list[PairedTest]:
-    """Test every two systems on the seeds that both have, corrected for the number of pairs.
-
-    The tests are of per-query means over these seeds; the intervals draw queries and seeds. Two systems that rest on
-    the same trainings (the stage's keys are the same, seed by seed) draw their seeds together, others each its own.
+    """Test every two systems on what all of them have, each on all its seeds.
 
     Args:
-        rows: of one suite, setting and data; labels unique.
+        rows: of one suite, setting and kind of data; labels unique.
         measure: canonical name.
-        tasks: what to look at; None for all tasks that both have, with the same queries.
+        tasks: what to look at; None for all tasks that all have, with the same queries.
         shares: weight of each stratum (`TASK` or `TASK/LEG`) in the mean that is tested; what has none is left out of
             it. None for the unweighted mean over strata.
-        by_task: test every task by itself, too, corrected for the number of pairs and tasks.
+        by_task: test every task by itself, too.
 
     Returns:
-        A test for each pair that shares a seed and a task, the better system first, in the order of the rows.
+        A test for each pair, the better system first, in the order of the rows.
     """
-    batches = _batches(rows, measure, tasks)
-    found: dict[tuple[str, str], PairedTest] = {}
-    for batch in batches:
-        named = [name for name in batch.names if shares is None or name in shares]
-        if not named:
-            continue
-        apart: dict[str, list[str]] = defaultdict(list)
-        for name in batch.names if by_task else ():
-            apart[_task(name, rows[0])].append(name)
-        whole = _table(batch.entries, named, shares)
-        parts = {task: _table(batch.entries, legs, None) for task, legs in apart.items()}
-        for pair in batch.pairs:
-            tests = {task: TaskTest(table[pair], table[pair].p_randomisation) for task, table in parts.items()}
-            one, other = (batch.entries[label] for label in pair)
-            made = _ordered({"seeds": list(batch.seeds)}, one, other, measure, whole[pair])
-            if made.first != one.label:
-                tests = {task: replace(test, comparison=test.comparison.turned()) for task, test in tests.items()}
-            found[pair] = replace(made, by_task=tests)
-    order = [found[pair] for one, other in combinations(rows, 2) if (pair := (one.label, other.label)) in found]
-    chances = holm([test.comparison.p_randomisation for test in order])
-    # Tests of tasks are corrected for their number, all pairs together: whoever looks for a language looks at all.
-    each = iter(holm([one.comparison.p_randomisation for test in order for one in test.by_task.values()]))
-    return [
-        replace(
-            test,
-            corrected=chance,
-            by_task={task: replace(one, corrected=next(each)) for task, one in test.by_task.items()},
-        )
-        for test, chance in zip(order, chances, strict=True)
-    ]
+    values = _Values(rows, [[values_of(result, measure) for result in row.results.values()] for row in rows])
+    wanted = {name: task for name, task in values.strata.items() if tasks is None or task in tasks}
+    weights = {name: 1.0 if shares is None else shares[name] for name in wanted if shares is None or name in shares}
+    if len(rows) < 2 or not weights:
+        return []
+    ranks = values.family({"": weights})
+    apart: dict[str, dict[str, float]] = defaultdict(dict)
+    for name, task in wanted.items() if by_task else ():
+        apart[task][name] = 1.0
+    cells = values.family(apart) if apart else Family()
+    found = []
+    for (at, one), (place, other) in combinations(enumerate(rows), 2):
+        pair = (str(at), str(place))
+        seeds = {seed for row in (one, other) if not row.deterministic for seed in row.results}
+        about = {"seeds": sorted(seeds or {*one.results, *other.results})}
+        by = {task: cells.comparison(*pair, task) for task in apart}
+        found.append(_ordered(about, one, other, measure, ranks.comparison(*pair), by))
+    return found
 
 
-@dataclass
-class _SharedStrata:
-    """Pairs on the same seeds and strata, which are tested together: they can share their random numbers.
+class _Values:
+    """The values of rows by number, on the strata that every run of every row has with the same queries."""
 
-    Args:
-        seeds: on which they are paired.
-        names: of the strata.
-        entries: the systems by label.
-        pairs: of labels.
-    """
+    def __init__(self, rows: Sequence[SeedResults], tables: Sequence[Sequence[QueryValues]]) -> None:
+        self.rows, self.tables = rows, tables
+        first, *rest = (table for own in tables for table in own)
+        content = rows[0].any.content
+        self.strata = {
+            name: task
+            for task, legs in content.tasks.items()
+            for name in (stratum(task, leg) for leg in legs)
+            if name in first and all(first[name].keys() == table.get(name, {}).keys() for table in rest)
+        }
+        self.order = {name: sorted(first[name]) for name in self.strata}
+        self.parallel = max((row.any.content.suite.parallel for row in rows), key=ORDER.index)
 
-    seeds: tuple[int, ...]
-    names: tuple[str, ...]
-    entries: dict[str, _Sample] = field(default_factory=dict)
-    pairs: list[tuple[str, str]] = field(default_factory=list)
+    def family(self, wanted: Mapping[str, Weights]) -> Family:
+        """Compare every two rows."""
+        used = {name for weights in wanted.values() for name in weights}
+        samples = {
+            str(at): Sample(
+                {name: np.stack([self._column(table, name) for table in own]) for name in used},
+                row.deterministic,
+                row.trainings,
+            )
+            for at, (row, own) in enumerate(zip(self.rows, self.tables, strict=True))
+        }
+        asked = {name: questions(self.parallel, self.strata[name], self.order[name]) for name in used}
+        return family(samples, wanted, {name: own for name, own in asked.items() if own is not None})
 
-
-def _batches(rows: Sequence[SeedResults], measure: str, tasks: Collection[str] | None) -> list[_SharedStrata]:
-    """Sort the pairs that share a seed and a stratum by what they share."""
-    values = {row.label: {seed: values_of(result, measure) for seed, result in row.results.items()} for row in rows}
-    found: dict[tuple[tuple[int, ...], tuple[str, ...]], _SharedStrata] = {}
-    for one, other in combinations(rows, 2):
-        seeds = shared_seeds(one, other)
-        if not seeds:
-            continue
-        sides = [_entry(row, values[row.label], [*row.results] if row.deterministic else seeds) for row in (one, other)]
-        names = tuple(sorted(name for name in _common(sides) if tasks is None or _task(name, one) in tasks))
-        batch = found.setdefault((tuple(seeds), names), _SharedStrata(tuple(seeds), names))
-        batch.entries |= {side.label: side for side in sides}
-        batch.pairs.append((one.label, other.label))
-    return list(found.values())
-
-
-def _entry(row: SeedResults, values: Mapping[int, QueryValues], seeds: Sequence[int]) -> _Sample:
-    """A row on some of its seeds; systems that rest on the same trainings, seed by seed, bear one training's name."""
-    tasks = [row.results[seed].content.tasks.values() for seed in seeds]
-    trained = [{leg.keys.get("train", "") for legs in one for leg in legs.values()} - {""} for one in tasks]
-    keys = list(map(sorted, trained))
-    training = repr(keys) if all(keys) else row.label
-    return _Sample(row.label, None, tuple(values[seed] for seed in seeds), training)
+    def _column(self, table: QueryValues, name: str) -> FloatArray:
+        return np.array([table[name][query] for query in self.order[name]])
 
 
-def shared_seeds(one: SeedResults, other: SeedResults) -> list[int]:
-    """Return the seeds on which two systems can be paired; a deterministic one is paired with all."""
-    if one.deterministic:
-        return sorted(other.results)
-    if other.deterministic:
-        return sorted(one.results)
-    return sorted(one.results.keys() & other.results.keys())
-
-
-def _task(name: str, row: SeedResults) -> str:
-    """The task of `TASK` or `TASK/LEG`."""
-    return name if name in row.any.content.tasks else name.rpartition("/")[0]
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """A system: its seed (None for a deterministic one, and for several), values of each run, name of its trainings."""
-
-    label: str
-    seed: int | None
-    runs: tuple[QueryValues, ...]
-    training: str
-
-    def matrix(self, name: str, queries: Sequence[str]) -> list[list[float]]:
-        """Values of a stratum [runs, queries]."""
-        return [[table[name][query] for query in queries] for table in self.runs]
-
-
-def _common(sides: Sequence[_Sample]) -> list[str]:
-    """The strata that every run of every side has, with the same queries."""
-    first, *rest = (table for side in sides for table in side.runs)
-    return [
-        name
-        for name, queries in first.items()
-        if all(name in table and queries.keys() == table[name].keys() for table in rest)
-    ]
-
-
-def _ordered(about: Mapping[str, Any], one: _Sample, other: _Sample, measure: str, found: Comparison) -> PairedTest:
+def _ordered(
+    about: Mapping[str, Any],
+    one: SeedResults,
+    other: SeedResults,
+    measure: str,
+    found: Comparison,
+    by_task: Mapping[str, Comparison],
+) -> PairedTest:
     """Make a test, the better system first."""
+    same = one.trainings == other.trainings
     if found.difference < 0:
         one, other, found = other, one, found.turned()
-    return PairedTest(about, one.label, other.label, measure, found, same_trainings=one.training == other.training)
-
-
-def _table(
-    entries: Mapping[str, _Sample], names: Sequence[str], shares: Mapping[str, float] | None
-) -> dict[tuple[str, str], Comparison]:
-    """Compare every two of some systems on strata that all have."""
-    first = next(iter(entries.values()))
-    order = {name: list(first.runs[0][name]) for name in names}
-    systems = {key: {name: side.matrix(name, order[name]) for name in names} for key, side in entries.items()}
-    weights = None if shares is None else {name: shares[name] for name in names}
-    return pairwise(systems, _SEED, weights, {key: side.training for key, side in entries.items()})
+        by_task = {task: own.turned() for task, own in by_task.items()}
+    return PairedTest(about, one.label, other.label, measure, found, by_task, same)
 
 
 def values_of(result: Result, measure: str) -> dict[str, dict[str, float]]:

@@ -85,7 +85,7 @@ def _of_pair(
     test: PairedTest, sides: tuple[SeedResults, SeedResults], tasks: Collection[str], count: int
 ) -> Iterator[QueryDifference]:
     """Yield the largest differences of a pair, with the ids of the top passages."""
-    results = [row.on(test.about["seeds"]) for row in sides]
+    results = [[*row.results.values()] for row in sides]
     tables = [_mean([values_of(one, test.measure) for one in own]) for own in results]
     legs = {stratum(task, leg): (task, leg) for task, own in results[0][0].content.tasks.items() for leg in own}
     every = [

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from bench.core.messages import bare
+from bench.types import Parallel
 
 DEV = "@dev"
 """What names of tasks on dev questions end with."""
@@ -123,7 +124,8 @@ class About(_Model):
 class SuiteAbout(_Model):
     """A suite; `primary` is its headline measure, where the result says it.
 
-    `stands_for` is the benchmark that it is a substitute for, empty for a benchmark itself.
+    `stands_for` is the benchmark that it is a substitute for, empty for a benchmark itself; `parallel` says where
+    queries of one id ask one question (`bench.types.Suite`).
     """
 
     name: Word
@@ -131,6 +133,7 @@ class SuiteAbout(_Model):
     title: Text
     primary: Text | None = None
     stands_for: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,79})?$")] = ""
+    parallel: Parallel = ""
 
 
 class Average(_Model):

@@ -54,6 +54,13 @@ class Result:
         """Whether its system gives the same numbers with every seed."""
         return self.whole["system"].get("deterministic") is True
 
+    @property
+    def trainings(self) -> list[str]:
+        """Keys of the trainings that its system comes from; empty where it comes from none."""
+        return sorted(
+            {leg.keys.get("train", "") for legs in self.content.tasks.values() for leg in legs.values()} - {""}
+        )
+
     @cached_property
     def card(self) -> str:
         """The suite's protocol card, Markdown. Raises `StoreError` for a bundle that is not as it was written."""

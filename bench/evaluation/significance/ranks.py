@@ -13,24 +13,9 @@ from string import ascii_lowercase
 
 from bench.core.errors import UsageError
 
-LEVEL = 0.05
-"""Of the tests that decide, after correction for their number."""
-
+LETTERED = 30
+"""Rows up to which letters are given: of more, a row can have hundreds."""
 Pair = tuple[str, str]
-
-
-def decided(tests: Mapping[Pair, tuple[float, float]], level: float = LEVEL) -> frozenset[Pair]:
-    """Return the pairs whose test is significant, the better one first.
-
-    Args:
-        tests: by pair, (difference, corrected p): first minus second in whatever unit, more is better.
-        level: p up to which a difference is taken for real.
-    """
-    return frozenset(
-        (one, other) if difference > 0 else (other, one)
-        for (one, other), (difference, chance) in tests.items()
-        if chance <= level and difference != 0
-    )
 
 
 @dataclass(frozen=True)
@@ -39,7 +24,7 @@ class Order:
 
     Args:
         ranks: first and last place of each row.
-        letters: of each row; rows that share one are not significantly different.
+        letters: of each row; rows that share one are not significantly different. Empty beyond `LETTERED` rows.
         best: the first row and all that are not significantly different from it.
     """
 
@@ -48,27 +33,14 @@ class Order:
     best: tuple[str, ...]
 
 
-def ordered(names: Sequence[str], tests: Mapping[Pair, tuple[float, float]], level: float = LEVEL) -> Order:
-    """Order rows by one matrix of tests.
-
-    Args:
-        names: of the rows, unique, the best first.
-        tests: as for `decided`.
-        level: as for `decided`.
-
-    Raises:
-        UsageError: as for `rank_intervals`.
-    """
-    better = decided(tests, level)
-    return Order(rank_intervals(names, better), letters(names, better), best_group(names, better))
+def ordered(names: Sequence[str], better: Collection[Pair]) -> Order:
+    """Order rows, the best first, by the pairs (better, worse) that are decided; errors as for `rank_intervals`."""
+    shown = letters(names, better) if len(names) <= LETTERED else {}
+    return Order(rank_intervals(names, better), shown, best_group(names, better))
 
 
 def rank_intervals(names: Sequence[str], better: Collection[Pair]) -> dict[str, tuple[int, int]]:
     """Return the ranks that each row may have: 1 + rows that are better … rows − rows that are worse.
-
-    Args:
-        names: of the rows, unique.
-        better: (better, worse), each pair once.
 
     Raises:
         UsageError: a name twice, a pair that is none of the rows', or one that is decided both ways.
@@ -89,15 +61,8 @@ def letters(names: Sequence[str], different: Collection[Pair]) -> dict[str, str]
     is different splits every group that holds both; groups inside others are dropped. What is left are all the
     largest groups of rows none of which is different from another.
 
-    Args:
-        names: of the rows, unique, the best first: the letters are given out in this order.
-        different: pairs that are significantly different, in either order.
-
-    Returns:
-        By name, its letters in alphabetical order: `a`, `ab`, …; after `z` come `a1`, `b1` and so on.
-
-    Raises:
-        UsageError: as for `rank_intervals`.
+    Letters are given out in the order of the rows, the best first: `a`, `ab`, …; after `z` come `a1`, `b1` and so on.
+    Pairs may be in either order; errors as for `rank_intervals`.
     """
     place = {name: number for number, name in enumerate(names)}
     groups = [(1 << len(names)) - 1] if names else []
@@ -114,15 +79,7 @@ def letters(names: Sequence[str], different: Collection[Pair]) -> dict[str, str]
 
 
 def best_group(names: Sequence[str], different: Collection[Pair]) -> tuple[str, ...]:
-    """Return the first row and all that are not significantly different from it, in the order of the rows.
-
-    Args:
-        names: of the rows, unique, the best first.
-        different: pairs that are significantly different, in either order.
-
-    Raises:
-        UsageError: as for `rank_intervals`.
-    """
+    """Return the first row and all that are not significantly different from it; arguments as for `letters`."""
     pairs = _checked(names, different)
     beaten = {name for pair in pairs if names[0] in pair for name in pair} - {names[0]} if names else set()
     return tuple(name for name in names if name not in beaten)

@@ -17,7 +17,7 @@
   const usual = { sort: "", pin: [], base: held.base, view: "", fill: "", measure: held.measure, q: "" };
   let state = usual;
 
-  // Difference, both ends and Holm's p of a row and another; null where they are not on this page.
+  // Difference, both ends and corrected p of a row and another; null where they are not on this page.
   function pair(one, other) {
     if (!held.pairs || one === other) return null;
     const [a, b] = [one, other].sort((i, j) => i - j);

@@ -139,9 +139,9 @@ for (const holder of $$(".key, .points")) {
     const where = make("div", {}, make("p", { class: "bar" }, make("label", {}, "Task", choice), make("button", { type: "button", on: { click: () => queries(one, other, where) } }, "Show queries gained and lost")));
     shownPair.replaceChildren(...[
       pair.doubts.length ? make("div", { class: "warn", role: "note" }, make("strong", {}, "Is this fair?"), make("ul", {}, ...pair.doubts.map((line) => make("li", {}, line)))) : "",
-      make("p", { class: "lead" }, make("strong", {}, verdict), `: ${signed(d)} ${held.measure} points (first minus second), 95\u00a0% [${plain(low)}, ${plain(top)}], ${p} after Holm; ` + (least === null ? "" : `this pair shows differences from ${plain(least)} points; `) + `${many(back ? lost : won)} queries won, ${many(tied)} tied, ${many(back ? won : lost)} lost, of ${many(n)}.`),
+      make("p", { class: "lead" }, make("strong", {}, verdict), `: ${signed(d)} ${held.measure} points (first minus second), ${low === null ? "" : `95\u00a0% [${plain(low)}, ${plain(top)}], `}${p} corrected; ` + (least === null ? "" : `this pair shows differences from ${plain(least)} points; `) + `${many(back ? lost : won)} queries won, ${many(tied)} tied, ${many(back ? won : lost)} lost, of ${many(n)}.`),
       make("h2", {}, "By language or task"), make("figure", {}, forest(tasks, least)),
-      sheet("First minus second, points; p corrected by Holm over all pairs of the task; filled marks: significant; grey: not to be seen overall", ["Task", "#Difference", "#95 % interval", "#p"], tasks.map(([name, v, l, t, q]) => [name, signed(v), `[${plain(l)}, ${plain(t)}]`, q])),
+      sheet("First minus second, points; p corrected over all pairs and tasks; filled marks: significant; grey: not to be seen overall", ["Task", "#Difference", "#95 % interval", "#p"], tasks.map(([name, v, l, t, q]) => [name, signed(v), `[${plain(l)}, ${plain(t)}]`, q])),
       make("h2", {}, "What differs in the settings"),
       keys.length ? sheet("Settings with other values", ["Setting", one.name, other.name], keys.map((key) => [key, left.settings[key] || "\u2014", right.settings[key] || "\u2014"])) : make("p", {}, "The results name no difference."),
       make("h2", {}, "Queries gained and lost"), where,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench.core.errors import UsageError
-from bench.evaluation.significance.ranks import best_group, decided, letters, rank_intervals
+from bench.evaluation.significance.ranks import LETTERED, best_group, letters, ordered, rank_intervals
 from bench.testing import fields
 
 CHAIN = {("a", "c"), ("a", "d"), ("b", "d")}
@@ -84,11 +84,13 @@ def test_more_groups_than_letters() -> None:
     assert (found["00"], found["25"], found["26"], found["27"]) == ("a", "z", "a1", "b1")
 
 
-def test_what_is_decided() -> None:
-    """The better one first; the level counts, and no difference is never one."""
-    tests = {("a", "b"): (0.1, 0.01), ("a", "c"): (-0.1, 0.05), ("b", "c"): (0.2, 0.051), ("c", "d"): (0.0, 0.0)}
-    assert decided(tests) == {("a", "b"), ("c", "a")}
-    assert decided(tests, 0.01) == {("a", "b")}
+def test_of_very_many_rows_there_are_ranks_and_no_letters() -> None:
+    """A row of a hundred would have hundreds."""
+    names = [f"{number:03}" for number in range(LETTERED + 1)]
+    better = {(names[0], name) for name in names[1:]}
+    many, few = ordered(names, better), ordered(names[:3], {(names[0], names[1])})
+    assert (many.letters, many.best, many.ranks[names[1]]) == ({}, (names[0],), (2, LETTERED + 1))
+    assert few.letters == {"000": "a", "001": "b", "002": "ab"}
 
 
 @pytest.mark.parametrize(

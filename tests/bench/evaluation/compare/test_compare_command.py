@@ -54,12 +54,12 @@ def two(write: Write, column: Column) -> dict[str, Any]:
 def test_the_screen_tells_all(two: dict[str, Any], say: Say) -> None:
     """Ranks, letters, wins, what was detectable, each task, what the columns mean."""
     said = say("plain", HOSTILE, "--per-task")
-    assert "pairs on each task (Holm over all 2 tests)" in said
+    assert "pairs on each task (corrected over all 2 tests)" in said
     assert "mrtydi/sw" in said
     assert re.search(r"plain +0 +\d+\.\d +1 +a", said)
-    assert re.search(r"p < 0\.001 +p < 0\.001 +p < 0\.001 +\d\.\d\d +\d+/\d+/\d+ +\d+\.\d +120", said)
-    assert "95 % intervals draw queries within tasks; tests are over queries" in said
-    assert "warning: one training run of plain: training variation not included" in said
+    assert re.search(r"p < 0\.001 +p < 0\.001 +checkpoints +\d\.\d\d +\d+/\d+/\d+ +\d+\.\d +120", said)
+    assert "of checkpoints, with fewer than 3 runs, over questions alone" in said
+    assert "warning: fewer than 3 training runs: plain (1)" in said
     assert "mrtydi/sw" not in say("plain", HOSTILE)
 
 

@@ -1,0 +1,312 @@
+"""Families of comparisons: scipy and statsmodels as judges of estimates, errors and corrections; what is refused."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.api import OLS
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import TTestPower
+
+from bench.core.errors import UsageError
+from bench.evaluation.significance.estimates import FloatArray, Sample
+from bench.evaluation.significance.families import Comparison, Family, family, holm, intervals, stratified, summary
+from bench.evaluation.significance.questions import questions
+from bench.testing import fields
+from bench.types import Parallel
+
+
+def noisy(n: int, gain: float = 0.0, seed: int = 1) -> tuple[FloatArray, FloatArray]:
+    """Two systems on n queries; the first is better by `gain` on average."""
+    draw = np.random.default_rng(seed)
+    base = draw.random(n)
+    return base + gain + draw.normal(0, 0.1, n), base
+
+
+def constant(*runs: float, queries: int = 5) -> FloatArray:
+    """Trainings of a system that answers every query alike, so that trainings alone are random."""
+    return np.repeat(np.array(runs)[:, None], queries, axis=1)
+
+
+@pytest.mark.parametrize("n", [3, 12, 80])
+def test_one_task_is_the_paired_t_test(n: int) -> None:
+    """P, interval, effect; what is detectable is what statsmodels' power finds."""
+    first, second = noisy(n, 0.03)
+    found, judge = stratified({"": (first, second)}), stats.ttest_rel(first, second)
+    assert found.p == found.adjusted == pytest.approx(judge.pvalue, rel=1e-9)
+    assert (found.low, found.high) == pytest.approx(tuple(judge.confidence_interval()), rel=1e-9)
+    deviation = np.std(first - second, ddof=1)
+    assert found.effect == pytest.approx(np.mean(first - second) / deviation)
+    expected = TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8) * deviation
+    assert found.detectable == pytest.approx(expected, rel=0.15 if n == 3 else 0.01)
+
+
+def test_two_tasks_are_welchs_test() -> None:
+    """The mean of two independent means is Welch's statistic with one sample turned round; weights change it."""
+    draw = np.random.default_rng(4)
+    one, other = draw.normal(0.1, 1, 25), draw.normal(0.3, 3, 9)
+    tasks = {"a": (one, np.zeros(25)), "b": (other, np.zeros(9))}
+    found = stratified(tasks)
+    assert found.p == pytest.approx(stats.ttest_ind(one, -other, equal_var=False).pvalue, rel=1e-9)
+    assert found.difference == pytest.approx((one.mean() + other.mean()) / 2)
+    assert stratified(tasks, {"a": 3, "b": 1}).difference == pytest.approx((3 * one.mean() + other.mean()) / 4)
+    assert stratified(dict(reversed(list(tasks.items())))) == found
+
+
+def test_parallel_questions_are_one_draw_each() -> None:
+    """The same questions in three languages: the t-test of each question's mean, and a wider interval than without."""
+    draw = np.random.default_rng(5)
+    shared = draw.normal(0, 1, 40)
+    tasks = {language: (shared + draw.normal(0, 0.3, 40), np.zeros(40)) for language in ("en", "de", "fr")}
+    asked = {language: [f"q{at}" for at in range(40)] for language in tasks}
+    found = stratified(tasks, questions=asked)
+    judge = stats.ttest_1samp(np.mean([first for first, _ in tasks.values()], axis=0), 0)
+    assert found.p == pytest.approx(judge.pvalue, rel=1e-9)
+    assert (found.low, found.high) == pytest.approx(tuple(judge.confidence_interval()), rel=1e-9)
+    assert found.low is not None
+    assert (alone := stratified(tasks)).low is not None
+    assert found.low < alone.low
+
+
+def test_clusters_of_other_sizes_are_statsmodels_robust_errors() -> None:
+    """Mentions of one page, in a single task."""
+    draw = np.random.default_rng(6)
+    pages = np.sort(draw.integers(0, 15, 60))
+    values = draw.normal(0.1, 0.3, 60) + draw.normal(0, 0.3, 15)[pages]
+    judge = OLS(values, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": pages})
+    found = stratified({"": (values, np.zeros(60))}, questions={"": [str(page) for page in pages]})
+    reach = stats.t.ppf(0.975, len(set(pages)) - 1)
+    assert found.high == pytest.approx(values.mean() + reach * judge.bse[0], rel=1e-9)
+
+
+def test_trainings_are_the_t_test_of_pooled_variance() -> None:
+    """Where no query varies, two methods of three and four trainings are two samples."""
+    runs = {"a": (0.50, 0.54, 0.49), "b": (0.45, 0.47, 0.44, 0.46)}
+    made = family({name: Sample({"": constant(*own)}) for name, own in runs.items()}, {"": {"": 1.0}})
+    found, judge = made.comparison("a", "b"), stats.ttest_ind(*runs.values())
+    assert found.p == pytest.approx(judge.pvalue, rel=1e-9)
+    assert (found.low, found.high) == pytest.approx(tuple(judge.confidence_interval()), rel=1e-9)
+    assert (found.checkpoints, found.seeds) == (False, (3, 4))
+    assert made.scatter[""].freedom == 5
+    assert made.scatter[""].equal == pytest.approx(stats.bartlett(*runs.values()).pvalue)
+
+
+def test_what_questions_add_to_the_scatter_of_trainings_counts_once() -> None:
+    """Trainings that differ by noise of queries alone: the error is that of the questions, not of both."""
+    draw = np.random.default_rng(7)
+    values = {name: Sample({"": draw.normal(0, 1, (5, 2000))}) for name in "abcdefgh"}
+    made = family(values, {"": {"": 1.0}})
+    assert made.scatter[""].deviation < 0.5 * math.sqrt(1 / 2000)
+    found = made.comparison("a", "b")
+    assert found.high is not None
+    assert found.high - found.difference == pytest.approx(1.96 * math.sqrt(2 / 5 / 2000), rel=0.3)
+
+
+def test_a_method_whose_trainings_scatter_more_counts_with_its_own() -> None:
+    """Bartlett's test rejects; the pooled variance would make its differences too sure, others keep theirs."""
+    wild = (0.1, 0.9, 0.3, 0.7, 0.2, 0.8)
+    calm = {f"calm{at}": Sample({"": constant(*(0.5 + 0.001 * (at + run) for run in range(6)))}) for at in range(5)}
+    made = family({"wild": Sample({"": constant(*wild)}), **calm}, {"": {"": 1.0}})
+    assert made.scatter[""].equal < 1e-6
+    width = {pair: made.comparison(*pair).high - made.comparison(*pair).difference for pair in made.pairs()}  # type: ignore[operator] # numbers, here
+    pooled = made.scatter[""].deviation
+    reach = stats.t.ppf(0.975, made.scatter[""].freedom)
+    assert width["calm0", "calm1"] == pytest.approx(reach * pooled * math.sqrt(2 / 6), rel=1e-6)
+    assert width["wild", "calm1"] > 1.2 * width["calm0", "calm1"]
+
+
+def test_systems_from_the_same_trainings_are_compared_run_by_run() -> None:
+    """An encoder and the same encoder tuned: the paired t-test of its trainings; constant gains leave no error."""
+    plain = (0.2, 0.5, 0.3, 0.7)
+    better = (0.24, 0.55, 0.33, 0.75)
+    made = family(
+        {
+            "plain": Sample({"": constant(*plain)}, trainings="t"),
+            "better": Sample({"": constant(*better)}, trainings="t"),
+            "shifted": Sample({"": constant(*plain) + 0.02}, trainings="t"),
+        },
+        {"": {"": 1.0}},
+    )
+    judge = stats.ttest_rel(better, plain)
+    found = made.comparison("better", "plain")
+    assert (found.p, found.low) == pytest.approx((judge.pvalue, judge.confidence_interval().low), rel=1e-6)
+    shifted = made.comparison("shifted", "plain")
+    assert (shifted.low, shifted.high) == pytest.approx((0.02, 0.02))
+
+
+@pytest.mark.parametrize(("runs", "deterministic", "few"), [(1, False, True), (2, False, True), (3, False, False)])
+def test_below_three_trainings_it_is_about_checkpoints(runs: int, deterministic: bool, few: bool) -> None:
+    """Trainings then change nothing but the mean; a deterministic system says all with one."""
+    draw = np.random.default_rng(8)
+    values = draw.random(60) + draw.normal(0, 0.2, (runs, 1))
+    fixed = draw.random(60)
+    made = family({"a": Sample({"": values}), "b": Sample({"": fixed}, deterministic=True)}, {"": {"": 1.0}})
+    found, means = made.comparison("a", "b"), stratified({"": (values.mean(axis=0), fixed)})
+    assert found.checkpoints is few
+    assert (found.p == pytest.approx(means.p)) is few
+
+
+def test_five_copies_of_a_training_are_one() -> None:
+    """Nothing scatters, so nothing is added."""
+    first, second = noisy(50, 0.02)
+    made = family({"a": Sample({"": np.tile(first, (5, 1))}), "b": Sample({"": second})}, {"": {"": 1.0}})
+    assert made.comparison("a", "b").p == pytest.approx(stratified({"": (first, second)}).p)
+
+
+def test_the_correction_is_tukeys_for_independent_systems() -> None:
+    """The clearest of 28 pairs: the studentised range, which knows the dependence of pairs, and not Holm's 28-fold."""
+    draw = np.random.default_rng(9)
+    values = {str(at): draw.normal(0, 1, 400) for at in range(8)}
+    values["0"] += 0.12
+    made = family({name: Sample({"": own}) for name, own in values.items()}, {"": {"": 1.0}})
+    best = int(np.argmin(made.table["p"]))
+    quantile = stats.norm.isf(made.table["p"][best] / 2)
+    expected = stats.studentized_range.sf(math.sqrt(2) * quantile, 8, np.inf)
+    assert 0.01 < expected < 0.5
+    assert made.table["adjusted"][best] == pytest.approx(expected, rel=0.15)
+    assert made.table["adjusted"][best] < 0.85 * 28 * made.table["p"][best]
+
+
+def many(count: int, step: float, n: int = 100) -> Family:
+    """Systems one step apart on one task."""
+    draw = np.random.default_rng(count)
+    values = {f"{at:03}": Sample({"": draw.normal(step * at, 1, n)}, deterministic=True) for at in range(count)}
+    return family(values, {"": {"": 1.0}})
+
+
+def test_p_values_have_no_floor_and_keep_their_order() -> None:
+    """Of 40 systems far apart all 780 pairs are decided, which 10,000 draws alone could never say."""
+    made = many(40, 2.0)
+    assert made.decided.all()
+    assert made.table["adjusted"].max() < 1e-6
+    made = many(12, 0.15)
+    p, adjusted = made.table["p"], made.table["adjusted"]
+    order = np.argsort(p)
+    assert (np.diff(adjusted[order]) >= 0).all()
+    assert (p <= adjusted).all()
+    assert (adjusted <= holm(p) + 1e-12).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 17, 300])
+def test_holm_is_statsmodels(count: int) -> None:
+    """On random p values, with ties."""
+    chances = np.round(np.random.default_rng(count).random(count) ** 3, 2)
+    assert holm(chances) == pytest.approx(multipletests(chances, method="holm")[1], abs=1e-12)
+
+
+def test_cells_are_one_family_over_all_tasks() -> None:
+    """A system without a task is compared on the others; each p is that of the task alone, corrected over all."""
+    draw = np.random.default_rng(10)
+    table = {name: {task: draw.random(40) for task in ("x", "y")} for name in "abc"}
+    del table["c"]["y"]
+    made = family({name: Sample(own) for name, own in table.items()}, {task: {task: 1.0} for task in ("x", "y")})
+    assert made.members == {"x": ("a", "b", "c"), "y": ("a", "b")}
+    assert len(made.decided) == 4
+    for task, names in made.members.items():
+        for one, other in combinations(names, 2):
+            alone = stratified({task: (table[one][task], table[other][task])})
+            found = made.comparison(one, other, task)
+            assert (found.difference, found.p) == pytest.approx((alone.difference, alone.p))
+            assert found.adjusted >= found.p
+            assert made.comparison(other, one, task) == found.turned()
+    assert not made.has("a", "c", "y")
+    one_query = {name: own | {"z": [0.1 * at]} for at, (name, own) in enumerate(table.items())}
+    wider = family(
+        {name: Sample(own) for name, own in one_query.items()}, {task: {task: 1.0} for task in ("x", "y", "z")}
+    )
+    assert wider.column("adjusted", "z").tolist() == [1.0] * 3, "nothing is known of a task with one query"
+    assert (wider.column("adjusted", "x") >= made.column("adjusted", "x") - 0.02).all(), "and it spoils no other"
+    assert made.column("p", "y").tolist() == [made.comparison("a", "b", "y").p]
+
+
+def test_nothing_varies() -> None:
+    """Equal systems differ by nothing; a constant gain is as sure as a sign on every query; one query says nothing."""
+    same = stratified({"": ([0.1, 0.5, 1.0], [0.1, 0.5, 1.0])})
+    assert (same.difference, same.low, same.high, same.p, same.effect, same.detectable) == (0, 0, 0, 1, None, None)
+    assert (same.wins, same.ties, same.losses) == (0, 3, 0)
+    gain = stratified({"": (np.linspace(0, 1, 9) + 0.3, np.linspace(0, 1, 9))})
+    assert (gain.p, gain.wins) == (2**-8, 9)
+    assert gain.low == pytest.approx(0.3)
+    single = stratified({"a": ([0.5, 0.7], [0.1, 0.2]), "b": ([1.0], [0.0])})
+    assert (single.p, single.low, single.high, single.detectable) == (1, None, None, None)
+    assert stratified({"": ([1e-200, 3e-200, 2e-200], [0, 0, 0])}).p == pytest.approx(
+        stats.ttest_1samp([1, 3, 2], 0).pvalue
+    )
+
+
+def test_the_same_values_give_the_same_numbers() -> None:
+    """Draws are seeded; a family of one system has no pairs."""
+    assert many(5, 0.2).table["adjusted"].tolist() == many(5, 0.2).table["adjusted"].tolist()
+    alone = family({"a": Sample({"": [0.1, 0.2]})}, {"": {"": 1.0}})
+    assert (list(alone.pairs()), alone.detectable) == ([], None)
+
+
+def test_intervals_of_a_system() -> None:
+    """Student's where nothing is skewed, and further on the long side where it is; none for one query."""
+    even = np.linspace(0, 1, 40)
+    ((low, high),) = intervals({"a": Sample({"": even})}, {"": 1.0}).values()
+    assert (low, high) == pytest.approx(tuple(stats.ttest_1samp(even, 0).confidence_interval()), rel=1e-6)
+    skewed = np.where(np.arange(40) < 4, 1.0, 0.0)
+    ((low, high),) = intervals({"a": Sample({"": skewed})}, {"": 1.0}).values()
+    judge = stats.ttest_1samp(skewed, 0).confidence_interval()
+    assert low == pytest.approx(judge.low)
+    assert high > judge.high + 0.02
+    assert intervals({"a": Sample({"": [0.5]})}, {"": 1.0}) == {}
+
+
+@pytest.mark.parametrize(
+    ("parallel", "task", "queries", "expected"),
+    [
+        ("", "s/en", ["1"], None),
+        ("legs", "s/fra-eng", ["1", "2"], ["s/fra-eng 1", "s/fra-eng 2"]),
+        ("tasks", "mini/s/en", ["57_en", "en-12", "9"], ["57", "12", "9"]),
+    ],
+)
+def test_which_queries_are_one_question(parallel: Parallel, task: str, queries: list[str], expected: Any) -> None:
+    """By id within a task or a suite, without the task's name."""
+    assert questions(parallel, task, queries) == expected
+
+
+def test_the_line_for_people() -> None:
+    """Signs, units, two digits of p; a rounded zero has no sign."""
+    shown = Comparison(0.4123, -0.0004, 0.4349, 1e-4, 1e-4, None, None, 6600, 1, 3)
+    assert summary("crop", "crop@init", "RR@100", shown) == (
+        "crop − crop@init: +41.2 RR@100 points, 95 % [0.0, 43.5], p < 0.001 over 6,600 queries"
+    )
+    worse = Comparison(-0.021, None, None, 0.0123, 0.02, None, None, 12, 1, 3, checkpoints=True)
+    assert summary("a", "b", "P@1", worse) == "a − b: −2.1 P@1 points, p = 0.012 over 12 queries, of these checkpoints"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "fault"),
+    [
+        ({"": [1, 2]}, {"": [1]}, {"expected": "the same queries on both sides"}),
+        ({"": []}, {"": []}, {"expected": "one for each query"}),
+        ({"": [math.nan]}, {"": [0]}, {"found": "a value that is not finite"}),
+        ({"": [[[1, 2]]]}, {"": [[[1, 2]]]}, {"found": "values of shape [1, 1, 2]"}),
+        ({}, {"": [1]}, {"found": "no task"}),
+        ({"": [[1], [2]], "b": [[1]]}, {"": [1]}, {"found": "1 seeds", "expected": "2"}),
+    ],
+)
+def test_what_cannot_be_paired_is_refused(first: Any, second: Any, fault: dict[str, str]) -> None:
+    """By what was found, and what was expected."""
+    with pytest.raises(UsageError, check=fields(**fault)):
+        family({"a": Sample(first), "b": Sample(second)}, {"": {"": 1.0}})
+
+
+def test_weights_questions_and_trainings_must_fit() -> None:
+    """A weight that is not positive, another number of questions than queries, of trainings in common."""
+    pair = {"a": Sample({"x": [1.0, 2.0]}), "b": Sample({"x": [1.0, 1.0]})}
+    for weights in ({}, {"x": -1.0}, {"x": math.inf}):
+        with pytest.raises(UsageError, check=fields(expected="a positive number for each stratum")):
+            family(pair, {"": weights})
+    with pytest.raises(UsageError, check=fields(where="x", found="1 questions")):
+        family(pair, {"": {"x": 1.0}}, {"x": ["q"]})
+    shared = {name: Sample({"x": constant(*runs)}, trainings="t") for name, runs in (("a", (1, 2)), ("b", (1, 2, 3)))}
+    with pytest.raises(UsageError, check=fields(found="2 and 3 seeds", expected="the same trainings")):
+        family(shared, {"": {"x": 1.0}})
