@@ -8,11 +8,12 @@ learn nothing. Leaving them out approximates the softmax over the vocabulary and
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,8 @@ from bench.retrieval.packed import (
 )
 from bench.training.config import TrainingConfig
 from bench.training.meter import Meter
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -181,15 +184,31 @@ class TrainableEncoder:
 
         Source: Gao et al. 2021, Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup (GradCache).
         """
-        if self.chunk_tokens is None or not torch.is_grad_enabled():
-            return self._vectors(self._packed(sequences))
-        batches = budget([len(sequence) for sequence in sequences], self.chunk_tokens)
-        made = []
-        for batch in batches:
-            packed = self._packed([sequences[at] for at in batch], again=True)
-            made.append(checkpoint(self._vectors, packed, use_reentrant=False))
+        if not self.chunked:
+            return self._vectors(self.packed(sequences))
+        batches = self.batches(sequences)
+        made = [self.recomputed(self._vectors, self.packed([sequences[at] for at in batch])) for batch in batches]
         order = torch.tensor([at for batch in batches for at in batch], device=self.device)
         return torch.cat(made)[order.argsort()]
+
+    @property
+    def chunked(self) -> bool:
+        """Whether activations of no more than `chunk_tokens` are kept at once."""
+        return self.chunk_tokens is not None and torch.is_grad_enabled()
+
+    def batches(self, sequences: Sequence[Ids], extra: int = 0) -> list[list[int]]:
+        """Return which sequences, each `extra` tokens longer, go through the model at once: all, unless chunked."""
+        lengths = [len(sequence) + extra for sequence in sequences]
+        whole = list(range(len(sequences)))
+        return budget(lengths, self.chunk_tokens) if self.chunk_tokens and self.chunked else [whole]
+
+    def recomputed(self, function: Callable[[Packed], T], packed: Packed) -> T:
+        """Call a function; where chunked, keep its result alone and compute the rest again, with the same dropout."""
+        if not self.chunked:
+            return function(packed)
+        # torch saves the generators of those devices on which a tensor among the arguments is, and sees no dataclass.
+        made: T = checkpoint(lambda _: function(packed), packed.ids, use_reentrant=False)
+        return made
 
     def together(self, views: Iterable[Sequence[Ids]]) -> tuple[torch.Tensor, ...]:
         """Return the vectors of every view, each `[n, d]`, in one forward pass."""
@@ -206,29 +225,38 @@ class TrainableEncoder:
         `before` `[n, k, d]` are put, as token embeddings, in front of each sequence, whose token j is then in row
         `starts[i] + k + j`; they count as tokens. Raises `UsageError` for a sequence beyond the model's positions.
         """
-        layer = self.contract.layer if layer is None else layer
+        packed = self.packed(sequences, 0 if before is None else before.shape[1])
+        return self.states(packed, self.contract.layer if layer is None else layer, before), packed
+
+    def packed(self, sequences: Sequence[Ids], extra: int = 0) -> Packed:
+        """Lay sequences end to end, with room for `extra` embeddings in front of each, and count a forward pass."""
+        if extra:
+            sequences = [[*(sequence[0],) * extra, *sequence] for sequence in sequences]  # ids that are not looked up
+        bound, most = longest(self.model), max(map(len, sequences))
+        if bound is not None and most > bound:
+            raise UsageError(f"a sequence has {most} tokens, but {self.start.name} has positions for {bound}; cut more")
+        if self.vocabulary is not None:
+            sequences = [self.rows(np.asarray(sequence, np.int64)) for sequence in sequences]
+        packed = pack(sequences, first_position(self.model)).to(self.device)
+        learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in self.model.parameters())
+        self.meter.encoded(self.model, packed, gradients=learns, again=self.chunked)
+        return packed
+
+    def states(self, packed: Packed, layer: int, before: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the hidden states `[T, d]` of a layer, `before` `[n, k, d]` in the room in front of each sequence."""
         if before is None:
-            packed = self._packed(sequences)
-            return self._layers(packed, (layer,))[0], packed
-        count = before.shape[1]
-        stand_in = [[*(sequence[0],) * count, *sequence] for sequence in sequences]  # ids that are not looked up
-        packed = self._packed(stand_in)
-        rows = packed.starts[:, None] + torch.arange(count, device=self.device)  # [n, k]
+            return self._layers(packed, (layer,))[0]
+        rows = packed.starts[:, None] + torch.arange(before.shape[1], device=self.device)  # [n, k]
         embeds = functional.embedding(packed.ids, self.embeddings).index_put((rows,), before)  # [T, d]
-        return self._layers(packed, (layer,), embeds)[0], packed
+        return self._layers(packed, (layer,), embeds)[0]
 
     def layers(self, sequences: Sequence[Ids], layers: Sequence[int]) -> tuple[tuple[torch.Tensor, ...], Packed]:
         """Return the hidden states `[T, d]` of several layers from one pass, and where each sequence lies in them.
 
         With `chunk_tokens`, activations between the layers are not kept, as in a call. Raises as `hidden` does.
         """
-        if self.chunk_tokens is None or not torch.is_grad_enabled():
-            packed = self._packed(sequences)
-            return self._layers(packed, layers), packed
-        made = []
-        for batch in budget([len(sequence) for sequence in sequences], self.chunk_tokens):
-            part = self._packed([sequences[at] for at in batch], again=True)
-            made.append(checkpoint(self._layers, part, layers, use_reentrant=False))
+        states = partial(self._layers, layers=layers)
+        made = [self.recomputed(states, self.packed([sequences[at] for at in one])) for one in self.batches(sequences)]
         whole_row = pack(sequences, first_position(self.model)).to(self.device)  # chunks are slices of its order
         return tuple(torch.cat(parts) for parts in zip(*made, strict=True)), whole_row
 
@@ -239,18 +267,6 @@ class TrainableEncoder:
         for path in sorted(self.start.iterdir()):
             if path.is_file() and not path.name.startswith("model.safetensors") and path.name != lm_heads.FILE:
                 shutil.copyfile(path, folder / path.name)
-
-    def _packed(self, sequences: Sequence[Ids], *, again: bool = False) -> Packed:
-        """Lay sequences end to end, and count them as a forward pass."""
-        bound, most = longest(self.model), max(map(len, sequences))
-        if bound is not None and most > bound:
-            raise UsageError(f"a sequence has {most} tokens, but {self.start.name} has positions for {bound}; cut more")
-        if self.vocabulary is not None:
-            sequences = [self.rows(np.asarray(sequence, np.int64)) for sequence in sequences]
-        packed = pack(sequences, first_position(self.model)).to(self.device)
-        learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in self.model.parameters())
-        self.meter.encoded(self.model, packed, gradients=learns, again=again)
-        return packed
 
     def _layers(
         self, packed: Packed, layers: Sequence[int], embeds: torch.Tensor | None = None

@@ -39,9 +39,9 @@ class Meter:
         self.passes += 1
         self.flops += forward * (1 + (_BACKWARD if gradients else 0) + (1 if again else 0))
 
-    def multiplied(self, operations: float) -> None:
-        """Count a head: multiply-add pairs of its forward pass; backward is added."""
-        self.flops += 2 * operations * (1 + _BACKWARD)
+    def multiplied(self, operations: float, *, again: bool = False) -> None:
+        """Count a head: multiply-add pairs of its forward pass, computed `again` or not; backward is added."""
+        self.flops += 2 * operations * (1 + _BACKWARD + again)
 
     @contextmanager
     def resting(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch.nn import functional
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.retrieval import lm_heads
-from bench.retrieval.packed import Ids, wide
+from bench.retrieval.packed import Ids, Packed, wide
 from bench.training.batches import BatchSource, DrawnSource, Masked, PairBatch, TrackedCorpus
 from bench.training.config import BlocksConfig, MaskConfig, TrainingConfig
 from bench.training.distributed import weight
@@ -143,18 +144,27 @@ def masked_prediction(
     """
     if sentence is None and (vectors is not None or reduction == "sentence_sum"):
         raise ValueError("found no sentence numbers, expected them with vectors or sentence_sum")
-    if vectors is not None:
-        rows = rows + vectors[sentence]  # [m, d]
-    if head is not None:
-        rows = head(rows)
-    logits = wide(functional.linear(rows, decoder.to(rows.dtype), bias.to(rows.dtype)))  # [m, v]
-    losses = functional.cross_entropy(logits, targets, reduction="none")
+    losses = _token_losses(rows if vectors is None else rows + vectors[sentence], targets, decoder, bias, head)
     if reduction == "token_mean":
         return losses.sum() / max(1, len(losses))
     if sentences is None:
         assert sentence is not None  # noqa: S101 (held above)
         sentences = len(vectors) if vectors is not None else int(sentence.max()) + 1
     return losses.sum() / sentences
+
+
+def _token_losses(
+    rows: torch.Tensor,
+    targets: torch.Tensor,
+    decoder: torch.Tensor,
+    bias: torch.Tensor,
+    head: Callable[[torch.Tensor], torch.Tensor] | None,
+) -> torch.Tensor:
+    """Return the cross-entropy of each hidden token, `[m]`; arguments as in `masked_prediction`."""
+    if head is not None:
+        rows = head(rows)
+    logits = wide(functional.linear(rows, decoder.to(rows.dtype), bias.to(rows.dtype)))  # [m, v]
+    return functional.cross_entropy(logits, targets, reduction="none")
 
 
 def mlm_loss(
@@ -169,28 +179,35 @@ def mlm_loss(
     """Run masked sequences through an encoder, to its last layer, and predict what was hidden; return the loss.
 
     Vectors `[n, d]` and reduction are those of `masked_prediction`; `before` `[n, k, d]` are embeddings in front of the
-    sequences, as for `TrainableEncoder.hidden`. The mean over processes is the loss of one on the joined batch.
+    sequences, as for `TrainableEncoder.hidden`. The mean over processes is the loss of one on the joined batch. With
+    the encoder's `chunk_tokens`, neither activations nor logits of more tokens are kept at once.
     """
-    hidden, packed = encode.hidden(masked.inputs, -1, before=before)  # [T, d]
-    sentence = torch.from_numpy(masked.sequence).to(encode.device)
-    place = torch.from_numpy(masked.place).to(encode.device) + (0 if before is None else before.shape[1])
-    rows = hidden[packed.starts[sentence] + place]  # [m, d]
-    targets = torch.from_numpy(encode.rows(masked.targets)).to(encode.device)
-    count, width = encode.embeddings.shape
-    encode.meter.multiplied(len(rows) * width * (width + count))
-    with encode.autocast():
-        loss = masked_prediction(
-            rows,
-            targets,
-            encode.embeddings,
-            head.bias,
-            head=head,
-            vectors=vectors,
-            sentence=sentence,
-            sentences=len(masked),
-            reduction=reduction,
+    extra = 0 if before is None else before.shape[1]
+    targets = encode.rows(masked.targets)
+
+    def losses_of(packed: Packed, batch: Sequence[int], chosen: npt.NDArray[np.int64]) -> torch.Tensor:
+        """Return the losses of the `chosen` hidden tokens, those of the sequences of a batch."""
+        hidden = encode.states(packed, -1, None if before is None else before[list(batch)])  # [T, d]
+        owner, place, target = (
+            torch.from_numpy(values[chosen]).to(encode.device) for values in (masked.sequence, masked.place, targets)
         )
-    return loss * weight(len(rows) if reduction == "token_mean" else len(masked))
+        within = torch.zeros(len(masked), dtype=torch.int64)
+        within[list(batch)] = torch.arange(len(batch))
+        rows = hidden[packed.starts[within.to(encode.device)[owner]] + place + extra]  # [m, d]
+        with encode.autocast():
+            rows = rows if vectors is None else rows + vectors[owner]
+            return _token_losses(rows, target, encode.embeddings, head.bias, head)
+
+    parts = []
+    for batch in encode.batches(masked.inputs, extra):
+        packed = encode.packed([masked.inputs[at] for at in batch], extra)
+        chosen = np.flatnonzero(np.isin(masked.sequence, batch))
+        parts.append(encode.recomputed(partial(losses_of, batch=batch, chosen=chosen), packed))
+    losses = torch.cat(parts)  # [m], chunk by chunk
+    count, width = encode.embeddings.shape
+    encode.meter.multiplied(len(losses) * width * (width + count), again=encode.chunked)
+    units = len(losses) if reduction == "token_mean" else len(masked)
+    return losses.sum() / max(1, units) * weight(units)
 
 
 @dataclass(frozen=True)

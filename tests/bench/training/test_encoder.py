@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves
+from torch.utils.checkpoint import checkpoint
 from transformers import AutoModel
 
 from bench.core.errors import UsageError
 from bench.retrieval.packed import budget
+from bench.training import encoder
 from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
 
@@ -115,6 +119,20 @@ def test_the_gradient_is_that_of_the_whole_batch(wide: TrainableEncoder, chunk_t
     chunked = replace(wide, chunk_tokens=chunk_tokens)
     found = gradients(chunked, lambda one: in_batch(one(ROWS)))
     assert_equal(found, gradients(wide, lambda one: by_hand(one, chunk_tokens, in_batch)))
+
+
+def test_dropout_is_the_same_on_a_device_that_torch_must_find(
+    wide: TrainableEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Torch restores the generators of those devices on which it finds tensors, but that of the processor always."""
+
+    def as_on_a_gpu(function: Callable[..., Any], *given: Any, use_reentrant: bool) -> Any:
+        found = any(isinstance(leaf, torch.Tensor) for leaf in tree_leaves(given))
+        return checkpoint(function, *given, use_reentrant=use_reentrant, preserve_rng_state=found)
+
+    expected = gradients(wide, lambda one: by_hand(one, 20, in_batch))
+    monkeypatch.setattr(encoder, "checkpoint", as_on_a_gpu)
+    assert_equal(gradients(replace(wide, chunk_tokens=20), lambda one: in_batch(one(ROWS))), expected)
 
 
 def test_without_dropout_chunks_change_nothing(wide: TrainableEncoder) -> None:

@@ -25,10 +25,19 @@ from bench.core.workspace import Parts, Workspace
 from bench.data.corpora.shards import Shards
 from bench.pipeline.stages import init
 from bench.retrieval import lm_heads
+from bench.retrieval.packed import Packed
 from bench.training.batches import Masked
 from bench.training.config import BlocksConfig, MaskConfig, MlmConfig, TrainingConfig
 from bench.training.encoder import TrainableEncoder
-from bench.training.mlm import MaskedBlocks, MaskedPairs, Masking, MlmHead, masked_prediction, mlm_loss
+from bench.training.mlm import (
+    MaskedBlocks,
+    MaskedPairs,
+    Masking,
+    MlmHead,
+    MlmReduction,
+    masked_prediction,
+    mlm_loss,
+)
 from bench.training.views import SentencePairs, two_sentences
 
 SIZES: dict[str, Any] = {
@@ -186,6 +195,39 @@ def test_what_stands_before_moves_the_places(encoder: TrainableEncoder) -> None:
         other = mlm_loss(encoder, head, MASKED)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
     assert float(other) != pytest.approx(float(found), abs=1e-6)
+
+
+@pytest.mark.parametrize("reduction", ["token_mean", "sentence_sum"])
+@pytest.mark.parametrize("front", [0, 2])
+def test_chunks_bound_the_pass_and_change_no_number(
+    encoder: TrainableEncoder, reduction: MlmReduction, front: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loss and gradients to 1e-6 in float64, of vectors and embeddings in front too; no pass of more than 8 tokens."""
+    encoder.model.double()
+    head = MlmHead.for_(encoder).double()
+    vectors = torch.randn(3, 16, dtype=torch.float64, requires_grad=True)
+    before = torch.randn(3, front, 16, dtype=torch.float64, requires_grad=True) if front else None
+    leaves = [vectors, *([] if before is None else [before]), *head.parameters(), *encoder.model.parameters()]
+
+    def made(chunk_tokens: int | None) -> list[torch.Tensor]:
+        encode = replace(encoder, chunk_tokens=chunk_tokens)
+        loss = mlm_loss(encode, head, MASKED, vectors=vectors, before=before, reduction=reduction)
+        return [loss, *torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)]
+
+    sizes, flops, layers = [], encoder.meter.flops, TrainableEncoder._layers
+    expected = made(None)
+    whole = encoder.meter.flops - flops
+
+    def seen(self: TrainableEncoder, packed: Packed, *given: Any) -> Any:
+        sizes.append(len(packed.ids))
+        return layers(self, packed, *given)
+
+    monkeypatch.setattr(TrainableEncoder, "_layers", seen)
+    found = made(8)
+    assert max(sizes) <= 8 < sum(map(len, MASKED.inputs)) + 3 * front
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
+    assert encoder.meter.flops - flops - whole == pytest.approx(4 / 3 * whole)
 
 
 def test_the_last_layer_is_read_whatever_the_contract_says(encoder: TrainableEncoder) -> None:
