@@ -280,9 +280,12 @@ def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> 
     """
     named = _preset(method, preset) if preset else None
     own = _preset(method, profile.preset) if profile else None
-    if profile is None or own is None or (named is not None and _CELL not in named):
+    if profile is None:
         return []
-    return [LayerValue(*pair, f"profile {profile.name}") for pair in flat(method.presets[own].values, "method.")]
+    replaced = own is None or (named is not None and _CELL not in named)
+    values = {key: value for key, value in profile.of_methods.items() if key in leaves_of(method.config)}
+    values |= {} if own is None or replaced else method.presets[own].values
+    return [LayerValue(*pair, f"profile {profile.name}") for pair in flat(values, "method.")]
 
 
 def _preset(method: Method, name: str) -> str | None:

@@ -11,8 +11,12 @@ from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown_name
 
 _REAL = {"epochs": 2.0, "queries": 4, "negatives": 7, "learning_rate": 1e-5, "together": 1}
-_RERANKER = MappingProxyType({f"rerank.train.{key}": value for key, value in _REAL.items()})
-"""Training a cross-encoder from weights that were trained before. Source: Gao et al. 2021 (see `CrossConfig`)."""
+_PACE = 900.0  # seconds between two checkpoints of gigabytes
+_REAL_MODEL = MappingProxyType(
+    {f"rerank.train.{key}": value for key, value in _REAL.items()}
+    | {"rerank.train.checkpoint_seconds": _PACE, "tune.checkpoint_seconds": _PACE}
+)
+"""Training from weights that were trained before. Source of what re-ranks: Gao et al. 2021 (see `CrossConfig`)."""
 
 DATA = ("mini", "official")
 """The values of `--data`."""
@@ -31,6 +35,7 @@ class Profile:
     summary: str
     preset: str  # of each method that has one of this name, the values that it runs with (see `bench.config.layers`)
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # of the harness, by dotted key
+    of_methods: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # of those that have the key
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
@@ -56,7 +61,8 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 hours="hours on one GPU",
                 summary="Official test data and a real backbone, trained for as long as one GPU allows.",
                 preset="paper",
-                values=_RERANKER,
+                values=_REAL_MODEL,
+                of_methods=MappingProxyType({"checkpoint_seconds": _PACE}),
             ),
             Profile(
                 name="paper",
@@ -67,7 +73,8 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
                 hours="days on 8 to 16 GPUs, as the papers report",
                 summary="The authors' own numbers: batch sizes, steps and data of the papers.",
                 preset="paper",
-                values=_RERANKER,
+                values=_REAL_MODEL,
+                of_methods=MappingProxyType({"checkpoint_seconds": _PACE}),
             ),
         )
     }

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 
 from bench.core.contract import Pooling
 from bench.retrieval.backbones import load_encoder
+
+_DEVICES = ("cuda",)  # for whose half precision torch has a kernel of sequences of any lengths
 
 PACKED = "bench_packed"
 """Name under which the attention is registered with transformers."""
@@ -57,7 +60,10 @@ class Packed:
     def to(self, device: torch.device | str) -> Packed:
         """Return the same on another device."""
         names = ("ids", "positions", "starts", "places", "cuts")
-        return replace(self, **{name: getattr(self, name).to(device) for name in names})
+        pinned = torch.device(device).type == "cuda"  # copies from pageable memory wait until the device is done
+        moved = {name: getattr(self, name) for name in names}
+        moved = {name: one.pin_memory() if pinned and not one.is_cuda else one for name, one in moved.items()}
+        return replace(self, **{name: one.to(device, non_blocking=pinned) for name, one in moved.items()})
 
 
 def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
@@ -184,9 +190,9 @@ def load_model(folder: Path, device: torch.device | str = "cpu", *, pooler: bool
     With `pooler` it has its trained pooler. Raises `UsageError` as `bench.retrieval.backbones.load_encoder` does.
     """
     model = load_encoder(folder, "own" if pooler else "none")
+    torch.nn.Module.to(model, device)  # transformers' own `to` adds nothing here, and is typed wrongly
     enable(model)
     model.train(False)
-    torch.nn.Module.to(model, device)  # transformers' own `to` adds nothing here, and is typed wrongly
     return model
 
 
@@ -285,11 +291,24 @@ def _attention(
     if bench_packed is None:
         raise RuntimeError("the model is set to packed attention: call bench.retrieval.packed.forward, not the model")
     window = sliding_window if sliding_window is not None and sliding_window < bench_packed.longest else None
-    half = query.dtype in (torch.float16, torch.bfloat16)
-    if query.is_cuda and half and dropout == 0.0 and window is None:  # varlen_attn has no dropout
+    shape = (query.shape[1], key.shape[1], query.shape[-1])
+    if dropout == 0.0 and window is None and _kernel(query.device, query.dtype, shape):  # which knows neither
         return _varlen(query, key, value, bench_packed, scaling)[None], None
+    return _by_runs(query, key, value, bench_packed, scaling, dropout, window)[None], None
+
+
+def _by_runs(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    packed: Packed,
+    scaling: float | None,
+    dropout: float,
+    window: int | None,
+) -> torch.Tensor:
+    """One call for all sequences of a length; `[T, heads, width]`."""
     parts = []
-    for start, end, count in bench_packed.runs:
+    for start, end, count in packed.runs:
         length = (end - start) // count
         q, k, v = (
             tensor[0, :, start:end].reshape(tensor.shape[1], count, length, -1).transpose(0, 1)
@@ -305,7 +324,7 @@ def _attention(
             enable_gqa=query.shape[1] != key.shape[1],
         )
         parts.append(part.transpose(1, 2).flatten(0, 1))  # [end − start, heads, width]
-    return torch.cat(parts)[None], None
+    return torch.cat(parts)
 
 
 def _near(length: int, window: int | None, device: torch.device) -> torch.Tensor | None:
@@ -316,17 +335,41 @@ def _near(length: int, window: int | None, device: torch.device) -> torch.Tensor
     return (at[:, None] - at[None]).abs() < window
 
 
+@cache
+def _kernel(device: torch.device, dtype: torch.dtype, shape: tuple[int, int, int]) -> bool:
+    """Return whether one call serves all sequences of (heads, heads of keys, width), by trying it on two.
+
+    The kernel needs CUDA, half precision, a GPU that is new enough (sm80), and a width that it takes.
+    """
+    if device.type not in _DEVICES or dtype not in (torch.float16, torch.bfloat16):
+        return False
+    heads, of_keys, width = shape
+    packed = pack([[0] * 3, [0] * 5], 0).to(device)
+    chance = torch.Generator().manual_seed(0)
+    query, key, value = (
+        torch.randn(1, count, 8, width, generator=chance).to(device, dtype) for count in (heads, of_keys, of_keys)
+    )
+    try:
+        found = _varlen(query, key, value, packed, None)
+    except (RuntimeError, ValueError, TypeError, ImportError):  # torch names no error for what it lacks
+        return False
+    return torch.allclose(found.float(), _by_runs(query, key, value, packed, None, 0.0, None).float(), atol=0.05)
+
+
 def _varlen(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, packed: Packed, scaling: float | None
 ) -> torch.Tensor:
-    """All sequences in one call, CUDA and half precision only; `[T, heads, width]`."""
+    """All sequences in one call, where `_kernel` says so; `[T, heads, width]`."""
     from torch.nn.attention.varlen import varlen_attn
 
     width = query.shape[-1]
     if scaling is not None and scaling != width**-0.5:
         query = query * (scaling * width**0.5)  # torch 2.10 and later differ in what follows the first seven arguments
+    shared: dict[str, Any] = (
+        {"enable_gqa": True} if query.shape[1] != key.shape[1] else {}
+    )  # a word that torch 2.10 does not know
     q, k, v = (tensor[0].transpose(0, 1).contiguous() for tensor in (query, key, value))
-    attended = varlen_attn(q, k, v, packed.cuts, packed.cuts, packed.longest, packed.longest)
+    attended = varlen_attn(q, k, v, packed.cuts, packed.cuts, packed.longest, packed.longest, **shared)
     assert isinstance(attended, torch.Tensor)  # noqa: S101 (for the type checker: a pair only where one asks for it)
     return attended
 

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from bench.training.mlm import mlm_loss as mlm_loss
     from bench.training.probes import accuracy as accuracy
     from bench.training.probes import deviation as deviation
+    from bench.training.probes import in_float64 as in_float64
     from bench.training.views import Bounds as Bounds
     from bench.training.views import Documents as Documents
     from bench.training.views import SentencePairs as SentencePairs

@@ -55,10 +55,10 @@ def newest(parts: Parts) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | Non
 
 
 def tensors_of(modules: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """Return all weights, buffers and the optimiser's memory by name."""
+    """Return all weights, buffers and the optimiser's memory by name, without buffers that are no state."""
     names: dict[torch.Tensor, str] = {weight: name for name, weight in modules.named_parameters()}
     found: dict[str, torch.Tensor] = {f"weights/{name}": weight for weight, name in names.items()}
-    found |= {f"buffers/{name}": buffer for name, buffer in modules.named_buffers()}
+    found |= {f"buffers/{name}": buffer for name, buffer in _buffers(modules).items()}
     for weight, memory in optimiser.state.items():
         found |= {f"optimiser/{names[weight]}/{key}": value for key, value in memory.items()}
     return found
@@ -69,7 +69,7 @@ def restore(modules: nn.Module, optimiser: torch.optim.Optimizer, tensors: Mappi
     with torch.no_grad():
         for name, weight in modules.named_parameters():
             weight.copy_(tensors[f"weights/{name}"])
-        for name, buffer in modules.named_buffers():
+        for name, buffer in _buffers(modules).items():
             buffer.copy_(tensors[f"buffers/{name}"])
     memory: dict[str, dict[str, torch.Tensor]] = {}  # of each weight, by its name
     for key, tensor in tensors.items():
@@ -193,4 +193,10 @@ def _best(step: int | None) -> str:
 
 def _weights_and_buffers(modules: nn.Module) -> dict[str, torch.Tensor]:
     """Return weights and buffers by name, tied ones once."""
-    return dict([*modules.named_parameters(), *modules.named_buffers()])
+    return {**dict(modules.named_parameters()), **_buffers(modules)}
+
+
+def _buffers(modules: nn.Module) -> dict[str, torch.Tensor]:
+    """Return the buffers that change: those that a module declares not to be persistent are made anew by it."""
+    state = modules.state_dict(keep_vars=True)
+    return {name: buffer for name, buffer in modules.named_buffers() if name in state}

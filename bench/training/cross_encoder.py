@@ -31,7 +31,7 @@ from bench.training.config import LOG, LoopConfig
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.training.determinism import chance, reproducible, set_chance
 from bench.training.meter import Costs
-from bench.training.optimisation import adamw, clip, warm_up_and_decay
+from bench.training.optimisation import adamw, clip, tensor_cores, warm_up_and_decay
 from bench.types import Item, Json, TrainingPair
 
 _TOKENS = 16_384  # of one padded batch; a step may take several
@@ -105,7 +105,7 @@ def fit(
     """
     if not pairs:
         raise UsageError("found no training pair, expected at least one to train a cross-encoder on")
-    with reproducible(job):
+    with reproducible(job), tensor_cores(torch.device(job.device)):
         training = _CrossTraining(work, start, pairs, config, job)
         training.resume()
         while training.step < training.steps:

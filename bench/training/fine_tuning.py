@@ -30,7 +30,7 @@ from bench.training.fine_tuning_config import FineTuningConfig
 from bench.training.loop import fit
 from bench.training.losses import Similarity, copies, info_nce, similarities, xtreme_r
 from bench.training.pair_batches import PairBatches, PairReader, Questions, split
-from bench.training.probes import probe
+from bench.training.probes import in_float64, probe
 from bench.types import Json
 
 _PROBED = 256  # held-out questions that probes look at
@@ -235,7 +235,7 @@ class FineTuningObjective:
         for start in range(0, len(queries), self.config.pairs):
             some = slice(start, start + self.config.pairs)
             ranks.append(self._rivals(queries[some], passages, positives[some]))
-        return float(torch.cat(ranks).double().mean())
+        return float(in_float64(torch.cat(ranks)).mean())
 
     def _mean_loss(self, held: Questions, queries: torch.Tensor, passages: torch.Tensor) -> float:
         """Return the mean over questions of the loss in batches of one size, but for one question more or less."""
@@ -266,8 +266,8 @@ def rivals(
 def _load(folder: Path, contract: Contract, config: FineTuningConfig, job: TrainingJob) -> TrainableEncoder:
     """Load an encoder in training mode, with a new pooler where it needs one and has none."""
     model = backbones.load_encoder(folder, "new" if contract.pooling == "pooler" else "none", job.seed)
-    enable(model)
     nn.Module.to(model, job.device)
+    enable(model)
     model.train()
     return TrainableEncoder(model, folder, contract, config.precision, chunk_tokens=config.chunk_tokens)
 

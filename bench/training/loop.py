@@ -31,7 +31,7 @@ from bench.training.determinism import chance, seed_everything, set_chance
 from bench.training.distributed import average_gradients
 from bench.training.encoder import TrainableEncoder
 from bench.training.meter import Costs
-from bench.training.optimisation import Asam, adamw, clip, warm_up_and_decay
+from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
 from bench.training.probes import measure, signs
 from bench.types import Json
 
@@ -44,6 +44,8 @@ Look = Callable[[], Mapping[str, float]]
 
 Facts = Mapping[str, Json]
 """What a training says of itself, as `fit` returns it."""
+
+_CHECKPOINTS = 20  # times as long as a checkpoint took, the next one is not written
 
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig)
 
@@ -122,10 +124,11 @@ def fit(
         section=section,
         ascent=None if ascent is None else Asam(every, ascent),
     )
-    training.resume()
-    while not training.over:
-        training.step()
-    return training.finish()
+    with tensor_cores(encoder.device):
+        training.resume()
+        while not training.over:
+            training.step()
+        return training.finish()
 
 
 @dataclass
@@ -165,13 +168,16 @@ class _TrainingLoop(Generic[B]):
         """Make optimiser and generators; `resume` decides where they begin."""
         self.optimiser = adamw(self.modules, self.config)
         self.weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
-        self.untouched = {name for name, weight in self.modules.named_parameters() if weight.requires_grad}
+        self.untouched = {name: weight for name, weight in self.modules.named_parameters() if weight.requires_grad}
         self.held = self.source.held_out()
         self.rng = np.random.default_rng([self.job.seed, 1])
         self.at = _Progress()
         self.lines: list[str] = []  # of the log, since the last checkpoint
         self.costs = Costs(self.encoder.device)
         self.saved = (0, time.monotonic())  # tokens and moment of the last checkpoint
+        self.took = 0.0  # seconds to write it
+        self.saves = False  # a checkpoint after this step
+        self.ahead: list[B] = []  # batches of the next step, drawn while the device computes
 
     @property
     def tokens(self) -> int:
@@ -214,7 +220,7 @@ class _TrainingLoop(Generic[B]):
         self.rng.bit_generator.state = state["rng"]
         set_chance(state["chance"], self.encoder.device)
         self.at = _Progress(**state["progress"])
-        self.untouched = set(state["untouched"])
+        self.untouched = {name: self.untouched[name] for name in state["untouched"]}
         if self.selection is not None:
             self.selection.restore(state["selection"])
         for name, value in self.at.meter.items():
@@ -227,18 +233,18 @@ class _TrainingLoop(Generic[B]):
         """Make one step: accumulate, clip, update, log."""
         config, before, rate = self.config, self.tokens, self.rate
         self.at.step += 1
-        batches = [self.source.batch(self.rng) for _ in range(config.accumulate)]
+        batches, self.ahead = self.ahead or self._drawn(), []
         losses = self._gradients(batches)
         if self.ascent is not None:
             self.ascent.climb()
             self._sum({"ascent_loss": math.fsum(self._gradients(batches, log=False)) / len(batches)})
             self.ascent.descend()
+        self.saves = self._due()
+        if not self._draws_end():
+            self.ahead = self._drawn()
         self.at.pairs += sum(map(len, batches))
         self._sum({"gradient_norm": self._finite(clip(self.weights, config.clip), "gradient")})
-        if self.untouched:
-            for name, weight in self.modules.named_parameters():
-                if weight.grad is not None and bool(weight.grad.any()):
-                    self.untouched.discard(name)
+        self._touch()
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
@@ -263,6 +269,23 @@ class _TrainingLoop(Generic[B]):
                 self._sum({"loss": losses[-1], **metrics})
         average_gradients(self.weights)
         return losses
+
+    def _drawn(self) -> list[B]:
+        """Draw the batches of a step."""
+        return [self.source.batch(self.rng) for _ in range(self.config.accumulate)]
+
+    def _draws_end(self) -> bool:
+        """Return whether this step may be the last, or is saved: then nothing beyond it may be drawn, or seen."""
+        ends = self.selection is not None and self.selection.due(self.at.step, self.spent)
+        return self.saves or self.over or ends
+
+    def _touch(self) -> None:
+        """Take the weights that have a gradient from those that never got one; the device is asked once for all."""
+        waiting = {name: weight.grad for name, weight in self.untouched.items() if weight.grad is not None}
+        if waiting:
+            touched = torch.stack([gradient.any() for gradient in waiting.values()]).tolist()
+            for name in (name for name, some in zip(waiting, touched, strict=True) if some):
+                del self.untouched[name]
 
     def _select(self) -> None:
         """Evaluate if it is time, and say so in the log."""
@@ -334,13 +357,17 @@ class _TrainingLoop(Generic[B]):
             self.at.warnings += len(line["warnings"])
         self.lines.append(checkpoint.log_line(line))
 
-    def _checkpoint(self) -> None:
-        """Save if it is time; never after the last step, when the result itself is written."""
-        at, now = self.at, time.monotonic()
+    def _due(self) -> bool:
+        """Return whether it is time for a checkpoint: by tokens, or by seconds, a twentieth of which it may take."""
         tokens, moment = self.saved
         often = self.config.checkpoint_tokens
-        due = now - moment >= self.config.checkpoint_seconds or (often is not None and self.tokens - tokens >= often)
-        if not due or self.over:
+        seconds = max(self.config.checkpoint_seconds, _CHECKPOINTS * self.took)
+        return time.monotonic() - moment >= seconds or (often is not None and self.tokens - tokens >= often)
+
+    def _checkpoint(self) -> None:
+        """Save if it is time; never after the last step, when the result itself is written."""
+        at, began = self.at, time.monotonic()
+        if not self.saves or self.over:
             return
         at.seconds, at.device_seconds = self.costs.spent()
         at.meter = asdict(self.encoder.meter)
@@ -365,3 +392,4 @@ class _TrainingLoop(Generic[B]):
         if self.selection is not None:
             self.selection.pin(self.work.parts)
         self.saved = (self.tokens, time.monotonic())
+        self.took = self.saved[1] - began

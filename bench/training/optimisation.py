@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
@@ -48,6 +49,21 @@ def adamw(modules: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
         eps=config.epsilon,
         fused=True,
     )
+
+
+@contextmanager
+def tensor_cores(device: torch.device) -> Iterator[None]:
+    """Let products of float32 on CUDA be rounded to TF32, which takes an eighth of the time; afterwards as before.
+
+    Weights, gradients, optimiser and sums stay float32.
+    """
+    before = torch.get_float32_matmul_precision()
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def clip(weights: Iterable[nn.Parameter], bound: float | None) -> float:

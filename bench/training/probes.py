@@ -31,6 +31,11 @@ LEAK, STALE, SHARP, FLAT, TELLING, ONE_LANGUAGE = 0.2, 0.8, 0.999, 2.0, 0.95, 0.
 softmax, and multiple of chance; accuracy in telling languages; share of the mass in a batch on the own language."""
 
 
+def in_float64(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor in float64, on the processor where its device has none (MPS)."""
+    return (tensor.cpu() if tensor.device.type == "mps" else tensor).double()
+
+
 def accuracy(queries: torch.Tensor, keys: torch.Tensor) -> float:
     """Return the share of queries `[n, d]` whose own key, row i of `[n, d]`, has the highest cosine; ties miss."""
     scores = (functional.normalize(queries.detach(), dim=1) @ functional.normalize(keys.detach(), dim=1).T).float()
@@ -42,14 +47,14 @@ def accuracy(queries: torch.Tensor, keys: torch.Tensor) -> float:
 
 def mean_cosine(vectors: torch.Tensor) -> float:
     """Return the mean cosine between different rows of `[n, d]`, n ≥ 2."""
-    unit = functional.normalize(vectors.double(), dim=1)
+    unit = functional.normalize(in_float64(vectors), dim=1)
     n = len(unit)
     return float((unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1)))
 
 
 def deviation(vectors: torch.Tensor) -> float:
     """Return the standard deviation per dimension of `[n, d]` as unit vectors, averaged; about 1/√d if all is well."""
-    return float(functional.normalize(vectors.double(), dim=1).std(dim=0, correction=0).mean())
+    return float(functional.normalize(in_float64(vectors), dim=1).std(dim=0, correction=0).mean())
 
 
 def effective_rank(vectors: torch.Tensor) -> float:
@@ -57,7 +62,7 @@ def effective_rank(vectors: torch.Tensor) -> float:
 
     Source: Roy and Vetterli 2007, The effective rank.
     """
-    wide = vectors.double()
+    wide = in_float64(vectors)
     values = torch.linalg.svdvals(wide - wide.mean(0))
     if float(values.max()) <= 1e-12 * max(1.0, float(wide.abs().max())):
         return 0.0

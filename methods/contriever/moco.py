@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import torch
 from torch import nn
 
 from bench import UsageError
-from bench.training import PairBatch, Ring, TrainableEncoder, deviation, follow, gather, twin, world
+from bench.training import PairBatch, Ring, TrainableEncoder, deviation, follow, gather, in_float64, twin, world
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.loss import moco_logits, normed, own_first, same_language, sharpest
 
@@ -78,8 +77,7 @@ class Moco:
 @torch.no_grad()
 def drift(slow: nn.Module, fast: nn.Module) -> float:
     """Return `‖θ_fast − θ_slow‖ / ‖θ_fast‖`, over all weights, in float64."""
-    norm = partial(torch.linalg.vector_norm, dtype=torch.float64)
     pairs = list(zip(slow.parameters(), fast.parameters(), strict=True))
-    away = torch.stack([norm(one - other) for one, other in pairs])
-    whole = torch.stack([norm(other) for _, other in pairs])
-    return float(norm(away) / norm(whole))
+    away = torch.stack([in_float64(one - other).norm() for one, other in pairs])
+    whole = torch.stack([in_float64(other).norm() for _, other in pairs])
+    return float(away.norm() / whole.norm())

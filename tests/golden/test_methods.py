@@ -1,7 +1,7 @@
 """Every golden case of the methods, through the functions that the trainers call, in float64 and float32.
 
 A case is known by the names of its fields, so that further files of the same format are tested as well: all `*.json`
-under `$BENCH_GOLDEN_EXTRA/methods`.
+under `$BENCH_GOLDEN_EXTRA/methods`. A case with a field that nothing reads is refused: it asks for more than is tested.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench.retrieval.rotation import csls, orthogonalised, procrustes
 from bench.training.banks import Ring, TaggedBank, follow
 from bench.training.heads import Projection
 from bench.training.losses import info_nce, paired_info_nce, similarities, xtreme_r
-from bench.training.mlm import MlmReduction, masked_prediction
+from bench.training.mlm import MlmHead, MlmReduction, masked_prediction
 from bench.training.optimisation import warm_up_and_decay
 from bench.training.views import crop_length
 from methods.auto_mlm.loss import additive_margin, hinge, together
@@ -37,6 +37,9 @@ Case = Mapping[str, Any]
 Run = Callable[[Case, torch.dtype], None]
 HERE = Path(__file__).parent / "methods"
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5}
+
+NOTES = ("name", "note", "grad_note", "tolerance", "kind")
+"""Fields about a case: its name, remarks, the file's own tolerance (ours are narrower), and which kind it is."""
 
 RUNS: list[tuple[frozenset[str], str | None, Run]] = []
 
@@ -68,6 +71,33 @@ def cases() -> list[Any]:
     return found
 
 
+class Reading(Mapping[str, Any]):
+    """A case that remembers which of its fields were read."""
+
+    def __init__(self, case: Case) -> None:
+        self._case, self.read = case, set(NOTES)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a field."""
+        self.read.add(name)
+        return self._case[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the fields."""
+        return iter(self._case)
+
+    def __len__(self) -> int:
+        """Return the number of fields."""
+        return len(self._case)
+
+
+def checked(case: Case, dtype: torch.dtype) -> None:
+    """Run a case; fail where a field of it was not read."""
+    reading = Reading(case)
+    run_of(case)(reading, dtype)
+    assert not set(case) - reading.read, f"fields that no test reads: {sorted(set(case) - reading.read)}"
+
+
 def run_of(case: Case) -> Run:
     """Find what runs a case: the most fields win."""
     fitting = [
@@ -91,7 +121,16 @@ def close(found: torch.Tensor | float, expected: Any, dtype: torch.dtype) -> Non
 @pytest.mark.parametrize("case", cases())
 def test_golden(case: dict[str, Any], dtype: torch.dtype) -> None:
     """The value that two independent computations gave."""
-    run_of(case)(case, dtype)
+    checked(case, dtype)
+
+
+def test_a_field_that_is_not_read_is_refused() -> None:
+    """Of a case, and of its head; else a file would seem to be tested that asks for more."""
+    (plain,) = (found.values[0] for found in cases() if found.id == "automlm-head_three_tokens")
+    with pytest.raises(AssertionError, match=r"no test reads: \['label_smoothing'\]"):
+        checked({**plain, "label_smoothing": 0.1}, torch.float64)
+    with pytest.raises(AssertionError, match="activation"):
+        checked({**plain, "head": {**plain["head"], "activation": "relu"}}, torch.float64)
 
 
 @runs("q", "k", "tau", "positives", "norm_query", "norm_doc")
@@ -127,6 +166,7 @@ def spans(case: Case, dtype: torch.dtype) -> None:
 @runs("step", "warmup", "total", "base_lr", kind="schedule")
 def schedule(case: Case, dtype: torch.dtype) -> None:
     """Linear warm-up and decay."""
+    assert case["ratio"] == 0, "ours falls to 0, the reference to a share of the peak"
     close(case["base_lr"] * warm_up_and_decay(case["step"], case["warmup"], case["total"]), case["expected"], dtype)
 
 
@@ -165,9 +205,9 @@ def queue(case: Case, dtype: torch.dtype) -> None:
 @runs("n", "ratio", "start", kind="crop")
 def crop(case: Case, dtype: torch.dtype) -> None:
     """How long a crop is, and where its ends are then."""
-    length = crop_length(case["n"], case["ratio"])
+    length, start = crop_length(case["n"], case["ratio"]), case["start"]
     assert length == case["expected_len"]
-    ends = (case["start"], case["start"] + length - 1) if length else (None, None)
+    ends = (start, start + length - 1) if length else (None, None)
     assert ends == (case["expected_first"], case["expected_last"])
 
 
@@ -175,7 +215,8 @@ def crop(case: Case, dtype: torch.dtype) -> None:
 def inverse_cloze(case: Case, dtype: torch.dtype) -> None:
     """A sentence and its block, with it or without; the title stays as it is."""
     made = cloze(np.array(case["tokens"]), case["sentence_starts"], case["query_index"], remove=case["remove"])
-    found = None if made is None else {"query": made[0].tolist(), "title": case["title"], "block": made[1].tolist()}
+    title = case["title"]
+    found = None if made is None else {"query": made[0].tolist(), "title": title, "block": made[1].tolist()}
     assert found == case["expected"]
 
 
@@ -212,8 +253,14 @@ def auto_mlm_contrast(case: Case, dtype: torch.dtype) -> None:
 
 @runs("h_masked", "sentence_vectors", "sentence_of", "targets", "decoder_weight", "decoder_bias", "head", kind="mlm")
 def auto_mlm_prediction(case: Case, dtype: torch.dtype) -> None:
-    """Auto-MLM, eq. 7, in both reductions and token by token."""
-    assert case["head"] is None, "a head between rows and decoder is not described by the file's format"
+    """Auto-MLM, eq. 7, in both reductions and token by token; with a head, dense → gelu → LayerNorm, or without."""
+    head = None
+    if case["head"] is not None:
+        given = dict(case["head"])
+        head = MlmHead(len(case["h_masked"][0]), len(case["decoder_bias"]), given.pop("eps")).to(dtype)
+        state = {name.replace("_", "."): torch.tensor(value, dtype=dtype) for name, value in given.items()}
+        head.load_state_dict({**state, "bias": torch.tensor(case["decoder_bias"], dtype=dtype)})
+        head.requires_grad_(requires_grad=False)
     names = ("h_masked", "decoder_weight", "decoder_bias", "sentence_vectors")
     rows, decoder, bias, vectors = (torch.tensor(case[name], dtype=dtype) for name in names)
     targets, sentence = torch.tensor(case["targets"]), torch.tensor(case["sentence_of"])
@@ -222,12 +269,16 @@ def auto_mlm_prediction(case: Case, dtype: torch.dtype) -> None:
         "sentence_sum": case["expected_sentence_sum_mean"],
     }
     for reduction, expected in ways.items():
-        found = masked_prediction(rows, targets, decoder, bias, vectors=vectors, sentence=sentence, reduction=reduction)
+        found = masked_prediction(
+            rows, targets, decoder, bias, head=head, vectors=vectors, sentence=sentence, reduction=reduction
+        )
         assert found.dtype == dtype
         close(found, expected, dtype)
     for at, expected in enumerate(case["per_token"]):
         one = slice(at, at + 1)
-        found = masked_prediction(rows[one], targets[one], decoder, bias, vectors=vectors, sentence=sentence[one])
+        found = masked_prediction(
+            rows[one], targets[one], decoder, bias, head=head, vectors=vectors, sentence=sentence[one]
+        )
         close(found, expected, dtype)
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedModel
 
+from bench.retrieval import packed as packed_execution
 from bench.retrieval.packed import budget, enable, first_position, forward, load_model, longest, pack, pool, uses_packed
 
 FAMILIES = ["bert", "xlm-roberta", "modernbert"]
@@ -46,6 +50,82 @@ def test_values_are_those_of_the_padded_forward(
     model = build(family)
     assert enable(model)
     torch.testing.assert_close(vectors(model, sequences, pooling, layer), expected, atol=1e-5, rtol=0)
+
+
+class Kernel:
+    """Stands for torch's kernel of sequences of any lengths: what it refuses, and that it was called."""
+
+    def __init__(self, refusal: str = "") -> None:
+        self.refusal, self.calls = refusal, 0
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, cuts: Tensor, *_: Any, enable_gqa: bool = False) -> Tensor:
+        """Attend to each sequence alone, `[T, heads, width]`."""
+        if q.shape[1] != k.shape[1] and not enable_gqa:
+            raise ValueError(f"Expect query and key/value to have the same number of heads, got {k.shape[1]}")
+        if self.refusal or q.shape[2] % 8:
+            raise RuntimeError(self.refusal or "head_size should be a multiple of 8")
+        self.calls += 1
+        parts = []
+        for start, end in pairwise(cuts.tolist()):
+            one, key, value = (tensor[None, start:end].transpose(1, 2) for tensor in (q, k, v))
+            parts.append(scaled_dot_product_attention(one, key, value, enable_gqa=enable_gqa)[0].transpose(0, 1))
+        return torch.cat(parts)
+
+
+@pytest.mark.parametrize(
+    ("heads", "of_keys", "width", "refusal", "calls"),
+    [
+        (4, 4, 16, "", 2),  # once to try it
+        (4, 2, 16, "", 2),
+        (4, 4, 26, "", 0),
+        (4, 4, 16, "FlashAttention only supports Ampere GPUs or newer.", 0),
+    ],
+)
+def test_the_kernel_is_tried_and_replaced(
+    heads: int, of_keys: int, width: int, refusal: str, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shared keys are taken; on what the kernel refuses, attention goes run by run, with the same values."""
+    kernel, given = Kernel(refusal), [[5, 6, 7], [8, 9], [1, 2, 3]]
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", kernel)
+    q, k, v = (torch.randn(1, count, 8, width, dtype=torch.bfloat16) for count in (heads, of_keys, of_keys))
+    module = torch.nn.Identity()
+    expected, _ = packed_execution._attention(module, q, k, v, None, bench_packed=pack(given, 0))
+    monkeypatch.setattr(packed_execution, "_DEVICES", ("cpu",))
+    packed_execution._kernel.cache_clear()
+    found, _ = packed_execution._attention(module, q, k, v, None, bench_packed=pack(given, 0))
+    packed_execution._kernel.cache_clear()
+    torch.testing.assert_close(found, expected, atol=1e-2, rtol=0)
+    assert kernel.calls == calls
+
+
+def test_copies_to_a_gpu_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From pinned memory, without blocking; to the processor as ever."""
+    seen: list[str] = []
+
+    def pin(tensor: Tensor) -> Tensor:
+        seen.append("pin")
+        return tensor
+
+    def to(tensor: Tensor, device: Any, non_blocking: bool = False) -> Tensor:
+        seen.append(f"{device} {non_blocking}")
+        return tensor
+
+    monkeypatch.setattr(Tensor, "pin_memory", pin)
+    monkeypatch.setattr(Tensor, "to", to)
+    pack([[1, 2], [3]], 0).to("cuda")
+    assert seen == ["pin"] * 5 + ["cuda True"] * 5
+    seen.clear()
+    pack([[1, 2], [3]], 0).to("cpu")
+    assert seen == ["cpu False"] * 5
+
+
+def test_it_is_enabled_where_it_runs(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not on the processor, before the move."""
+    build("bert").save_pretrained(tmp_path)
+    devices: list[str] = []
+    monkeypatch.setattr(packed_execution, "enable", lambda model: devices.append(model.device.type))
+    load_model(tmp_path, "meta")
+    assert devices == ["meta"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

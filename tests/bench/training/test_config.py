@@ -9,11 +9,15 @@ import pytest
 from pydantic import ValidationError
 
 from bench.config.base import Config
-from bench.config.layers import check_config
+from bench.config.layers import check_config, resolve
+from bench.config.profiles import PROFILES
 from bench.core.contract import Contract
+from bench.pipeline.settings import RunConfig
 from bench.training.config import TrainingConfig
 from bench.training.cross_encoder_config import CrossConfig
 from bench.training.fine_tuning_config import FineTuningConfig
+from methods.bm25 import BM25
+from methods.crop import CROP
 
 OWN = Contract(
     pooling="mean",
@@ -72,6 +76,16 @@ def test_bad_values_are_refused(config: type[Config], bad: dict[str, Any], kind:
     assert [error["type"] for error in caught.value.errors()] == [kind]
 
 
+def test_large_models_are_saved_less_often() -> None:
+    """The profiles of real backbones, for pretraining, fine-tuning and re-rankers; a method without the setting too."""
+    methods = [CROP, BM25]
+    for profile, seconds in (("mini", 60.0), ("small", 900.0), ("paper", 900.0)):
+        found = resolve(methods, RunConfig, profile=PROFILES[profile])
+        own: Any = found["crop"].method
+        run: Any = found["crop"].run
+        assert own.checkpoint_seconds == run.tune.checkpoint_seconds == run.rerank.train.checkpoint_seconds == seconds
+
+
 def test_what_is_left_open_is_the_encoders() -> None:
     """Prompts always; pooling, layer, comparison, lengths and titles where nobody says otherwise."""
     assert FineTuningConfig(question_mark=False).contract(OWN) == OWN
@@ -88,7 +102,13 @@ def test_what_is_said_holds() -> None:
     """A comparison by dot product leaves lengths alone; a pooling is that of the last layer."""
     said: dict[str, Any] = {"pooling": "cls", "similarity": "dot", "title": " [SEP] "}
     found = FineTuningConfig(**said, query_tokens=9, passage_tokens=10).contract(OWN)
-    changed = {"layer": -1, "normalise": False, "query_length": 9, "passage_length": 10, "question_mark": False}
+    changed: dict[str, Any] = {
+        "layer": -1,
+        "normalise": False,
+        "query_length": 9,
+        "passage_length": 10,
+        "question_mark": False,
+    }
     assert found == replace(OWN, **said, **changed)
     assert FineTuningConfig(titles=False).contract(OWN).title is None
     assert FineTuningConfig(precision="bfloat16").contract(OWN).dtype == "bfloat16"

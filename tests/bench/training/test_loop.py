@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,10 @@ from safetensors.torch import load_file
 
 from bench.core.errors import UsageError
 from bench.retrieval.packed import load_model
+from bench.training import checkpoint, loop
+from bench.training.batches import PairBatch
+from bench.training.optimisation import tensor_cores
+from bench.training.views import SentencePairs
 
 Train = Callable[..., Any]
 
@@ -105,6 +112,7 @@ def test_the_last_two_checkpoints_are_kept_without_pickles(train: Train) -> None
     tensors = load_file(done.parts / f"checkpoint-{steps - 1:010d}.safetensors")
     assert {name.partition("/")[0] for name in tensors} == {"weights", "buffers", "optimiser", "seen"}
     assert int(tensors["buffers/method.steps"]) == steps - 1
+    assert not any("position_ids" in name for name in tensors)  # which the model makes itself
 
 
 def test_one_seed_one_result(train: Train) -> None:
@@ -191,6 +199,83 @@ def test_the_cost_is_told(train: Train, start: Path) -> None:
     again = train("killed", tokens=1000).facts
     for name in ("tokens", "distinct_tokens", "flops", "passes", "steps", "pairs", "loss", "without_gradient"):
         assert again[name] == facts[name], name
+
+
+def test_batches_are_drawn_while_the_device_computes(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the next step before this one changes the weights, but never beyond the last step or a checkpoint."""
+    events: list[str] = []
+    batch, save = SentencePairs.batch, checkpoint.save
+
+    def drawn(self: SentencePairs, rng: np.random.Generator) -> PairBatch:
+        events.append("draw")
+        return batch(self, rng)
+
+    def saved(*given: Any) -> None:
+        events.append("save")
+        save(*given)
+
+    monkeypatch.setattr(SentencePairs, "batch", drawn)
+    monkeypatch.setattr(checkpoint, "save", saved)
+    done = train("one", tokens=400, after_step=lambda _: events.append("step"))
+    assert events.count("draw") == events.count("step") == done.facts["steps"]
+    assert events[:3] == ["draw", "draw", "step"]
+    for at in (at for at, event in enumerate(events) if event == "save"):
+        assert events[:at].count("draw") == events[:at].count("step")
+    assert "save" in events
+
+
+def test_checkpoints_take_a_twentieth_of_the_time(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that took ten seconds is followed by none for two hundred, though the setting says one second."""
+    clock, saves, save = [0.0], list[float](), checkpoint.save
+
+    def saved(*given: Any) -> None:
+        save(*given)
+        saves.append(clock[0])
+        clock[0] += 10
+
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(checkpoint, "save", saved)
+
+    def five_seconds(step: int) -> None:
+        clock[0] += 5
+
+    done = train("one", tokens=5000, checkpoint_seconds=1.0, checkpoint_tokens=None, after_step=five_seconds)
+    assert done.facts["steps"] > 45
+    assert saves[0] <= 10
+    assert all(later - earlier >= 210 for earlier, later in pairwise(saves))
+    assert len(saves) > 1
+
+
+def test_weights_are_asked_for_a_gradient_until_they_had_one(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two weights never get one, the device is not asked about all others at every step."""
+    asked: list[int] = []
+    some = torch.Tensor.any
+
+    def seen(tensor: torch.Tensor, *given: Any, **named: Any) -> torch.Tensor:
+        asked.append(tensor.ndim)
+        return some(tensor, *given, **named)
+
+    monkeypatch.setattr(torch.Tensor, "any", seen)
+    done = train("one", idle_layer=True, probe_every=10_000)
+    weights = len(load_file(done.out / "encoder/model.safetensors")) + 2
+    assert len(asked) < weights * 2 < weights * done.facts["steps"]
+
+
+def test_float32_is_trained_with_tensor_cores(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On CUDA products are rounded to TF32 while a training runs, on the processor they are not."""
+    devices: list[str] = []
+
+    def cores(device: torch.device) -> AbstractContextManager[None]:
+        devices.append(device.type)
+        return tensor_cores(device)
+
+    monkeypatch.setattr(loop, "tensor_cores", cores)
+    train("one", tokens=100)
+    assert devices == ["cpu"]
+    for device, inside in (("cuda", "high"), ("cpu", "highest")):
+        with tensor_cores(torch.device(device)):
+            assert torch.get_float32_matmul_precision() == inside
+        assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_the_budget_may_be_operations(train: Train) -> None:

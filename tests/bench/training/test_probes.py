@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -85,6 +86,27 @@ def test_values_do_not_overflow_in_half_precision(function: Callable[[torch.Tens
     """Long vectors in bfloat16 are measured in float64."""
     rows = torch.eye(4, dtype=torch.bfloat16) * 1e30
     assert math.isfinite(function(rows))
+
+
+class OnMps(torch.Tensor):
+    """Stands for a tensor on a device without float64."""
+
+    device = torch.device("mps")
+
+    def double(self, *given: Any) -> torch.Tensor:
+        """Refuse, as MPS does."""
+        raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
+
+    def cpu(self, *given: Any) -> torch.Tensor:
+        """Return it on the processor."""
+        return self.as_subclass(torch.Tensor)
+
+
+@pytest.mark.parametrize("function", [probes.mean_cosine, probes.deviation, probes.effective_rank])
+def test_a_device_without_float64_is_measured_on_the_processor(function: Callable[[torch.Tensor], float]) -> None:
+    """The same value."""
+    rows = torch.randn(4, 3)
+    assert function(rows.as_subclass(OnMps)) == function(rows)
 
 
 def test_a_first_loss_that_is_low_by_accident_is_no_divergence() -> None:
