@@ -258,6 +258,9 @@ def auto_mlm_prediction(case: Case, dtype: torch.dtype) -> None:
     if case["head"] is not None:
         given = dict(case["head"])
         head = MlmHead(len(case["h_masked"][0]), len(case["decoder_bias"]), given.pop("eps")).to(dtype)
+        assert set(given) == {"dense_weight", "dense_bias", "norm_weight", "norm_bias"}, (
+            f"no head of ours: {set(given)}"
+        )
         state = {name.replace("_", "."): torch.tensor(value, dtype=dtype) for name, value in given.items()}
         head.load_state_dict({**state, "bias": torch.tensor(case["decoder_bias"], dtype=dtype)})
         head.requires_grad_(requires_grad=False)
