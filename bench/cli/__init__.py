@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -116,7 +119,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Must be said before anything loads OpenMP.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     given = [*(sys.argv[1:] if arguments is None else arguments)]
-    sys.exit(_status(given))
+    with _ended_by_signals():
+        status = _status(given)
+    sys.exit(status)
+
+
+class _Ended(KeyboardInterrupt):
+    """A signal that asks this process to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(signal.Signals(number).name)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as an interrupt does, unless somebody has them ignored (`nohup`)."""
+
+    def end(number: int, _: object) -> None:
+        raise _Ended(number)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+            if signal.getsignal(number) == signal.SIG_DFL:
+                before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _status(arguments: list[str]) -> int:
@@ -130,9 +162,12 @@ def _status(arguments: list[str]) -> int:
         return _fail(arguments, "UsageError", error.format_message(), error.exit_code, error)
     except BenchError as error:
         return _fail(arguments, type(error).__name__, str(error), error.exit_code, error)
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        click.echo("bench: interrupted; finished stages are kept, type the same command to go on", err=True)
-        return 130
+    except (KeyboardInterrupt, click.exceptions.Abort) as error:
+        ended = next((one for one in (error, error.__cause__) if isinstance(one, _Ended)), _Ended(signal.SIGINT))
+        how = "interrupted" if ended.number == signal.SIGINT else f"ended by {ended}"
+        with suppress(OSError):  # the terminal may be gone
+            click.echo(f"bench: {how}; finished stages are kept, type the same command to go on", err=True)
+        return 128 + ended.number
     except BrokenPipeError:
         # The reader went away (`bench list | head`): nothing is wrong, but Python must not flush into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -35,9 +35,8 @@ def command(store: Path, results: Path, days: float, dry_run: bool, as_json: boo
     place = Store(store, notice)
     found = list(housekeeping.garbage(place, keys(results), days))
     if not dry_run:
-        for item in found:
-            with place.writing(f"removing {item.path}"):
-                housekeeping.remove(place, item)
+        with place.writing(f"removing what nobody needs from {store}"):
+            found = [item for item in found if housekeeping.remove(place, item)]
     verb = "would free" if dry_run else "freed"
     total = sum(item.size for item in found)
     if as_json:

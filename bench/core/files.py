@@ -7,9 +7,11 @@ import hashlib
 import json
 import os
 import secrets
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -64,7 +66,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
     which nobody reads. Raises `OSError`; then the old file, if any, is untouched.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(3)}.part")
+    temporary = path.with_name(f".{path.name}.{_machine()}-{os.getpid()}-{secrets.token_hex(3)}.part")
     try:
         with temporary.open("wb") as stream:
             yield stream
@@ -80,6 +82,26 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 def is_temporary(path: Path) -> bool:
     """Return whether a file is the temporary file of an interrupted write."""
     return path.name.startswith(".") and path.suffix == ".part"
+
+
+def is_abandoned(path: Path) -> bool:
+    """Return whether the writer of a temporary file is gone, as far as this machine can tell: it ran here, and died."""
+    *_, machine, process, _ = path.name.removesuffix(".part").replace(".", "-").split("-")
+    if machine != _machine() or not process.isdigit():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except OverflowError:
+        return False
+    return False
+
+
+@cache
+def _machine() -> str:
+    """Tell this machine from others that share a folder, without its name."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:6]
 
 
 def write_bytes(path: Path, data: bytes) -> None:

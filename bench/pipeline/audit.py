@@ -25,7 +25,8 @@ from bench.pipeline.stages import audit
 from bench.pipeline.stages.read import Read
 from bench.pipeline.systems import System
 from bench.plugins import Plugins
-from bench.store.graph import Listener, NullListener, Step, make, steps
+from bench.store.graph import Listener, NullListener, Step, closure, make, steps
+from bench.store.leases import leased
 from bench.store.store import Artefact, Store
 from bench.types import Json, PairFormat, Source
 
@@ -179,10 +180,12 @@ def carry_out(prepared: Prepared, store: Store, listener: Listener) -> list[Audi
     Raises:
         BenchError: what a stage raises. All stages finished before are kept.
     """
-    for step in prepared.steps(store):
-        if step.runs:
-            make(step.stage, store, listener)
-    return [Audited(leg.task, leg.name, make(leg.stage, store, NullListener()), leg.stage.key) for leg in prepared.legs]
+    with leased(store, [item.key for item in closure([leg.stage for leg in prepared.legs])]):
+        for step in prepared.steps(store):
+            if step.runs:
+                make(step.stage, store, listener)
+        made = [make(leg.stage, store, NullListener()) for leg in prepared.legs]
+    return [Audited(leg.task, leg.name, one, leg.stage.key) for leg, one in zip(prepared.legs, made, strict=True)]
 
 
 def badges(

@@ -20,7 +20,8 @@ from bench.pipeline.stages.lint import Lint
 from bench.pipeline.systems import System
 from bench.retrieval.backbones import SCRATCH
 from bench.retrieval.prompts import WantedPrompts, wanted
-from bench.store.graph import NullListener, make, steps
+from bench.store.graph import NullListener, closure, make, steps
+from bench.store.leases import leased
 from bench.store.store import Store
 from bench.types import Json
 
@@ -92,9 +93,10 @@ def measure(found: Sequence[Suspicion], store: Store) -> list[str]:
     said = []
     for one in found:
         try:
-            for step in steps([one.measured], store):
-                if step.runs:
-                    make(step.stage, store, NullListener())
+            with leased(store, [item.key for item in closure([one.measured])]):
+                for step in steps([one.measured], store):
+                    if step.runs:
+                        make(step.stage, store, NullListener())
         except BenchError as error:
             said.append(f"{one.system.label}: what prompts change could not be measured: {error}")
             continue

@@ -14,6 +14,7 @@ from bench.evaluation.measures.specs import MeasureSpec
 from bench.pipeline.legs import Legs
 from bench.pipeline.stages import read, score, validate
 from bench.store.graph import NullListener, closure, make
+from bench.store.leases import leased
 from bench.store.store import Store
 from bench.types import Leg, Run, Task
 
@@ -67,12 +68,14 @@ def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, s
         return Judging(protocol, judgements, None, known)
     reading = legs.read(task, leg, unknown)
     texts = legs.texts(leg.corpus) if protocol.by_answers else None
-    for item in closure([reading, *([texts] if texts else [])]):
-        make(item, store, NullListener())
-    folder = store.folder(reading)
-    answered = score.answered(folder, protocol, store.folder(texts) if texts else None)
-    known = _whole_corpus(leg, store.folder(reading.corpus))
-    return Judging(protocol, read.qrels(folder), answered, known)
+    items = closure([reading, *([texts] if texts else [])])
+    with leased(store, [item.key for item in items]):
+        for item in items:
+            make(item, store, NullListener())
+        folder = store.folder(reading)
+        answered = score.answered(folder, protocol, store.folder(texts) if texts else None)
+        known = _whole_corpus(leg, store.folder(reading.corpus))
+        return Judging(protocol, read.qrels(folder), answered, known)
 
 
 def judging_what_can_be(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from bench.pipeline.publish import heading_row, publish, row
 from bench.pipeline.selection import Cell
 from bench.plugins import Plugins
 from bench.store.executors import executor
-from bench.store.graph import CHECKS, Listener, closure
+from bench.store.graph import CHECKS, Listener, closure, steps
+from bench.store.housekeeping import tidy
+from bench.store.leases import leased
 from bench.store.stage import Stage
 from bench.store.store import Store
 
@@ -49,10 +51,23 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
         BenchError: see `plan`; and what a stage raises. All stages finished before are kept.
     """
     todo = ready or plan(request, plugins, store)
+    _writable(todo.experiment.results)
+    with offline(request.offline), leased(store, [step.stage.key for step in todo.steps]):
+        tidy(store)
+        return _published(_renewed(todo, store), plugins, store, listener)
+
+
+def _renewed(todo: Plan, store: Store) -> Plan:
+    """Return the plan as the store is now that its artefacts are leased: some may have been removed since."""
+    if all(step.state != "cached" or store.folder(step.stage).exists() for step in todo.steps):
+        return todo
+    return replace(todo, steps=tuple(steps([leg.score for cell in todo.legs for leg in cell], store)))
+
+
+def _published(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> Outcome:
+    """Run what the store lacks and write the result files, all artefacts being leased."""
     results, size = todo.experiment.results, todo.profile
-    _writable(results)
-    with offline(request.offline):
-        failed = carry_out(todo, plugins, store, listener)
+    failed = carry_out(todo, plugins, store, listener)
     broken = {id(failure.cell) for failure in failed}
     rows: list[dict[str, Any]] = []
     averages: list[dict[str, Any]] = []

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bench.core.files import Fault, is_temporary, read_sealed
+from bench.core.files import Fault, is_abandoned, is_temporary, read_sealed
+from bench.store.leases import leased_keys
 from bench.store.store import MANIFEST, Store
 
 REMOVED = "removed"
@@ -57,55 +59,91 @@ class Garbage:
 def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iterator[Garbage]:
     """Yield what can be removed: files of killed runs, and artefacts older than so many days that no result uses.
 
-    Work in progress is never listed: a stage at work holds the lock of its key.
-
+    Work in progress is never listed: a stage at work holds the lock of its key, and a run leases what it rests on.
     `used` are keys of the artefacts that results rest on.
     """
+    with leased_keys(store) as leased:
+        pass
     for folder in store.artefacts():
-        if folder.name in used:
-            continue
-        age = (time.time() - _finished(folder)) / _DAY
-        if age >= older_than_days:
+        age = _age(folder / MANIFEST if (folder / MANIFEST).exists() else folder)
+        if folder.name not in used and folder.name not in leased and age >= older_than_days:
             yield Garbage(folder, f"no result rests on it, made {age:.1f} days ago", _size(folder))
     for scratch in sorted((store.root / "work").glob("*")):
-        age = (time.time() - scratch.stat().st_mtime) / _DAY
-        stage, _, key = scratch.name.rpartition("-")
-        finished = stage == REMOVED or (store.root / "artefacts" / stage / key).exists()
-        if (finished or age >= older_than_days) and _idle(store, key):
+        age, key = _age(scratch), scratch.name.rpartition("-")[2]
+        finished = _is_finished(store, scratch)
+        if (finished or (age >= older_than_days and key not in leased)) and _idle(store, key):
             reason = "leavings of a stage that is finished" if finished else f"an unfinished stage, {age:.1f} days old"
             yield Garbage(scratch, reason, _size(scratch))
     for litter in sorted(filter(is_temporary, store.root.rglob("*"))):
-        if litter.exists() and (time.time() - litter.stat().st_mtime) / _DAY >= min(older_than_days, 1):
-            yield Garbage(litter, "a temporary file of a killed run", litter.stat().st_size)
+        if is_abandoned(litter) or _age(litter) >= 1:
+            yield Garbage(litter, "a temporary file of a killed run", _size(litter))
 
 
-def remove(store: Store, item: Garbage) -> None:
-    """Remove one piece of garbage; a kill half-way leaves no half artefact. Raises `OSError` if the system refuses."""
+def remove(store: Store, item: Garbage) -> bool:
+    """Remove one piece of garbage unless somebody has come to need it; return whether it went.
+
+    A kill half-way leaves no half artefact. Raises `OSError` if the system refuses.
+    """
     if not item.path.is_dir():
         item.path.unlink(missing_ok=True)
-        return
-    trash = store.root / "work" / f"{REMOVED}-{item.path.name}"
-    trash.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(trash, ignore_errors=True)
-    item.path.rename(trash)
-    shutil.rmtree(trash)
+        return True
+    key, free = item.path.name.rpartition("-")[2], False
+    trash = store.root / "work" / f"{REMOVED}-{key}"
+    with suppress(Timeout), leased_keys(store) as leased, _lock(store, key).acquire(timeout=0):
+        free = item.path.exists() and (key not in leased or _is_finished(store, item.path))
+        if free and item.path != trash:
+            trash.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(trash, ignore_errors=True)
+            item.path.rename(trash)
+    if free:
+        shutil.rmtree(trash, ignore_errors=True)
+    return free
+
+
+def tidy(store: Store) -> None:
+    """Clear what killed runs have left behind: scratch folders of finished stages, temporary files, void leases."""
+    with suppress(OSError):  # a store that cannot be written has to stay as it is
+        with leased_keys(store):
+            pass
+        for scratch in (store.root / "work").glob("*"):
+            if _is_finished(store, scratch):
+                remove(store, Garbage(scratch, "", 0))
+        for litter in filter(is_temporary, (store.root / "inputs").glob(".*")):
+            if is_abandoned(litter) or _age(litter) >= 1:
+                litter.unlink(missing_ok=True)
+
+
+def _is_finished(store: Store, scratch: Path) -> bool:
+    """Return whether a folder under `work` is of no use: its stage is finished, or it was removed already."""
+    stage, _, key = scratch.name.rpartition("-")
+    return scratch.parent.name == "work" and (stage == REMOVED or (store.root / "artefacts" / stage / key).exists())
+
+
+def _lock(store: Store, key: str) -> FileLock:
+    path = store.root / "locks" / f"{key}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(path)
 
 
 def _idle(store: Store, key: str) -> bool:
-    """Nobody works on this key right now."""
-    lock = FileLock(store.root / "locks" / f"{key}.lock")
+    """Return whether nobody works on this key right now."""
+    with suppress(Timeout), _lock(store, key).acquire(timeout=0):
+        return True
+    return False
+
+
+def _age(path: Path) -> float:
+    """Return how many days ago a file or folder was written; 0 where it is gone by now."""
     try:
-        with lock.acquire(timeout=0):
-            return True
-    except Timeout:
-        return False
+        return (time.time() - path.stat().st_mtime) / _DAY
+    except FileNotFoundError:
+        return 0.0
 
 
-def _finished(folder: Path) -> float:
-    """Seconds since the epoch when an artefact was committed."""
-    manifest = folder / MANIFEST
-    return (manifest if manifest.exists() else folder).stat().st_mtime
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def _size(place: Path) -> int:
+    """Return the bytes of a file, or of all files below a folder that are still there."""
+    total = 0
+    for path in [place, *place.rglob("*")]:
+        with suppress(FileNotFoundError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total

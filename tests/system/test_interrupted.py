@@ -58,11 +58,8 @@ def test_killed_at_twenty_moments(
         made = {stage["key"] for stage in again["stages"] if stage["state"] == "ran"}
         assert not made & {Path(path).name for path in finished}
         assert again["results"][0]["measures"] == whole["results"][0]["measures"]
-        # A kill between the commit and the clean-up leaves a scratch folder, of a finished stage only; gc takes it.
-        left = {path.name.rpartition("-")[2] for path in (store / "work").iterdir()}
-        assert left <= {Path(path).name for path in after}
-        run_json("gc", "--store", store, "--results", results)
-        assert not list((store / "work").iterdir())
+        litter = [*(store / "work").iterdir(), *(store / "leases").iterdir(), *store.rglob(".*.part")]
+        assert litter == [], "the next run clears what a kill has left"
     assert interrupted >= 10, "most runs should have been hit while at work"
 
 
@@ -130,3 +127,59 @@ def test_a_damaged_result_is_named_and_written_again(
         again = run_json(*command)
         assert not [stage for stage in again["stages"] if stage["state"] == "ran"]
         assert path.read_bytes() == good
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_ends_a_run_with_a_sentence(
+    name: str, tmp_path: Path, folder: Path, environment: dict[str, str], options: Options, run_json: RunJson
+) -> None:
+    """The usual exit status, finished stages kept, nothing that the next run would trip over."""
+    command, number = options(folder, tmp_path / "store", tmp_path / "results"), signal.Signals[name]
+    call = [sys.executable, "-m", "bench", *command]
+    with subprocess.Popen(call, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "store" / "artefacts" / "validate").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=120)
+    how = "interrupted" if name == "SIGINT" else f"ended by {name}"
+    assert f"bench: {how}; finished stages are kept, type the same command to go on" in said
+    assert "Traceback" not in said
+    assert process.returncode == 128 + number
+    kept = _artefacts(tmp_path / "store")
+    run_json(*command)
+    assert kept.items() <= _artefacts(tmp_path / "store").items()
+
+
+CLEANER = """
+import sys
+from pathlib import Path
+from bench.store.housekeeping import garbage, remove
+from bench.store.store import Store
+store = Store(Path(sys.argv[1]))
+print("ready", flush=True)
+while not Path(sys.argv[2]).exists():
+    for item in garbage(store, (), 0):
+        remove(store, item)
+"""
+
+
+def test_gc_beside_runs_kills_none(
+    tmp_path: Path, tiny: Path, environment: dict[str, str], bench: Any, options: Options
+) -> None:
+    """A process removes all that no run needs, again and again; every run ends, and finds the same."""
+    store, stop, runs = tmp_path / "store", tmp_path / "stop", set[bytes]()
+    call = [sys.executable, "-c", CLEANER, str(store), str(stop)]
+    with subprocess.Popen(call, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as cleaner:
+        assert cleaner.stdout
+        cleaner.stdout.readline()
+        try:
+            for number in range(6):
+                done = bench(*options(tiny, store, tmp_path / f"results-{number}"))
+                assert done.returncode == 0, done.stderr
+                (run,) = (tmp_path / f"results-{number}").rglob("*.trec.gz")
+                runs.add(run.read_bytes())
+            assert cleaner.poll() is None, "it was at work to the end"
+        finally:
+            stop.touch()
+    assert (cleaner.returncode, len(runs)) == (0, 1)

@@ -1,0 +1,69 @@
+"""Leases: the artefacts that work in progress rests on, so that `gc` beside it spares them.
+
+A lease is a file `leases/NAME.json` with keys, next to a lock that its holder keeps; the lock of a killed holder is let
+go by the system, and its lease is void. Leases are taken, and artefacts removed, under one lock of the store
+(`locks/leases.lock`), so that nothing is removed once its lease is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from bench.core.files import canonical, write_bytes
+from bench.store.store import Store
+
+
+@contextmanager
+def leased(store: Store, keys: Iterable[str]) -> Iterator[None]:
+    """Keep artefacts from `gc` while the block runs; in a store that cannot be written nobody removes any."""
+    name = f"{os.getpid()}-{secrets.token_hex(4)}"
+    record, held = _folder(store) / f"{name}.json", FileLock(_folder(store) / f"{name}.lock")
+    try:
+        with _alone(store):
+            record.parent.mkdir(parents=True, exist_ok=True)
+            held.acquire()
+            write_bytes(record, canonical(sorted(keys)))
+    except OSError:
+        held.release()
+    try:
+        yield
+    finally:
+        record.unlink(missing_ok=True)
+        held.release()
+        Path(held.lock_file).unlink(missing_ok=True)
+
+
+@contextmanager
+def leased_keys(store: Store) -> Iterator[set[str]]:
+    """Return the keys under a lease; no other is taken while the block runs. Void leases are cleared away."""
+    found: set[str] = set()
+    if not os.access(store.root, os.W_OK):
+        yield found
+        return
+    with _alone(store):
+        for path in sorted(_folder(store).glob("*.lock")):
+            record = path.with_suffix(".json")
+            try:
+                with FileLock(path).acquire(timeout=0):
+                    record.unlink(missing_ok=True)
+                    path.unlink(missing_ok=True)
+            except Timeout:
+                found |= set(json.loads(record.read_bytes())) if record.exists() else set()
+        yield found
+
+
+def _folder(store: Store) -> Path:
+    return store.root / "leases"
+
+
+def _alone(store: Store) -> FileLock:
+    path = store.root / "locks" / "leases.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(path)

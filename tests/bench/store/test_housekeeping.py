@@ -1,0 +1,96 @@
+"""Housekeeping beside work in progress: what is leased or locked stays, what killed writers have left goes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.core import files
+from bench.store.housekeeping import Garbage, garbage, remove, tidy
+from bench.store.leases import leased, leased_keys
+from bench.store.store import Store
+
+KEY = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store with one artefact."""
+    folder = tmp_path / "artefacts" / "index" / KEY
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{}")
+    return Store(tmp_path)
+
+
+def removed(store: Store, days: float = 0) -> list[Path]:
+    """Remove all that may go; return the places that went."""
+    return [item.path for item in garbage(store, (), days) if remove(store, item)]
+
+
+def scratch(store: Store, name: str) -> Path:
+    """A folder that a stage works in."""
+    place = store.root / "work" / name
+    (place / "parts").mkdir(parents=True)
+    return place
+
+
+def test_what_is_leased_stays(store: Store) -> None:
+    """As long as the lease lasts, with its unfinished work; also where it was listed before the lease was taken."""
+    listed = list(garbage(store, (), 0))
+    place = scratch(store, "search-abc")
+    with leased(store, [KEY, "abc"]):
+        assert [remove(store, item) for item in listed] == [False]
+        assert removed(store) == []
+        with leased_keys(store) as keys:
+            assert keys == {KEY, "abc"}
+    assert removed(store) == [store.root / "artefacts" / "index" / KEY, place]
+    assert list((store.root / "leases").iterdir()) == list((store.root / "work").iterdir()) == []
+
+
+def test_the_lease_of_a_killed_process_is_void(store: Store) -> None:
+    """Its lock is let go by the system; the next one to look clears the files away."""
+    code = (
+        "import os, sys; from pathlib import Path; from bench.store.leases import leased\n"
+        "from bench.store.store import Store\n"
+        f"with leased(Store(Path(sys.argv[1])), ['{KEY}']): os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(store.root)], check=False, timeout=60)
+    assert len(list((store.root / "leases").iterdir())) == 2
+    with leased_keys(store) as keys:
+        assert keys == set()
+    assert list((store.root / "leases").iterdir()) == []
+
+
+def test_a_stage_at_work_stays(store: Store) -> None:
+    """Whoever holds the lock of a key works in its folder."""
+    place = scratch(store, f"search-{'f' * 32}")
+    with store.lock("f" * 32, "a title"):
+        assert not remove(store, Garbage(place, "", 0))
+        assert place not in [item.path for item in garbage(store, (KEY,), 0)]
+    assert removed(store)[-1] == place
+
+
+def test_a_run_clears_what_killed_ones_have_left(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scratch of finished stages and temporaries of processes that are gone; unfinished work and live writers stay."""
+    finished, begun = scratch(store, f"index-{KEY}"), scratch(store, f"search-{KEY}")
+    half = scratch(store, f"removed-{KEY}")
+    (store.root / "inputs").mkdir()
+    with files.atomic(store.root / "inputs" / "x.json") as stream:
+        (mine,) = (store.root / "inputs").iterdir()
+        *_, process, _ = mine.name.split("-")
+        assert int(process) == os.getpid()
+        gone = mine.with_name(mine.name.replace(f"-{process}-", "-999999999-"))
+        other = mine.with_name(gone.name.replace(files._machine(), "abcdef"))
+        for path in (gone, other):
+            path.write_bytes(b"half")
+        tidy(store)
+        assert sorted((store.root / "inputs").iterdir()) == sorted([mine, other])
+        stream.write(b"{}")
+    assert [path.exists() for path in (finished, half, begun)] == [False, False, True]
+    os.utime(other, (0, 0))  # on another machine, and older than a day
+    tidy(store)
+    assert [path.name for path in (store.root / "inputs").iterdir()] == ["x.json"]
