@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import sys
 import threading
@@ -36,6 +38,7 @@ COMMANDS = {
 }
 
 
+_LONG_WORD = re.compile(r"(\S{199})\S{2,}")
 _FIELDS = ("where", "line", "found", "expected", "hint")
 """Of a `BenchError`: what a machine reads of a failure."""
 
@@ -173,6 +176,8 @@ def _status(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # the last line of defence: whatever it is, say whose fault it is
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            return _fail(arguments, "UsageError", "found a name longer than any file or folder may have", 2, error)
         import traceback
 
         traceback.print_exc()
@@ -200,10 +205,10 @@ def _fail(arguments: list[str], kind: str, text: str, status: int, error: Except
 
 
 def _cut(text: str) -> str:
-    """Return a text of at most 2 kB, whatever somebody's input makes it echo."""
-    data = text.encode("utf-8", "replace")
+    """Return a text of at most 2 kB, and of no word more than 200 characters, whatever input it echoes."""
+    data = _LONG_WORD.sub(r"\1…", text).encode("utf-8", "replace")
     if len(data) <= _LONGEST:
-        return text
+        return data.decode()
     return f"{data[:_LONGEST].decode('utf-8', 'ignore')}… ({len(data) - _LONGEST:,} bytes more)"
 
 

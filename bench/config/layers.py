@@ -21,7 +21,7 @@ from bench.config.base import Config
 from bench.config.fields import LayerValue, build, finite, flat, leaves_of, source_of, values_of
 from bench.core.errors import ConfigError, DataError, UsageError
 from bench.core.files import explain, sha256_file
-from bench.core.messages import canonical, close, expected, unknown_name
+from bench.core.messages import canonical, close, expected, short, unknown_name
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 RunT = TypeVar("RunT", bound=Config)
 """The class of the harness's own sections."""
 
+_DEEPEST = 32  # levels of values within values
+_WIDEST = 1024  # bits of a whole number
+_FAULTS = 10  # that one message lists
 _CELL = "="  # in the name of a grid's cell, `table5=no-bn`
 
 
@@ -146,17 +149,17 @@ def parse_set(text: str) -> tuple[tuple[str, ...], Any]:
     if not equals or not all(path):
         raise ConfigError(
             where="--set",
-            found=text or "nothing",
+            found=short(text) or "nothing",
             expected="KEY=VALUE with a dotted key",
             hint="e.g. --set search.k=50",
         )
-    return path, _toml_value(value.strip())
+    return path, _toml_value(value.strip(), short(text))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file into nested mappings. Raises `DataError` naming file and line where it is not one."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return _bounded(tomllib.loads(path.read_text(encoding="utf-8")))
     except tomllib.TOMLDecodeError as error:
         what, _, where = str(error).partition(" (at ")
         line = re.match(r"line (\d+)", where)  # only Python 3.14 has it as a number
@@ -164,6 +167,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         line_number = error.object[: error.start].count(b"\n") + 1
         raise DataError(path, line_number, f"byte {error.object[error.start]:#04x}", "UTF-8 text") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, None, _too_long(error), "settings") from None
     except OSError as error:
         raise DataError(path, None, error.strerror or str(error), "a TOML file that can be read") from None
 
@@ -331,13 +336,14 @@ def _refuse(
     for method in methods:
         known |= leaves_of(method.config, "method.")
     unknown_keys = {one.key: one for one in given if one.key not in known}
-    near = {key: _near(key, known) for key in unknown_keys}
+    near = {key: _near(key, known) if number < _FAULTS else [] for number, key in enumerate(unknown_keys)}
     faults = [_unknown_key(one, known, near[one.key]) for one in unknown_keys.values()] + [*misfits]
+    listed = faults[:_FAULTS] + [f"and {len(faults) - _FAULTS} more faults"] * (len(faults) > _FAULTS)
     if unknown_keys:
-        faults.append(f"`bench show {methods[0].name if methods else 'METHOD'}` lists every setting.")
+        listed.append(f"`bench show {methods[0].name if methods else 'METHOD'}` lists every setting.")
     if faults:
         hint = ", ".join(dict.fromkeys(key for keys in near.values() for key in keys))
-        raise ConfigError("\n".join(faults), found=", ".join(unknown_keys), hint=hint)
+        raise ConfigError("\n".join(listed), found=short(", ".join(unknown_keys)), hint=hint)
 
 
 def _near(key: str, known: Iterable[str]) -> list[str]:
@@ -354,18 +360,47 @@ def _unknown_key(given: LayerValue, known: Mapping[str, FieldInfo], near: Sequen
     members = [key for key in known if key.startswith(f"{given.key}.")]
     if members:
         return f"{given.key} ({given.origin}) is a section, expected one of its keys: {', '.join(members)}"
+    key = short(given.key)
     meant = " or ".join(f"{key} ({expected(known[key].annotation, known[key].metadata)})" for key in near)
-    return f"{given.key} ({given.origin}) is no setting" + (f"; did you mean {meant}?" if near else "")
+    return f"{key} ({given.origin}) is no setting" + (f"; did you mean {meant}?" if near else "")
 
 
-def _toml_value(text: str) -> Any:
+def _toml_value(text: str, typed: str) -> Any:
     """Return the value that `text` is in TOML, the text itself where it is none, None where it is empty."""
     if not text:
         return None
     try:
-        document = tomllib.loads(f"value = {text}")
+        document = _bounded(tomllib.loads(f"value = {text}"))
     except tomllib.TOMLDecodeError:
         return text
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(where="--set", found=f"{_too_long(error)} in {typed}", expected="a setting") from None
     # Dates are TOML but no setting's type, and a line break would smuggle in a second key: both are text.
     value = document["value"]
     return text if len(document) > 1 or isinstance(value, dt.date | dt.time) else value
+
+
+class _TooDeepError(ValueError):
+    """Values within values, deeper than any setting has them."""
+
+
+def _bounded(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document of TOML. Raises `_TooDeepError`, or `ValueError` for a number that no setting is anywhere near.
+
+    A later look at such a value would run out of stack, or could not print it.
+    """
+    level: list[Any] = [document]
+    for _ in range(_DEEPEST):
+        parts = [part for one in level for part in (one.values() if isinstance(one, Mapping) else one)]
+        if any(isinstance(part, int) and part.bit_length() > _WIDEST for part in parts):
+            raise ValueError
+        level = [part for part in parts if isinstance(part, Mapping | list)]
+        if not level:
+            return document
+    raise _TooDeepError
+
+
+def _too_long(error: ValueError | RecursionError) -> str:
+    """Say what a parser of TOML has broken on."""
+    deep = isinstance(error, _TooDeepError | RecursionError)
+    return f"more than {_DEEPEST} values within each other" if deep else "a number of hundreds of digits or more"

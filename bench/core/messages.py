@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _MOST = 3
 _CUT = 300  # characters of another library's message
+_LONGEST = 200
+"""Characters of a value that a message repeats."""
 _MADE_UP = re.compile(r"mini(-[a-z-]+)?/")
 
 
@@ -28,6 +30,11 @@ def bare(task: str) -> str:
     """Leave out what marks a task of the embedded world: `mini-few-names/mrtydi/sw` → `mrtydi/sw`."""
     found = _MADE_UP.match(task)
     return task[found.end() :] if found else task
+
+
+def short(text: str) -> str:
+    """Return a text as a message quotes it: no more than its first 200 characters."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def first_line(error: BaseException) -> str:
@@ -47,7 +54,7 @@ def close(word: str, names: Iterable[str]) -> list[str]:
     """Return at most three of `names` that `word` may have been meant for, the likeliest first."""
     spelt = {canonical(name): name for name in names}
     wanted = canonical(word)
-    if not wanted:
+    if not wanted or len(wanted) > _LONGEST:
         return []
     near = difflib.get_close_matches(wanted, spelt, n=_MOST, cutoff=0.6)
     within = sorted(name for name in spelt if min(len(wanted), len(name)) > 2 and (wanted in name or name in wanted))
@@ -64,7 +71,7 @@ def unknown(kind: str, word: str, names: Iterable[str]) -> str:
     """Return the sentences about a name of a kind that does not exist: as typed, near names, then all of them."""
     existing = list(names)
     there = f"There are: {', '.join(existing)}." if existing else "There are none."
-    return f"no {kind} {word!r}{did_you_mean(word, existing)} {there}"
+    return f"no {kind} {short(word)!r}{did_you_mean(word, existing)} {there}"
 
 
 def unknown_name(kind: str, word: str, names: Iterable[str], where: str = "") -> UsageError:
@@ -74,23 +81,25 @@ def unknown_name(kind: str, word: str, names: Iterable[str], where: str = "") ->
     return UsageError(
         f"{where}: {text}" if where else text,
         where=where,
-        found=f"{kind} {word!r}",
+        found=f"{kind} {short(word)!r}",
         expected=", ".join(existing),
         hint=did_you_mean(word, existing).strip("; ."),
     )
 
 
 def shown(value: Any) -> str:
-    """Return a setting's value as a person would type it: text quoted, `true`, `nothing` for None."""
+    """Return a setting's value as a person would type it: text quoted, `true`, `nothing` for None; the rest cut off."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(short(value), ensure_ascii=False)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(shown, value))}]"
-    return str(value)
+        return short(f"[{', '.join(map(shown, value[:_LONGEST]))}]")
+    if isinstance(value, int) and value.bit_length() > _LONGEST:
+        return f"a number of about {value.bit_length() * 3 // 10} digits"
+    return short(str(value))
 
 
 def expected(annotation: Any, limits: Sequence[Any] = ()) -> str:

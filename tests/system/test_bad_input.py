@@ -334,3 +334,27 @@ def test_a_mistyped_command(refused: Callable[..., Fields], typed: str, wanted: 
     """Every command refuses in the same way."""
     error = refused(*typed.split())
     assert _holds(error, wanted), error
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("--set", f"search.k={'x' * 100_000}"),
+        ("--set", f"search.k=[{', '.join('1' * 50_000)}]"),
+        ("--set", f"{'a' * 100_000}=1"),
+        ("--set", f"search={{{', '.join(f'a{at} = 1' for at in range(500))}}}"),
+        ("--seed", "9" * 5000),
+        ("--method", "m" * 50_000),
+        ("--task", "t" * 50_000),
+        ("--rerank", f"./{'r' * 50_000}"),
+        ("--readout", "r" * 50_000),
+    ],
+    ids=lambda typed: f"{typed[0]} {typed[1][:12]}",
+)
+def test_a_message_stays_short(bench: Any, typed: tuple[str, str]) -> None:
+    """Whatever was typed: a sentence of less than 2 kB, in text and in JSON, with exit code 2."""
+    done = bench("plan", "--method", "bm25", "--suite", "mrtydi", "--task", "sw", *typed, "--json")
+    assert done.returncode == 2
+    assert 0 < len(done.stderr) < 2100
+    assert 0 < len(done.stdout) < 5000
+    assert "Traceback" not in done.stderr

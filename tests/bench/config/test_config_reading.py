@@ -70,6 +70,40 @@ def test_a_file_that_is_not_toml_is_told(tmp_path: Path, content: bytes, where: 
     assert str(error.value).startswith(f"{file}{where}")
 
 
+NESTED = "more than 32 values within each other"
+DIGITS = "a number of hundreds of digits or more"
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("9" * 5000, DIGITS),
+        ("0x" + "f" * 5000, DIGITS),
+        ("[" * 2000, NESTED),
+        ("[" * 50 + "]" * 50, NESTED),
+        ("{a = " * 300 + "1" + "}" * 300, NESTED),
+    ],
+)
+def test_values_that_no_setting_has(tmp_path: Path, value: str, found: str) -> None:
+    """Too many digits or levels to be parsed, printed or compared: refused where they are read, in few words."""
+    with pytest.raises(ConfigError, check=fields(where="--set", found=found)) as typed:
+        parse_set(f"search.k={value}")
+    file = tmp_path / "run.toml"
+    for text in (f"k = {value}\n", f"[search]\nk = {value}\n"):
+        file.write_text(text)
+        with pytest.raises(DataError, check=fields(where="run.toml", found=found)):
+            read_toml(file)
+    assert len(str(typed.value)) < 400
+
+
+def test_keys_of_thousands_of_parts(tmp_path: Path) -> None:
+    """A table a part, each within the one before."""
+    file = tmp_path / "run.toml"
+    file.write_text("a." * 3000 + "b = 1\n")
+    with pytest.raises(DataError, check=fields(found=NESTED)):
+        read_toml(file)
+
+
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """A missing file and a folder."""
     with pytest.raises(DataError, check=fields(found="No such file", expected="a TOML file")):
