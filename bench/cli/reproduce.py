@@ -47,6 +47,7 @@ _FAILED = 1
 )
 @click.option("--corpus", metavar="PATH", help="What the row was pretrained on, where its file does not hold it.")
 @click.option("--backbone", metavar="ID", help="Where the training starts, in place of what the file names.")
+@click.option("--rerank", metavar="MODEL", help="The re-ranker, where it is a folder.")
 @click.option(
     "--task", "tasks", multiple=True, metavar="FOLDER", help="A folder that the row was tested on. Repeatable."
 )

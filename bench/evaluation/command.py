@@ -42,12 +42,17 @@ def asked(results: Sequence[Mapping[str, Any]], *, whole: bool) -> Request:
         data=None if kind == "local" else kind,
         profile=first["profile"],
         preset=f"{system['method']}/{presets[0]}" if presets else None,
-        backbone=_of_system(system, "backbone"),
+        backbone=_anywhere(_of_system(system, "backbone")),
         corpus=_corpus(system),
-        rerank=(system.get("rerank") or {}).get("model"),
-        sets=tuple(f"{key}={_toml(value)}" for key, value in _chosen(first, world).items()),
+        rerank=_anywhere((system.get("rerank") or {}).get("model")),
+        sets=tuple(f"{key}={_toml(_anywhere(value))}" for key, value in _chosen(first, world).items()),
         label=_label(system),
     )
+
+
+def _anywhere(value: Any) -> Any:
+    """A folder that a result calls `./NAME-DIGEST`, as one that may lie anywhere; any other value as it is."""
+    return f"{ANYWHERE}{value.removeprefix('./')}" if isinstance(value, str) and value.startswith("./") else value
 
 
 def words(results: Sequence[Mapping[str, Any]], *, whole: bool) -> list[str]:

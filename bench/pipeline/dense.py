@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -197,6 +197,11 @@ class Trained(Dense):
     def pretraining(self) -> Pretraining:
         """Backbone, corpus and budget."""
         return self.given
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Those of its backbone too."""
+        return {**super().places, **self.given.places}
 
     @property
     def budget(self) -> dict[str, Any]:

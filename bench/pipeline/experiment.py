@@ -16,11 +16,13 @@ from bench.pipeline import joint
 from bench.pipeline.compute import compute
 from bench.pipeline.dense import CONTRACT, Dense, Pretrained, Trained, about_backbones
 from bench.pipeline.joint import combined, parts_of
+from bench.pipeline.names import places
 from bench.pipeline.pretraining import Pretraining, pretraining, sample
 from bench.pipeline.selection import Cell, NotApplicable, select
 from bench.pipeline.settings import Variant, variants
 from bench.pipeline.systems import Embedding, Sparse, System, labels
 from bench.plugins import Plugins
+from bench.store.inputs import Inputs
 from bench.store.store import Store
 from bench.types import Method
 
@@ -50,7 +52,11 @@ class Experiment:
         request, size = _asked(request, plugins)
         methods, preset = _methods(request, plugins)
         _applicable_options(request, methods)
-        resolved = variants(request, methods, preset, size)
+        inputs = Inputs(store)
+        resolved = [
+            replace(one, places=places([getattr(one.resolved.method, "model", None)], inputs))
+            for one in variants(request, methods, preset, size)
+        ]
         request = as_the_grid_says(request, methods, preset)
         data = choose_data(size, request.data)
         own = resolved[0].resolved  # the harness's own settings are the same for all methods
@@ -127,13 +133,15 @@ def _rows(variant: Variant, label: str, request: Request, size: Profile, store: 
     """
     method, resolved, grid = variant.method, variant.resolved, variant.grid
     if method.contract is None:
-        return [(Embedding if method.encoder else Sparse)(label, method, resolved, grid=grid)]
+        return [
+            (Embedding if method.encoder else Sparse)(label, method, resolved, grid=grid, own_places=variant.places)
+        ]
     machine, processed = compute(request, size, resolved.run.compute), resolved.run.post.kind != "none"
     processed = processed and method.searches_vectors
     given: Pretraining | None = None
     starts: list[Dense] = []
     if method.trainer is None:
-        ready: Dense = Pretrained(label, method, resolved, machine, grid=grid)
+        ready: Dense = Pretrained(label, method, resolved, machine, grid=grid, own_places=variant.places)
         if processed:
             given = sample(request, size, resolved.run, store, str(getattr(resolved.method, "model", "")))
     else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from bench.pipeline.compute import Compute, compute
 from bench.pipeline.dense import Untrained
 from bench.pipeline.encoders import Encoders
 from bench.pipeline.legs import Asked
+from bench.pipeline.names import places
 from bench.pipeline.pretraining import Pretraining, sample
 from bench.pipeline.settings import RunConfig, Settings
 from bench.pipeline.stages.fuse import Fuse
@@ -49,6 +50,8 @@ class Reranker:
     backbone: str = ""  # what it is trained from; empty where it is there already
     corpus: Pretraining | None = None  # whose texts the tokenizer of a backbone from scratch is trained on
 
+    places: Mapping[str, str] = field(default_factory=dict)  # of model and backbone: path → public name
+
     @property
     def trained(self) -> bool:
         """Whether it is trained here."""
@@ -76,10 +79,10 @@ def reranker(request: Request, size: Profile, run: RunConfig, store: Store) -> R
         return None
     machine = compute(request, size, run.compute)
     if request.rerank != TRAINED:
-        return Reranker(request.rerank, machine)
+        return Reranker(request.rerank, machine, places=places([request.rerank], Inputs(store)))
     backbone = run.rerank.backbone or request.backbone or size.backbone
     given = sample(request, size, run, store, backbone) if backbone.startswith("scratch:") else None
-    return Reranker(TRAINED, machine, backbone, given)
+    return Reranker(TRAINED, machine, backbone, given, places([backbone], Inputs(store)))
 
 
 def about(given: Reranker | None, resolved: Settings) -> list[str]:
@@ -112,6 +115,11 @@ class Fused(System):
         """The systems that search by themselves of which it is made."""
         for part in self.parts:
             yield from part.leaves
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Those of both."""
+        return {**self.first.places, **self.second.places}
 
     @property
     def sections(self) -> set[str]:
@@ -179,6 +187,11 @@ class Reranked(Wrapped):
     """A system whose runs a cross-encoder re-ranks."""
 
     reranker: Reranker
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Those of the re-ranker too."""
+        return {**self.inner.places, **self.reranker.places}
 
     @property
     def reranker_training(self) -> dict[str, Any] | None:

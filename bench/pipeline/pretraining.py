@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.core.contract import Document
 from bench.core.errors import UsageError
+from bench.pipeline.names import places
+from bench.store.inputs import Inputs
 from bench.types import Json, Source
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ class Pretraining:
     documents: Source[Document]
     digest: Json  # decides the documents: reader and hashes of files
     tokens: int  # the budget; 0 where it is in operations
+    places: Mapping[str, str] = field(default_factory=dict)  # of the backbone: path → public name
     of_world: bool = False  # the corpus is the embedded world's, not a folder of that name
     flops: float | None = None  # the budget in floating-point operations; None: in tokens
 
@@ -77,7 +81,8 @@ def _on(name: str, backbone: str, tokens: int, run: RunConfig, store: Store) -> 
         "reader": documents.reader,
         "files": [store.hash_input(path) for path in documents.files],
     }
-    return Pretraining(backbone, _short(name), documents, digest, tokens, _of_world(name))
+    named = places([backbone], Inputs(store))
+    return Pretraining(backbone, _short(name), documents, digest, tokens, named, _of_world(name))
 
 
 def _own_corpus(run: RunConfig) -> str:

@@ -17,6 +17,7 @@ from bench.evaluation.curves import curves
 from bench.pipeline.audit import badges
 from bench.pipeline.fine_tunings import Tuning
 from bench.pipeline.legs import LegStages
+from bench.pipeline.names import public
 from bench.pipeline.selection import Cell
 from bench.pipeline.settings import row_json
 from bench.pipeline.stages import score, search
@@ -94,7 +95,14 @@ def _entry(cell: Cell, leg: LegStages, store: Store) -> results.Entry:
     }
     drawn = {made[stage].key: one for stage, artefact in known.items() if (one := _drawn(stage, artefact))}
     run, values = scored.folder / score.CUT, scored.folder / score.VALUES
-    return results.Entry(leg.task.id, leg.leg.name, content, run, values, drawn)
+    return results.Entry(leg.task.id, leg.leg.name, public(content, _names(cell)), run, values, drawn)
+
+
+def _names(cell: Cell) -> dict[str, str]:
+    """Return path → public name of all that a result may speak of: models, and the user's training pairs."""
+    typed = [cell.system.resolved.run.tune.data, *(part.resolved.run.tune.data for part in cell.system.parts)]
+    pairs = {data: Path(data).name for data in typed if data and "/" in data}
+    return {**cell.system.places, **pairs}
 
 
 def _drawn(stage: str, artefact: Artefact | None) -> dict[str, Any]:

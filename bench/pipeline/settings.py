@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -230,6 +230,7 @@ class Variant:
     method: Method
     resolved: Settings
     grid: CellReference | None = None
+    places: Mapping[str, str] = field(default_factory=dict)  # of its model: path → public name
 
 
 def variants(request: Request, methods: Sequence[Method], preset: str | None, size: Profile) -> list[Variant]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from bench.core.errors import UsageError
 from bench.core.files import digest
 from bench.pipeline.compute import Compute
 from bench.pipeline.legs import Asked
+from bench.pipeline.names import HERE, public
 from bench.pipeline.pretraining import Pretraining
 from bench.pipeline.settings import Settings, Variant, row_json
 from bench.pipeline.stages.encode_own import OwnPassages, OwnQueries
@@ -41,6 +42,7 @@ class System(ABC):
     method: Method
     resolved: Settings  # its config, all layers applied, and the harness's own settings
     grid: CellReference | None = field(default=None, kw_only=True)  # None outside grids
+    own_places: Mapping[str, str] = field(default_factory=dict, kw_only=True)  # of its model: path → public name
 
     @abstractmethod
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
@@ -130,14 +132,19 @@ class System(ABC):
         return self.method.deterministic
 
     @property
+    def places(self) -> Mapping[str, str]:
+        """Return path → public name of each model on this machine that its choices name."""
+        return self.own_places
+
+    @property
     def hash(self) -> str:
-        """Sha256 of the choices, 64 hexadecimal digits."""
-        return digest(self.choices)
+        """Sha256 of the choices as results have them, 64 hexadecimal digits."""
+        return digest(public(self.choices, self.places))
 
     @property
     def tag(self) -> str:
-        """Last column of its runs; without the label, which changes nothing that is computed."""
-        return f"{self.method.name}-{self.hash[:8]}"
+        """Last column of its runs; without the label, which changes nothing that is computed. Part of keys."""
+        return f"{self.method.name}-{digest(self.choices)[:8]}"
 
     @property
     def tuning(self) -> dict[str, Any] | None:
@@ -152,15 +159,14 @@ class System(ABC):
 
     def about(self) -> dict[str, Any]:
         """What a result file says of it: choices, label, hash, and every setting with its origin and source."""
-        return {
-            "label": self.label,
-            "hash": self.hash,
-            "deterministic": self.deterministic,
+        said = {
             **self.choices,
             **({"grid": asdict(self.grid)} if self.grid else {}),
             **({"tuning": self.tuning} if self.tuning else {}),
             "settings": [row_json(row) for row in self.rows()],
         }
+        named = {"label": self.label, "hash": self.hash, "deterministic": self.deterministic}
+        return {**named, **public(said, self.places)}
 
     def rows(self) -> list[SettingRow]:
         """Return the settings that make it."""
@@ -251,6 +257,11 @@ class Wrapped(System):
         return self.inner.sections
 
     @property
+    def places(self) -> Mapping[str, str]:
+        """Those of the inner one."""
+        return self.inner.places
+
+    @property
     def leaves(self) -> Iterator[System]:
         """The systems that search by themselves of which it is made."""
         yield from self.inner.leaves
@@ -315,7 +326,7 @@ def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
     for variant in variants:
         method, grid = variant.method, variant.grid
         if label is None:
-            name = _default_label(method, variant.resolved, grid)
+            name = _default_label(variant)
         else:
             name = f"{method.name}@{label}" if several else label
             name = f"{name}={grid.cell}" if grid else name
@@ -333,11 +344,17 @@ def _check_label(given: str, name: str) -> None:
         )
 
 
-def _default_label(method: Method, resolved: Settings, grid: CellReference | None) -> str:
+def _default_label(variant: Variant) -> str:
     """The method's name and what is not as by default; of a cell, its name and what was changed over it."""
+    method, resolved, grid = variant.method, variant.resolved, variant.grid
     every = describe(resolved.method, resolved.origins, "method.")
+
+    def said(row: SettingRow) -> str:
+        value = public(str(row.value), variant.places).removeprefix(HERE)
+        return f"{row.key.removeprefix('method.')}={value}"
+
     if grid:  # also a value that is the default's, for the cell may have said another
-        changed = [f"{row.key.removeprefix('method.')}={row.value}" for row in every if not below_settings(row)]
+        changed = [said(row) for row in every if not below_settings(row)]
         return _fit(",".join([grid.label, *changed]))
     # A profile stands in the heading of a result, so its values are no part of the name.
     rows = [row for row in every if row.value != row.default and not row.origin.startswith("profile ")]
@@ -346,8 +363,7 @@ def _default_label(method: Method, resolved: Settings, grid: CellReference | Non
         return method.name
     if len(origins) == 1 and (preset := next(iter(origins))).startswith("preset "):
         return f"{method.name}@{preset.removeprefix('preset ')}"
-    changed = [f"{row.key.removeprefix('method.')}={row.value}" for row in rows]
-    return _fit(f"{method.name}@{','.join(changed)}")
+    return _fit(f"{method.name}@{','.join(map(said, rows))}")
 
 
 def _fit(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -74,7 +75,7 @@ def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iter
         if (finished or (age >= older_than_days and key not in leased)) and _idle(store, key):
             reason = "leavings of a stage that is finished" if finished else f"an unfinished stage, {age:.1f} days old"
             yield Garbage(scratch, reason, _size(scratch))
-    for litter in sorted(filter(is_temporary, store.root.rglob("*"))):
+    for litter in sorted(filter(is_temporary, _files(store.root))):
         if is_abandoned(litter) or _age(litter) >= 1:
             yield Garbage(litter, "a temporary file of a killed run", _size(litter))
 
@@ -143,7 +144,13 @@ def _age(path: Path) -> float:
 def _size(place: Path) -> int:
     """Return the bytes of a file, or of all files below a folder that are still there."""
     total = 0
-    for path in [place, *place.rglob("*")]:
+    for path in (place, *_files(place)):
         with suppress(FileNotFoundError):
             total += path.stat().st_size if path.is_file() else 0
     return total
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, passing over folders that go while it is walked."""
+    for place, _, names in os.walk(folder):
+        yield from (Path(place) / name for name in names)

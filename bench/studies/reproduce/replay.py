@@ -30,6 +30,7 @@ class ReplayOptions:
     store: Path  # folder of stage outputs
     results: Path  # folder that the replayed result goes to
     corpus: str | None = None  # what was pretrained on; None for what the file names
+    rerank: str | None = None  # the re-ranker, where it is a folder
     backbone: str | None = None  # where the training starts; None for what the file names
     tasks: tuple[str, ...] = ()  # folders of the user's; none for what the file names
     sets: tuple[str, ...] = ()  # `KEY=VALUE`, above those of the file
@@ -61,6 +62,7 @@ def request_of(content: Content, given: ReplayOptions) -> Request:
         tasks=given.tasks or said.tasks,
         backbone=given.backbone or said.backbone,
         corpus=given.corpus or said.corpus,
+        rerank=given.rerank or said.rerank,
         sets=(*threads, *said.sets, *given.sets),
         data_dir=given.data_dir,
         store=given.store,
@@ -68,13 +70,17 @@ def request_of(content: Content, given: ReplayOptions) -> Request:
         device=str(machine.get("device") or "auto") if given.device == "auto" else given.device,
         offline=given.offline,
     )
-    tunings = [text for text in request.sets if text.partition("=")[0].strip() == "tune.data"][-1:]  # the last holds
+    last = {text.partition("=")[0].strip(): text for text in request.sets}
     for value, what, option in (
         (request.corpus or "", "was trained on", "--corpus PATH"),
         *((task, "was tested on", "--task FOLDER") for task in request.tasks),
-        *((text, "was tuned on", "--set tune.data=PATH") for text in tunings),
+        (request.backbone or "", "was trained from", "--backbone FOLDER"),
+        (request.rerank or "", "was re-ranked by", "--rerank FOLDER"),
+        (last.get("tune.data", ""), "was tuned on", "--set tune.data=PATH"),
+        (last.get("method.model", ""), "is the model", "--set method.model=FOLDER"),
+        (last.get("rerank.backbone", ""), "has a re-ranker trained from", "--set rerank.backbone=FOLDER"),
     ):
-        if ANYWHERE in value[: len(ANYWHERE) + len("tune.data=")]:
+        if value.partition("=")[2].startswith(ANYWHERE) or value.startswith(ANYWHERE):
             name = value.rpartition("/")[2]
             raise UsageError(f"the row {what} {name}, and its file does not say where that lies; type {option}")
     return request

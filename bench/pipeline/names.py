@@ -1,0 +1,50 @@
+"""How results call what lies on the user's machine: models by their own name and a digest, never by their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.core.files import digest
+from bench.pipeline.stages.init import weights
+from bench.retrieval import poolers
+from bench.store.inputs import Inputs
+
+HERE = "./"
+"""Begins the public name of a folder, as no id of a model does."""
+
+
+def places(models: Iterable[str | None], inputs: Inputs) -> dict[str, str]:
+    """Return path → public name, `./NAME-DIGEST`, for those models that are folders with a place in their name.
+
+    An id, and a folder called by its name alone, say nothing of a machine.
+    """
+    found = {}
+    for value in models:
+        if not value or not ("/" in value or value.startswith("~")):
+            continue
+        decided = weights(value, inputs, lambda place: [place, *poolers.modules(place)])
+        if isinstance(decided, dict):
+            found[value] = f"{HERE}{_own_name(Path(value).expanduser().resolve())}-{digest(decided)[:8]}"
+    return found
+
+
+def public(value: Any, names: Mapping[str, str]) -> Any:
+    """Return JSON with public names in place of paths, wherever in a text they are."""
+    if isinstance(value, Mapping):
+        return {key: public(one, names) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [public(one, names) for one in value]
+    if isinstance(value, str):
+        for path in sorted(names, key=len, reverse=True):
+            value = value.replace(path, names[path])
+    return value
+
+
+def _own_name(folder: Path) -> str:
+    """Return the name of a model's folder; in the cache of the hub that of its repository."""
+    repository = folder.parent.parent.name
+    if folder.parent.name == "snapshots" and repository.startswith("models--"):
+        return repository.rpartition("--")[2]
+    return folder.name
