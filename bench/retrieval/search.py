@@ -222,7 +222,7 @@ def _unit(vectors: Matrix) -> Matrix:
 
 def _extended(vectors: Matrix, given: tuple[float, float], zeros: tuple[float, float]) -> Matrix:
     """Add two values to each row, others to rows of zeros, so that inner products of two sides are scores of `l2`."""
-    added = np.array([given if there else zeros for there in vectors.any(axis=1)], np.float32)
+    added = np.array([given if length else zeros for length in _lengths(vectors).tolist()], np.float32)
     return np.hstack([vectors, added])
 
 

@@ -26,6 +26,7 @@ from bench.core.installed import (
     reinstall,
     version_of,
 )
+from bench.data.fetching.local_files import lacking
 from bench.data.fetching.official import data_cache
 from bench.types import DataRequest, Suite
 
@@ -281,19 +282,20 @@ def _found(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
     try:
         suite = plugins.suite(name)
         tasks = suite.task_names("official") if "official" in suite.data else ()
-        there = [task for task in tasks if _complete(suite, task, request)]
+        lacks = {task: path for task in tasks if (path := _lacking(suite, task, request)) is not None}
     except Exception as error:  # a plugin may raise whatever it likes, and the doctor examines the others all the same
         return Diagnosis(
             name, f"{type(error).__name__}: {error}", "warn", "The plugin that brings this suite must be mended"
         )
-    return Diagnosis(
-        name, f"{len(there)} of {len(tasks)} tasks are complete" + (f": {', '.join(there)}" if there else "")
-    )
+    there = [task for task in tasks if task not in lacks]
+    said = f"{len(there)} of {len(tasks)} tasks are complete" + (f": {', '.join(there)}" if there else "")
+    files = (f"{path}: no such file" for path in dict.fromkeys(lacks.values()) if path)
+    return Diagnosis(name, "; ".join((said, *files)))
 
 
-def _complete(suite: Suite, task: str, request: DataRequest) -> bool:
+def _lacking(suite: Suite, task: str, request: DataRequest) -> Path | Literal[""] | None:
+    """Return a file that a run of a task lacks, empty where the task cannot be loaded; None where all are there."""
     try:
-        suite.load(task, request)
+        return lacking(suite.load(task, request))
     except BenchError:
-        return False
-    return True
+        return ""

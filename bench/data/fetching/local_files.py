@@ -15,7 +15,7 @@ from bench.core.publications import Release
 from bench.core.workspace import Advance, silent
 from bench.data.fetching import official, records
 from bench.data.fetching.records import Record
-from bench.types import DataRequest, Suite
+from bench.types import DataRequest, Suite, Task
 
 State = Literal["present", "packed", "partial", "damaged", "missing"]
 """`packed`: the archive is there and was not unpacked. `damaged`: there, but not as it was published or fetched."""
@@ -193,6 +193,15 @@ def unread(file: LocalFile) -> int:
     )
 
 
+def lacking(task: Task) -> Path | None:
+    """Return the first file that a run of a task reads and that is not there; None where all are.
+
+    A task may load without it, so that its questions can be counted; plans take all of `Leg.sources`, which this asks.
+    """
+    paths = (path for leg in task.legs for source in leg.sources for path in source.files)
+    return next((path for path in paths if not path.exists()), None)
+
+
 def _loads(suite: Suite, root: Path, own: str) -> Callable[[str], bool]:
     """Return a check of whether a task's files, dev questions included, are in a folder of data."""
     request = DataRequest("official", root, offline=True)
@@ -203,12 +212,10 @@ def _loads(suite: Suite, root: Path, own: str) -> Callable[[str], bool]:
         if not (root / own).is_dir():
             return False
         try:
-            suite.load(task, request)
-            if suite.dev and task in dev:
-                suite.dev(task, request)
+            found = [suite.load(task, request), *([suite.dev(task, request)] if suite.dev and task in dev else ())]
         except BenchError:
             return False
-        return True
+        return not any(map(lacking, found))
 
     return loads
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from bench.core.errors import UsageError
+from bench.plugins import load
 from bench.studies import doctor
 from bench.studies.doctor import Diagnosis, Examination, Section
 from bench.types import DataRequest
@@ -28,7 +29,7 @@ def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], objec
         assert request.offline
         if not complete[task]:
             raise UsageError(f"no files of {task} in {request.data_dir}")
-        return object()
+        return SimpleNamespace(legs=())
 
     return SimpleNamespace(data=("official",), task_names=lambda _data: tuple(complete), load=load or check)
 
@@ -205,6 +206,22 @@ def test_the_tasks_whose_files_are_there_are_listed(tmp_path: Path) -> None:
         "some": "2 of 3 tasks are complete: a, c",
         "none": "0 of 1 tasks are complete",
     }
+
+
+def test_a_task_is_complete_where_a_run_has_every_file(tmp_path: Path) -> None:
+    """AskUbuntu loads without its texts, and XOR-Retrieve without its passages, but neither can be run."""
+    (tmp_path / "askubuntu").mkdir()
+    (tmp_path / "askubuntu" / "test.txt").write_text("1\t2\t2 3\t5.0 4.0\n")
+    texts = tmp_path / "askubuntu" / "text_tokenized.txt.gz"
+    found = []
+    for _ in range(2):
+        rows = {row.name: row.value for row in doctor.data_rows(load({"BENCH_PLUGINS": "retrieval-bench"}), tmp_path)}
+        found.append(rows["askubuntu"])
+        texts.touch()
+    assert found == [
+        f"0 of 3 tasks are complete; {texts}: no such file",
+        "2 of 3 tasks are complete: test, test-with-body",
+    ]
 
 
 def test_a_suite_that_raises_spoils_only_its_own_row(tmp_path: Path) -> None:
