@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 from bench.config.profiles import Profile
 from bench.config.request import Request
@@ -42,7 +46,35 @@ def compute(request: Request, size: Profile, config: ComputeConfig) -> Compute:
     device = size.device if request.device == "auto" else request.device
     if device != "cpu":
         _check_available(device, request.device == "auto", size)
-    return Compute(device, config.threads or min(os.cpu_count() or 1, _MOST_THREADS))
+    return Compute(device, config.threads or min(cores(), _MOST_THREADS))
+
+
+def cores(own: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return how many processors this process may use at once: of its affinity, and of its control group's quota."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([usable, *_quotas(own, groups)]))
+
+
+def _quotas(own: Path, groups: Path) -> Iterator[int]:
+    """Yield the processors, rounded up, that each control group above this process grants it (cgroup 2, then 1)."""
+    try:
+        lines = [line.split(":", 2) for line in own.read_text(encoding="utf-8").splitlines()]
+        placed = {names: path for _, names, path in lines}
+    except (OSError, ValueError):
+        return
+    folder = PurePosixPath(placed.get("", "/").lstrip("/"))
+    controllers = (path for names, path in placed.items() if "cpu" in names.split(","))
+    legacy = PurePosixPath("cpu", next(controllers, "/").lstrip("/"))
+    for place in (folder, *folder.parents):
+        with suppress(OSError, ValueError):
+            quota, period = (groups / place / "cpu.max").read_text().split()
+            if quota != "max":
+                yield math.ceil(int(quota) / int(period))
+    for place in (legacy, *legacy.parents[:-1]):
+        with suppress(OSError, ValueError):
+            quota_us = int((groups / place / "cpu.cfs_quota_us").read_text())
+            if quota_us > 0:
+                yield math.ceil(quota_us / int((groups / place / "cpu.cfs_period_us").read_text()))
 
 
 def _check_available(device: str, by_profile: bool, size: Profile) -> None:

@@ -156,7 +156,7 @@ class ComputeConfig(Config):
         None,
         ge=1,
         source="ours: sums on several threads may differ in the last digit, so the number is part of the key",
-        help="threads of the processor for training and encoding; nothing: all cores, at most 8",
+        help="threads of the processor for training and encoding; nothing: all that this process may use, at most 8",
     )
 
 

@@ -1,0 +1,58 @@
+"""How many threads a run takes: those that the process may use, and all where nobody limits it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bench.config.profiles import profile
+from bench.config.request import Request
+from bench.pipeline.compute import compute, cores
+from bench.pipeline.settings import ComputeConfig
+
+
+@pytest.fixture
+def eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine of 16 processors, of which this process may run on 8."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+
+
+@pytest.mark.usefixtures("eight")
+@pytest.mark.parametrize(
+    ("own", "files", "expected"),
+    [
+        ("0::/\n", {}, 8),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, 8),
+        ("0::/\n", {"cpu.max": "250000 100000\n"}, 3),
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n", "a/cpu.max": "200000 100000\n", "cpu.max": "max 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "10000 100000\n"}, 1),
+        ("0::/\n", {"cpu.max": "1600000 100000\n"}, 8),
+        ("0::/\n", {"cpu.max": "nonsense"}, 8),
+        ("4:cpu,cpuacct:/a\n", {"cpu/a/cpu.cfs_quota_us": "400000", "cpu/a/cpu.cfs_period_us": "100000"}, 4),
+        ("4:cpu,cpuacct:/a\n", {"cpu/a/cpu.cfs_quota_us": "-1", "cpu/a/cpu.cfs_period_us": "100000"}, 8),
+    ],
+)
+def test_cores(tmp_path: Path, own: str, files: Mapping[str, str], expected: int) -> None:
+    """Affinity, then the quotas of the group and of those above it, in the files of the kernel."""
+    (tmp_path / "own").write_text(own)
+    for name, content in files.items():
+        path = tmp_path / "groups" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    assert cores(tmp_path / "own", tmp_path / "groups") == expected
+
+
+def test_without_limits_all_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As before there were limits to look at, so that keys are what they were; the user's number holds over all."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    assert cores(tmp_path / "none", tmp_path / "none") == 6
+    monkeypatch.setattr("bench.pipeline.compute.cores", lambda: 6)
+    assert compute(Request((), ()), profile(), ComputeConfig()).threads == 6
+    assert compute(Request((), ()), profile(), ComputeConfig(threads=11)).threads == 11
+    monkeypatch.setattr("bench.pipeline.compute.cores", lambda: 64)
+    assert compute(Request((), ()), profile(), ComputeConfig()).threads == 8
