@@ -6,24 +6,33 @@ import json
 import os
 import secrets
 import shutil
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bench.core.errors import StoreError, UsageError
+from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import explain
-from bench.evaluation.results.read import results
+from bench.evaluation.results.read import Result, result, result_files
 from leaderboard.pages import ablations, compare, cost, index, methods, protocols, reported, runs, suites
-from leaderboard.site.boards import boards
+from leaderboard.records import NEAR, Records
+from leaderboard.site.boards import COPY, Board, boards
 from leaderboard.site.feed import days
 from leaderboard.site.render import Family, Files, Renderer, assets, settled
 from leaderboard.site.rows import entries
-from leaderboard.site.site import Shown, Site, pages
+from leaderboard.site.site import LeftOut, Shown, Site, pages
 from leaderboard.site.verify import faults, too_large
 
 LIST = "site.json"
 """Lists every file of the site; a later build recognises the site by it."""
 SCHEMA = "retrieval-bench/site/1"
+
+
+Sound = TypeVar("Sound")
+_BREAKS = (BenchError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a bundle may raise that is not as a run writes it."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,7 @@ class Built:
     pages: tuple[dict[str, Any], ...]
     files: int
     bytes: int
+    left: tuple[LeftOut, ...]
 
 
 def build(
@@ -44,37 +54,124 @@ def build(
     cache: Path | None = None,
     *,
     runs: bool = False,
+    records: Records = NEAR,
 ) -> Built:
     """Build the site of a results folder at `out`, which must be absent, empty, or hold an older site alone.
 
     Pages name the day `built`, if it is given; the folder `cache` keeps statistical tests from build to build; `runs`
-    copies result files and runs next to the rows' pages.
+    copies result files and runs next to the rows' pages. A bundle that cannot be read or shown is left out and named.
 
     Raises:
         UsageError: there are no results, `out` holds other files, or a page would be too large.
-        StoreError: a result that cannot be trusted, a folder that cannot be written, or pages that contradict their
-            files.
+        StoreError: no result can be trusted, a folder cannot be written, or pages contradict their files.
     """
-    found = results(folder)
+    found, left = _readable(folder)
     if not found:
+        if left:
+            raise StoreError(f"no result can be shown; the first: {left[0].why}", where=folder)
         hint = f"type `bench run --results {folder}` to make some, or name another folder by --results"
         raise UsageError(where=folder, found="no results", expected="at least one", hint=hint)
     _free(out)
-    tables = boards(found, cache)
     days_ = _listing(out).get("days")
     known = {str(row): str(day) for row, day in days_.items()} if isinstance(days_, dict) else {}
-    site = Site(tuple(found), tuple(tables), shown or Shown(), built, known, runs)
-    content = files(site)
-    _check(content)
-    made = tuple(page.about() for page in pages(tables))
+
+    tables = partial(boards, cache=cache, records=records)
+
+    def make(chosen: Sequence[Result], bad: Mapping[Path, str]) -> tuple[Site, dict[str, bytes]]:
+        gone = [LeftOut(path.parent.relative_to(folder).as_posix(), why) for path, why in bad.items()]
+        site = Site(tuple(chosen), tuple(tables(chosen)), shown or Shown(), built, known, runs, records, (*left, *gone))
+        content = files(site)
+        _check(content)
+        return site, content
+
+    (site, content), _ = _sound(sorted(found, key=lambda one: one.accepted is not None), make, tables)
+    made = tuple(page.about() for page in pages(site.boards))
+    left_out = [one.place for one in site.left]  # the reasons name folders of this machine
     listing = {"schema": SCHEMA, "files": sorted([*content, LIST]), "pages": made, "days": days(site)}
+    listing |= {"left_out": left_out} if left_out else {}
     content[LIST] = (json.dumps(listing, indent=1, ensure_ascii=False) + "\n").encode()
     try:
         _replace(out, content)
     except OSError as error:
         hint = "fix that or choose another folder by --out"
         raise StoreError(f"cannot write the site to {out}: {explain(error)}; {hint}", where=out, hint=hint) from error
-    return Built(out, made, len(content), sum(map(len, content.values())))
+    return Built(out, made, len(content), sum(map(len, content.values())), site.left)
+
+
+def trial(
+    candidates: Sequence[Result], folder: Path, cache: Path | None = None, records: Records = NEAR
+) -> tuple[dict[Path, str], list[str]]:
+    """Build the board of results that share one, with them and those of a results folder; write nothing.
+
+    Returns:
+        Why it cannot be built with some of them, by their files; and what it notes of rows with the same numbers.
+    """
+    about = candidates[0].content
+    others, _ = _readable(folder / about.data / about.suite.name / about.setting)
+    new = {(one.content.system.hash, one.content.seed) for one in candidates}
+    kept = [one for one in others if (one.content.system.hash, one.content.seed) not in new]
+    tables = partial(boards, cache=cache, records=records)
+
+    def make(chosen: Sequence[Result], _: Mapping[Path, str]) -> list[str]:
+        site = Site(tuple(chosen), tuple(tables(chosen)), records=records)
+        _check(files(site))
+        return [note for board in site.boards for note in board.notes if COPY in note]
+
+    try:
+        notes, bad = _sound([*kept, *candidates], make, tables)
+    except _BREAKS as error:
+        return {one.path: str(error) for one in candidates}, []
+    return {one.path: bad[one.path] for one in candidates if one.path in bad}, notes
+
+
+def _readable(folder: Path) -> tuple[list[Result], list[LeftOut]]:
+    """Return the results of a folder, and those that are not as they were written."""
+    found, left = [], []
+    for path in result_files(folder):
+        try:
+            found.append(result(path))
+        except BenchError as error:
+            left.append(LeftOut(path.parent.relative_to(folder).as_posix(), str(error)))
+    return found, left
+
+
+def _sound(
+    found: Sequence[Result],
+    make: Callable[[Sequence[Result], Mapping[Path, str]], Sound],
+    tables: Callable[[Sequence[Result]], list[Board]],
+) -> tuple[Sound, dict[Path, str]]:
+    """Make something of all results, or of those without which it can be made: why not, by their files.
+
+    Of results that are sound each by itself but not together, the first are kept. Raises what `make` raises where
+    leaving results out does not help.
+    """
+    try:
+        return make(found, {}), {}
+    except _BREAKS as error:
+        bad = {one.path: why for one in found if (why := _fails(partial(make, [one], {})))}
+        if not bad:
+            kept: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+            for one in found:
+                own = kept[one.content.data, one.content.suite.name, one.content.setting]
+                if why := _fails(partial(tables, [*own, one])):
+                    bad[one.path] = why
+                else:
+                    own.append(one)
+        if not bad or len(bad) == len(found):
+            raise
+        try:
+            return make([one for one in found if one.path not in bad], bad), bad
+        except _BREAKS:
+            raise error from None
+
+
+def _fails(make: Callable[[], object]) -> str:
+    """Return why a site cannot be made; empty where it can."""
+    try:
+        make()
+    except _BREAKS as error:
+        return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _of_rows(site: Site, renderer: Renderer) -> Files:

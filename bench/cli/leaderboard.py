@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bench.cli import CommandGroup, examples
-from bench.cli.leaderboard_add import add_command, check_command
+from bench.cli.leaderboard_add import KEPT, add_command, check_command
 from bench.cli.leaderboard_export import export_command
 from bench.cli.leaderboard_init import init_command, pack_command, schema_command
-from bench.cli.options import FILE, results_option, store_option
-from bench.cli.output import json_option, print_json, table
+from bench.cli.options import FILE, records_option, results_option, store_option
+from bench.cli.output import json_option, notice, print_json, table
 from bench.core.publications import marked
 from bench.plugins import Plugins, load, own_package
 
 if TYPE_CHECKING:
     from leaderboard.site.site import Shown
-
-
-KEPT = "leaderboard"
-"""Folder of a store that keeps what the tests of a site found, from build to build."""
 
 
 @click.group(name="leaderboard", cls=CommandGroup)
@@ -44,22 +41,25 @@ for _other in (add_command, check_command, export_command, init_command, pack_co
     help="Folder of the site; an older site there is replaced.",
 )
 @store_option
+@records_option
 @click.option(
     "--with-runs",
     is_flag=True,
     help="Copy the bundles with their runs too, so that readers can recompute; many times the size.",
 )
 @json_option
-def build_command(results: Path, out: Path, store: Path, with_runs: bool, as_json: bool) -> None:
+def build_command(results: Path, out: Path, store: Path, records: Path | None, with_runs: bool, as_json: bool) -> None:
     """Build a static site from a results folder: a page, a CSV and a JSON file for each suite and setting."""
     from leaderboard.build import build
-    from leaderboard.submissions.add import now
+    from leaderboard.records import Records, now
 
-    today = now().partition("T")[0]
-    site = build(results, out, _shown(load()), today, store / KEPT, runs=with_runs)
+    today, kept = now().partition("T")[0], store / KEPT
+    site = build(results, out, _shown(load()), today, kept, runs=with_runs, records=Records(records))
+    notice(*(f"{one.place} is left out: {one.why}" for one in site.left))
     start = (site.folder / "index.html").resolve()
     if as_json:
-        print_json({"site": str(start), "pages": list(site.pages), "files": site.files, "bytes": site.bytes})
+        about = {"site": str(start), "pages": list(site.pages), "files": site.files, "bytes": site.bytes}
+        print_json(about | ({"left_out": [asdict(one) for one in site.left]} if site.left else {}))
         return
     rows = [
         (

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli import examples
-from bench.cli.options import FILE, data_dir_option, results_option, store_option
+from bench.cli.options import FILE, data_dir_option, records_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json
-from bench.core.errors import DataError
+from bench.core.errors import DataError, UsageError
 from bench.plugins import load
 from bench.store.store import Store
 
@@ -30,9 +30,14 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         type=click.Path(path_type=Path, exists=True, file_okay=False),
         help="Data of results on a folder of somebody's own (local data). Repeatable.",
     ),
-    click.option("--strict", is_flag=True, help="Refuse results any number of which could not be recomputed."),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Refuse results any number of which could not be recomputed and that no record covers.",
+    ),
     data_dir_option,
     store_option,
+    records_option,
     json_option,
 )
 
@@ -44,16 +49,22 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+KEPT = "leaderboard"
+"""Folder of a store that keeps what the tests of a site found, from build to build."""
+
+
 @click.command(name="add", epilog=examples("bench leaderboard add theirs.zip --results results"))
 @_options
 def add_command(paths: tuple[Path, ...], results: Path, as_json: bool, **given: Any) -> None:
     """Take results from elsewhere into a results folder, if they pass every check.
 
     FILE is a result.json, any file of its bundle, or a zip or tar of one or many; DIR is a folder of them. Measures are
-    recomputed from the runs and the judgements that are here; accepted.json records which could not be. One
-    result that is refused keeps all others out too, and nothing is written.
+    recomputed from the runs and the judgements that are here; accepted.json records which could not be, and the
+    board marks their rows and gives them no rank. One result that is refused keeps all others out too, and nothing is
+    written.
     """
-    from leaderboard.submissions.add import add, now
+    from leaderboard.records import now
+    from leaderboard.submissions.add import add
     from leaderboard.submissions.pack import submissions
 
     with submissions(paths) as found:
@@ -71,25 +82,71 @@ def add_command(paths: tuple[Path, ...], results: Path, as_json: bool, **given: 
 @click.command(name="check", epilog=examples("bench leaderboard check results/official/beir --results results"))
 @_options
 @click.option("--record", is_flag=True, help="Write accepted.json for results that pass; existing records are trusted.")
-def check_command(paths: tuple[Path, ...], results: Path, as_json: bool, record: bool, **given: Any) -> None:
-    """Check results as `add` does, and add nothing: for pull requests, and before handing one in."""
-    from leaderboard.submissions.add import now, refuse, write_record
+@click.option(
+    "--made-again",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="What `bench reproduce --json` printed of the one result, for its record (with --record --records).",
+)
+@click.option("--agreed", metavar="URL", help="Where the method's author agrees with the one result, for its record.")
+@click.option("--memory", type=click.IntRange(1), default=8, show_default=True, metavar="GIB", help="At most.")
+@click.option("--minutes", type=click.IntRange(1), default=60, show_default=True, help="Of the processor, at most.")
+@click.pass_context
+def check_command(context: click.Context, /, paths: tuple[Path, ...], memory: int, minutes: int, **given: Any) -> None:
+    """Check results as `add` does, and add nothing: for pull requests, and before handing one in.
+
+    The last check builds the board with the result in it. All of it runs in a process with bounds on memory and time.
+    With --records DIR, --record writes the records of a maintainer there, of results that were recomputed whole.
+    """
+    from bench.cli.limits import bounded
+
+    bounded(context, memory, minutes, str(paths[0]), lambda: _check(paths, **given))
+
+
+def _check(
+    paths: tuple[Path, ...],
+    results: Path,
+    records: Path | None,
+    as_json: bool,
+    record: bool,
+    made_again: Path | None,
+    agreed: str | None,
+    **given: Any,
+) -> None:
+    from leaderboard.submissions.add import refuse
     from leaderboard.submissions.pack import submissions
 
     with submissions(paths) as found:
-        verdicts = _verdicts([(one.folder, one.title) for one in found], results, trusted=record, **given)
+        whole = [(one.folder, one.title) for one in found]
+        verdicts = _verdicts(whole, results, trusted=record, records=records, **given)
         if as_json:
             print_json({"results": [_row(one) for one in verdicts]})
         if as_json and not all(one.accepted for one in verdicts):
             raise click.exceptions.Exit(DataError.exit_code)
         refuse(verdicts)
-        for verdict in verdicts:
-            if record and verdict.found is not None and verdict.found.result.accepted is None:
-                write_record(verdict.found.folder, verdict, verdict.found, now())
+        if (made_again or agreed) and not (record and records and len(verdicts) == 1):
+            raise UsageError("--made-again and --agreed need --record, --records DIR and one result")
+        for verdict in verdicts if record else ():
+            _record(verdict, records, made_again, agreed)
     if not as_json:
         for verdict in verdicts:
             _report_unverified(verdict)
             click.echo(f"passes: {verdict.title}")
+
+
+def _record(verdict: Verdict, records: Path | None, made_again: Path | None, agreed: str | None) -> None:
+    """Write what was found: into the folder of records if it was recomputed whole, else next to the result."""
+    from leaderboard.records import Records, now
+    from leaderboard.submissions.add import write_record
+    from leaderboard.submissions.replayed import replayed
+
+    found = verdict.found
+    if found is not None and records is None and found.result.accepted is None:
+        write_record(found.folder, verdict, found, now())
+    if found is not None and records is not None and not verdict.not_recomputed:
+        more: dict[str, Any] = {"made_again": replayed(made_again, found, now())} if made_again else {}
+        more |= {"agreed": agreed} if agreed else {}
+        Records(records).write(found.result.path, verdict.data, verdict.recomputed, **more)
 
 
 def _verdicts(
@@ -101,14 +158,22 @@ def _verdicts(
     strict: bool,
     data_dir: Path | None,
     store: Path,
+    records: Path | None,
 ) -> list[Verdict]:
+    """Look at bundles, by themselves, in the results folder, and on the board."""
     from bench.cli.leaderboard_judges import SuiteJudges
-    from leaderboard.submissions.add import check_place
+    from leaderboard.records import Records
+    from leaderboard.submissions.add import check_boards, check_place
     from leaderboard.submissions.validate import validate, without_trust
 
-    judges = SuiteJudges(load(), Store(store, notice), data_dir, folders, notice)
-    verdicts = [check_place(validate(folder, title, judges), results, trusted=trusted) for folder, title in found]
-    return [without_trust(one) for one in verdicts] if strict else verdicts
+    judges, board = SuiteJudges(load(), Store(store, notice), data_dir, folders, notice), Records(records)
+    made = []
+    for folder, title in found:
+        verdict = check_place(validate(folder, title, judges), results, trusted=trusted or records is not None)
+        made.append(without_trust(verdict, board) if strict else verdict)
+    made, notes = check_boards(made, results, store / KEPT, board)
+    notice(*notes)
+    return made
 
 
 def _report_unverified(verdict: Verdict) -> None:

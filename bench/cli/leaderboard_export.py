@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cli import examples
-from bench.cli.options import FILE, results_option
+from bench.cli.options import FILE, records_option, results_option
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain, write_bytes
 from bench.plugins import load
@@ -35,20 +35,24 @@ _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "mode
 @click.option("--system", metavar="LABEL", help="Only the rows of this system (mteb, model-index).")
 @click.option("--out", type=FILE, help="File, or folder for mteb's files; without it one file goes to stdout.")
 @results_option
-def export_command(table: str, kind: str, system: str | None, out: Path | None, results: Path) -> None:
+@records_option
+def export_command(
+    table: str, kind: str, system: str | None, out: Path | None, results: Path, records: Path | None
+) -> None:
     """Write a table of the leaderboard for other programs.
 
     TABLE is a board, [DATA/]SUITE/SETTING (mrtydi/unsupervised, mini/mrtydi/english); every number of one kind of
     data in long form, [DATA/][substitutes/]all; or what a paper printed, reported/PAPER[/TABLE]. Tables of mini data,
     of folders of yours and of substitutes say so in every format and never hold official rows.
     """
+    from leaderboard.records import Records
     from leaderboard.site.export import export
 
     reported: tuple[Reported, ...] = ()
     if table.partition("/")[0] == "reported":
         suites = [owned.value for owned in load().suites.values()]
         reported = tuple(row for suite in suites if suite.reported for row in suite.reported())
-    _write(export(table, kind, results, reported, system=system), kind, out)
+    _write(export(table, kind, results, reported, system=system, records=Records(records)), kind, out)
 
 
 def _write(files: Files, kind: str, out: Path | None) -> None:

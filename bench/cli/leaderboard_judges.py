@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.config.request import Request
 from bench.core.errors import BenchError, UsageError
+from bench.core.files import digest
+from bench.core.messages import bare
+from bench.data.formats.faults import RecordError
+from bench.evaluation.results.format import DEV
 from bench.pipeline.judging import Judging, judging_what_can_be
 from bench.pipeline.legs import Legs
 from bench.pipeline.selection import tasks_of
@@ -21,6 +25,19 @@ from bench.types import Run, Suite, Task
 if TYPE_CHECKING:
     from bench.evaluation.results.format import Content
     from leaderboard.submissions.recompute import Judged, Recomputed, SuiteKnown
+
+
+_RELEASE = "run it again with the suite and the data of today"
+
+
+def _check_name(suite: Suite, data: str, task: str) -> None:
+    """Raise `RecordError` for a task that a suite does not have; those of local data are the user's own."""
+    kind = data.partition("-")[0]
+    if kind in suite.data:
+        dev = task.endswith(DEV)
+        every = suite.dev_names(kind) if dev and suite.dev_names else suite.task_names(kind)
+        if bare(task).removeprefix(f"{suite.name}/").removesuffix(DEV) not in every:
+            raise RecordError(f"task {task[:80]!a}", f"a task of suite {suite.name}, such as {every[0]}")
 
 
 class SuiteJudges:
@@ -49,8 +66,13 @@ class SuiteJudges:
         self._read = cache(self._judging)
         self._task = cache(self._load)
 
+    @property
+    def methods(self) -> Collection[str]:
+        """Names of the installed methods."""
+        return self._plugins.methods
+
     def suite(self, content: Content) -> SuiteKnown | str:
-        """What is known of a result's suite, or why nothing is."""
+        """What is known of a result's suite, or why nothing is. Raises `RecordError` for another version of it."""
         from leaderboard.submissions.recompute import SuiteKnown
 
         suite = self._suite(content)
@@ -59,7 +81,11 @@ class SuiteJudges:
         return SuiteKnown(suite.title, suite.primary, suite.stands_for, suite.macros, suite.parallel)
 
     def leg(self, content: Content, task: str, leg: str) -> Judged | str:
-        """What judges a leg of a result, or why nothing here does."""
+        """What judges a leg of a result, or why nothing here does.
+
+        Raises:
+            RecordError: the suite has no such task, or its data are here in another release.
+        """
         from leaderboard.submissions.recompute import Judged, Recomputed
 
         def score(run: Run) -> Recomputed:
@@ -72,15 +98,16 @@ class SuiteJudges:
         suite = self._suite(content)
         if isinstance(suite, str):
             return suite
+        _check_name(suite, content.data, task)
         try:
             known = self._task(suite.name, content.data, task)
-            said = content.tasks[task][leg].release
-            if said != known.release:
-                return f"it is of release {said!a} of the data, here is {known.release!a}"
             judge = self._read(suite.name, content.data, task, leg)
         except BenchError as error:
             self._report(f"{task}: {error}")
             return "its data are not here, or not as they were published"
+        said = content.tasks[task][leg].release
+        if said != known.release:
+            raise RecordError(f"release {said!a} of the data of {task}", f"{known.release!a}, which is here", _RELEASE)
         if judge.lacking:
             self._report(f"{task}: {next(iter(judge.lacking.values()))}")
         return Judged(
@@ -92,6 +119,7 @@ class SuiteJudges:
             score=score,
             lacks=lacks,
             lacking=dict.fromkeys(judge.lacking, "the texts of its passages are not here"),
+            digest=digest([judge.judgements, judge.answered.strings if judge.answered else {}]),
         )
 
     def _suite(self, content: Content) -> Suite | str:
@@ -99,8 +127,8 @@ class SuiteJudges:
         if owned is None:
             return f"suite {content.suite.name} is not installed here"
         if owned.value.version != content.suite.version:
-            there, here = content.suite.version, owned.value.version
-            return f"it was made under version {there!a} of suite {content.suite.name}, here is version {here!a}"
+            found = f"version {content.suite.version!a} of suite {content.suite.name}"
+            raise RecordError(found, f"{owned.value.version!a}, which is here", _RELEASE)
         return owned.value
 
     def _load(self, suite: str, data: str, task: str) -> Task:

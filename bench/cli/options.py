@@ -28,6 +28,12 @@ store_option: Decorator = click.option(
 results_option: Decorator = click.option(
     "--results", type=FOLDER, default=Path("results"), show_default=True, help="Folder of results."
 )
+records_option: Decorator = click.option(
+    "--records",
+    type=FOLDER,
+    metavar="DIR",
+    help="Folder of maintainers' records; rows without one are unverified. Default: records next to the results.",
+)
 data_dir_option: Decorator = click.option(
     "--data-dir",
     type=FOLDER,

@@ -305,7 +305,7 @@ def visible(text: str) -> str:
     """Show control characters, and those that turn the direction of text, by their code points (`U+202E`)."""
     return "".join(
         f"[U+{ord(char):04X}]"
-        if unicodedata.category(char) in {"Cc", "Cf", "Cs"} and char not in "\n\u200c\u200d"
+        if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and char not in "\n\u200c\u200d"
         else char
         for char in text
     )

@@ -80,7 +80,7 @@ class PresetGrid:
 def grids(site: Site) -> list[PresetGrid]:
     """Every grid of every method, with what this site has of it; boards' systems alone count."""
     return [
-        PresetGrid(method.name, name, preset, tuple(_runs(site.results, method.name, name, preset)))
+        PresetGrid(method.name, name, preset, tuple(_runs(site.verified, method.name, name, preset)))
         for method in sorted(site.shown.methods.values(), key=lambda one: one.name)
         for name, preset in method.presets.items()
         if preset.cells

@@ -41,7 +41,7 @@ def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
     for (data, inside), held in of_trees(every).items():
         # A cost is known where it is reported or nothing was trained here.
         known = [one for one in held if one.row.cost.seconds is not None or not one.row.system.budget]
-        scored = [entry for entry in known if entry.row.score is not None]
+        scored = [entry for entry in known if entry.row.score is not None and entry.row.state.verified]
         boards = dict.fromkeys((entry.board.suite, entry.board.setting) for entry in scored if entry.row.cost.seconds)
         few = len(scored) <= _ROWS
         shown = [

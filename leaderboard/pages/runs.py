@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from bench.core.messages import bare
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import place
+from bench.evaluation.results.read import Result
+from leaderboard.records import ONLY_RECOMPUTED, Records, State
 from leaderboard.site import captions, perquery, text
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, compare_stem, part
@@ -82,7 +84,7 @@ def _cut(renderer: Renderer, entry: Entry, held: Sequence[perquery.Held], most: 
         compare=f"{compare_stem(board)}.html#a={text.slug(row.name)}",
         measures=sorted(row.by_measure),
         tasks=tasks[:most],
-        trust=[(result, result.accepted) for result in entry.results][:most],
+        trust=[f"Seed {one.content.seed}: {_checked(renderer.site.records, one)}" for one in entry.results][:most],
         provenance=list(_provenance(entry))[:most],
         environment=[*row.libraries.items(), *(("machine", one) for one in sorted(machines))][:most],
         seconds=_seconds(entry)[:most],
@@ -103,6 +105,8 @@ def _cut(renderer: Renderer, entry: Entry, held: Sequence[perquery.Held], most: 
 def sentence(entry: Entry) -> str:
     """Return the outcome of a row: its score with the interval, its rank, and whether it is in the best group."""
     board, row = entry.board, entry.row
+    if not row.state.verified:
+        return f"{row.name} has no rank, since not all of its numbers could be recomputed."
     if row.score is None:
         return (
             f"{row.name} has {len(row.tasks)} of {text.plural(len(board.columns), 'task')} of this table, so no rank."
@@ -113,6 +117,25 @@ def sentence(entry: Entry) -> str:
         said += f"; rank {text.place(row.ranks)} of {len(board.rows)}"
         said += ", in the best group" if row.tied else ""
     return f"{said}."
+
+
+def _checked(records: Records, result: Result) -> str:
+    """Return how far a result was checked, by whom and when."""
+    state = records.state(result)
+    if state is State.RUN_HERE:
+        return "run where this site was built."
+    record = records.find(result.path)
+    accepted = result.accepted if records.folder is None else None
+    said = state.title
+    if record:
+        said += f" ({record.when}, by version {record.version}"
+        said += f"; made again {record.made_again.when}: {record.made_again.verdict}" if record.made_again else ""
+        said += f"; agreed at {record.agreed})" if record.agreed else ")"
+    elif accepted:
+        said += f": {accepted.said} ({accepted.when}, by version {accepted.version})"
+    else:
+        said += ": there is no record of a maintainer"
+    return f"{said}. {ONLY_RECOMPUTED}." if state is State.RECOMPUTED else f"{said}."
 
 
 def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:

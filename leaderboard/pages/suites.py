@@ -34,12 +34,12 @@ class TablePart:
     of: int  # how many pages there are
     first: int  # place of its first row in the whole table, from 1
     rows: tuple[Row, ...]  # ranked ones
-    incomplete: tuple[Row, ...]
+    unranked: tuple[Row, ...]
 
     @property
     def every(self) -> tuple[Row, ...]:
         """All rows of the page."""
-        return self.rows + self.incomplete
+        return self.rows + self.unranked
 
     @property
     def suffix(self) -> str:
@@ -74,7 +74,7 @@ def parts(board: Board) -> list[TablePart]:
             of=len(starts),
             first=start + 1,
             rows=tuple(every[start : min(start + most, ranked)]),
-            incomplete=tuple(every[max(start, ranked) : start + most]),
+            unranked=tuple(every[max(start, ranked) : start + most]),
         )
         for number, start in enumerate(starts, 1)
     ]
@@ -109,7 +109,7 @@ def _page(
         method=captions.method(board),
         measures=sorted({name for row in board.rows for name in row.measures}),
         lines=lines[: len(part.rows)],
-        incomplete=lines[len(part.rows) :],
+        unranked=lines[len(part.rows) :],
         axis=on,
         columns=page_columns(lines, board),
         base=base,

@@ -7,17 +7,19 @@ from one matrix of paired tests, corrected together, so that its columns cannot 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.core.errors import StoreError
+from bench.core.files import digest
 from bench.core.messages import bare
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
 from bench.evaluation.significance.families import LEVEL, Comparison
 from bench.evaluation.significance.ranks import ordered
+from leaderboard.records import NEAR, Records, State
 from leaderboard.site.statistics import Statistics, statistics
 from leaderboard.site.systems import Cost, Stratum, System, averaged, command, cost, grouped, of_seeds, weights
 
@@ -25,6 +27,8 @@ __all__ = ["LEVEL", "Board", "Row", "TaskColumn", "boards"]
 
 _KINDS = ("official", "mini", "local")
 """In the order of the site; worlds other than the default one (`mini-few-names`) follow `mini`."""
+COPY = "the same numbers throughout"
+"""In notes on rows that may be copies of each other."""
 _SAME = 1e-6  # an average that differs by less from what its members give is made of them
 
 
@@ -55,6 +59,7 @@ class Row:
     ranks: tuple[int, int] | None = None  # first and last place that the tests leave open; None without a test
     tied: bool = False  # not significantly worse than the best
     letters: str = ""
+    state: State = State.RUN_HERE
     of_seeds: tuple[float, ...] = ()
     by_measure: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     cost: Cost = field(default_factory=Cost)
@@ -75,9 +80,8 @@ class Board:
     columns: tuple[TaskColumn, ...]
     averages: tuple[str, ...]  # names of the suite's averages that a row has
     rows: tuple[Row, ...]  # systems with a score, best first
-    incomplete: tuple[Row, ...]  # the others, by name
-    # the best row's comparison with each other, by name
-    best_against: Mapping[str, Comparison]
+    unranked: tuple[Row, ...]  # incomplete and unverified ones, by name
+    best_against: Mapping[str, Comparison]  # the best row's comparison with each other, by name
     pairs: int  # how many pairs were tested
     untested: str  # why there are no tests, empty where there are
     notes: tuple[str, ...]
@@ -88,8 +92,8 @@ class Board:
 
     @property
     def every(self) -> tuple[Row, ...]:
-        """All rows: ranked ones, then incomplete ones."""
-        return self.rows + self.incomplete
+        """All rows: ranked ones, then the others."""
+        return self.rows + self.unranked
 
     @property
     def queries(self) -> int:
@@ -102,7 +106,7 @@ class Board:
         return [row.name for row in self.rows if row.tied]
 
 
-def boards(results: Iterable[Result], cache: Path | None = None) -> list[Board]:
+def boards(results: Iterable[Result], cache: Path | None = None, records: Records = NEAR) -> list[Board]:
     """Build a board for every suite, setting and kind of data: official data first, benchmarks before substitutes.
 
     The folder `cache` keeps what the statistical tests found.
@@ -111,70 +115,108 @@ def boards(results: Iterable[Result], cache: Path | None = None) -> list[Board]:
         StoreError: results that must not share a table (another version of the suite, other queries), or a
             damaged bundle.
     """
+    return _in_order(_board(results, cache, records) for results in _groups(results))
+
+
+def _groups(results: Iterable[Result]) -> list[list[Result]]:
+    """Return the results of each board, without dev tasks."""
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in results:
         about = result.content.tested()
         if about.tasks:
             groups[about.data, about.suite.name, about.setting].append(replace(result, content=about))
-    made = [_board(results, cache) for results in groups.values()]
-    kinds = {board.data: _KINDS.index(board.data.partition("-")[0]) for board in made}
-    return sorted(made, key=lambda one: (kinds[one.data], one.data, bool(one.stands_for), one.suite, one.setting))
+    return list(groups.values())
 
 
-def _board(results: Sequence[Result], cache: Path | None) -> Board:
-    """Build the board of results that share suite, setting and kind of data."""
-    suite = results[0].content.suite
-    for result in results:
+def _in_order(found: Iterable[Board]) -> list[Board]:
+    """Return boards in the order of the site."""
+    kinds = {name: place for place, name in enumerate(_KINDS)}
+    return sorted(
+        found,
+        key=lambda one: (kinds[one.data.partition("-")[0]], one.data, bool(one.stands_for), one.suite, one.setting),
+    )
+
+
+def _board(results: Sequence[Result], cache: Path | None, records: Records) -> Board:
+    """Build the board of results that share suite, setting and kind of data.
+
+    Suite, tasks, averages and tests are those of the systems that were verified, where there are any.
+    """
+    systems, notes = grouped(results, records)
+    trusted = [one for one in systems if one.state.verified]
+    trusted, first = trusted or systems, (trusted or systems)[0].first
+    suite = first.content.suite
+    for result in (result for one in trusted for result in one.results):
         if result.content.suite.version != suite.version:
             raise StoreError(
-                where=f"{results[0].path} and {result.path}",
+                where=f"{first.path} and {result.path}",
                 found=f"versions {suite.version} and {result.content.suite.version} of suite {suite.name}",
                 expected="one version",
                 hint="rerun the older result or remove its folder",
             )
-    systems, notes = grouped(results)
-    legs = next(iter(results[0].content.tasks.values()))
+    legs = next(iter(first.content.tasks.values()))
     measure = suite.primary or next(iter(next(iter(legs.values())).measures))  # the one named first is the headline
-    columns = _columns(systems, measure, suite.name)
+    columns = _columns(trusted, measure, suite.name)
     if not columns:
         lacking = f"no task with a {measure}"
-        raise StoreError(where=results[0].path, found=lacking, expected="the suite's headline measure")
-    named = [tuple(one.name for one in system.first.content.averages if measure in one.measures) for system in systems]
+        raise StoreError(where=first.path, found=lacking, expected="the suite's headline measure")
+    named = [tuple(one.name for one in system.first.content.averages if measure in one.measures) for system in trusted]
     averages = max(named, key=len)
     whole = bool(averages)
     headline = averages[0] if whole else columns[0].name if len(columns) == 1 else f"Mean of {len(columns)} tasks"
     rows = [_row(one, columns, averages, measure) for one in systems]
-    complete = sorted((row for row in rows if row.score is not None), key=lambda row: (-(row.score or 0), row.name))
+    complete = [row for row in rows if row.score is not None and row.state.verified]
+    complete.sort(key=lambda row: (-(row.score or 0), row.name))
+    unranked = [row for row in rows if row.score is None or not row.state.verified]
     by_name = {one.name: one for one in systems}
     tasks = [column.task for column in columns]
     shares = weights(by_name[complete[0].name], tasks, headline if whole else "") if complete else {}
     untested = _untested(complete, by_name, shares, headline, measure)
     ranked = [row.name for row in complete]
-    found = statistics(systems, ranked, {} if untested else shares, tasks, measure, cache)
+    checked = [one for one in systems if one.state.verified]
+    found = Statistics()
+    if checked:
+        found = statistics(checked, ranked, {} if untested else shares, tasks, measure, cache)
     tested, best_against = _tested(complete, found)
-    shown = tested[0].name if tested else systems[0].name
+    shown = tested[0].name if tested else trusted[0].name
     return Board(
         suite=suite.name,
         title=suite.title,
         version=suite.version,
-        setting=results[0].content.setting,
-        data=results[0].content.data,
+        setting=first.content.setting,
+        data=first.content.data,
         measure=measure,
         headline=headline,
         whole=whole,
         columns=columns,
         averages=averages,
         rows=tuple(tested),
-        incomplete=tuple(sorted((row for row in rows if row.score is None), key=lambda row: row.name)),
+        unranked=tuple(sorted(unranked, key=lambda row: (not row.state.verified, row.name))),
         best_against=best_against,
         pairs=0 if untested else len(tested) * (len(tested) - 1) // 2,
         untested=untested,
-        notes=tuple(notes),
+        notes=(*notes, *_alike(systems)),
         card=by_name[shown].first.card,
-        stands_for=max(result.content.suite.stands_for for result in results),
+        stands_for=max(result.content.suite.stands_for for one in trusted for result in one.results),
         tests=found,
         systems=by_name,
     )
+
+
+def _alike(systems: Sequence[System]) -> Iterator[str]:
+    """Name systems, and seeds of a system, that have the same numbers throughout, as copies of one run would."""
+    first: dict[str, str] = {}
+    for one in systems:
+        numbers = [
+            digest({task: {leg: part.measures for leg, part in legs.items()} for task, legs in tasks.items()})
+            for tasks in (result.content.tasks for result in one.results)
+        ]
+        if len(set(numbers)) < len(numbers):
+            seeds = ", ".join(str(result.content.seed) for result in one.results)
+            yield f"{one.name}: of seeds {seeds}, some have {COPY}, as copies of one run have."
+        other = first.setdefault(numbers[0], one.name)
+        if other != one.name:
+            yield f"{one.name} has {COPY} as {other}, as a copy of its run has."
 
 
 def _columns(systems: Sequence[System], measure: str, suite: str) -> tuple[TaskColumn, ...]:
@@ -216,6 +258,7 @@ def _row(one: System, columns: Sequence[TaskColumn], averages: Sequence[str], me
         score=headline.get(measure),
         command=command([result.content for result in one.results], whole=bool(averages) and averages[0] in named),
         libraries=dict(sorted(libraries.items())),
+        state=one.state,
         of_seeds=of_seeds(one, averages[0] if averages else "", list(tasks), measure) if headline else (),
         by_measure=by_measure,
         cost=cost(one.results),
@@ -244,7 +287,7 @@ def _untested(
 ) -> str:
     """Return why the headline cannot be tested, or an empty string; its parts must add up to it."""
     if not rows:
-        return "no system has every task"
+        return "no system that was verified has every task"
     for row in rows:
         held = {stratum: systems[row.name].stratum(stratum, measure) for stratum in shares}
         whole = sum(shares[stratum] * (value or 0.0) for stratum, value in held.items())

@@ -8,6 +8,7 @@ from bench.core.publications import mark
 from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import COVERAGE, LEVEL
 from bench.evaluation.tables import chance_text
+from leaderboard.records import ONLY_RECOMPUTED, UNVERIFIED, State
 from leaderboard.site import text
 from leaderboard.site.boards import Board
 from leaderboard.site.site import FIRST
@@ -26,6 +27,8 @@ def of_data(name: str, data: str) -> str:
 
 def sentence(board: Board) -> str:
     """Return the finding of a table, from tested facts only: who is best, and how small a difference it can detect."""
+    if not board.rows and any(row.score is not None for row in board.unranked):
+        return "No system of this table was verified yet, so none is ranked."
     if not board.rows:
         return f"No system has run all {len(board.columns)} tasks of this table yet, so none is ranked."
     first = board.rows[0].name
@@ -88,7 +91,7 @@ def caption(board: Board) -> str:
     return (
         f"{board.measure}, percent; {what}, {board.data} data, {board.setting}; "
         f"{text.plural(board.queries, 'query', 'queries')} in {text.plural(len(board.columns), 'task')}, "
-        f"{text.plural(len(board.rows) + len(board.incomplete), 'system')}."
+        f"{text.plural(len(board.rows) + len(board.unranked), 'system')}."
     )
 
 
@@ -112,6 +115,13 @@ def method(board: Board) -> list[str]:
             "than the best; rows with a letter in common do not differ significantly."
         )
         found += _scatter(board)
+    if any(not row.state.verified for row in board.every):
+        found.append(
+            f"Rows marked {UNVERIFIED} are as they were handed in: not all of their numbers could be recomputed, so "
+            "they have no rank and take part in no test."
+        )
+    if any(row.state is State.RECOMPUTED for row in board.rows):
+        found.append(f"{ONLY_RECOMPUTED}.")
     return [*found, *board.notes]
 
 

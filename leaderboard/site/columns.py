@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from bench.core.publications import mark
 from bench.evaluation.tables import DIGITS, MISSING, Column, Table, Value, duration, plain
+from leaderboard.records import State
 from leaderboard.site import text
 from leaderboard.site.boards import Board, Row
 from leaderboard.site.captions import banner, caption, notes, sentence
@@ -131,6 +132,17 @@ COLUMNS: tuple[BoardColumn, ...] = (
     BoardColumn("system", value=_of(lambda row: row.name), views=View.FILES | View.PRINT, place=0, number=False),
     BoardColumn("method", value=_of(lambda row: row.system.method), views=View.JSON),
     BoardColumn("hash", value=_of(lambda row: row.system.hash), views=View.FILES),
+    BoardColumn("state", value=_of(lambda row: row.state.title), views=View.FILES),
+    BoardColumn(
+        "state",
+        "Checked",
+        value=_of(lambda row: None if row.state is State.RUN_HERE else row.state.title),
+        views=View.PEOPLE,
+        place=90,
+        number=False,
+        optional=True,
+        expected=lambda csv: MISSING if csv["state"] == State.RUN_HERE.title else csv["state"],
+    ),
     *_about,
     BoardColumn("data", value=lambda line: _kind(line.board), views=View.PRINT, place=5, number=False, optional=True),
     BoardColumn("seeds", value=_of(lambda row: " ".join(map(str, row.seeds))), views=View.CSV),

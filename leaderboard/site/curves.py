@@ -57,7 +57,7 @@ class Training(_Part):
     lines: Annotated[dict[Name, CurveLine], Field(max_length=40)]
 
 
-class _Curves(RootModel[dict[Name, Training]]):
+class Curves(RootModel[dict[Name, Training]]):
     """By the key of the training's stage."""
 
 
@@ -75,7 +75,7 @@ def trainings(result: Result) -> Mapping[str, Training]:
         if path.stat().st_size > _LARGEST or sha256_file(path) != wanted:
             expected = f"those that {RESULT} names, at most {_LARGEST:,}"
             raise StoreError(where=path, found="other bytes", expected=expected, hint="run it again")
-        return _Curves.model_validate_json(path.read_bytes()).root
+        return Curves.model_validate_json(path.read_bytes()).root
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}; rerun the command that wrote it") from error
     except ValidationError as error:

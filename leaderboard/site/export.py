@@ -7,7 +7,7 @@ substitutes have the columns `data` and `stands_for` and a note, and are never i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from bench.core.errors import UsageError
@@ -16,6 +16,7 @@ from bench.core.publications import Reported
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import Result
 from bench.evaluation.tables import DIGITS, FOR_PEOPLE, FORMATS, Table, Value, encoded, plain_columns
+from leaderboard.records import NEAR, UNVERIFIED, Records
 from leaderboard.site import text
 from leaderboard.site.boards import boards
 from leaderboard.site.captions import notes
@@ -46,7 +47,13 @@ _SYSTEMS = ("mteb", "model-index")
 
 
 def export(
-    table: str, kind: str, folder: Path, reported: Sequence[Reported] = (), *, system: str | None = None
+    table: str,
+    kind: str,
+    folder: Path,
+    reported: Sequence[Reported] = (),
+    *,
+    system: str | None = None,
+    records: Records = NEAR,
 ) -> Files:
     """Return the files of a table: `[DATA/]SUITE/SETTING`, `[DATA/][substitutes/]all`, or `reported/PAPER[/TABLE]`.
 
@@ -67,6 +74,12 @@ def export(
         hint = "Tables of papers are called reported/PAPER."
         raise UsageError(f"{unknown('table', table, sorted(found))} {hint}", where="TABLE", found=table, hint=hint)
     meant = found[table]
+    if kind not in _SYSTEMS and table.rpartition("/")[2] != ALL:
+        (board,) = boards(meant, records=records)
+        if kind == "json":
+            return {"table": board_json(board)}
+        return {"table": encoded(print_table(board) if kind in FOR_PEOPLE else file_table(board), kind)}
+    meant = [one if records.state(one).verified else _marked(one) for one in meant]
     if kind in _SYSTEMS:
         groups = grouped(meant)
         if system is not None:
@@ -75,12 +88,14 @@ def export(
                 raise UsageError(unknown("system", system, sorted(labels)))
             groups = [group for group in groups if group[0].content.system.label == system]
         return dict(mteb_files(groups)) if kind == "mteb" else {"table": model_index(groups)}
-    if table.rpartition("/")[2] == ALL:
-        return {"table": encoded(everything(meant), kind)}
-    (board,) = boards(meant)
-    if kind == "json":
-        return {"table": board_json(board)}
-    return {"table": encoded(print_table(board) if kind in FOR_PEOPLE else file_table(board), kind)}
+    return {"table": encoded(everything(meant), kind)}
+
+
+def _marked(result: Result) -> Result:
+    """Return a result whose label says that it was not verified."""
+    system = result.content.system
+    system = system.model_copy(update={"label": f"{system.label} ({UNVERIFIED})"})
+    return replace(result, content=result.content.model_copy(update={"system": system}))
 
 
 def tables(results: Sequence[Result]) -> dict[str, list[Result]]:

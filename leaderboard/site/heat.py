@@ -55,7 +55,7 @@ def scale(boards: Iterable[Board]) -> Scale:
     sizes: list[float] = []
     for board in boards:
         base = baseline(board)
-        for row in board.every:
+        for row in (row for row in board.every if row.state.verified or not board.rows):
             values += row.tasks.values()
             sizes += [abs(value - base.tasks[task]) for task, value in row.tasks.items() if base and task in base.tasks]
     sizes.sort()

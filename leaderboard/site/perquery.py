@@ -15,6 +15,7 @@ from bench.core.files import digest
 from bench.core.messages import bare
 from bench.evaluation.results.read import FloatArray
 from bench.evaluation.tables import DIGITS, Table, encoded, plain_columns
+from leaderboard.records import UNVERIFIED
 from leaderboard.site.captions import notes
 from leaderboard.site.rows import Entry
 from leaderboard.site.text import json_for_page
@@ -121,4 +122,6 @@ def as_csv(entry: Entry, table: QueryTable) -> bytes:
     means = [values.mean(axis=1).tolist() for values in table.columns.values()]
     rows = tuple((board.data, table.task, table.leg, *values) for values in zip(table.queries, *means, strict=True))
     heads = plain_columns("data", "task", "leg", "query", *table.columns)
-    return encoded(Table(table.title, heads, rows, notes(board.data, board.stands_for), digits=DIGITS), "csv")
+    mark = () if entry.row.state.verified else (f"{UNVERIFIED}: not all numbers of this row could be recomputed",)
+    said = (*notes(board.data, board.stands_for), *mark)
+    return encoded(Table(table.title, heads, rows, said, digits=DIGITS), "csv")

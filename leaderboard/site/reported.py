@@ -166,7 +166,7 @@ def pairs(site: Site, papers: Sequence[Reported] | None = None) -> list[Pair]:
     found: list[Pair] = []
     for board in site.boards:
         if board.data == FIRST and not board.stands_for:
-            for row in board.every:
+            for row in (row for row in board.every if row.state.verified):
                 found += _of_system(site, board, row, by_suite.get(board.suite, ()))
     return found
 
@@ -177,7 +177,7 @@ def matched(site: Site, board: Board, row: Row) -> Reported | None:
     Where several papers did, the method's own comes first. None for data and suites that are not the benchmark itself.
     """
     suite = site.shown.suites.get(board.suite)
-    if board.data != FIRST or board.stands_for or suite is None:
+    if board.data != FIRST or board.stands_for or suite is None or not row.state.verified:
         return None
     heads = {board.headline} if board.whole else {column.task for column in board.columns}
     if len(heads) != 1:

@@ -14,6 +14,7 @@ from bench.core.messages import shown
 from bench.evaluation.compare.fairness import Side
 from bench.evaluation.results.format import Leg
 from bench.evaluation.results.read import Result
+from leaderboard.records import UNVERIFIED
 from leaderboard.site.boards import Board, Row
 from leaderboard.site.site import Site, folder
 from leaderboard.site.systems import System
@@ -45,7 +46,8 @@ class Entry:
         """Its name in addresses: stable as long as suite, setting, label and hash are."""
         about = (self.board.suite, self.board.setting, self.row.system.label)
         plain = re.sub(r"[^a-z0-9]+", "-", "-".join(about).lower()).strip("-")[:_LONGEST]
-        return f"{plain}-{digest([*about, self.row.system.hash])[:8]}"
+        mark = [] if self.row.state.verified else [UNVERIFIED]
+        return f"{plain}-{digest([*about, self.row.system.hash, *mark])[:8]}"
 
     @property
     def stem(self) -> str:

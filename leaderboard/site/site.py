@@ -12,6 +12,7 @@ from typing import Any
 from bench.core.publications import Reported
 from bench.evaluation.results.read import Result
 from bench.types import Preset
+from leaderboard.records import Records
 from leaderboard.site.boards import Board
 from leaderboard.site.text import slug
 
@@ -59,6 +60,14 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A bundle that a site leaves out because it broke the build."""
+
+    place: str  # its folder, below the results folder
+    why: str
+
+
+@dataclass(frozen=True)
 class Site:
     """Everything that a site is built from."""
 
@@ -69,6 +78,13 @@ class Site:
     # of the first build that showed a row, by the row's id (`leaderboard.feed`)
     days: Mapping[str, str] = field(default_factory=dict)
     runs: bool = False  # result files and runs are copied next to the rows' pages
+    records: Records = field(default_factory=Records)
+    left: tuple[LeftOut, ...] = ()
+
+    @property
+    def verified(self) -> list[Result]:
+        """The results whose systems may have ranks."""
+        return [result for result in self.results if self.records.state(result).verified]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from bench.evaluation.results import shares
 from bench.evaluation.results.format import Average, Content
 from bench.evaluation.results.read import FloatArray, Result
 from bench.evaluation.tables import visible
+from leaderboard.records import UNVERIFIED, Records, State
 from leaderboard.site.text import plural
 
 Stratum = tuple[str, str]
@@ -31,6 +32,7 @@ class System:
 
     name: str
     results: tuple[Result, ...]
+    state: State = State.RUN_HERE  # that of its least checked seed
 
     @property
     def first(self) -> Result:
@@ -80,15 +82,21 @@ def of_seeds(one: System, average: str, tasks: Sequence[str], measure: str) -> t
     return tuple(kinds[0].measures[measure] for kinds in kinds_by_seed if kinds and measure in kinds[0].measures)
 
 
-def grouped(results: Sequence[Result]) -> tuple[list[System], list[str]]:
-    """Group results by system; of seeds that ran other tasks only those with the most are kept, and a note says so."""
-    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
+def grouped(results: Sequence[Result], records: Records) -> tuple[list[System], list[str]]:
+    """Group results by system; of seeds that ran other tasks only those with the most are kept, and a note says so.
+
+    What was not verified is marked in its name, gives no other system another name, and adds no seed to a verified one.
+    """
+    groups: dict[tuple[bool, str, str], list[Result]] = defaultdict(list)
+    states = {result.path: records.state(result) for result in results}
     for result in results:
-        groups[result.content.system.label, result.content.system.hash].append(result)
-    labels = [label for label, _ in groups]
+        about = result.content.system
+        groups[states[result.path].verified, about.label, about.hash].append(result)
+    labels = [label for verified, label, _ in groups if verified]
     found, notes = [], []
-    for (label, digest), group in sorted(groups.items()):
+    for (verified, label, digest), group in sorted(groups.items(), key=lambda item: item[0][1:]):
         name = label if labels.count(label) == 1 else f"{label} ({digest[:8]})"
+        name = name if verified else f"{label} ({digest[:8]}, {UNVERIFIED})"
         group.sort(key=lambda result: (result.content.seed, str(result.path)))
         seeds = [result.content.seed for result in group]
         if len(set(seeds)) < len(seeds):
@@ -103,7 +111,7 @@ def grouped(results: Sequence[Result]) -> tuple[list[System], list[str]]:
         left = [str(result.content.seed) for result in group if result not in kept]
         if left:
             notes.append(f"{name}: seed {', '.join(left)} lacks tasks that other seeds have, and is left out.")
-        found.append(System(name, tuple(kept)))
+        found.append(System(name, tuple(kept), min(states[result.path] for result in kept)))
     return found, notes
 
 

@@ -96,10 +96,11 @@ def _numbers(name: str, page: str, files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield the cells of a page's tables that differ from their CSV."""
     for source, base, inside in _TABLE.findall(page):
         path = posixpath.normpath(posixpath.join(posixpath.dirname(name), html.unescape(source)))
-        lines = [line for line in files[path].decode().splitlines() if not line.startswith("# ")]
-        lines_ = list(csv.DictReader(io.StringIO("\n".join(lines) + "\n")))
-        rows = {row["system"]: row for row in lines_}
-        tasks = list(lines_[0])[list(lines_[0]).index("tied") + 1 :] if lines_ else []
+        # Other ends of lines than these two, such as U+2028, are part of a cell.
+        lines = [line for line in files[path].decode().replace("\r\n", "\n").split("\n") if not line.startswith("# ")]
+        records = list(csv.DictReader(io.StringIO("\n".join(lines), newline="")))
+        rows = {row["system"]: row for row in records}
+        tasks = list(records[0])[list(records[0]).index("tied") + 1 :] if records else []
         head = _HEAD.search(inside)
         heads = (_KEY.search(attributes) for attributes, _ in _CELL.findall(head[1] if head else ""))
         keys = [found[1] if found else "" for found in heads]

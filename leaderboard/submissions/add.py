@@ -6,11 +6,10 @@ The result file is written last, so that no reader ever sees half a bundle.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -19,9 +18,12 @@ from filelock import FileLock
 
 from bench.core.errors import DataError, DataFaultsError, StoreError
 from bench.core.files import explain, fsync_folder, read_sealed, sha256_file, write_bytes, write_sealed
-from bench.evaluation.results import RESULT, Heading
+from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import ACCEPTED, ACCEPTED_SCHEMA, Accepted
-from leaderboard.submissions.bundle import Candidate
+from bench.evaluation.results.read import Result
+from leaderboard.build import trial
+from leaderboard.records import NEAR, Records
+from leaderboard.submissions.bundle import AGAIN, Candidate, folder_of
 from leaderboard.submissions.validate import Verdict
 
 State = Literal["added", "already there"]
@@ -34,13 +36,6 @@ class Added:
     title: str
     path: Path  # its result file
     state: State
-
-
-def folder_of(found: Candidate) -> Path:
-    """Return the place of a result under a results folder, which its content decides."""
-    one = found.content
-    system, suite = one.system.model_dump(), one.suite.model_dump()
-    return Heading(system, suite, one.setting, one.data, one.profile, one.seed, cards={}).folder
 
 
 def existing(found: Candidate, results: Path) -> list[Path]:
@@ -82,6 +77,33 @@ def check_place(verdict: Verdict, results: Path, *, trusted: bool = False) -> Ve
     ]
     reasons += [] if trusted else _false_claims(verdict, found)
     return Verdict(verdict.title, found, tuple(reasons), verdict.more, verdict.outcomes)
+
+
+def check_boards(
+    verdicts: Sequence[Verdict], results: Path, cache: Path | None = None, records: Records = NEAR
+) -> tuple[list[Verdict], list[str]]:
+    """Return the verdicts, refused where a board cannot be built with the result, and what boards note of copies."""
+    groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.found is not None and verdict.accepted:
+            about = verdict.found.content
+            groups[about.data, about.suite.name, about.setting].append(verdict.found.result)
+    bad, notes = dict[Path, str](), list[str]()
+    for group in groups.values():
+        why, noted = trial(group, results, cache, records)
+        bad |= why
+        notes += noted
+    return [
+        replace(verdict, reasons=(_unbuildable(verdict.title, bad[verdict.found.result.path]),))
+        if verdict.found is not None and verdict.found.result.path in bad
+        else verdict
+        for verdict in verdicts
+    ], notes
+
+
+def _unbuildable(title: str, why: str) -> DataError:
+    """Return the error for a result that breaks the board."""
+    return DataError(title, None, f"that the board cannot be built with it: {why[:500]}", "that it can", AGAIN)
 
 
 def _duplicate(title: str, other: str) -> DataError:
@@ -137,13 +159,6 @@ def write_record(folder: Path, verdict: Verdict, found: Candidate, when: str) ->
         "not_recomputed": verdict.not_recomputed,
     }
     write_sealed(folder / ACCEPTED, said)
-
-
-def now() -> str:
-    """Return the time for records, or that of SOURCE_DATE_EPOCH, so that an addition is reproducible to the byte."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    at = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
-    return at.replace(microsecond=0).isoformat()
 
 
 def refuse(verdicts: Sequence[Verdict]) -> None:

@@ -15,24 +15,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from bench.core.errors import DataError, DataFaultsError, StoreError
 from bench.core.files import read_sealed, sha256_file
 from bench.data.formats.faults import Faults, RecordError, shown
-from bench.evaluation.results import CARDS, RESULT
+from bench.evaluation.results import CARDS, CURVES, RESULT, Heading
 from bench.evaluation.results.format import ACCEPTED, Cards, Content, PerQuery, place
 from bench.evaluation.results.read import Result, migrate, unpacked
+from leaderboard.site.curves import Curves
 from leaderboard.submissions.strict_json import LONGEST, parse
 
 LARGEST_RESULT = 4 << 20
 """Bytes of a result file; a hundred tasks take a tenth."""
+MOST_MARKS = 1_000_000
+"""Texts, commas and brackets of any file but the values per query; a result of a hundred tasks has a tenth."""
 LARGEST_FILE = 1 << 20
 """Bytes of any other file of a bundle, so that thousands of them can be kept in git."""
 MOST_FILES = 5_000
 
 AGAIN = "take the result to hand in from the folder that `bench run` wrote, whole and unchanged"
 _EACH = 5  # faults of one file that are listed; further ones are counted
+_MODELS: dict[str, type[BaseModel]] = {CARDS: Cards, CURVES: Curves}
 _EXTRA = re.compile(r"[a-z][a-z-]{0,40}\.json")  # cards, and files that later releases may add
 
 
@@ -58,6 +62,13 @@ class Candidate:
     def legs(self) -> Iterator[tuple[str, str]]:
         """Task and leg of everything that was scored."""
         return ((task, leg) for task, legs in self.content.tasks.items() for leg in legs)
+
+
+def folder_of(found: Candidate) -> Path:
+    """Return the place of a result under a results folder, which its content decides."""
+    one = found.content
+    system, suite = one.system.model_dump(), one.suite.model_dump()
+    return Heading(system, suite, one.setting, one.data, one.profile, one.seed, cards={}).folder
 
 
 def candidate(folder: Path, reasons: Reasons) -> Candidate | None:
@@ -103,7 +114,7 @@ def _result(folder: Path, reasons: Reasons) -> Candidate | None:
         return None
     raw = path.read_bytes()
     with reasons.collect(RESULT):
-        if not isinstance(parse(raw), dict):
+        if not isinstance(parse(raw, most=MOST_MARKS), dict):
             reasons.add(RESULT, "JSON that is no object", "a result", AGAIN)
     if reasons.count(RESULT):
         return None
@@ -157,8 +168,9 @@ def _bytes(found: Candidate, there: dict[str, int], reasons: Reasons) -> None:
             reasons.add(name, f"sha256 {actual[:12]}…", f"{shown(seal[:12])[1:-1]}… as {RESULT} names", AGAIN)
         elif "/" not in name:
             with reasons.collect(name):
-                value = parse((found.folder / name).read_bytes())
-                Cards.model_validate(value if name == CARDS else {})
+                value = parse((found.folder / name).read_bytes(), most=MOST_MARKS)
+                if name in _MODELS:
+                    _MODELS[name].model_validate(value)
 
 
 def per_query(found: Candidate, task: str, leg: str, reasons: Reasons) -> PerQuery | None:

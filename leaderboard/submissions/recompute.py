@@ -5,7 +5,7 @@ The caller provides the judgements (`Judges`), because nothing here may read a s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -44,6 +44,7 @@ class Judged:
     lacks: Callable[[Sequence[str]], list[str]]  # document ids → those that the corpus lacks
     # why measures of the task cannot be computed here, by name
     lacking: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""  # of the judgements
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,19 @@ class SuiteKnown:
 class Judges(Protocol):
     """Source of judgements; returns a sentence where it has none."""
 
+    @property
+    def methods(self) -> Collection[str]:
+        """Names of the installed methods."""
+
     def suite(self, content: Content) -> SuiteKnown | str:
-        """Return the suite of a result, or why it is unknown."""
+        """Return the suite of a result, or why it is unknown. Raises `RecordError` for another version of it."""
 
     def leg(self, content: Content, task: str, leg: str) -> Judged | str:
-        """Return the judgements of a leg, or why there are none."""
+        """Return the judgements of a leg, or why there are none here.
+
+        Raises:
+            RecordError: the suite has no such task or leg, or its data are here in another release.
+        """
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,7 @@ class Outcome:
     """Which numbers of a leg were recomputed."""
 
     recomputed: tuple[str, ...] = ()  # names of recomputed numbers
+    data: str = ""  # digest of the judgements
     taken: Mapping[str, str] = field(default_factory=dict)  # why the others were not, by name
 
 
@@ -108,6 +118,7 @@ def recompute(
     unknown = "nothing here computes it"
     return Outcome(
         tuple(name for name in every if name in done),
+        judged.digest,
         {name: judged.lacking.get(name, unknown) for name in every if name not in done},
     )
 

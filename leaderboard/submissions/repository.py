@@ -12,6 +12,8 @@ FILES = {
     "README.md": "README.md",
     "LICENSE-NOTE.md": "LICENSE-NOTE.md",
     ".gitignore": "gitignore",
+    "records/exceptions.txt": "exceptions.txt",
+    ".github/CODEOWNERS": "codeowners",
     ".github/workflows/validate.yml": "validate.yml",
     ".github/workflows/pages.yml": "pages.yml",
     ".github/pull_request_template.md": "pull_request_template.md",

@@ -17,24 +17,28 @@ DEEPEST = 40
 """Objects and lists inside each other; a run writes nine."""
 LONGEST = 100_000
 """Characters of one text; the longest card has a tenth."""
+MOST = 4_000_000
+"""Texts, commas and brackets: a list of a million numbers has a million, and takes some 40 MB once it is parsed."""
 _LARGEST = 1 << 63
 _DIGITS = 25
-_MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*\\?(?:"|\Z)|[][{}]', re.DOTALL)  # a text to its end, or a bracket
+_MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*\\?(?:"|\Z)|[][{},]', re.DOTALL)  # a text to its end, a bracket or a comma
 
 
-def parse(raw: bytes, *, longest: int = LONGEST) -> Any:
-    """Parse JSON whose texts have at most `longest` characters.
+def parse(raw: bytes, *, longest: int = LONGEST, most: int = MOST) -> Any:
+    """Parse JSON whose texts have at most `longest` characters, with at most so many texts, commas and brackets.
 
     Raises:
-        RecordError: it is none, is nested too deep, holds a key twice, a NaN, an infinity, a number beyond 64 bits, a
-            text that is too long or half a surrogate pair.
+        RecordError: it is none, has too many parts, is nested too deep, holds a key twice, a NaN, an infinity, a
+            number beyond 64 bits, a text that is too long or half a surrogate pair.
     """
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
         raise RecordError(f"byte 0x{raw[error.start]:02x}, which is not UTF-8", "UTF-8 text") from None
     depth = 0
-    for found in _MARKS.finditer(text):  # before anything recurses; brackets inside texts do not count
+    for count, found in enumerate(_MARKS.finditer(text)):  # before memory is spent; what is inside texts does not count
+        if count >= most:
+            raise RecordError(f"more than {most:,} texts, commas and brackets", "fewer")
         depth += (found[0] in "[{") - (found[0] in "]}")
         if depth > DEEPEST:
             raise RecordError(f"more than {DEEPEST} levels of nesting", "fewer")

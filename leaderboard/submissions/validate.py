@@ -10,9 +10,11 @@ from bench.core.errors import DataError
 from bench.data.formats.faults import shown
 from bench.evaluation.results import RESULT, averages
 from bench.evaluation.results.format import place
-from leaderboard.submissions.bundle import AGAIN, Candidate, Reasons, candidate, per_query
+from leaderboard.records import NEAR, Records
+from leaderboard.submissions.bundle import AGAIN, Candidate, Reasons, candidate, folder_of, per_query
+from leaderboard.submissions.claims import check_claims
 from leaderboard.submissions.invariants import read_checked_run, table_faults
-from leaderboard.submissions.recompute import TOLERANCE, Judges, Outcome, SuiteKnown, not_recomputed, recompute
+from leaderboard.submissions.recompute import TOLERANCE, Judged, Judges, Outcome, SuiteKnown, not_recomputed, recompute
 
 Outcomes = Mapping[tuple[str, str], Outcome]
 
@@ -42,6 +44,15 @@ class Verdict:
         return found
 
     @property
+    def data(self) -> dict[str, dict[str, str]]:
+        """Digests of the judgements that were used, by task and leg."""
+        found: dict[str, dict[str, str]] = {}
+        for (task, leg), outcome in self.outcomes.items():
+            if outcome.data:
+                found.setdefault(task, {})[leg] = outcome.data
+        return found
+
+    @property
     def not_recomputed(self) -> dict[str, dict[str, dict[str, str]]]:
         """Return why the others were not recomputed, by task, leg and name."""
         found: dict[str, dict[str, dict[str, str]]] = {}
@@ -57,15 +68,29 @@ def validate(folder: Path, title: str, judges: Judges) -> Verdict:
     found = candidate(folder, reasons)
     outcomes: dict[tuple[str, str], Outcome] = {}
     if found is not None:
-        known = judges.suite(found.content)
+        check_claims(found, judges.methods, reasons)
+        known: SuiteKnown | str = "see the reasons"
+        with reasons.collect(RESULT):
+            known = judges.suite(found.content)
         _averages(found, known, reasons)
         for task, leg in found.legs:
             outcomes[task, leg] = _leg(found, task, leg, judges, known, reasons)
     return Verdict(title, found, tuple(reasons.listed()), reasons.more, outcomes)
 
 
-def without_trust(verdict: Verdict) -> Verdict:
-    """Return the verdict with a reason for each cause that left numbers unverified."""
+def without_trust(verdict: Verdict, records: Records = NEAR) -> Verdict:
+    """Return the verdict with a reason for each cause that left numbers unverified, unless a record covers them."""
+    found = verdict.found
+    record = records.find(found.result.path) if found else None
+    if found and record and record.covers(found.content):
+        other = [
+            DataError(verdict.title, None, f"a record of other judgements of {task} {leg}".strip(), "one of those here")
+            for (task, leg), outcome in verdict.outcomes.items()
+            if outcome.data and outcome.data != record.data.get(task, {}).get(leg)
+        ]
+        return replace(verdict, reasons=verdict.reasons or tuple(other))
+    if found and records.excepted(folder_of(found)):
+        return verdict
     taken = [
         (f"{task} {leg}".strip(), name, why)
         for (task, leg), outcome in verdict.outcomes.items()
@@ -107,9 +132,12 @@ def _leg(found: Candidate, task: str, leg: str, judges: Judges, known: SuiteKnow
     run = read_checked_run(found, where, about, table, reasons)
     if run is None or len(reasons) > before:
         return not_recomputed(about, "see the reasons")
+    judged: Judged | str = "see the reasons"
     if isinstance(known, str):
-        return not_recomputed(about, known)
-    judged = judges.leg(found.content, task, leg)
+        judged = known
+    else:
+        with reasons.collect(RESULT):
+            judged = judges.leg(found.content, task, leg)
     if isinstance(judged, str):
         return not_recomputed(about, judged)
     return recompute(where, about, table, run, judged, reasons)

@@ -90,9 +90,9 @@ def test_an_incomplete_system_has_no_average_and_no_rank(made: Publisher, result
     three(made)
     made("partial", {"made/a": {"": values(0.99, 9, 60)}}, macros=BOTH)
     board = only(results)
-    assert [row.name for row in board.incomplete] == ["partial"]
-    assert board.incomplete[0].score is None
-    assert set(board.incomplete[0].tasks) == {"made/a"}
+    assert [row.name for row in board.unranked] == ["partial"]
+    assert board.unranked[0].score is None
+    assert set(board.unranked[0].tasks) == {"made/a"}
     assert board.pairs == 3
 
 
@@ -232,4 +232,4 @@ def test_dev_tasks_rank_nobody(made: Publisher, results: Path) -> None:
     (board,) = boards(read_results(results))
     assert [column.task for column in board.columns] == ["made/a"]
     assert [(row.name, row.score) for row in board.rows] == [("crop", 0.375), ("bm25", 0.25)]
-    assert not board.incomplete
+    assert not board.unranked

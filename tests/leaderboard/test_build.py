@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +16,7 @@ from bench.core.errors import StoreError, UsageError
 from bench.testing import fields
 from leaderboard.build import LIST, build
 from leaderboard.site import verify
-from tests.leaderboard.conftest import Publisher
+from tests.leaderboard.conftest import Bundle, Publisher
 
 
 @pytest.fixture(autouse=True)
@@ -143,16 +146,47 @@ def test_the_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert told["files"] == len(tree(tmp_path / "site"))
 
 
-def test_the_command_refuses_what_cannot_be_trusted(
+def test_the_command_leaves_out_what_cannot_be_trusted(
     made: Publisher, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A flipped byte: status 1, one sentence, no site."""
+    """A flipped byte: the row is named, on stderr and on the first page, and is on no other page."""
     path = made("crop", {"made/a": {"": [0.9, 0.7, 0.1]}})
     path.write_bytes(path.read_bytes().replace(b'"seed": 0', b'"seed": 7'))
     places = ["--out", str(tmp_path / "site"), "--store", str(tmp_path / "store")]
-    with pytest.raises(SystemExit, match="1"):
+    with pytest.raises(SystemExit, match="0"):
         main(["leaderboard", "build", "--results", str(results), *places])
-    said = capsys.readouterr().err
-    assert said.startswith(f"bench: {path} cannot be trusted: its content does not match its seal")
-    assert "Traceback" not in said
-    assert not (tmp_path / "site").exists()
+    place = path.parent.relative_to(results).as_posix()
+    assert f"bench: {place} is left out: {path} cannot be trusted: its content does not" in capsys.readouterr().err
+    assert place in (tmp_path / "site" / "index.html").read_text()
+    assert "crop" not in (tmp_path / "site" / "suites" / "made" / "unsupervised.csv").read_text()
+
+
+MANY = [{"key": f"k{at}", "value": "x" * 99, "origin": ""} for at in range(9000)]
+HARMS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "another version of the suite": (lambda one: one["suite"].update(version="99"), "versions 1 and 99"),
+    "a headline that no task has": (lambda one: one["suite"].update(primary="nDCG@7"), "no task with a nDCG@7"),
+    "settings beyond the size of a page": (lambda one: one["system"].update(settings=MANY), "expected at most"),
+    "curves that are none": (lambda one: one["files"].update({"curves.json": sha256(b"[1]").hexdigest()}), "curves"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_one_bad_bundle_stops_nothing(made: Publisher, results: Path, tmp_path: Path, harm: str) -> None:
+    """It is left out and named; the others are as if it were not there."""
+    build(results, tmp_path / "without")
+    path = made("zzz" if "version" in harm else "aaa", {"made/a": {"": [0.9, 0.7, 0.1]}})  # before or after the other
+    (path.parent / "curves.json").write_bytes(b"[1]")
+    change, why = HARMS[harm]
+    Bundle(path.parent).rewrite(change)
+    (left,) = build(results, tmp_path / "site").left
+    assert left.place == path.parent.relative_to(results).as_posix()
+    assert why in left.why
+    page = "suites/made/unsupervised.html"
+    assert (tmp_path / "site" / page).read_bytes() == (tmp_path / "without" / page).read_bytes()
+
+
+def test_a_label_with_another_end_of_line(made: Publisher, results: Path, tmp_path: Path) -> None:
+    """U+2028 ends no line of a CSV, and is shown by its code point."""
+    made("a\u2028b\u2029", {"made/a": {"": [0.9, 0.7, 0.1]}}, about={"method": "x"})
+    assert build(results, tmp_path / "site").left == ()
+    assert "a[U+2028]b[U+2029]" in (tmp_path / "site" / "suites" / "made" / "unsupervised.html").read_text()

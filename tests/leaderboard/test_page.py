@@ -328,7 +328,7 @@ def test_rows_are_cut_into_pages(tasks: int, systems: int, pages: int) -> None:
     found = suites.parts(board)
     assert len(found) == pages
     assert sum(len(part.every) for part in found) == systems
-    assert [len(part.incomplete) for part in found] == [0] * (pages - 1) + [1]
+    assert [len(part.unranked) for part in found] == [0] * (pages - 1) + [1]
     assert [part.first for part in found] == [1 + sum(len(part.every) for part in found[:n]) for n in range(pages)]
     assert [part.suffix for part in found] == ["", "-2", "-3"][:pages]
 

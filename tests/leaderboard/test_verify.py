@@ -69,7 +69,7 @@ def test_a_rank_and_an_interval(good: dict[str, bytes]) -> None:
     name = "suites/made/unsupervised.csv"
     lines = good[name].decode().splitlines()
     cells = lines[1].split(",")
-    cells[9:12] = ["0.000001", "0.999999", "7"]
+    cells[10:13] = ["0.000001", "0.999999", "7"]
     found = list(faults({**good, name: "\n".join([lines[0], ",".join(cells), *lines[2:]]).encode()}))
     assert any("interval; its CSV says [0.0, 100.0]" in fault for fault in found), found
     assert any("rank; its CSV says 7" in fault for fault in found), found

@@ -214,7 +214,7 @@ def keys(root: Path) -> set[str]:
             continue  # `bench verify` names it; a damaged result protects nothing
         for legs in content["tasks"].values():
             for leg in legs.values():
-                found.update(leg["keys"].values())
+                found.update(leg.get("keys", {}).values())
     return found
 
 

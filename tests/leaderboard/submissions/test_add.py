@@ -18,7 +18,8 @@ from bench.core.files import read_sealed, sha256_file, write_sealed
 from bench.evaluation.results import results as read_results
 from bench.testing import fields
 from leaderboard.submissions import add as adding
-from leaderboard.submissions.add import Added, add, check_place, folder_of
+from leaderboard.submissions.add import Added, add, check_place
+from leaderboard.submissions.bundle import folder_of
 from leaderboard.submissions.pack import pack, submissions
 from leaderboard.submissions.validate import validate
 from tests.leaderboard.conftest import Bundle

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,3 +130,22 @@ def test_what_the_board_says_of_a_record() -> None:
     assert whole.said == "recomputed from its runs and the judgements"
     assert part.said == "2 of 3 numbers could not be recomputed: no texts here"
     assert none.said == "its numbers could not be recomputed: no texts here"
+
+
+def test_many_elements_are_refused_before_memory_is_spent() -> None:
+    """64 MB of empty lists, which parsed would take gigabytes: a fraction of that, and seconds of the processor."""
+    code = (
+        "import resource, time\n"
+        "from leaderboard.submissions.strict_json import parse\n"
+        "raw = b'[' + b'[],' * (21 << 20) + b'[]]'\n"
+        "before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()\n"
+        "try:\n    parse(raw)\n"
+        "except ValueError as error:\n    print('elements' if 'commas' in str(error) else error)\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before\n"
+        "print(used >> 10, time.process_time() - start)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    said, megabytes, seconds = done.stdout.split()
+    assert said == "elements"
+    assert int(megabytes) < 200
+    assert float(seconds) < 20

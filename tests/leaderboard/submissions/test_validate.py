@@ -30,6 +30,7 @@ class NoData:
     """Judges who have no judgements, and know a suite or say why not."""
 
     known: SuiteKnown | str = "no suite here"
+    methods: tuple[str, ...] = ("bm25", "msm")
 
     def suite(self, content: Content) -> SuiteKnown | str:
         """Return what is known, whatever the suite."""

@@ -1,0 +1,139 @@
+"""Records of maintainers, strict checks by them, the board as the last check, and the bounds of a check."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.cli import main
+from bench.cli.leaderboard_judges import SuiteJudges
+from bench.core.errors import DataError
+from bench.core.files import read_sealed, write_sealed
+from bench.evaluation.results.read import result
+from bench.testing import fields
+from leaderboard.records import EXCEPTIONS, Records, State
+from leaderboard.site import verify
+from leaderboard.submissions.add import check_boards
+from leaderboard.submissions.bundle import folder_of
+from leaderboard.submissions.replayed import replayed
+from leaderboard.submissions.validate import validate, without_trust
+from tests.leaderboard.conftest import Bundle
+from tests.leaderboard.submissions.conftest import TINY, Look, Ran
+from tests.leaderboard.submissions.test_validate import NoData
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Records:
+    """A folder of records."""
+    return Records(tmp_path / "records")
+
+
+def test_a_record_stands_for_data_that_are_not_here(look: Look, bundle: Bundle, records: Records) -> None:
+    """Written where the data are; elsewhere a strict check passes by it, of this bundle and these judgements alone."""
+    seen, blind = look(bundle), validate(bundle.folder, "it", NoData())
+    assert not without_trust(blind, records).accepted
+    place = records.write(bundle.path, seen.data, seen.recomputed)
+    assert records.state(result(bundle.path)) is State.RECOMPUTED
+    assert without_trust(blind, records).accepted
+    assert without_trust(seen, records).accepted
+    write_sealed(place, {**read_sealed(place), "data": {bundle.task: {"": "0" * 64}}})
+    assert "a record of other judgements" in str(without_trust(seen, records).reasons[0])
+    bundle.rewrite(lambda content: content.update(profile="small"))
+    assert not without_trust(validate(bundle.folder, "it", NoData()), records).accepted
+
+
+def test_exceptions_are_named(bundle: Bundle, records: Records, tmp_path: Path) -> None:
+    """A result on the list passes, and stays unverified."""
+    blind = validate(bundle.folder, "it", NoData())
+    assert blind.found is not None
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / EXCEPTIONS).write_text(f"# why\n{folder_of(blind.found).as_posix()}/  # no data\n")
+    assert without_trust(blind, records).accepted
+    assert records.state(result(bundle.path)) is State.HANDED_IN
+
+
+def test_the_board_is_the_last_check(
+    look: Look, bundle: Bundle, ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what is there already: copies are named, and what breaks it is refused; nothing is written."""
+    board = Path(shutil.copytree(ran.results, tmp_path / "board"))
+    verdict = look(bundle)
+    assert check_boards([verdict], board) == ([verdict], [])
+    about = bundle.content["system"]
+    shutil.rmtree(board / "local")
+    other = Bundle(Path(shutil.copytree(bundle.folder, board / "local/beir/unsupervised/other-00000000/seed-0")))
+    other.rewrite(lambda content: content["system"].update(label="other", hash="0" * 64))
+    (note,) = check_boards([verdict], board)[1]
+    assert "the same numbers throughout" in note
+    assert about["label"] in note
+
+    monkeypatch.setattr(verify, "BUDGETS", ((re.compile(r"runs/.*other.*"), 10), (re.compile(r".*runs/.*"), 10)))
+    (refused,), _ = check_boards([verdict], board)
+    assert "the board cannot be built with it: " in str(refused.reasons[0])
+    assert "expected at most 10" in str(refused.reasons[0])
+
+
+def test_what_was_made_again_is_this_result(look: Look, bundle: Bundle, tmp_path: Path) -> None:
+    """The report of `bench reproduce` must be of these numbers, made anew, and not differ."""
+    found = look(bundle).found
+    assert found is not None
+    file = tmp_path / "again.json"
+
+    def report(verdict: str = "OK", stages: int = 3, off: float = 0.0) -> Path:
+        rows = [
+            {"task": bundle.task, "leg": "", "measure": name, "theirs": value + off}
+            for name, value in bundle.leg["measures"].items()
+        ]
+        file.write_text(json.dumps({"verdict": verdict, "values": rows, "stages_run": stages}))
+        return file
+
+    assert replayed(report(), found, "2026") == {"verdict": "OK", "when": "2026"}
+    for given in ({"verdict": "differs"}, {"stages": 0}, {"off": 0.01}):
+        with pytest.raises(DataError, check=fields(where="again.json")):
+            replayed(report(**given), found, "2026")
+    file.write_text("[]")
+    with pytest.raises(DataError, check=fields(found="no report of `bench reproduce`")):
+        replayed(file, found, "2026")
+
+
+def test_the_commands_take_a_folder_of_records(
+    bundle: Bundle, ran: Ran, judges: SuiteJudges, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`check --record` writes there, of what was recomputed whole; bounds that are too small end in a sentence."""
+    folder, board = tmp_path / "records", tmp_path / "board"
+    places = ["--results", board, "--store", ran.store, "--records", folder]
+
+    def typed(*words: Any) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["leaderboard", "check", *map(str, (*words, *places))])
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out + said.err
+
+    assert typed(bundle.folder, "--record", "--task", TINY)[0] == 0
+    assert Records(folder).state(result(bundle.path)) is State.RECOMPUTED
+    assert not (bundle.folder / "accepted.json").exists()
+    status, said = typed(bundle.folder, "--strict")
+    assert (status, "passes: " in said) == (0, True)
+
+
+def test_a_check_has_bounds(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A check that needs more memory than it may is refused in a sentence."""
+    code = tmp_path / "sitecustomize.py"
+    code.write_text(
+        "import sys\n"
+        "if 'leaderboard' in sys.argv:\n"
+        "    import leaderboard.submissions.pack as pack\n"
+        "    pack.submissions = lambda paths: bytearray(9 << 30)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        main(["leaderboard", "check", str(bundle.folder), "--memory", "8"])
+    assert ended.value.code == 2
+    assert "found a result that takes more memory or time, expected at most 8 GiB" in capsys.readouterr().err

@@ -1,0 +1,189 @@
+"""How far a row was checked: what was not verified leads nothing, and says so wherever it shows."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.core.errors import StoreError
+from bench.core.files import sha256_file, write_sealed
+from bench.evaluation.results import results as read_results
+from bench.evaluation.results.read import result
+from bench.types import Cell, Preset
+from leaderboard.build import files
+from leaderboard.pages.ablations import grids
+from leaderboard.records import ONLY_RECOMPUTED, Records, State
+from leaderboard.site.boards import Board, boards
+from leaderboard.site.export import export
+from leaderboard.site.feed import new_rows
+from leaderboard.site.site import MethodShown, Shown, pages
+from tests.leaderboard.conftest import Publisher, site_of, values
+
+STEM = "suites/made/unsupervised"
+FALSE = "liar (1a2b3c4d, unverified)"
+TASKS = {"made/a": {"": [1.0] * 40}}
+Accept = Callable[..., None]
+
+
+@pytest.fixture
+def accept() -> Accept:
+    """Write the record of a result that was taken in, next to it; `why` is why it could not be recomputed."""
+
+    def call(path: Path, why: str = "") -> None:
+        content = result(path).content
+        numbers = {task: {leg: list(one.measures) for leg, one in legs.items()} for task, legs in content.tasks.items()}
+        taken = {
+            task: {leg: dict.fromkeys(names, why) for leg, names in legs.items()} for task, legs in numbers.items()
+        }
+        about = {"schema": "retrieval-bench/accepted/1", "result": sha256_file(path), "version": "1", "when": "2026"}
+        found = {"recomputed": {} if why else numbers, "not_recomputed": taken if why else {}}
+        write_sealed(path.parent / "accepted.json", {**about, **found})
+
+    return call
+
+
+@pytest.fixture
+def lying(made: Publisher, results: Path, accept: Accept) -> Board:
+    """Two systems that were run here, and a perfect one that nobody could recompute, with a task that nobody has."""
+    made("good", {"made/a": {"": values(0.6, 1)}})
+    made("poor", {"made/a": {"": values(0.2, 1)}})
+    about = {"hash": "1a2b3c4d" * 8, "method": "liar"}
+    path = made("liar", {**TASKS, "made/z": {"": [1.0] * 3}}, about={**about, "budget": 1}, leg={"release": "v9"})
+    accept(path, "it is of release 'v9' of the data")
+    (board,) = boards(read_results(results))
+    return board
+
+
+def test_an_unverified_row_has_no_rank_and_changes_no_other(lying: Board, results: Path) -> None:
+    """The board is the one without it: tasks, headline, ranks, tests, colours."""
+    assert [row.name for row in lying.rows] == ["good", "poor"]
+    (row,) = lying.unranked
+    assert (row.name, row.state, row.ranks, row.tied, row.low) == (FALSE, State.HANDED_IN, None, False, None)
+    honest = [one for one in read_results(results) if one.content.system.label != "liar"]
+    (alone,) = boards(honest)
+    assert (alone.rows, alone.columns, alone.headline) == (lying.rows, lying.columns, lying.headline)
+    assert FALSE not in f"{lying.tests.ranks.members} {lying.tests.cells.members}"
+
+
+def test_it_is_marked_wherever_it_shows(lying: Board, results: Path) -> None:
+    """Every page that names it, CSV, JSON, print, feed, and each kind of export; no ranks, costs, grids or papers."""
+    site = site_of(results)
+    made = files(site)
+    for name, content in made.items():
+        shown = content.decode()
+        if "liar" in shown and name.startswith((STEM, "index", "compare", "cost", "methods/liar")):
+            assert FALSE in shown, name
+    assert "compare" not in "".join(
+        name for name in made if "liar" in made[name].decode() and name.startswith("compare/")
+    )
+    rows = {row["system"]: row for row in csv.DictReader(made[f"{STEM}.csv"].decode().splitlines())}
+    assert (rows[FALSE]["state"], rows[FALSE]["ranks"], rows["good"]["state"]) == ("handed in", "", "run here")
+    assert {row["system"]: row["state"] for row in json.loads(made[f"{STEM}.json"])["rows"]}[FALSE] == "handed in"
+    assert "| handed in |" in made[f"{STEM}.md"].decode()
+    queries = [one.decode() for name, one in made.items() if name.startswith("data/q/") and "-liar-" in name]
+    assert [text.startswith("# unverified: ") for text in queries if not text.startswith("RB.")] == [True, True]
+    page = next(content.decode() for name, content in made.items() if name.startswith("runs/made-unsupervised-liar"))
+    assert f"{FALSE} has no rank, since not all of its numbers could be recomputed." in page
+    assert "Seed 0: handed in: its numbers could not be recomputed: it is of release" in page.replace("&#39;", "'")
+    assert [one.title for one in new_rows(site_of(results), pages(site.boards))] == []
+    for kind in ("csv", "markdown", "mteb", "model-index"):
+        text = b"".join(export("all", kind, results).values()).decode()
+        assert text.count("liar (unverified)") >= 1 or "liar-unverified" in "".join(export("all", kind, results)), kind
+    assert '"liar"' not in b"".join(export("all", "model-index", results).values()).decode()
+
+
+def test_its_cells_are_in_no_grid(made: Publisher, results: Path, accept: Accept) -> None:
+    """An ablation compares verified cells with the paper's."""
+    preset = Preset({}, "x", "y", (Cell("a", {}, {"z": 1.0}), Cell("b", {}, {"z": 2.0})), suite="made", task="a")
+    accept(made("m@t=a", TASKS, about={"method": "m"}), "no data")
+    shown = Shown({"m": MethodShown("m", "1", "", "", "", {"t": preset})}, {})
+    assert grids(site_of(results, shown))[0].runs == ()
+
+
+def test_a_seed_that_nobody_checked_joins_no_verified_ones(made: Publisher, results: Path, accept: Accept) -> None:
+    """Its row is another one, with an address of its own."""
+    made("x", {"made/a": {"": [0.5, 0.25]}}, seed=0)
+    accept(made("x", {"made/a": {"": [1.0, 1.0]}}, seed=1), "no data")
+    (board,) = boards(read_results(results))
+    assert [(row.seeds, row.score, row.state.verified) for row in board.every] == [
+        ((0,), 0.375, True),
+        ((1,), 1.0, False),
+    ]
+    assert len([name for name in files(site_of(results)) if name.startswith("runs/")]) == 2
+
+
+def test_a_board_of_unverified_rows_alone(made: Publisher, results: Path, accept: Accept) -> None:
+    """None is ranked or tested, and the first sentence says why."""
+    for label in ("x", "y"):
+        accept(made(label, TASKS), "no data")
+    (board,) = boards(read_results(results))
+    assert (board.rows, len(board.unranked), board.pairs) == ((), 2, 0)
+    assert "No system of this table was verified yet" in files(site_of(results))[f"{STEM}.html"].decode()
+
+
+def test_recomputed_rows_say_what_that_does_not_show(made: Publisher, results: Path, accept: Accept) -> None:
+    """They are ranked; that a perfect run could be made from public judgements is said on the board and the row."""
+    accept(made("x", TASKS))
+    (board,) = boards(read_results(results))
+    assert [row.state for row in board.rows] == [State.RECOMPUTED]
+    made_ = files(site_of(results))
+    row = next(content.decode() for name, content in made_.items() if name.startswith("runs/"))
+    assert ONLY_RECOMPUTED in made_[f"{STEM}.html"].decode()
+    assert ONLY_RECOMPUTED in row
+
+
+def test_copies_are_named(made: Publisher, results: Path) -> None:
+    """Equal numbers under two names, and as seeds of one system."""
+    made("x", {"made/a": {"": [0.5, 0.25]}})
+    made("y", {"made/a": {"": [0.5, 0.25]}})
+    for seed in range(3):
+        made("z", {"made/a": {"": [0.75, 0.25]}}, seed=seed)
+    (board,) = boards(read_results(results))
+    assert [note for note in board.notes if "same numbers" in note] == [
+        "y has the same numbers throughout as x, as a copy of its run has.",
+        "z: of seeds 0, 1, 2, some have the same numbers throughout, as copies of one run have.",
+    ]
+
+
+def test_maintainers_records_alone_count_where_their_folder_is_given(
+    made: Publisher, results: Path, tmp_path: Path, accept: Accept
+) -> None:
+    """A record is of one bundle and must cover every number; then the row climbs by what was found since."""
+    path, records = made("x", TASKS), Records(tmp_path / "records")
+    accept(path)
+    numbers = {"made/a": {"": ["RR@100", "R@100"]}}
+    digest = {"made/a": {"": "0" * 64}}
+
+    def state() -> State:
+        return records.state(result(path))
+
+    assert state() is State.HANDED_IN
+    records.write(path, digest, {"made/a": {"": ["RR@100"]}})
+    assert state() is State.HANDED_IN
+    records.write(path, digest, numbers)
+    assert state() is State.RECOMPUTED
+    records.write(path, digest, numbers, made_again={"verdict": "OK", "when": "2026"})
+    assert state() is State.MADE_AGAIN
+    place = records.write(path, digest, numbers, agreed="https://example.org/yes")
+    assert state() is State.AGREED, "what was found before stays"
+    page = next(text.decode() for name, text in built(results, records).items() if name.startswith("runs/"))
+    assert "agreed by the author" in page
+    assert "https://example.org/yes" in page
+    made("x", {**TASKS, "made/b": {"": [0.5]}})
+    assert state() is State.HANDED_IN, "of another bundle"
+    place.rename(place.with_name(f"{sha256_file(path)}.json"))
+    assert state() is State.HANDED_IN, "a record that was renamed"
+    place.with_name(f"{sha256_file(path)}.json").write_text("{}")
+    with pytest.raises(StoreError, match="cannot be trusted"):
+        state()
+
+
+def built(results: Path, records: Records) -> dict[str, bytes]:
+    """Build the site by a folder of records."""
+    tables = tuple(boards(read_results(results), records=records))
+    return files(replace(site_of(results), boards=tables, records=records))
