@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.config.base import Config, setting
+from bench.core.normal import normalize
 
 Codes = npt.NDArray[np.uint32]
 Hashes = npt.NDArray[np.uint64]
@@ -54,7 +55,7 @@ def _kept() -> npt.NDArray[np.bool_]:
 def letters(texts: Sequence[str]) -> tuple[Codes, Places]:
     """Return the letters of texts, end to end, and where each text ends, `[texts]`."""
     joined = _END.join(text.replace(_END, " ") for text in texts)
-    normal = unicodedata.normalize("NFKC", joined).casefold()
+    normal = normalize("NFKC", joined).casefold()
     codes = np.frombuffer(normal.encode("utf-32-le", "surrogatepass"), "<u4")
     kept = _kept()[codes]
     breaks = np.flatnonzero(codes == ord(_END))

@@ -8,7 +8,6 @@ collapsed; titles do not count), so that two different texts among 30 million ar
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.core.contract import Document
+from bench.core.normal import normalize
 
 Mask = npt.NDArray[np.bool_]
 
 
 def fingerprint(texts: Iterable[str]) -> int:
     """Hash a text, given in pieces, to 64 bits; how it is cut, its case and its white space do not matter."""
-    normal = unicodedata.normalize("NFKC", " ".join(texts)).casefold()
+    normal = normalize("NFKC", " ".join(texts)).casefold()
     digest = hashlib.blake2b(" ".join(normal.split()).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 

@@ -1,0 +1,40 @@
+"""Normal forms: Python's own, but for what would take it an hour."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.core.normal import normalize
+from bench.data.contamination.index import letters_of
+from bench.data.corpora.dedupe import fingerprint
+
+MARKS = "\u0300\u0316"
+
+
+@given(st.text(), st.text("a\u0300\u0316\u0301\u1100\u1161", max_size=900))
+def test_texts_of_any_writing_system(text: str, marks: str) -> None:
+    """Character by character what Python makes of them, up to a thousand marks in a row."""
+    for form in ("NFC", "NFKC", "NFD", "NFKD"):
+        assert normalize(form, text + marks) == unicodedata.normalize(form, text + marks)
+
+
+@pytest.mark.parametrize("parse", [lambda text: normalize("NFKC", text), letters_of, lambda text: fingerprint([text])])
+@pytest.mark.parametrize("build", [lambda size: "a" + MARKS * size, lambda size: "".join(one * size for one in MARKS)])
+def test_marks_in_a_row_cost_linear_time(parse: Callable[[str], object], build: Callable[[int], str]) -> None:
+    """Four times as many take about four times as long, not sixteen times."""
+
+    def seconds(size: int) -> float:
+        text, found = build(size), []
+        for _ in range(3):
+            began = time.process_time()
+            parse(text)
+            found.append(time.process_time() - began)
+        return min(found)
+
+    assert seconds(20_000) < 7 * max(seconds(5_000), 0.02)
