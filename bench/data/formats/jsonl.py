@@ -6,10 +6,36 @@ Conventions: spans are [start, end) in characters (code points) of a text.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from bench.data.formats.faults import RecordError, shown
+
+ELEMENTS = 4_000_000
+"""Values of one record at most: some hundred megabytes once they are parsed."""
+
+_TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+\\?(?:"|\Z)', re.DOTALL)
+
+
+def check_elements(text: str, most: int | None = None) -> None:
+    """Raise `RecordError` for JSON of more than `most` keys and values (`ELEMENTS`), before any of them is made."""
+    most = ELEMENTS if most is None else most
+    if len(text) <= most or _marks(text, 0, len(text)) < most:  # most often there is no need to leave texts out
+        return
+    count = start = 0
+    for found in _TEXT.finditer(text):
+        count += _marks(text, start, found.start())
+        start = found.end()
+        if count >= most:
+            break
+    if count + _marks(text, start, len(text)) >= most:
+        raise RecordError(f"JSON of more than {most:,} values", "fewer in one record")
+
+
+def _marks(text: str, start: int, end: int) -> int:
+    """Count the marks that a key or value follows."""
+    return sum(text.count(mark, start, end) for mark in ",:[{")
 
 
 def json_object(text: str, keys: Sequence[str]) -> dict[str, Any]:
@@ -19,6 +45,7 @@ def json_object(text: str, keys: Sequence[str]) -> dict[str, Any]:
     """
     *first, last = (f'"{key}"' for key in keys) if keys else ("",)
     expected = f"a JSON object with the keys {' and '.join([', '.join(first), last] if first else [last])}"
+    check_elements(text)
     try:
         row = json.loads(text)
     except json.JSONDecodeError as error:

@@ -17,6 +17,7 @@ from typing import Any
 from bench.core.errors import DataError
 from bench.data.formats.archive import File
 from bench.data.formats.faults import RecordError, shown
+from bench.data.formats.jsonl import check_elements
 from bench.data.formats.text import blocks
 
 _DECODER = json.JSONDecoder()
@@ -118,6 +119,7 @@ class _Window:
             if size > wanted:
                 break
         self._text = "".join(parts)
+        check_elements(self._text)
         return len(parts) > 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from bisect import bisect_left
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from bench.data.formats import jsonl as nested
 from bench.data.formats.faults import RecordError
 from bench.data.formats.strings import Strings, write_strings
 from bench.data.formats.titled import joined, titled
+from bench.data.pairs.arrays import elements
 from bench.testing import fields
 from bench.types import Corpus, Item, Judgement, Source
 
@@ -52,6 +54,32 @@ def test_what_is_malformed_is_named(take: Any, message: str) -> None:
     """The key, what stands there and what should."""
     with pytest.raises(RecordError, match=message):
         take()
+
+
+HOLLOW = ["[],", "{},", "0,", '{"a":0},', '"\\"[[[",']
+
+
+@pytest.mark.parametrize("element", HOLLOW)
+def test_values_are_counted_before_they_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, element: str) -> None:
+    """In a line and in an array: JSON of a few bytes a value, refused at less than the memory of its text."""
+    monkeypatch.setattr(nested, "ELEMENTS", 100_000)
+    text = f"[{element * 200_000}0]"
+    (tmp_path / "a.json").write_text(f"[{text}]")
+    for read in (lambda: nested.json_object(text, ()), lambda: list(elements(tmp_path / "a.json"))):
+        tracemalloc.start()
+        try:
+            with pytest.raises((RecordError, DataError), match="JSON of more than 100,000 values"):
+                read()
+            assert tracemalloc.get_traced_memory()[1] < 5 * len(text) + 5_000_000
+        finally:
+            tracemalloc.stop()
+
+
+def test_brackets_and_commas_inside_texts_are_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many; a text without end is none."""
+    monkeypatch.setattr(nested, "ELEMENTS", 10)
+    assert nested.json_object('{"a": "[[[[[[[[[[,,,,,,,,,,\\"::::::"}', ("a",)) == {"a": '[[[[[[[[[[,,,,,,,,,,"::::::'}
+    nested.check_elements('"' + '\\"' * 200_000)
 
 
 def test_ids_are_line_numbers_from_zero(tmp_path: Path) -> None:
