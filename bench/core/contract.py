@@ -68,10 +68,7 @@ class Contract:
     @staticmethod
     def load(folder: Path) -> Contract:
         """Read the contract of an encoder's folder. Raises `UsageError` if it is missing or is no contract."""
-        from pydantic import (
-            TypeAdapter,
-            ValidationError,
-        )  # here, since plugins that only name contracts need none of it
+        from pydantic import TypeAdapter, ValidationError  # late: naming a contract needs none of it
 
         path = folder / CONTRACT
         try:

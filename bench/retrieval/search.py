@@ -29,7 +29,7 @@ from bench.types import Candidates, Ranking, Tie
 Matrix = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
 Similarity = Literal["dot", "cos", "l2"]
-"""`l2` orders by the distance d of unit vectors, as Tatoeba's scorers do. Its score 1 − d²/2 is the cosine, except that
+"""`l2` orders by the distance d of unit vectors. Its score 1 − d²/2 is the cosine, except that
 a vector of zeros is at distance 1 from any other (score ½) and at 0 from another of its kind (score 1)."""
 Backend = Literal["auto", "faiss", "torch"]
 
