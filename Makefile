@@ -28,7 +28,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo worlds test test-processors calibration test-slow test-browser lint types layers docs docs-site clean
+.PHONY: help install demo worlds test test-processors calibration test-slow test-gpu test-browser lint types layers docs docs-site clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ calibration: $(STAMP) ## how often the tests of boards are right, by simulation 
 
 test-slow: $(STAMP) ## the tests that take minutes
 	@$(BIN)/python .ci/slow.py --cap $(SLOW_CAP) $(PYTEST_ARGS)
+
+test-gpu: $(STAMP) ## what only a GPU can show (docs/gpu.md); needs one, and EXTRAS=gpu
+	@$(BIN)/python -m pytest -m gpu tests/gpu $(PYTEST_ARGS)
 
 test-browser: ## the site in a browser; needs Chromium (Debian: apt-get install chromium) and npm
 	@$(MAKE) --no-print-directory install PYTHON='$(PYTHON)' EXTRAS='$(if $(findstring browser,$(EXTRAS)),$(EXTRAS),$(EXTRAS),browser)'

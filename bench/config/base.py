@@ -17,7 +17,14 @@ class Config(BaseModel):
 
 
 def setting(
-    default: Any, *, source: str, help: str | None = None, idle: bool = False, file: bool = False, **limits: Any
+    default: Any,
+    *,
+    source: str,
+    help: str | None = None,
+    idle: bool = False,
+    file: bool = False,
+    late: bool = False,
+    **limits: Any,
 ) -> Any:
     """Declare a field of a config.
 
@@ -26,10 +33,11 @@ def setting(
         source: where the default comes from: paper and section, reference code, or `ours: reason`.
         help: one line: what it does, with its unit; None where the annotation has it (`Annotated[…, Field(…)]`).
         idle: it changes no result (only speed or memory), so it enters no key.
+        late: it came after results were kept, so it enters keys only where it is not its default.
         file: it names a file or a folder, whose content enters keys in place of its path; empty or None for none.
         limits: pydantic's constraints: `ge`, `gt`, `le`, `lt`, `min_length`, `max_length`, `pattern`.
     """
-    extra: dict[str, Any] = {"source": source, "idle": idle, "file": file}
+    extra: dict[str, Any] = {"source": source, "idle": idle, "file": file, "late": late}
     if help is not None:
         limits["description"] = help
     return Field(default=default, json_schema_extra=extra, **limits)

@@ -83,10 +83,10 @@ if TYPE_CHECKING:
     from bench.training.views import in_a_window as in_a_window
     from bench.training.views import pack_sentences as pack_sentences
     from bench.training.views import read_unit as read_unit
-    from bench.training.views import serving as serving
     from bench.training.views import stretch_of as stretch_of
     from bench.training.views import token_crop as token_crop
     from bench.training.views import two_sentences as two_sentences
+    from bench.training.views import unit_counts as unit_counts
     from bench.training.views import units_of as units_of
 
 __all__, __getattr__, __dir__ = lazy(__name__, __file__)

@@ -107,6 +107,7 @@ class DrawnSource(Generic[CorpusT, DrawnT]):
     def __init__(self, shards: CorpusT, drawn: DrawnT) -> None:
         self.shards, self._drawn = shards, drawn
         self.held_out, self.state, self.restore = drawn.held_out, drawn.state, drawn.restore
+        self.notes: Sequence[str] = getattr(drawn, "notes", ())  # what a log should say of the corpus
 
 
 class Mixed(Generic[MainT, SideT]):
@@ -118,6 +119,7 @@ class Mixed(Generic[MainT, SideT]):
     def __init__(self, main: BatchSource[MainT], side: BatchSource[SideT], share: float) -> None:
         self._main, self._side, self._share = main, side, share
         self.shards, self.held_out = main.shards, main.held_out
+        self.notes = (*getattr(main, "notes", ()), *getattr(side, "notes", ()))
 
     def batch(self, rng: np.random.Generator) -> MainT | SideT:
         """Return a batch of either; without a companion (share 0) no lot is drawn."""

@@ -194,6 +194,13 @@ class TrainingConfig(LoopConfig):
         source="CCP: negatives of another language turn the task into telling languages apart",
         help="every batch is of one language; false: each document's language is drawn by itself",
     )
+    sampling: Literal["documents", "blocks"] = setting(
+        "documents",
+        source="ours: a book weighs as an article does; ORQA's ICT, MSM's and CCP's code draw from all blocks alike",
+        help="what an epoch has once: each document; or each of its blocks, spans or sentences, so that long documents "
+        "come oftener; no batch has two of one document",
+        late=True,
+    )
     vocabulary: Literal["cropped", "whole"] = setting(
         "cropped",
         source="ours: ids that the corpus never uses learn nothing and cost most of the time of masked prediction",

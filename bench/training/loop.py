@@ -36,8 +36,9 @@ from bench.training.probes import measure, signs
 from bench.types import Json
 
 B = TypeVar("B", bound=Sized)
-Loss = Callable[[TrainableEncoder, B], tuple[torch.Tensor, Mapping[str, float]]]
-"""(encoder, batch) → a scalar to minimise, and further values to log."""
+Values = Mapping[str, float]
+Loss = Callable[[TrainableEncoder, B], tuple[torch.Tensor, Values | Callable[[], Values]]]
+"""(encoder, batch) → a scalar to minimise, and further values to log, or what makes them: called on logged steps."""
 
 Look = Callable[[], Mapping[str, float]]
 """Further measurements of a method at each probe; names as in `bench.training.probes.SIGNS` are judged."""
@@ -266,7 +267,8 @@ class _TrainingLoop(Generic[B]):
             losses.append(self._finite(float(loss.detach()), "loss"))
             (loss / len(batches)).backward()
             if log:
-                self._sum({"loss": losses[-1], **metrics})
+                self._sum({"loss": losses[-1]})
+                self._sum(metrics if isinstance(metrics, Mapping) else metrics() if self._logs() else {})
         average_gradients(self.weights)
         return losses
 
@@ -336,17 +338,24 @@ class _TrainingLoop(Generic[B]):
             total, count = self.at.sums.get(name, (0.0, 0))
             self.at.sums[name] = [total + float(value), count + 1]
 
+    def _logs(self) -> bool:
+        """Return whether a line is due, or the training is over."""
+        return self.over or not (self.at.step % self.config.log_every and self.at.step % self.config.probe_every)
+
     def _log(self, rate: float) -> None:
-        """Write a line when one is due, or when the training is over."""
-        at, last = self.at, self.over
-        probe = last or at.step % self.config.probe_every == 0
-        if probe or at.step % self.config.log_every == 0:
+        """Write a line when one is due."""
+        at = self.at
+        probe = self.over or at.step % self.config.probe_every == 0
+        if self._logs():
             means = {name: total / count for name, (total, count) in sorted(at.sums.items())}
             at.sums = {}
             self._write({"step": at.step, "tokens": self.tokens, "learning_rate": rate, **means}, probe)
 
     def _write(self, line: dict[str, Any], probe: bool) -> None:
-        """Add a line to the log, with a look at the held-out pairs if one is due."""
+        """Add a line to the log, with a look at the held-out pairs if one is due; the first has the source's notes."""
+        if notes := list(getattr(self.source, "notes", ())) if line["step"] == 0 else []:
+            line["notes"] = notes
+            self.at.warnings += len(notes)
         if probe and (self.held or self.look):
             found = measure(self.encoder, self.held, self.look)
             line["probe"] = {name: checkpoint.short(value) for name, value in found.items()}

@@ -245,7 +245,7 @@ class MaskedBlocks(DrawnSource[Shards, Documents]):
     """
 
     def __init__(self, shards: Shards, config: TrainingConfig, mlm: BlocksConfig, seed: int) -> None:
-        super().__init__(shards, Documents(shards, config, least=1, seed=seed))
+        super().__init__(shards, Documents(shards, config, least=1, seed=seed, batch=mlm.sequences))
         self._mlm = mlm
         self._masking = Masking.of(shards, mlm)
 

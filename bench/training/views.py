@@ -1,8 +1,9 @@
 """From documents to views: which documents make a batch, and which sentences, units or crops of each make a pair.
 
 Batches are of one language unless the config says otherwise: negatives in another language would only teach the
-encoder to identify languages. A document is drawn again only after every other one of its language was, and no document
-is twice in a batch. Units are consecutive sentences packed together while they fit.
+encoder to identify languages. Every document of a language is drawn once an epoch (or once for each of its blocks), and
+none is twice in a batch: at the turn of an epoch, those that end the last one wait a batch. Units are consecutive
+sentences packed together while they fit.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from bench.types import Json
 Draw = Callable[[int, np.random.Generator], tuple[int, int]]
 """(sentences of a document, rng) → two different places among them."""
 
+_FEW = (
+    "languages with fewer documents than the {asked} of a batch have smaller batches: {few}; ask for fewer, or leave "
+    "these languages out"
+)
 _PAIR = 2  # sentences
 _LEAST = 2  # documents in a batch: one alone has no negative
 _HELD_SHARE = 10  # at most one document in so many is held out
@@ -65,8 +70,10 @@ class Epochs:
 class Documents(Epochs):
     """Draws documents of at least `least` sentences, of one language at a time unless the config mixes them.
 
-    `serving` says which documents of a language serve, bool `[documents of the language]`; None: all. Raises
-    `UsageError` where no language has two documents that are long enough and serve.
+    `blocks` returns how many blocks each document of a language has, `[documents of the language]`; those without one
+    are never drawn. None: as many as sentences. `batch` is the number of documents that will be drawn at once; None:
+    the config's pairs. `notes` are sentences about languages that have fewer. Raises `UsageError` where no language has
+    two documents that are long enough and have a block.
     """
 
     def __init__(
@@ -75,15 +82,19 @@ class Documents(Epochs):
         config: TrainingConfig,
         least: int,
         seed: int,
-        serving: Callable[[str], npt.NDArray[np.bool_]] | None = None,
+        blocks: Callable[[str], npt.NDArray[Any]] | None = None,
+        batch: int | None = None,
     ) -> None:
-        enough = {language: _long_enough(shards, language, least) for language in shards.languages}
-        if serving is not None:
-            enough = {
-                language: documents[serving(language)[documents - shards.documents(language).start]]
-                for language, documents in enough.items()
-            }
-        enough = {language: documents for language, documents in enough.items() if len(documents) >= _LEAST}
+        counts = {
+            one: shards.sentence_counts(shards.documents(one)) if blocks is None else blocks(one).astype(np.int64)
+            for one in shards.languages
+        }
+        enough = {}
+        for language, of_each in counts.items():
+            documents = _long_enough(shards, language, least)
+            documents = documents[of_each[documents - shards.documents(language).start] > 0]
+            if len(documents) >= _LEAST:
+                enough[language] = documents
         if not enough:
             raise UsageError(
                 f"the corpus {shards.folder} has no language with {_LEAST} documents of at least {least} sentences; "
@@ -100,7 +111,12 @@ class Documents(Epochs):
                 rest = np.setdiff1d(enough[language], held)
                 if len(rest) >= _LEAST:
                     self.held[language], enough[language] = held.tolist(), rest
-        self._documents, self._shards, self._config = enough, shards, config
+        self._documents, self._shards, self._config, self._counts = enough, shards, config, counts
+        self._waiting: dict[str, list[int]] = {}  # by language, documents that were in the batch when their turn came
+        asked = config.pairs if batch is None else batch
+        few = [f"{one} {len(documents)}" for one, documents in enough.items() if len(documents) < asked]
+        shrunk = bool(few) and config.language_pure
+        self.notes: tuple[str, ...] = (_FEW.format(asked=asked, few=", ".join(few)),) if shrunk else ()
         shares = probabilities(sizes, config.language_exponent)
         self._languages, self._shares = tuple(shares), np.array(list(shares.values()))
         super().__init__(self._languages, seed)
@@ -137,17 +153,41 @@ class Documents(Epochs):
 
     def _of(self, language: str, count: int) -> list[int]:
         """Return `count` different documents of a language, all there are where it has fewer."""
-        epoch, drawn = self._places[language]
         count = min(count, len(self._documents[language]))
-        if drawn + count > len(self._documents[language]):
-            epoch, drawn = epoch + 1, 0
-        self._places[language] = (epoch, drawn + count)
-        documents: list[int] = self._order(language, epoch)[drawn : drawn + count].tolist()
-        return documents
+        found, later = dict[int, None](), list[int]()
+        for document in self._waiting.get(language, []):
+            if len(found) < count and document not in found:
+                found[document] = None
+            else:
+                later.append(document)
+        epoch, drawn = self._places[language]
+        while len(found) < count:
+            order = self._order(language, epoch)
+            if drawn == len(order):  # what still waits are blocks of a document that has more than an epoch has batches
+                epoch, drawn, later = epoch + 1, 0, []
+                continue
+            document, drawn = int(order[drawn]), drawn + 1
+            if document in found:
+                later.append(document)
+            found[document] = None
+        self._places[language], self._waiting[language] = (epoch, drawn), later
+        return list(found)
 
     def _shuffled(self, language: str, chance: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Return the documents of a language in a random order."""
-        return chance.permutation(self._documents[language])
+        """Return the documents of a language in a random order, once each or once for each of their blocks."""
+        documents = self._documents[language]
+        if self._config.sampling == "blocks":
+            documents = np.repeat(documents, self._counts[language][documents - self._shards.documents(language).start])
+        return chance.permutation(documents)
+
+    def state(self) -> dict[str, Json]:
+        """Return language → (epoch, how many of it were drawn, documents that wait)."""
+        return {one: [*place, self._waiting.get(one, [])] for one, place in self._places.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        super().restore({language: place[:2] for language, place in state.items()})
+        self._waiting = {language: list(waiting) for language, (_, _, waiting) in state.items()}
 
 
 class SentencePairs(DrawnSource[Shards, Documents]):
@@ -281,12 +321,14 @@ def pack_sentences(lengths: npt.NDArray[np.int64], room: int) -> list[Bounds]:
     return [*units, (start, len(lengths))] if len(lengths) else units
 
 
-def unit_counts(shards: Shards, language: str, room: int) -> npt.NDArray[np.int64]:
-    """Return how many units `pack_sentences` makes of each document of a language, `[documents]`.
+def unit_counts(shards: Shards, language: str, most: int, pack: bool = True) -> npt.NDArray[np.int64]:
+    """Return how many units `units_of` makes of each document of a language, `[documents]`.
 
     All documents are walked at once, a unit a round.
     """
-    documents = shards.documents(language)
+    documents, room = shards.documents(language), most - _FRAME
+    if not pack:
+        return shards.sentence_counts(documents)
     ends = np.cumsum(shards.sentence_counts(documents))
     cuts = np.concatenate([[0], np.cumsum(shards.sentence_lengths(documents))])  # tokens before each sentence
     counts = np.zeros(len(documents), np.int64)
@@ -302,15 +344,6 @@ def units_of(shards: Shards, document: int, most: int, pack: bool = True) -> lis
     """Return the units of a document, of at most `most` tokens with special ones; unpacked, each sentence is one."""
     lengths = shards.sentence_lengths(range(document, document + 1))
     return pack_sentences(lengths, most - _FRAME) if pack else [(at, at + 1) for at in range(len(lengths))]
-
-
-def serving(shards: Shards, language: str, most: int, least: int, pack: bool = True) -> npt.NDArray[np.bool_]:
-    """Return which documents of a language have at least `least` units, bool `[documents]`; else as `units_of`."""
-    counts = (
-        unit_counts(shards, language, most - _FRAME) if pack else shards.sentence_counts(shards.documents(language))
-    )
-    enough: npt.NDArray[np.bool_] = counts >= least
-    return enough
 
 
 def read_unit(shards: Shards, document: int, bounds: Bounds, most: int, *, seen: bool = True) -> npt.NDArray[np.int64]:

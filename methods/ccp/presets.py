@@ -58,6 +58,7 @@ PRESETS: Mapping[str, Preset] = {
             "weight_decay": 0.0,
             "clip": None,
             "pairs": 32,
+            "sampling": "blocks",  # CCP, algorithm 1: windows of the corpus, as the code that MSM descends from
             "accumulate": 64,
             "temperature": 0.1,
             "window": 5,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import nn
@@ -38,8 +39,10 @@ class Moco:
         self.modules = nn.ModuleDict({"key": self.key.model, "queue": self.queue})
         self._fresh: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def loss(self, encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of each query's key among those of the queue; names of what is logged as in `SIGNS`."""
+    def loss(
+        self, encode: TrainableEncoder, pairs: PairBatch
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
+        """Return the loss of each query's key among those of the queue, and what makes the values to log."""
         config = self._config
         queries = normed(encode(pairs.left), config.norm_query)  # [n, d]
         self.key.model.train(config.key_dropout)
@@ -49,12 +52,19 @@ class Moco:
         encode.meter.multiplied(logits.numel() * queries.shape[1])
         tags = torch.tensor([self._languages.index(language) for language in pairs.languages], device=keys.device)
         self._fresh.append((keys, tags))
+        seen = partial(self.seen, queries.detach(), keys, logits.detach(), tags)
+        return own_first(logits, config.label_smoothing), seen
+
+    def seen(
+        self, queries: torch.Tensor, keys: torch.Tensor, logits: torch.Tensor, tags: torch.Tensor
+    ) -> Mapping[str, float]:
+        """Return what is logged of queries and keys `[n, d]` and logits `[n, 1 + K]`; names as in `SIGNS`."""
         mass, share = same_language(logits, tags, self.queue.tags)
-        return own_first(logits, config.label_smoothing), {
+        return {
             "accuracy": float((logits[:, :1] > logits[:, 1:]).all(1).float().mean()),
             "sharpest": sharpest(logits),
             "candidates": float(logits.shape[1]),
-            "query_deviation": deviation(queries.detach()),
+            "query_deviation": deviation(queries),
             "key_deviation": deviation(keys),
             "same_language_mass": mass,
             "same_language_share": share,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
+import numpy.typing as npt
 
 from bench import UsageError
 from bench.training import (
@@ -15,10 +14,10 @@ from bench.training import (
     Shards,
     framed,
     read_unit,
-    serving,
     stretch_of,
     token_crop,
     two_sentences,
+    unit_counts,
     units_of,
 )
 from methods.crop.config import CropConfig
@@ -36,9 +35,13 @@ class CropViews(DrawnSource[Shards, Documents]):
         if config.variant != "span":
             documents = Documents(shards, config, _PAIR if config.variant == "sentence" else 1, seed)
         else:
-            enough = partial(serving, shards, most=config.span.tokens, least=_PAIR)
+
+            def spans(language: str) -> npt.NDArray[np.int64]:
+                counts = unit_counts(shards, language, config.span.tokens)
+                return counts * (counts >= _PAIR)
+
             try:
-                documents = Documents(shards, config, 1, seed, enough)
+                documents = Documents(shards, config, 1, seed, spans)
             except UsageError as error:
                 raise UsageError(
                     f"{error}; crop's variant span asks for two spans of up to {config.span.tokens} tokens in a "

@@ -34,6 +34,7 @@ ICT = Method(
                 "epsilon": 1e-6,
                 "clip": 1.0,
                 "pairs": 4096,
+                "sampling": "blocks",  # google-research/language (orqa) draws from all blocks of the corpus
                 "mask_rate": 0.9,
                 "sentence_tokens": 64,
                 "block_tokens": 288,

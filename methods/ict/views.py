@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bench import UsageError
-from bench.training import Documents, DrawnSource, Ids, PairBatch, Shards, framed, pack_sentences
+from bench.training import Documents, DrawnSource, Ids, PairBatch, Shards, framed, pack_sentences, unit_counts
 from methods.ict.config import IctConfig
 
 _FRAME = 2  # first and last token of a sequence
@@ -51,7 +52,8 @@ class SentencesOfBlocks(DrawnSource[Shards, Documents]):
     """
 
     def __init__(self, shards: Shards, config: IctConfig, seed: int) -> None:
-        super().__init__(shards, Documents(shards, config, least=1, seed=seed))
+        blocks = partial(unit_counts, shards, most=config.block_tokens)
+        super().__init__(shards, Documents(shards, config, least=1, seed=seed, blocks=blocks))
         self._config = config
 
     def batch(self, rng: np.random.Generator) -> Clozes:

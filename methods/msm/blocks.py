@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from bench import UsageError
-from bench.training import Bounds, Documents, DrawnSource, Ids, Shards, read_unit, serving, units_of
+from bench.training import Bounds, Documents, DrawnSource, Ids, Shards, read_unit, unit_counts, units_of
 from methods.msm.config import MsmConfig
 
 
@@ -49,10 +48,14 @@ class DocumentBlocks(DrawnSource[Shards, Documents]):
     """
 
     def __init__(self, shards: Shards, config: MsmConfig, seed: int) -> None:
-        least = config.min_doc_sentences
-        enough = partial(serving, shards, most=config.sentence_tokens, least=least, pack=config.pack)
+        least, size = config.min_doc_sentences, config.doc_sentences
+
+        def blocks(language: str) -> npt.NDArray[np.int64]:
+            units = unit_counts(shards, language, config.sentence_tokens, config.pack)
+            return units // size + (units % size >= least)
+
         try:
-            documents = Documents(shards, config, least, seed, enough)
+            documents = Documents(shards, config, least, seed, blocks, config.documents)
         except UsageError as error:
             raise UsageError(
                 f"{error}; msm asks for at least {least} units of up to {config.sentence_tokens} tokens in a document: "

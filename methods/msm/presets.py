@@ -44,6 +44,7 @@ PRESETS: Mapping[str, Preset] = {
             "doc_layers": 2,
             "begin": "normal",
             "documents": 16,
+            "sampling": "blocks",  # shunyuzh/MSM: its examples are the blocks of all documents
             "heads": "separate",
             "temperature": 0.1,
             "mu": 0.5,

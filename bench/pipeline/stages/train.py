@@ -24,7 +24,7 @@ _FLOPS_A_TOKEN = 2.5e6  # of scratch:2x128
 class Train(EncoderStage):
     """Encoder before training + prepared corpus → pretrained encoder."""
 
-    name, code, libraries = "train", 3, LIBRARIES
+    name, code, libraries = "train", 4, LIBRARIES
     start: Init
     shards: Prepare
     method: str

@@ -67,6 +67,7 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
         scale: Mapping[int, float] = MappingProxyType({}),
         flops: float | None = None,
         idle_layer: bool = False,
+        seen: Callable[[], Mapping[str, float]] | None = None,
         **changed: Any,
     ) -> Any:
         folder, config = tmp_path / name, config_of(**changed)
@@ -77,10 +78,10 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
             encoder = TrainableEncoder.load(start, job.device, config.precision)
             head, source = Head(idle_layer), SentencePairs(Shards(corpus), config, seed, two_sentences)
 
-            def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
+            def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Any]:
                 left, right = map(head.layer, encode.together(pairs))
                 value = info_nce(left, right, temperature=config.temperature, similarity="cos", symmetric=True)
-                return value * scale.get(int(head.steps) + 1, 1.0), {"accuracy": accuracy(left, right)}
+                return value * scale.get(int(head.steps) + 1, 1.0), seen or {"accuracy": accuracy(left, right)}
 
             def after(step: int) -> None:
                 head.steps += 1

@@ -261,6 +261,27 @@ def test_weights_are_asked_for_a_gradient_until_they_had_one(train: Train, monke
     assert len(asked) < weights * 2 < weights * done.facts["steps"]
 
 
+def test_values_that_cost_are_made_on_logged_steps_alone(train: Train) -> None:
+    """A loss may return what makes them."""
+    calls: list[int] = []
+
+    def seen() -> dict[str, float]:
+        calls.append(1)
+        return {"told": 2.0}
+
+    log = train("one", log_every=3, probe_every=4, seen=seen).log[1:]
+    assert [line["told"] for line in log] == [2.0] * len(calls)
+    assert log[-1]["step"] > 2 * len(calls) - 2
+
+
+def test_small_languages_are_noted_at_the_start(train: Train) -> None:
+    """In the log's first line, and among the warnings of the facts."""
+    done = train("one", pairs=64, tokens=100)
+    assert "fi 56, sw 27" in done.log[0]["notes"][0]
+    assert done.facts["warnings"] == 1 + sum(len(line.get("warnings", [])) for line in done.log)
+    assert "notes" not in train("two", tokens=100).log[0]
+
+
 def test_float32_is_trained_with_tensor_cores(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     """On CUDA products are rounded to TF32 while a training runs, on the processor they are not."""
     devices: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.config.layers import identity
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.training.config import TrainingConfig
@@ -25,7 +27,6 @@ from bench.training.views import (
     in_a_window,
     pack_sentences,
     read_unit,
-    serving,
     token_crop,
     two_sentences,
     unit_counts,
@@ -96,6 +97,53 @@ def test_batches_are_of_one_language_and_of_different_documents(corpus: Path) ->
         (language,) = {shards.language_of(document) for document in batch}
         languages.add(language)
     assert languages == set(shards.languages)
+
+
+@pytest.mark.parametrize("size", [4, 6, 20, 27])
+def test_an_epoch_has_every_document_once(corpus: Path, size: int) -> None:
+    """Its tail too: however batches cut it, none comes a time more than another but those of the epoch under way."""
+    shards, rng = Shards(corpus), np.random.default_rng(0)
+    documents = Documents(shards, config(pairs=size, language_exponent=1.0), least=2, seed=1)
+    every = sorted(set(shards.documents("sw")) - set(documents.held["sw"]))
+    counts = dict.fromkeys(every, 0)
+    for _ in range(400):
+        batch = documents.draw(size, rng)
+        assert len(set(batch)) == size
+        if shards.language_of(batch[0]) == "sw":
+            again = Documents(shards, config(pairs=size, language_exponent=1.0), least=2, seed=1)
+            again.restore(json.loads(json.dumps(documents.state())))
+            assert again.state() == documents.state()
+            for document in batch:
+                counts[document] += 1
+            assert max(counts.values()) - min(counts.values()) <= 1
+    assert min(counts.values()) > 5
+
+
+def test_long_documents_come_as_often_as_they_have_blocks(corpus: Path) -> None:
+    """Three times the sentences, three times as often, within a tenth; never twice in a batch; other keys."""
+    shards, rng = Shards(corpus), np.random.default_rng(0)
+    documents = Documents(shards, config(language_exponent=1.0, sampling="blocks"), least=1, seed=1)
+    drawn: Counter[int] = Counter()
+    for _ in range(4000):
+        batch = documents.draw(6, rng)
+        assert len(set(batch)) == 6
+        drawn.update(batch if shards.language_of(batch[0]) == "en" else [])
+    each = {one: drawn[one] / shards.sentence_count(one) for one in drawn}
+    mean = sum(drawn.values()) / sum(map(shards.sentence_count, drawn))
+    assert all(abs(often / mean - 1) < 0.1 for often in each.values())
+    assert len({shards.sentence_count(one) for one in drawn}) == 4
+    assert "sampling" not in identity(config())
+    assert identity(config(sampling="blocks"))["sampling"] == "blocks"
+
+
+def test_languages_that_shrink_a_batch_are_named(corpus: Path) -> None:
+    """With their numbers of documents; none where all have enough, or where languages are mixed."""
+    shards = Shards(corpus)
+    notes = Documents(shards, config(pairs=64), least=1, seed=1).notes
+    assert len(notes) == 1
+    assert "fewer documents than the 64 of a batch have smaller batches: fi 56, sw 27;" in notes[0]
+    assert Documents(shards, config(pairs=64), 1, 1, batch=20).notes == ()
+    assert Documents(shards, config(pairs=64, language_pure=False), 1, 1).notes == ()
 
 
 def test_every_document_comes_once_an_epoch(corpus: Path) -> None:
@@ -259,8 +307,7 @@ def test_counts_are_those_of_packing_each_document(corpus: Path, room: int) -> N
             units = units_of(shards, document, room + 2)
             assert [at for unit in units for at in range(*unit)] == list(range(shards.sentence_count(document)))
             each.append(len(units))
-        assert unit_counts(shards, language, room).tolist() == each
-        assert serving(shards, language, room + 2, 2).tolist() == [count >= 2 for count in each]
+        assert unit_counts(shards, language, room + 2).tolist() == each
 
 
 def test_without_packing_every_sentence_is_a_unit(corpus: Path) -> None:
@@ -268,7 +315,7 @@ def test_without_packing_every_sentence_is_a_unit(corpus: Path) -> None:
     shards = Shards(corpus)
     assert units_of(shards, 0, 64, pack=False) == [(at, at + 1) for at in range(shards.sentence_count(0))]
     counts = shards.sentence_counts(shards.documents("en"))
-    assert serving(shards, "en", 64, 4, pack=False).tolist() == (counts >= 4).tolist()
+    assert unit_counts(shards, "en", 64, pack=False).tolist() == counts.tolist()
 
 
 def test_a_unit_is_framed_cut_and_seen(corpus: Path) -> None:

@@ -101,7 +101,7 @@ def test_keys_of_a_step_are_negatives_from_the_next_on(
     queries, keys = encoder(pairs.left).detach(), encoder(pairs.right).detach()
     assert torch.equal(moco.queue.rows, before)
     assert float(loss.detach()) == pytest.approx(float(moco_loss(queries, keys, before, temperature=0.05)), abs=1e-5)
-    assert metrics["candidates"] == 13
+    assert metrics()["candidates"] == 13
     moco.after_step(1)
     torch.testing.assert_close(moco.queue.rows[:4], keys)
     assert torch.equal(moco.queue.rows[4:], before[4:])

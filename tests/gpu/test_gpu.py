@@ -1,0 +1,186 @@
+"""What only a GPU can show (`make test-gpu`), by comparison with the processor; docs/gpu.md lists it.
+
+`BENCH_GPU_DEVICE=cpu` runs all but the memory on the processor, by which the tests are tried where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bench.config.layers import resolve
+from bench.config.profiles import PROFILES
+from bench.core.contract import Contract, TrainingJob
+from bench.core.workspace import Parts, Workspace
+from bench.pipeline.settings import RunConfig
+from bench.plugins import load
+from bench.retrieval import encoder as inference
+from bench.retrieval.packed import budget
+from bench.retrieval.search import VectorBlock, search
+from bench.training import loop
+from bench.training.determinism import reproducible
+from bench.training.encoder import TrainableEncoder
+from bench.training.losses import info_nce
+from bench.types import Item
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+DEVICE = os.environ.get("BENCH_GPU_DEVICE", "cuda")
+METHODS = {name: owned.value for name, owned in load().methods.items() if owned.value.trainer is not None}
+SMALL = {"probe_pairs": 4, "probe_every": 50, "log_every": 1, "precision": "float32"}
+ROWS = [np.array([1, *range(5, 5 + length), 2]) for length in (3, 9, 4, 4, 11, 2, 7, 5)]
+
+Train = Callable[..., tuple[Path, dict[str, Any], list[dict[str, Any]]]]
+
+
+@pytest.fixture
+def calm(start_of: Callable[[Contract], Path], tmp_path: Path) -> Callable[[Contract], Path]:
+    """Return the tiny encoder of a contract, without dropout, whose generators differ between devices."""
+
+    def make(contract: Contract) -> Path:
+        folder = tmp_path / "calm"
+        if not folder.exists():
+            shutil.copytree(start_of(contract), folder)
+            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+            (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def train(tmp_path: Path, corpus: Path, calm: Callable[[Contract], Path]) -> Train:
+    """Train a method as its preset `mini` says on a device; return the folder, the facts and the log."""
+
+    def make(
+        name: str, device: str, steps: int, folder: str = "", kill: int | None = None, **changed: Any
+    ) -> tuple[Path, dict[str, Any], list[dict[str, Any]]]:
+        values: Any = resolve([METHODS[name]], RunConfig, profile=PROFILES["mini"])[name].method
+        own = {**values.model_dump(), **SMALL, **changed}
+        own |= {key: 0.0 for key in ("projection_dropout", "dropout") if key in own}
+        config: Any = METHODS[name].config.model_validate(own)
+        out = tmp_path / (folder or f"{name}-{device}") / "out"
+        out.mkdir(parents=True, exist_ok=True)
+        seen: list[float] = []
+
+        def advance(units: float) -> None:
+            seen.append(units)
+            if len(seen) == kill:
+                raise InterruptedError
+
+        job = TrainingJob(tokens=0, seed=1, device=device, threads=1, steps=steps)
+        work = Workspace(out, Parts(out.with_name("parts")), advance)
+        with reproducible(job):
+            facts = METHODS[name].build_trainer(config).train(calm(config.contract()), corpus, job, work)
+        return out, dict(facts), [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+
+    return make
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_a_step_is_that_of_the_processor(name: str, train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loss and length of the gradient of three steps, in float32 without TF32: within a thousandth."""
+    monkeypatch.setattr(loop, "tensor_cores", lambda _: nullcontext())
+    (_, _, expected), (_, _, found) = train(name, "cpu", 3), train(name, DEVICE, 3)
+    for one, other in zip(expected[1:], found[1:], strict=True):
+        assert other["loss"] == pytest.approx(one["loss"], rel=1e-3)
+        assert other["gradient_norm"] == pytest.approx(one["gradient_norm"], rel=1e-2)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_bfloat16_and_tf32_drift_little(name: str, train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half precision, and products rounded to TF32, against float32: the first loss within five per cent."""
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "tensor_cores", lambda _: nullcontext())
+        _, _, exact = train(name, DEVICE, 2)
+    for folder, precision in (("tf32", "float32"), ("half", "bfloat16")):
+        _, facts, log = train(name, DEVICE, 2, folder=folder, precision=precision)
+        assert log[1]["loss"] == pytest.approx(exact[1]["loss"], rel=0.05, abs=0.02)
+        assert facts["steps"] == 2
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_a_killed_training_goes_on(name: str, train: Train) -> None:
+    """Killed after its fourth step of six: the same number of tokens, and about the same weights."""
+    given: dict[str, Any] = {"checkpoint_tokens": 1}
+    out, facts, _ = train(name, DEVICE, 6, folder="whole", **given)
+    with pytest.raises(InterruptedError):
+        train(name, DEVICE, 6, folder="killed", kill=4, **given)
+    again, resumed, _ = train(name, DEVICE, 6, folder="killed", **given)
+    assert resumed["tokens"] == facts["tokens"]
+    weights, found = (load_file(one / "encoder" / "model.safetensors") for one in (out, again))
+    for key, weight in weights.items():
+        torch.testing.assert_close(found[key], weight, atol=1e-2, rtol=1e-2)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_recomputed_dropout_is_that_of_the_first_pass(start: Path, precision: Any) -> None:
+    """The gradient of vectors made chunk by chunk, with all activations kept and with none."""
+    encode = TrainableEncoder.load(start, DEVICE, precision)
+
+    def gradients(make: Callable[[], torch.Tensor]) -> torch.Tensor:
+        encode.model.zero_grad()
+        torch.manual_seed(3)
+        vectors = make()
+        info_nce(vectors[::2], vectors[1::2], temperature=0.2, similarity="cos").backward()
+        return torch.cat([one.grad.flatten() for one in encode.model.parameters() if one.grad is not None])
+
+    def by_hand() -> torch.Tensor:
+        batches = budget([len(row) for row in ROWS], 20)
+        order = torch.tensor([at for batch in batches for at in batch]).argsort()
+        return torch.cat([encode([ROWS[at] for at in batch]) for batch in batches])[order.to(encode.device)]
+
+    found, expected = gradients(lambda: replace(encode, chunk_tokens=20)(ROWS)), gradients(by_hand)
+    assert float(torch.cosine_similarity(found, expected, dim=0)) > 0.999
+
+
+@pytest.mark.parametrize(("precision", "bound"), [("float32", 1e-4), ("bfloat16", 0.05)])
+def test_vectors_are_those_of_the_processor(start: Path, precision: Any, bound: float) -> None:
+    """Encoding texts of many lengths, in float32 and half precision."""
+    rng = np.random.default_rng(0)
+    items = [Item(str(at), " ".join(f"w{word}" for word in rng.integers(5, 125, 1 + at % 40))) for at in range(200)]
+    contract = replace(Contract.load(start), dtype=precision)
+    expected, found = (
+        inference.load(start, device, contract=one).encode(items, "passage")
+        for device, one in (("cpu", Contract.load(start)), (DEVICE, contract))
+    )
+    assert np.abs(found - expected).max() < bound
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cos"])
+def test_rankings_are_those_of_the_processor(similarity: Any) -> None:
+    """The same documents, scores and order, ties included."""
+    rng = np.random.default_rng(0)
+    passages = rng.normal(size=(20_000, 32)).astype(np.float32)
+    passages[1000:1100] = passages[0]  # ties
+    queries = VectorBlock([f"q{at}" for at in range(50)], rng.normal(size=(50, 32)).astype(np.float32))
+    rows = VectorBlock([f"p{at}" for at in range(len(passages))], passages)
+    found, expected = (
+        list(search(queries, rows, 100, "trec", similarity, "torch", device)) for device in (DEVICE, "cpu")
+    )
+    assert found == expected
+
+
+def test_chunks_bound_the_memory(start: Path) -> None:
+    """The peak of a large batch in chunks is less than half of what it is at once."""
+    rows, peaks = [np.array([1, *range(5, 65), 2])] * 512, []
+    for chunk_tokens in (None, 62 * 16):
+        encode = replace(TrainableEncoder.load(start, DEVICE), chunk_tokens=chunk_tokens)
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        encode(rows).square().sum().backward()
+        peaks.append(torch.cuda.max_memory_allocated() - before)
+        del encode
+    assert peaks[1] < peaks[0] / 2
