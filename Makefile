@@ -13,6 +13,10 @@ PYTEST_ARGS ?=
 METHODS ?= bm25,crop
 # The accessibility checker of the browser tests, which npm brings.
 AXE      ?= $(CURDIR)/build/axe/node_modules/axe-core/axe.min.js
+# Of `make fuzz`: tries of each fuzzer, the first seed, and the fuzzers; none for all.
+FUZZ ?= 1000
+SEED ?= 0
+TARGETS ?=
 # Seconds for all slow tests together.
 SLOW_CAP ?= 2700
 
@@ -28,7 +32,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo worlds test test-processors calibration test-slow test-gpu test-browser lint types layers docs docs-site clean
+.PHONY: help install demo worlds test test-processors calibration test-slow test-gpu test-browser lint types layers docs docs-site clean fuzz
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -76,6 +80,9 @@ test-processors: $(STAMP) ## the training tests with the arithmetic of processor
 
 calibration: $(STAMP) ## how often the tests of boards are right, by simulation (docs/calibration.md)
 	@$(BIN)/python -m tests.benchmarks.calibration
+
+fuzz: $(STAMP) ## damaged input of every kind, FUZZ tries of each fuzzer from SEED on, or of TARGETS alone
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ) $(SEED) $(TARGETS)
 
 test-slow: $(STAMP) ## the tests that take minutes
 	@$(BIN)/python .ci/slow.py --cap $(SLOW_CAP) $(PYTEST_ARGS)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -109,7 +110,8 @@ class TorchEncoder:
     def _check_ids(self, sequences: Sequence[Sequence[int]]) -> None:
         """Raise `UsageError` where the tokenizer has ids for which the model has no embedding."""
         highest = max((max(sequence) for sequence in sequences), default=0)
-        there = self._model.get_input_embeddings().num_embeddings
+        table: Any = self._model.get_input_embeddings()
+        there = int(table.num_embeddings)
         if highest >= there:
             raise UsageError(
                 f"the tokenizer gives the id {highest}, expected at most {there - 1}, the model's last: "

@@ -62,9 +62,9 @@ def declared_prompts(said: Mapping[str, Any]) -> tuple[str, str]:
     if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in (*prompts.values(), default or "")):
         found = f"prompts {prompts!r:.80}, default_prompt_name {default!r:.40}"
         raise UsageError(where=PROMPTS_FILE, found=found, expected="texts by name, and one of the names")
-    usual = prompts.get(default, "") if default else ""
+    usual = str(prompts.get(default, "")) if default else ""
     passages = (prompts[name] for name in ("document", "passage", "corpus") if name in prompts)
-    return prompts.get("query", usual), next(passages, usual)
+    return str(prompts.get("query", usual)), str(next(passages, usual))
 
 
 def wanted(backbone: str, methods: Iterable[Method]) -> WantedPrompts | None:

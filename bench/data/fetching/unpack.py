@@ -209,7 +209,7 @@ def _zip(archive: Path, found: zipfile.ZipFile, limits: Limits) -> _Members:
             info.type = tarfile.SYMTYPE
         elif kind not in (0, stat.S_IFREG, stat.S_IFDIR):
             info.type = tarfile.FIFOTYPE
-        elif entry.is_dir():
+        elif entry.filename.endswith("/"):  # not `is_dir`, which falls over an empty name
             info.type = tarfile.DIRTYPE
         if entry.flag_bits & _ENCRYPTED:
             raise _refused(archive, f"an encrypted file called {info.name!r}")

@@ -144,7 +144,7 @@ def company(subject: RetrieverSubject) -> None:
         _alike(whole, found, "other queries in the batch change")
     fewer = subject.search(subject.index, asked, k=3)
     cut = [Ranking(one.query, one.documents[:3], one.scores[:3]) for one in whole]
-    odd = _apart(cut, fewer)
+    odd = [one.query for one, _ in _apart(cut, fewer)]
     expect(not odd, f"asked for 3 documents it does not give the first 3 of {_K}: {', '.join(odd[:3])}")
 
 

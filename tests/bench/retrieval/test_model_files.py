@@ -13,6 +13,7 @@ from bench.core.contract import CONTRACT, Contract
 from bench.core.errors import UsageError
 from bench.retrieval import cross_encoder, encoder, lm_heads, poolers
 from bench.testing import fields
+from bench.types import Item
 
 Read = Callable[[Path], Any]
 MODULE = {"type": "sentence_transformers.models.Pooling"}
@@ -97,4 +98,4 @@ def test_a_tokenizer_of_another_model(folder: Path) -> None:
     loaded = _load(folder)
     loaded._model.resize_token_embeddings(10)
     with pytest.raises(UsageError, match="expected at most 9, the model's last"):
-        loaded.encode([encoder.Item("q", "zz")], "query")
+        loaded.encode([Item("q", "zz")], "query")

@@ -100,6 +100,16 @@ def test_what_stands_there_is_replaced_file_by_file(tmp_path: Path) -> None:
     assert tree(tmp_path / "data") == {**FILES, "set/mine.txt": b"mine"}
 
 
+def test_a_member_without_a_name_is_refused(tmp_path: Path) -> None:
+    """Found by a fuzzer: Python's own reader falls over it."""
+    info = zipfile.ZipInfo("x")
+    info.filename = ""
+    with zipfile.ZipFile(tmp_path / "release.zip", "w") as archive:
+        archive.writestr(info, b"evil")
+    with pytest.raises(DataError, check=fields(where="release.zip")):
+        unpack(tmp_path / "release.zip", tmp_path / "data")
+
+
 @pytest.mark.parametrize("taken", ["set", "set/qrels/test.tsv/deeper"])
 def test_a_file_where_a_folder_is_needed(tmp_path: Path, taken: str) -> None:
     """And the other way round: the file system's own complaint."""

@@ -195,6 +195,9 @@ class Terms:
                 found = [(name, score + number) for name, score in found]
             if flaw == "poor":
                 found = [(name, 1.0) for name, _ in found]
+            if flaw == "shallow" and k < 10:
+                found = sorted(found)
+                found = [(name, 1.0 - at / 1000) for at, (name, _) in enumerate(found)]
             ranking = best(query.id, [name for name, _ in found], [score for _, score in found], k, _tie(flaw, tie))
             if flaw == "twice" and ranking.documents:
                 ranking = Ranking(query.id, [ranking.documents[0]] * 2, [1.0, 1.0])

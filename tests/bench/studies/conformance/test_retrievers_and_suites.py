@@ -35,6 +35,7 @@ def test_a_sound_retriever_keeps_every_promise(terms: Callable[[str], RetrieverS
         ("batches", "order-of-corpus", " of their size, so equal passages no longer tie"),
         ("batches", "ties", "for their scores differ by"),
         ("company", "company-changes-nothing", "other queries in the batch change the ranking of"),
+        ("shallow", "company-changes-nothing", "asked for 3 documents it does not give the first 3 of 10: "),
         ("ties", "ties", "under trec, expected"),
         ("noisy", "same-bytes", "indexing twice gives other bytes in terms.json"),
         ("global", "touches-nothing-else", "the environment (TOY_WAS_HERE)"),

@@ -1,0 +1,49 @@
+"""`make fuzz`: try every fuzzer, print what failed as JSON, end with 1 if anything did.
+
+Usage: python -m tests.fuzz [TRIES [SEED [TARGET…]]]; without arguments a short round. A failure names its seed:
+`make fuzz FUZZ=1 SEED=… TARGETS=…` makes the same case again. A process of its own, with one thread: it forks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.fuzz import archives, bundles, folders, kills, models, scores, settings, texts
+from tests.fuzz.harness import Target, faults
+
+TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: some 40 seconds of a processor for all
+    "texts": (texts.case, 60),
+    "archives": (archives.case, 30),
+    "answers": (archives.answered, 30),
+    "scores": (scores.case, 30),
+    "settings": (settings.case, 10),
+    "folders": (folders.case, 6),
+    "models": (models.case, 30),
+    "bundles": (bundles.case, 2),
+    "kills": (kills.case, 1),
+}
+
+
+def main(tries: int = 0, first: int = 0, *names: str) -> None:
+    """Try targets, by default all; print faults by target and seed."""
+    found: dict[str, Mapping[int, str]] = {}
+    for name in names or TARGETS:
+        target, short = TARGETS[name]
+        with tempfile.TemporaryDirectory(prefix="bench-fuzz-") as folder:
+            found[name] = faults(target, Path(folder), range(first, first + (tries or short)))
+        print(f"{name}: {tries or short} tries, {len(found[name])} faults", file=sys.stderr)  # noqa: T201 (a command)
+    print(json.dumps(found, indent=1))  # noqa: T201 (a command)
+    sys.exit(any(found.values()))
+
+
+if __name__ == "__main__":
+    if os.environ.get("OMP_NUM_THREADS") != "1":  # a child of a process with more would wait for them for ever
+        os.environ["OMP_NUM_THREADS"] = "1"
+        os.execv(sys.executable, [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]])  # noqa: S606 (ourselves)
+    numbers = [int(one) for one in sys.argv[1:3]] + [0, 0]
+    main(numbers[0], numbers[1], *sys.argv[3:])

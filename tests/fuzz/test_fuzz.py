@@ -1,0 +1,47 @@
+"""Damaged input of every kind: refused in words, or read right; never a traceback, a hang, a bomb or a wrong number.
+
+A short round of every fuzzer; `make fuzz` tries longer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.__main__ import TARGETS
+from tests.fuzz.harness import Draw
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, dict[str, str]]:
+    """Faults by target and seed, of a process of its own."""
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz"], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.stdout, done.stderr
+    faults: dict[str, dict[str, str]] = json.loads(done.stdout)
+    return faults
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", TARGETS)
+def test_nothing_falls_over(name: str, found: dict[str, dict[str, str]]) -> None:
+    """A failure names its seed."""
+    assert found[name] == {}
+
+
+def test_damage_is_that_of_the_seed() -> None:
+    """And it is damage, mostly."""
+    data, value = bytes(range(200)), {"a": [1, "b", {"c": None}], "d": 2.5}
+    assert [Draw(at).damaged(data) for at in range(9)] == [Draw(at).damaged(data) for at in range(9)]
+    assert repr([Draw(at).altered(value) for at in range(9)]) == repr([Draw(at).altered(value) for at in range(9)])
+    assert sum(Draw(at).damaged(data) != data for at in range(50)) >= 45
+    assert sum(repr(Draw(at).altered(value)) != repr(value) for at in range(50)) >= 40
