@@ -19,6 +19,7 @@ from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
 from bench.evaluation.significance.families import LEVEL, Comparison
 from bench.evaluation.significance.ranks import ordered
+from bench.evaluation.significance.tasks import AcrossTasks, across_tasks
 from leaderboard.records import NEAR, Records, State
 from leaderboard.site.statistics import Statistics, statistics
 from leaderboard.site.systems import Cost, Stratum, System, averaged, command, cost, grouped, of_seeds, weights
@@ -88,6 +89,7 @@ class Board:
     card: str  # protocol card, Markdown
     stands_for: str = ""  # the benchmark that the suite is a substitute for, empty for a benchmark itself
     tests: Statistics = field(default_factory=Statistics)  # of every two systems, on the headline and on each task
+    across: Mapping[str, AcrossTasks] = field(default_factory=dict)  # of ranked rows, were other tasks drawn
     systems: Mapping[str, System] = field(default_factory=dict)  # the results of each row, by its name
 
     @property
@@ -199,6 +201,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
         card=by_name[shown].first.card,
         stands_for=max(result.content.suite.stands_for for one in trusted for result in one.results),
         tests=found,
+        across=_across([by_name[row.name] for row in tested], shares, measure) if not untested else {},
         systems=by_name,
     )
 
@@ -280,6 +283,18 @@ def _tested(rows: Sequence[Row], found: Statistics) -> tuple[list[Row], dict[str
             one = replace(one, ranks=order.ranks[row.name], letters=letters, tied=row.name in order.best)
         ranked.append(one)
     return ranked, {other: ranks.comparison(names[0], other) for other in names[1:] if ranks.has(names[0], other)}
+
+
+def _across(systems: Sequence[System], shares: Mapping[Stratum, float], measure: str) -> dict[str, AcrossTasks]:
+    """Return what becomes of each ranked row if other tasks are drawn, each with its weight in the headline."""
+    weights: dict[str, float] = defaultdict(float)
+    for (task, _), share in shares.items():
+        weights[task] += share
+    values: dict[str, dict[str, float]] = {one.name: defaultdict(float) for one in systems}
+    for one in systems:
+        for stratum, share in shares.items():
+            values[one.name][stratum[0]] += share / weights[stratum[0]] * (one.stratum(stratum, measure) or 0.0)
+    return across_tasks(values, weights)
 
 
 def _untested(

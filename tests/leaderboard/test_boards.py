@@ -122,6 +122,19 @@ def test_legs_count_alike_within_their_task(made: Publisher, results: Path) -> N
     assert [row.score for row in board.rows] == pytest.approx([0.65, 0.325])
     assert board.best_against["y"].difference == pytest.approx(0.325)
     assert board.queries == 20
+    assert not board.across, "two tasks are too few to be drawn from"
+
+
+def test_other_tasks_are_drawn_apart_from_the_tests(made: Publisher, results: Path) -> None:
+    """From three tasks on: the best on each of them keeps its place in every draw; legs weigh as in the score."""
+    for label, level in (("x", 0.8), ("y", 0.4)):
+        tasks = {f"made/{task}": {"": [level, level / 2]} for task in "ab"} | {"made/c": {"p": [level], "q": [0.0]}}
+        made(label, tasks)
+    board = only(results)
+    assert {name: (one.kept, one.first, one.rank, one.wins, one.places) for name, one in board.across.items()} == {
+        "x": (1.0, 1.0, 1.0, 1.0, (1, 1)),
+        "y": (1.0, 0.0, 2.0, 0.0, (2, 2)),
+    }
 
 
 def test_seeds_are_averaged_per_query(made: Publisher, results: Path) -> None:

@@ -1,0 +1,81 @@
+"""Would the order survive other tasks? Tasks (mostly languages) as a sample of those that could have been chosen.
+
+Tests of a board speak of its tasks alone. Here tasks are drawn, with replacement: how often a system keeps its place,
+how it ranks on the tasks one by one, how often it beats another one, and which places it has when one task is left out.
+With few tasks this describes and proves nothing, so it is shown apart from the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.evaluation.significance.estimates import FloatArray
+
+DRAWS = 5_000
+FEWEST = 3
+"""Tasks below which there is nothing to draw."""
+
+
+@dataclass(frozen=True)
+class AcrossTasks:
+    """A system among others over draws of tasks.
+
+    Args:
+        kept: share of draws in which it has the place that it has on all tasks.
+        first: share of draws in which it is first.
+        rank: mean over tasks of its rank; equal values share the mean of their ranks.
+        wins: share of others that it beats, mean over tasks; a tie counts half.
+        places: best and worst place with any one task left out.
+    """
+
+    kept: float
+    first: float
+    rank: float
+    wins: float
+    places: tuple[int, int]
+
+
+def across_tasks(
+    values: Mapping[str, Mapping[str, float]], weights: Mapping[str, float], seed: int = 0
+) -> dict[str, AcrossTasks]:
+    """Return what other tasks would do to an order; empty for one system or fewer than `FEWEST` tasks.
+
+    Args:
+        values: by system and task; tasks without a weight are left out.
+        weights: of tasks in the mean that orders the systems.
+        seed: of the draws.
+    """
+    from scipy.stats import rankdata
+
+    tasks = sorted(weights)
+    if len(values) < 2 or len(tasks) < FEWEST:
+        return {}
+    table = np.array([[own[task] for task in tasks] for own in values.values()])
+    share = np.array([weights[task] for task in tasks])
+    counts = np.random.default_rng(seed).multinomial(len(tasks), [1 / len(tasks)] * len(tasks), size=DRAWS)
+    whole = _places(table @ share)
+    drawn = _places(table @ (counts * share).T / (counts @ share))
+    without = 1.0 - np.eye(len(tasks))
+    left = _places(table @ (without * share).T / (without @ share))
+    ranks = rankdata(-table, axis=0)
+    return {
+        name: AcrossTasks(
+            kept=float(np.mean(drawn[at] == whole[at])),
+            first=float(np.mean(drawn[at] == 1)),
+            rank=float(ranks[at].mean()),
+            wins=float(np.mean((len(table) - ranks[at]) / (len(table) - 1))),
+            places=(int(left[at].min()), int(left[at].max())),
+        )
+        for at, name in enumerate(values)
+    }
+
+
+def _places(means: FloatArray) -> FloatArray:
+    """Return places `[systems, …]` of means, the highest first; equal ones share the better place."""
+    from scipy.stats import rankdata
+
+    found: FloatArray = rankdata(-means.round(12), method="min", axis=0)
+    return found
