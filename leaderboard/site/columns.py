@@ -308,7 +308,7 @@ def board_json(board: Board) -> bytes:
         "best_against": [
             {
                 "system": name,
-                **{key: text.fraction(getattr(one, key)) for key in ("difference", "low", "high", "p", "adjusted")},
+                **{key: _rounded(getattr(one, key)) for key in ("difference", "low", "high", "p", "adjusted")},
                 **{key: getattr(one, key) for key in ("n", "wins", "ties", "losses")},
             }
             for name, one in board.best_against.items()
@@ -317,12 +317,16 @@ def board_json(board: Board) -> bytes:
     return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
+def _rounded(value: Any) -> Any:
+    """Return a fraction as files hold it, and any other value as it is."""
+    return text.fraction(value) if isinstance(value, float) else value
+
+
 def _record(held: Sequence[BoardColumn], line: TableRow) -> dict[str, Any]:
     """A row for machines; averages and tasks that it lacks are left out of their objects."""
     found: dict[str, Any] = {"averages": {}, "tasks": {}}
     for column in held:
-        value = column.take(line)
-        value = text.fraction(value) if isinstance(value, float) else value
+        value = _rounded(column.take(line))
         if not column.group:
             found[column.key] = value
         elif value is not None:

@@ -153,7 +153,7 @@ def _averages(found: Candidate, known: SuiteKnown | str, reasons: Reasons) -> No
     if isinstance(known, SuiteKnown):
         for name in ("title", "primary", "stands_for", "parallel"):
             says, expected = getattr(content.suite, name), getattr(known, name)
-            if says != expected and not (name == "primary" and says is None):
+            if says != expected and not (name in ("primary", "parallel") and not says):  # older results lack them
                 reasons.add(
                     RESULT, f"suite {name} {shown(says)}", f"{expected!r}, as suite {content.suite.name} has it"
                 )
