@@ -26,7 +26,7 @@ _MEGA = 1_000_000
     default=14.0,
     show_default=True,
     metavar="DAYS",
-    help="Spare what was made within so many days; 0 spares nothing but what results rest on.",
+    help="Spare what was made within so many days; 0 spares nothing but what results, and runs at work, rest on.",
 )
 @click.option("--dry-run", is_flag=True, help="List what would go, remove nothing.")
 @json_option

@@ -7,6 +7,7 @@ Layout under the root (format 1)::
     work/STAGE-KEY/parts/…              finished pieces of a stage that is not finished; survive a kill
     inputs/HASH.json                    sealed: sha256 of a file of the user's, by path, size and time
     locks/…                             one lock a key, so that two runs at once do the work once
+    leases/…                            what runs at work rest on (`bench.store.leases`); `gc` spares it
 """
 
 from __future__ import annotations
