@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -35,9 +35,10 @@ def leased(store: Store, keys: Iterable[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        record.unlink(missing_ok=True)
-        held.release()
-        Path(held.lock_file).unlink(missing_ok=True)
+        with suppress(OSError):
+            record.unlink(missing_ok=True)
+            held.release()
+            Path(held.lock_file).unlink(missing_ok=True)
 
 
 @contextmanager

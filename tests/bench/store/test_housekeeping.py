@@ -65,6 +65,14 @@ def test_the_lease_of_a_killed_process_is_void(store: Store) -> None:
     assert list((store.root / "leases").iterdir()) == []
 
 
+def test_a_store_that_takes_no_lease_is_used_all_the_same(store: Store) -> None:
+    """A finished store may lie where nobody can write."""
+    (store.root / "leases").write_text("a file stands where the folder belongs")
+    with leased(store, [KEY]):
+        assert (store.root / "artefacts" / "index" / KEY).exists()
+    tidy(store)
+
+
 def test_a_stage_at_work_stays(store: Store) -> None:
     """Whoever holds the lock of a key works in its folder."""
     place = scratch(store, f"search-{'f' * 32}")
