@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import bench.suites as face
 from bench import Corpus, Leg
-from bench.suites import DataRequest, FineTuning, Release, official
+from bench.suites import DataRequest, Release, official
 from suites import dpr, mrtydi, readouts
 from suites.common import ENGLISH, Benchmark, Rules, answering, average, brings, find
 from suites.readers import mkqa as reader
-from suites.tunings import MARCO_MCONTRIEVER, MCONTRIEVER_MRTYDI, SUPERVISED, languages, single, then, trained_on
+from suites.tunings import MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED, single, then
 
 NAME = "mkqa"
 FILE = "mkqa.jsonl.gz"
@@ -72,13 +71,7 @@ def releases() -> Sequence[Release]:
     return Release(f"{NAME}/{FILE}", (URL,), "CC BY-SA 3.0"), dpr.RELEASE
 
 
-_ENGLISH = single(MARCO_MCONTRIEVER, SUPERVISED)
-_MRTYDI = FineTuning(
-    "mrtydi-train",
-    partial(languages, real=trained_on(mrtydi.training_legs, "mrtydi-train"), names=tuple(mrtydi.LANGUAGES)),
-    MCONTRIEVER_MRTYDI,
-    "mContriever (TMLR'22): Mr. TyDi with negatives mined by the tuned model, going on from MS MARCO",
-)
+_ENGLISH = single(MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED)
 
 BENCHMARK = Benchmark(
     name=NAME,
@@ -103,7 +96,7 @@ BENCHMARK = Benchmark(
     ),
     primary="answer-R@100",
     releases=releases,
-    recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, _MRTYDI)},
+    recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, mrtydi.MCONTRIEVER)},
     parallel="tasks",
 )
 SUITE = BENCHMARK.suite()

@@ -7,16 +7,28 @@ unpacked in `mrtydi/mrtydi-v1.1-swahili/` or in the released `mrtydi/mrtydi-v1.1
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import bench.suites as face
 from bench import Corpus, Leg
 from bench.suites import DataRequest, File, FineTuning, Member, Release, official, trec
 from suites import readouts
-from suites.common import Benchmark, Rules, average, brings, find, markdown
+from suites.common import Benchmark, Recipes, Rules, average, brings, find, markdown
 from suites.readers import anserini
-from suites.tunings import MARCO, MSM_MRTYDI, NQ, SUPERVISED, languages, single, then, trained_on
+from suites.tunings import (
+    MARCO,
+    MARCO_MCONTRIEVER,
+    MCONTRIEVER_MRTYDI,
+    MSM_MRTYDI,
+    NQ,
+    NQ_MCONTRIEVER,
+    SUPERVISED,
+    languages,
+    single,
+    then,
+    trained_on,
+)
 
 NAME = "mrtydi"
 URL = "https://git.uwaterloo.ca/jimmylin/mr.tydi/-/raw/master/data"
@@ -139,13 +151,22 @@ def releases() -> tuple[Release, ...]:
     )
 
 
-_ENGLISH = single(MARCO, NQ, SUPERVISED)
 _OWN = FineTuning(
     f"{NAME}-train",
     partial(languages, real=trained_on(training_legs, f"{NAME}-train"), names=tuple(LANGUAGES)),
     MSM_MRTYDI,
     "MSM (ICLR'23): all languages of Mr. TyDi's training questions, 40 epochs, batch 128, going on from English",
 )
+MCONTRIEVER = replace(
+    _OWN,
+    values=MCONTRIEVER_MRTYDI,
+    source="mContriever (TMLR'22): Mr. TyDi with negatives mined by the tuned model, going on from MS MARCO",
+)
+_ENGLISH = single(MARCO, NQ, SUPERVISED)
+_RECIPES: Recipes = {
+    "english": {**_ENGLISH, "msmarco-mcontriever": (MARCO_MCONTRIEVER,), "nq-mcontriever": (NQ_MCONTRIEVER,)},
+    "multilingual": {**then(_ENGLISH, _OWN), "msmarco-mcontriever": (MARCO_MCONTRIEVER, MCONTRIEVER)},
+}
 _TASKS = tuple(LANGUAGES)
 
 BENCHMARK = Benchmark(
@@ -167,7 +188,7 @@ BENCHMARK = Benchmark(
     tables=tables,
     releases=releases,
     elsewhere="MSM",
-    recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, _OWN)},
+    recipes=_RECIPES,
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)

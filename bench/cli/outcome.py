@@ -21,6 +21,7 @@ _WIDE = 4  # from so many tasks on, tasks are columns and the table shows the he
 
 _MANY = 6  # tests between trained systems that are all printed: those of four
 _START = "@init"
+_POOLED = {"mean": "the mean", "cls": "the first token", "pooler": "the pooler"}
 
 Row = Mapping[str, Any]
 
@@ -42,6 +43,15 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTes
             _long(f"{title} · percent", rows, averages)
         else:
             _wide(f"{title} · {primary}, percent", primary, tasks, rows, averages)
+        for sentence in readouts(
+            [
+                done.content
+                for done in outcome.published
+                if (done.content["suite"]["name"], done.content["setting"], done.content["data"])
+                == (suite, setting, data)
+            ]
+        ):
+            click.echo(sentence)
     for one in grids:
         print_table(one.table())
     shown = telling(held)
@@ -63,6 +73,19 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTes
     work = [stage for stage in ran if stage["state"] == "ran"]
     ready = len(outcome.plan.steps) - len(work)
     click.echo(f"{len(work)} stages run in {duration(sum(stage['seconds'] for stage in work))}, {ready} reused")
+
+
+def readouts(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return how the systems' texts became vectors, a line a readout; nothing where all are read alike."""
+    found: dict[str, list[str]] = {}
+    for content in results:
+        for leg in (leg for legs in content["tasks"].values() for leg in legs.values()):
+            read = leg.get("resolved") or {}
+            if "pooling" in read:
+                words = f"{_POOLED[read['pooling']]}, {'cosine' if read['similarity'] == 'cos' else 'dot product'}"
+                labels = found.setdefault(words, [])
+                labels += [content["system"]["label"]] * (content["system"]["label"] not in labels)
+    return [f"read by {words}: {', '.join(labels)}" for words, labels in found.items()] if len(found) > 1 else []
 
 
 def audited(outcome: Outcome) -> list[str]:

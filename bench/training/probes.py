@@ -29,6 +29,9 @@ UNMOVED = 0.9
 LEAK, STALE, SHARP, FLAT, TELLING, ONE_LANGUAGE = 0.2, 0.8, 0.999, 2.0, 0.95, 0.99
 """Accuracy that batch statistics add; cosine of a bank's rows to their texts' vectors now; highest probability of a
 softmax, and multiple of chance; accuracy in telling languages; share of the mass in a batch on the own language."""
+SATURATED, MANY, TIMES = 0.8, 100, 5.0
+"""Highest probability of a softmax over more than so many candidates from which each anchor learns from one of them
+alone; multiple of the own language's share of the negatives from which its share of the softmax is too large."""
 
 
 def in_float64(tensor: torch.Tensor) -> torch.Tensor:
@@ -140,9 +143,16 @@ SIGNS = (
         "taken out {masked_accuracy:.3f}, where chance is {block_chance:.3f}; raise method.mask_rate",
     ),
     Sign(
-        lambda same_language_mass, same_language_share: same_language_mass > ONE_LANGUAGE and same_language_share < FEW,
+        lambda same_language_mass, same_language_share: (
+            same_language_mass > min(ONE_LANGUAGE, TIMES * same_language_share) and same_language_share < FEW
+        ),
         "vectors encode the language: negatives of the same language have {same_language_mass:.3f} of the softmax, and "
         "are {same_language_share:.3f} of the negatives; raise the number of negatives, or train on fewer languages",
+    ),
+    Sign(
+        lambda queue_filled: queue_filled < 1,
+        "{queue_filled:.0%} of the queue are keys and the rest is random rows, which any encoder tells from texts: the "
+        "budget so far cannot fill it; lower method.queue or raise the budget",
     ),
     Sign(
         lambda without_far: without_far > 0,
@@ -160,7 +170,9 @@ SIGNS = (
         "learning rate or the bank's capacity",
     ),
     Sign(
-        lambda sharpest, candidates: sharpest > SHARP or sharpest < FLAT / candidates,
+        lambda sharpest, candidates: (
+            sharpest > (SATURATED if candidates > MANY else SHARP) or sharpest < FLAT / candidates
+        ),
         "the temperature does not suit: the softmax over {candidates:.0f} candidates has a highest probability of "
         "{sharpest:.4f} on average; near 1 nothing is learnt any more (raise it), near chance nothing yet (lower it)",
     ),

@@ -13,10 +13,11 @@ from bench.training import DenseConfig, MaskConfig
 class AutoMlmConfig(DenseConfig):
     """What decides auto-mlm's training, and how its encoder reads texts."""
 
-    pairing: Literal["window", "dialogue"] = setting(
+    pairing: Literal["window", "dialogue", "session"] = setting(
         "window",
-        source="ours: for corpora of documents, as CCP; Auto-MLM (arXiv 2203.16187) has two utterances of a session",
-        help="a pair: two sentences within a window of a document, or an utterance of a session and the next one",
+        source="ours: for corpora of documents, as CCP; Auto-MLM (arXiv 2203.16187), section 3.1: session",
+        help="a pair: two sentences within a window of a document; dialogue: an utterance and the next one; session: "
+        "one of the user, who begins and asks, and one of the agent, who answers, anywhere in the same session",
     )
     window: int = setting(
         5, ge=2, source="CCP, table 6 (best): 5", help="consecutive sentences that a pair is drawn from"

@@ -8,7 +8,7 @@ from typing import Any
 from bench import Cell, Preset
 
 _PAPER: Mapping[str, Any] = {
-    "pairing": "dialogue",
+    "pairing": "session",
     "pooling": "cls",
     "pairs": 128,
     "sentence_tokens": 64,
@@ -34,9 +34,14 @@ PRESETS = {
         values=_PAPER,
         source=(
             "Auto-MLM (arXiv 2203.16187): 64 tokens, batches of 128, margin 0.1, λ 1; learning rate and warm-up (10k "
-            "of 300k steps) are ours, the paper prints none"
+            "of 300k steps) are ours, the paper prints none. Batches are of one language, as in every method here"
         ),
         summary="the paper's recipe, for dialogues (--corpus mini-dialogues) and an encoder of four layers",
+    ),
+    "paper-mixed": Preset(
+        values={**_PAPER, "language_pure": False},
+        source="Auto-MLM (arXiv 2203.16187), algorithm 1 and section 4.1.1: batches of a corpus that mixes languages",
+        summary="the preset paper with batches of mixed languages, as algorithm 1 draws them",
     ),
     "parts": Preset(
         values={},

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
+import numpy as np
 import torch
 
 from bench import Workspace
@@ -26,9 +27,20 @@ from bench.training import (
     in_a_window,
     mlm_loss,
     offset,
+    weight,
 )
 from methods.auto_mlm.config import AutoMlmConfig
 from methods.auto_mlm.loss import additive_margin, hinge, together
+
+Draw = Callable[[int, np.random.Generator], tuple[int, int]]
+
+
+def user_and_agent(count: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Draw a turn of the user (even) and one of the agent (odd) among the `count` ≥ 2 turns of a session, uniformly.
+
+    Source: Auto-MLM (arXiv 2203.16187), section 3.1: the user's query and the agent's response of the same session.
+    """
+    return 2 * int(rng.integers((count + 1) // 2)), 2 * int(rng.integers(count // 2)) + 1
 
 
 class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
@@ -39,7 +51,8 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
         config = self.config
         predicts = config.automlm or config.mlm
         head = MlmHead.for_(encoder) if predicts else None
-        draw = adjacent if config.pairing == "dialogue" else partial(in_a_window, window=config.window)
+        window: Draw = partial(in_a_window, window=config.window)
+        draw = {"window": window, "dialogue": adjacent, "session": user_and_agent}[config.pairing]
         pairs = SentencePairs(corpus, config, job.seed, draw)
         masking = Masking.of(corpus, config.masking) if predicts else None
         source = MaskedPairs(pairs, masking, "both" if config.automlm_side == "both" else "left")
@@ -58,7 +71,7 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
             seen["accuracy"] = accuracy(left, right)
             if config.ctl:
                 contrast, active = self.contrast(left, right)
-                total, seen = total + contrast, {**seen, **active, "ctl": float(contrast.detach())}
+                total, seen = total + contrast * weight(len(left)), {**seen, **active, "ctl": float(contrast.detach())}
         if head is not None and batch.masked is not None:
             if vectors is not None and config.automlm_detach:
                 vectors = vectors.detach()

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from bench import UsageError
-from bench.training import PairBatch, Ring, TrainableEncoder, deviation, follow, gather, in_float64, twin, world
+from bench.training import PairBatch, Ring, TrainableEncoder, deviation, follow, gather, in_float64, twin, weight, world
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.loss import moco_logits, normed, own_first, same_language, sharpest
 
@@ -53,7 +53,7 @@ class Moco:
         tags = torch.tensor([self._languages.index(language) for language in pairs.languages], device=keys.device)
         self._fresh.append((keys, tags))
         seen = partial(self.seen, queries.detach(), keys, logits.detach(), tags)
-        return own_first(logits, config.label_smoothing), seen
+        return own_first(logits, config.label_smoothing) * weight(len(queries)), seen
 
     def seen(
         self, queries: torch.Tensor, keys: torch.Tensor, logits: torch.Tensor, tags: torch.Tensor
@@ -80,8 +80,9 @@ class Moco:
         self.queue.push(rows, tags)
 
     def look(self) -> Mapping[str, float]:
-        """Return how far the copy is behind: `‖θ_q − θ_k‖ / ‖θ_q‖`, over all weights."""
-        return {"drift": drift(self.key.model, self._encoder.model)}
+        """Return how far behind the copy is (`‖θ_q − θ_k‖ / ‖θ_q‖`), and the share of keys in the queue."""
+        filled = float((self.queue.tags < len(self._languages)).float().mean())  # random rows are of no language
+        return {"drift": drift(self.key.model, self._encoder.model), "queue_filled": filled}
 
 
 @torch.no_grad()

@@ -18,6 +18,7 @@ from bench.training import (
     candidates,
     fit,
     info_nce,
+    weight,
 )
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.loss import normed
@@ -59,4 +60,4 @@ class ContrieverTrainer(CorpusTrainer[ContrieverConfig]):
             temperature=config.temperature,
             label_smoothing=config.label_smoothing,
         )
-        return loss, {"accuracy": accuracy(queries, keys)}
+        return loss * weight(len(queries)), {"accuracy": accuracy(queries, keys)}

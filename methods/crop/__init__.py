@@ -75,12 +75,14 @@ CROP = Method(
         "contriever-crops": Preset(
             values={
                 "variant": "token",
+                "token.low": 0.05,
+                "token.high": 0.5,
                 "pooling": "mean",
                 "similarity": "dot",
                 "temperature": 0.05,
                 "symmetric": False,
             },
-            source="Contriever (arXiv 2112.09118), appendix A: independent crops of 10 to 50 % of 256 tokens, 0.05",
+            source="Contriever (arXiv 2112.09118), appendix A.1: independent crops of 5 to 50 % of 256 tokens, 0.05",
             summary="Contriever's crops with negatives of the batch; its queue is method contriever",
         ),
     },

@@ -56,9 +56,15 @@ class TokenConfig(Config):
     """Variant token: two crops of a stretch of text."""
 
     stretch: int = setting(256, ge=1, source="Contriever: 256 tokens", help="tokens of a document that are cropped")
-    low: float = setting(0.1, ge=0, le=1, source="Contriever: crops of 10 to 50 %", help="least share of the stretch")
+    low: float = setting(
+        0.1,
+        ge=0,
+        le=1,
+        source="mContriever's script: crops of 10 to 50 %; Contriever, appendix A.1: 5 to 50 % (preset)",
+        help="least share of the stretch",
+    )
     high: float = setting(
-        0.5, gt=0, le=1, source="Contriever: crops of 10 to 50 %", help="largest share of the stretch"
+        0.5, gt=0, le=1, source="Contriever and mContriever: up to 50 %", help="largest share of the stretch"
     )
 
     @model_validator(mode="after")

@@ -29,6 +29,7 @@ from bench.training import (
     info_nce,
     mlm_loss,
     offset,
+    weight,
 )
 from methods.crop.config import CropConfig
 from methods.crop.spans import SpanModules, Spans, SpanSource, contrast_of, rows_of, span_loss
@@ -68,7 +69,7 @@ class CropTrainer(CorpusTrainer[CropConfig]):
         loss = self._contrast(left, right, documents)
         if self.config.symmetric:
             loss = (loss + self._contrast(right, left, documents)) / 2
-        return loss, {"accuracy": accuracy(left, right)}
+        return loss * weight(len(left)), {"accuracy": accuracy(left, right)}
 
     def _contrast(self, queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
         """Return the loss of each query's key, `[n, d]` each, among those of other documents `[n]`."""

@@ -37,7 +37,7 @@ class MsmConfig(DenseConfig):
     min_doc_sentences: int = setting(
         2,
         ge=1,
-        source="ours: corpora of short documents would lose all; MSM's code drops blocks below 32",
+        source="MSM, section 4.2: shorter documents are kept (one unit alone has no neighbours); its code: 32",
         help="units of a block at least; shorter documents and ends of documents are left out",
     )
     pack: bool = setting(

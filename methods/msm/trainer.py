@@ -28,6 +28,7 @@ from bench.training import (
     mlm_loss,
     offset,
     similarities,
+    weight,
 )
 from methods.msm.blocks import Blocks, DocumentBlocks
 from methods.msm.config import MsmConfig
@@ -81,7 +82,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
             mu=config.mu,
             mode=config.loss.mode,
         )
-        return loss, _accuracies(queries.detach(), every.detach(), documents, of_keys, first) | {
+        return loss * weight(len(queries)), _accuracies(queries.detach(), every.detach(), documents, of_keys, first) | {
             "msm_loss": float(loss.detach())
         }
 

@@ -1,10 +1,11 @@
-"""Which tests of a run are printed: all of a few, the telling ones of many."""
+"""What a run prints besides its tables: tests, all of a few and the telling ones of many; and readouts."""
 
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
-from bench.cli.outcome import telling
+from bench.cli.outcome import readouts, telling
 from bench.evaluation.compare.paired_tests import PairedTest
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.families import family
@@ -44,3 +45,18 @@ def test_four_systems_are_told_in_full() -> None:
     """Six pairs; and a start alone with one other system is told too."""
     assert len(pairs(held_for("a", "b", "c", "d"))) == 6
     assert pairs(held_for("bm25", "msm@init")) == [("bm25", "msm@init")]
+
+
+def test_tables_name_the_readouts_where_they_differ() -> None:
+    """Starts of two methods, read by cosine and by dot product; nothing where all are read alike, or by no encoder."""
+
+    def result(label: str, **resolved: str) -> dict[str, Any]:
+        return {"system": {"label": label}, "tasks": {"t/a": {"": {"resolved": resolved}}, "t/b": {"": {}}}}
+
+    crop = [result(label, pooling="mean", similarity="cos") for label in ("crop", "crop@init")]
+    contriever = [result(label, pooling="cls", similarity="dot") for label in ("contriever", "contriever@init")]
+    assert readouts([result("bm25"), *crop, *contriever]) == [
+        "read by the mean, cosine: crop, crop@init",
+        "read by the first token, dot product: contriever, contriever@init",
+    ]
+    assert readouts([result("bm25"), *crop]) == []

@@ -71,6 +71,40 @@ REFUSED = [
 """(method, settings that it refuses, what the error says)."""
 
 
+PRESETS: list[tuple[str, str, dict[str, object]]] = [
+    ("auto-mlm", "paper", {"pairing": "session", "pooling": "cls", "pairs": 128}),
+    ("auto-mlm", "paper-mixed", {"pairing": "session", "language_pure": False}),
+    ("ccp", "mini", {"bank.layout": "per_language", "bank.capacity": 128, "head.final_bn": True}),
+    ("contriever", "mini", {"similarity": "cos", "norm_query": True, "norm_doc": True}),
+    ("contriever", "paper", {"pairs": 64, "accumulate": 32, "queue": 131072, "loss": "moco", "query_tokens": 512}),
+    ("contriever", "mcontriever", {"pairs": 64, "accumulate": 64, "queue": 32768, "loss": "moco"}),
+    ("crop", "contriever-crops", {"token.low": 0.05, "token.high": 0.5, "variant": "token"}),
+    ("msm", "paper", {"min_doc_sentences": 2, "doc_sentences": 32, "learning_rate": 4e-5}),
+    ("msm", "paper-code", {"min_doc_sentences": 32, "doc_sentences": 32, "learning_rate": 4e-5}),
+    ("quickthought", "mini", {"similarity": "cos"}),
+]
+"""(method, preset, values that it has): as the papers print them, or as the mini world needs them."""
+
+
+@pytest.mark.parametrize(("name", "preset", "values"), PRESETS)
+def test_presets_as_printed(name: str, preset: str, values: dict[str, object]) -> None:
+    """What a config has when the preset is named."""
+    given = resolve([METHODS[name]], profile=None, preset=preset)[name].method.model_dump()
+    for key, value in values.items():
+        found = given
+        for part in key.split("."):
+            found = found[part]
+        assert found == value, key
+
+
+@pytest.mark.parametrize(("name", "grid"), [("contriever", "queue"), ("contriever", "negatives")])
+def test_a_grid_says_what_budget_it_needs(name: str, grid: str) -> None:
+    """A million tokens fill no large queue and make two steps of 4096 pairs; the summary and the card say so."""
+    assert "budget" in METHODS[name].presets[grid].summary
+    rows = [line for line in METHODS[name].card().splitlines() if line.startswith(f"| `{grid}` | grid")]
+    assert ["profile `mini`" in row for row in rows] == [True]
+
+
 def test_the_methods_are_there() -> None:
     """The seven, and the baselines."""
     seven = {"bm25", "ict", "crop", "ccp", "msm", "auto-mlm", "contriever"}

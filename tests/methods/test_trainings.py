@@ -41,6 +41,7 @@ CASES: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("auto-mlm", {}, ("ctl", "automlm", "active_hinges")),
     ("auto-mlm", {"loss": "labse_ams", "automlm_side": "query"}, ()),
     ("auto-mlm", {"pairing": "dialogue"}, ()),
+    ("auto-mlm", {"pairing": "session", "language_pure": False}, ()),
     ("ccp", {"abn": {"order": "eval_first"}}, ("mlm_loss", "contrast_loss")),
     ("ccp", {"abn": {"order": "written"}}, ()),
     ("cmlm", {}, ()),

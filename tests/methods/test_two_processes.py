@@ -28,17 +28,17 @@ from methods.quickthought.trainer import Runs
 MSM: dict[str, Any] = {"pairs": 64, "documents": 4, "pack": False, "mlm": {"probability": 0.0}}
 SPAN: dict[str, Any] = {"variant": "span", "span": {"tokens": 12, "masked": False}}
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
-    "hinge": ("auto-mlm", {"automlm": False}, 3),
-    "additive margin": ("auto-mlm", {"automlm": False, "loss": "labse_ams", "margin": 0.3}, 3),
-    "moco": ("contriever", {"queue": 12, "momentum": 0.5, "key_dropout": False, "chunk_length": 24}, 3),
-    "in-batch": ("contriever", {"loss": "in-batch", "chunk_length": 24}, 3),
-    "crop": ("crop", {}, 3),
-    "crop heads": ("crop", {"heads": "separate", "sync_bn": True}, 3),
+    "hinge": ("auto-mlm", {"automlm": False}, 2),
+    "additive margin": ("auto-mlm", {"automlm": False, "loss": "labse_ams", "margin": 0.3}, 2),
+    "moco": ("contriever", {"queue": 12, "momentum": 0.5, "key_dropout": False, "chunk_length": 24}, 2),
+    "in-batch": ("contriever", {"loss": "in-batch", "chunk_length": 24}, 2),
+    "crop": ("crop", {}, 4),
+    "crop heads": ("crop", {"heads": "separate", "sync_bn": True}, 4),
     "crop spans": ("crop", SPAN, 3),
     "ict": ("ict", {"projection_dropout": 0.0, "mask_rate": 0.5, "block_tokens": 24}, 2),
-    "msm": ("msm", {**MSM, "heads": "none"}, 2),
-    "msm heads": ("msm", {**MSM, "heads": "separate", "sync_bn": True}, 2),
-    "quickthought": ("quickthought", {"sentences": 2}, 3),
+    "msm": ("msm", {**MSM, "heads": "none"}, 1),
+    "msm heads": ("msm", {**MSM, "heads": "separate", "sync_bn": True}, 3),
+    "quickthought": ("quickthought", {"sentences": 2}, 2),
     "simcse": ("simcse", {}, 4),
 }
 """Name → method, its settings, and how many texts of the batch the first process has."""
@@ -50,7 +50,7 @@ def part(batch: Any, mine: slice) -> Any:
         return PairsAndMasks(part(batch.pairs, mine), None)
     if isinstance(batch, Blocks):
         units = np.split(np.arange(len(batch.units)), np.cumsum(batch.sizes)[:-1])[mine]
-        kept = [batch.units[at] for unit in units for at in unit[:2]]  # as many in each half
+        kept = [batch.units[at] for unit in units for at in unit[:2]]
         return Blocks(kept, np.full(len(units), 2), batch.documents[mine], batch.languages[mine])
     if isinstance(batch, Runs):
         mine = slice(2 * (mine.start or 0), None if mine.stop is None else 2 * mine.stop)

@@ -145,6 +145,20 @@ def test_printed_values_are_settings(suite: str, setting: str, name: str, at: in
     assert one.source
 
 
+def test_mcontriever_mines_for_mr_tydi_alone() -> None:
+    """Appendix B.2: 20,000 steps on MS MARCO and Mr. TyDi, 1,000 on NQ; hard negatives brought nothing on English."""
+    recipes = {suite: load().suites[suite].value.recipes for suite in ("mkqa", "mrtydi")}
+    marco, nq = recipes["mkqa"]["english"]["msmarco"][0].values, recipes["mkqa"]["english"]["nq"][0].values
+    assert (marco["steps"], nq["steps"]) == (20_000, 1_000)
+    for suite, name in (("mkqa", "msmarco"), ("mrtydi", "msmarco-mcontriever")):
+        first, last = (one.values for one in recipes[suite]["multilingual"][name])
+        assert first == marco
+        assert (last["mine"], last["hard_share"], last["steps"]) == ("self", 0.1, 20_000)
+    assert recipes["mrtydi"]["english"]["nq-mcontriever"][0].values == nq
+    for values in (marco, nq):
+        assert (values["hard_share"], values.get("mine", "none"), values["warm_up_steps"]) == (0.0, "none", 1000)
+
+
 def test_recipes_as_printed() -> None:
     """MSM's two stages on Mr. TyDi, DPR's comparison, XTREME-R's small batches of four times four."""
     plugins = load()

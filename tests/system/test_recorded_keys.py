@@ -33,12 +33,12 @@ SW = "--suite mrtydi --task sw"
 TUNED = "--suite beir,lareqa,mewsli-x,mkqa,mrtydi,nq,triviaqa,xor-retrieve --task en,sw,claims,test,de,te"
 TRAINED = ("auto-mlm", "ccp", "cmlm", "contriever", "crop", "ict", "mlm", "msm", "quickthought", "simcse")
 PRESETS = """
-auto-mlm/mini auto-mlm/paper bm25/elasticsearch bm25/lucene bm25/plain bm25/rank-bm25 ccp/mini ccp/paper cmlm/paper
-contriever/mcontriever contriever/mini contriever/paper crop/cocondenser crop/contriever-crops crop/msm crop/paper
-ict/mini ict/paper mlm/paper msm/mini msm/paper pretrained/bge-m3 pretrained/contriever pretrained/infoxlm-base
-pretrained/infoxlm-large pretrained/labse pretrained/mbert pretrained/mcontriever pretrained/me5-base
-pretrained/me5-large pretrained/me5-small pretrained/paraphrase-minilm pretrained/xlm-r-base pretrained/xlm-r-large
-quickthought/paper simcse/mini simcse/paper
+auto-mlm/mini auto-mlm/paper auto-mlm/paper-mixed bm25/elasticsearch bm25/lucene bm25/plain bm25/rank-bm25 ccp/mini
+ccp/paper cmlm/paper contriever/mcontriever contriever/mini contriever/paper crop/cocondenser crop/contriever-crops
+crop/msm crop/paper ict/mini ict/paper mlm/paper msm/mini msm/paper msm/paper-code pretrained/bge-m3
+pretrained/contriever pretrained/infoxlm-base pretrained/infoxlm-large pretrained/labse pretrained/mbert
+pretrained/mcontriever pretrained/me5-base pretrained/me5-large pretrained/me5-small pretrained/paraphrase-minilm
+pretrained/xlm-r-base pretrained/xlm-r-large quickthought/mini quickthought/paper simcse/mini simcse/paper
 """
 GRIDS = {
     "auto-mlm/lambda": "",

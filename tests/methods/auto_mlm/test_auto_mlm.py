@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import chisquare
 
 from bench.training.batches import Masked, PairBatch
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead, PairsAndMasks, mlm_loss
 from methods.auto_mlm.config import AutoMlmConfig
-from methods.auto_mlm.trainer import AutoMlmTrainer
+from methods.auto_mlm.trainer import AutoMlmTrainer, user_and_agent
 
 SMALL: dict[str, Any] = {
     "pooling": "mean",
@@ -57,6 +59,15 @@ def value(encode: TrainableEncoder, head: MlmHead | None, given: PairsAndMasks, 
     """The loss with some settings changed."""
     loss, _ = AutoMlmTrainer(AutoMlmConfig(**changed)).loss(head, encode, given)
     return float(loss.detach())
+
+
+@pytest.mark.parametrize("count", [3, 5, 6])
+def test_the_user_asks_and_the_agent_answers(count: int) -> None:
+    """Of a session in turns, begun by the user: every pair of an even and an odd place, as often as any other."""
+    rng = np.random.default_rng(count)
+    counts = Counter(user_and_agent(count, rng) for _ in range(6000))
+    assert set(counts) == {(user, agent) for user in range(0, count, 2) for agent in range(1, count, 2)}
+    assert chisquare([*counts.values()]).pvalue > 1e-3
 
 
 def test_without_a_vector_it_is_plain_masked_prediction(encoders: Encoders) -> None:

@@ -118,6 +118,19 @@ def test_the_queue_begins_with_random_directions(encoder: TrainableEncoder) -> N
     assert len(found) == 12
 
 
+def test_a_probe_sees_how_much_of_the_queue_is_keys(
+    encoder: TrainableEncoder, batches: Callable[[int], list[Any]]
+) -> None:
+    """Random rows at first; a third after a step of four of twelve, all after three."""
+    moco = Moco(config_of(), encoder, LANGUAGES)
+    seen = [moco.look()["queue_filled"]]
+    for step, pairs in enumerate(batches(3), start=1):
+        moco.loss(encoder, pairs)
+        moco.after_step(step)
+        seen.append(moco.look()["queue_filled"])
+    assert seen == pytest.approx([0, 1 / 3, 2 / 3, 1])
+
+
 def test_accumulated_batches_move_and_push_once(encoder: TrainableEncoder, batches: Callable[[int], list[Any]]) -> None:
     """The slow copy and the queue stand still between two batches of a step, then both batches enter in order."""
     moco = Moco(config_of(accumulate=2, queue=16), encoder, LANGUAGES)
