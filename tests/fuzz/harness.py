@@ -7,10 +7,12 @@ the same case again: `python -m pytest tests/fuzz --fuzz-seed SEED`.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import random
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -132,12 +134,11 @@ def ended(call: Callable[[], Any]) -> int:
     return 0
 
 
-_SCRATCH = tempfile.TemporaryDirectory(prefix="bench-fuzz-")
-
-
 def scratch() -> Path:
-    """Return a new folder for what all cases of a target share."""
-    return Path(tempfile.mkdtemp(dir=_SCRATCH.name))
+    """Return a new folder for what all cases of a target share; it goes with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="bench-fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @cache

@@ -94,8 +94,8 @@ def case(draw: Draw, folder: Path) -> Case:
     shutil.copytree(_sound(), place)
     if draw.random() < 0.5:
         (place / "contract.json").unlink()
-    for _ in range(draw.choice((1, 1, 2))):
-        path = draw.choice(sorted(path for path in place.rglob("*") if path.is_file()))
+    files = sorted(path for path in place.rglob("*") if path.is_file())
+    for path in draw.sample(files, draw.choice((1, 1, 2))):
         data = path.read_bytes()
         change = draw.random()
         if change < 0.05:

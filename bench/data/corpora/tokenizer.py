@@ -140,6 +140,7 @@ def load(folder: Path) -> PreTrainedTokenizerBase:
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
+        tokenizer("a \U000e0fff")  # a tokenizer whose unknown token is not in its vocabulary fails here, not in a run
     except Exception as error:  # tokenizers raises bare ones, transformers whatever a wrong type leads to
         raise UsageError(
             where=folder, found=f"no tokenizer that can be loaded ({first_line(error)})", expected=_WANTED

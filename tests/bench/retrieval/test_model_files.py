@@ -51,6 +51,14 @@ def test_values_that_a_library_does_not_expect(folder: Path, name: str, changes:
     assert len(str(caught.value).encode()) < 2_048
 
 
+def test_a_tokenizer_without_its_unknown_token(folder: Path) -> None:
+    """Found by a fuzzer: it loads, and falls over the first text that holds a strange letter."""
+    model = json.loads((folder / "tokenizer.json").read_text())["model"]
+    _altered(folder, "tokenizer.json", model={**model, "unk_token": "none"})
+    with pytest.raises(UsageError, check=fields(where=str(folder), found="no tokenizer that can be loaded")):
+        _load(folder)
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
