@@ -55,6 +55,8 @@ class Macro:
     members: tuple[str | Macro, ...]
     note: str = ""  # what a reader must know, e.g. which data sets are left out
     mini: bool = False  # it is over the tasks of the embedded world, and given for its results alone
+    # by name, values whose members do not all have the same measure: member → its measure, that of all others under ""
+    mixed: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,8 @@ climate-fever    1228666652 8b66f0a9126c521bae2bde127b4dc99d
 scifact             2816079 5f7d1de60b170fc8027bb7898e2efca1
 """
 
+CAPPED = "R@100 (capped for Trec-COVID)"
+"""The papers' average of R@100, in which TREC-COVID enters with Rcap@100."""
 MINI = ("claims", "snippets", "articles")
 """The domains of the embedded world."""
 
@@ -326,13 +328,12 @@ def _macros() -> tuple[Macro, ...]:
     at = next(place for place, one in enumerate(SETS) if one in _CQADUPSTACK)
     everything: list[str | Macro] = [*single[:at], forums, *single[at:]]
     thirteen = tuple(member for member in everything[1:] if member is not forums)
-    covid = "in the papers' average of R@100, TREC-COVID enters with its capped recall (here Rcap@100), not with R@100"
+    covid = f"in the papers' average of R@100, TREC-COVID enters with its capped recall: that is {CAPPED}"
+    mixed = {CAPPED: {"": "R@100", "beir/trec-covid": "Rcap@100"}}
     return (
-        Macro("Avg. (14)", tuple(everything[1:]), f"without MS MARCO; {covid}"),
-        Macro("Avg. (13) w/o CQADupStack", thirteen, f"without MS MARCO and CQADupStack; {covid}"),
-        Macro(
-            "Avg. (15) with MS MARCO", tuple(everything), f"the average of Table 11 of the Contriever paper; {covid}"
-        ),
+        Macro("Avg. (14)", tuple(everything[1:]), f"without MS MARCO; {covid}", mixed=mixed),
+        Macro("Avg. (13) w/o CQADupStack", thirteen, f"without MS MARCO and CQADupStack; {covid}", mixed=mixed),
+        Macro("Avg. (15) with MS MARCO", tuple(everything), f"that of Table 11 of Contriever; {covid}", mixed=mixed),
         forums,
         average(NAME, "Avg. ({})", MINI, "the domains of the embedded world; no paper prints it", mini=True),
     )

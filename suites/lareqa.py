@@ -7,6 +7,8 @@ Protocol and counts: the card (`suites/cards/lareqa.md`). The official files are
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import bench.suites as face
@@ -18,6 +20,8 @@ from suites.readers import xquad
 from suites.tunings import SQUAD, SUPERVISED, single
 
 NAME = "lareqa"
+BARE = "lareqa-sentences"
+"""The variant whose candidates are sentences without their paragraphs."""
 URL = "https://github.com/google-research-datasets/lareqa/raw/master/xquad-r"
 LICENCE = "CC BY-SA 4.0"
 _FOLDER = "xquad-r"
@@ -55,19 +59,19 @@ MINI = ("ar", "de", "en", "es", "ru", "th")
 """The languages that the embedded world speaks."""
 
 
-def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return the questions of a language over the pool of all languages.
+def legs(suite: str, name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
+    """Return the questions of a language over the pool of all languages; that of `BARE` has no paragraphs.
 
     Raises:
         UsageError: if there is no folder, or a file is missing; the pool needs all eleven.
     """
-    folder, identity = official.folder(request, NAME) / _FOLDER, f"{NAME}/{name}"
+    folder, identity = official.folder(request, NAME) / _FOLDER, f"{suite}/{name}"
     files = {code: _find(folder, code) for code in LANGUAGES}
     leg = Leg(
         "",
         xquad.questions(name, files[name], f"{identity} questions"),
         xquad.judgements(name, files, f"{identity} judgements"),
-        Corpus(NAME, xquad.candidates(files, f"{NAME} candidates"), "", CANDIDATES),
+        Corpus(suite, xquad.candidates(files, f"{suite} candidates", bare=suite == BARE), "", CANDIDATES),
         name,
         {"queries": QUESTIONS, "qrels": QUESTIONS * len(LANGUAGES)},
     )
@@ -117,7 +121,7 @@ BENCHMARK = Benchmark(
         ("AP@20",), "list", 20, official=("lareqa",), similarity="cos", lengths=(96, 256), readout=readouts.XTREME_R
     ),
     tasks=tuple(LANGUAGES),
-    legs=legs,
+    legs=partial(legs, NAME),
     mini=MINI,
     mini_legs=mini_legs,
     macros=(
@@ -130,4 +134,16 @@ BENCHMARK = Benchmark(
     parallel="tasks",
 )
 SUITE = BENCHMARK.suite()
-bench_suites = brings(SUITE)
+SENTENCES = replace(
+    BENCHMARK,
+    name=BARE,
+    title="LAReQA with bare sentences",
+    summary="LAReQA's questions, answered by sentences without the paragraphs around them.",
+    legs=partial(legs, BARE),
+    mini=(),
+    mini_legs=None,
+    macros=(average(BARE, "Avg. ({})", LANGUAGES, "mean over the languages of the questions; no paper prints it"),),
+    printed=False,
+    stands_for=NAME,
+)
+bench_suites = brings(SUITE, SENTENCES.suite())

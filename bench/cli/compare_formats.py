@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.core.messages import bare
-from bench.core.publications import marked
+from bench.core.publications import tabled, tokens_note
 from bench.evaluation.compare.comparison import Compared
 from bench.evaluation.compare.paired_tests import PairedTest
 from bench.evaluation.results import task_value
@@ -78,8 +78,12 @@ def _systems(found: Compared) -> Table:
         ),
     )
     count = len(found.tasks)
-    title = f"{about['suite']} · {about['setting']} · {about['data']} data · {count} task{'s' if count > 1 else ''}"
-    return Table.of(marked(title, about["stands_for"]), columns, found.sides)
+    parts = (about["suite"], about["setting"], f"{count} task{'s' if count > 1 else ''}")
+    note = next(
+        filter(None, (tokens_note((found.measure,), one) for side in found.sides for one in side.libraries())), ""
+    )
+    title = tabled(*parts, data=about["data"], stands_for=about["stands_for"], note=note)
+    return Table.of(title, columns, found.sides)
 
 
 _Tested = tuple[str, str, Comparison]

@@ -10,7 +10,7 @@ import click
 
 from bench.cli.output import print_table, table
 from bench.core.messages import bare
-from bench.core.publications import marked
+from bench.core.publications import tabled, tokens_note
 from bench.evaluation.compare.paired_tests import PairedTest
 from bench.evaluation.significance.families import summary
 from bench.evaluation.tables import duration, percent
@@ -36,7 +36,8 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTes
         averages = [
             one for one in outcome.macro if (one["suite"], one["setting"], one["data"]) == (suite, setting, data)
         ]
-        title = marked(f"{suite} · {setting} · {data} data", suites[suite].stands_for)
+        note = _tokens(outcome, rows)
+        title = tabled(suite, setting, data=data, stands_for=suites[suite].stands_for, note=note)
         primary = suites[suite].primary
         tasks = list(dict.fromkeys(str(row["task"]) for row in rows))
         if len(tasks) < _WIDE:
@@ -82,10 +83,22 @@ def readouts(results: Sequence[Mapping[str, Any]]) -> list[str]:
         for leg in (leg for legs in content["tasks"].values() for leg in legs.values()):
             read = leg.get("resolved") or {}
             if "pooling" in read:
-                words = f"{_POOLED[read['pooling']]}, {'cosine' if read['similarity'] == 'cos' else 'dot product'}"
+                words = f"{_POOLED[read['pooling']]}, {'dot product' if read['similarity'] == 'dot' else 'cosine'}"
                 labels = found.setdefault(words, [])
                 labels += [content["system"]["label"]] * (content["system"]["label"] not in labels)
     return [f"read by {words}: {', '.join(labels)}" for words, labels in found.items()] if len(found) > 1 else []
+
+
+def _tokens(outcome: Outcome, rows: Sequence[Row]) -> str:
+    """Return the note on R@Nkt of rows that were not counted in the official tokens."""
+    tasks = {row["task"] for row in rows}
+    legs = [
+        leg
+        for one in outcome.published
+        for task in tasks & one.content["tasks"].keys()
+        for leg in one.content["tasks"][task].values()
+    ]
+    return next(filter(None, (tokens_note(leg["measures"], leg["libraries"]) for leg in legs)), "")
 
 
 def audited(outcome: Outcome) -> list[str]:
@@ -147,7 +160,7 @@ def _labels(group: Sequence[PairedTest]) -> list[str]:
 
 def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> None:
     """A row a system and task, a column a measure; averages follow."""
-    measures = list(dict.fromkeys(name for row in rows for name in row["measures"]))
+    measures = list(dict.fromkeys(name for row in (*rows, *averages) for name in row["measures"]))
     lines = [
         (
             _system(row, rows),

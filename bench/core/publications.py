@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,6 +54,23 @@ class Reported:
 def mark(stands_for: str) -> str:
     """Return the note that numbers are those of a substitute for a benchmark; empty for a benchmark itself."""
     return f"substitute for {stands_for}: not comparable with published numbers" if stands_for else ""
+
+
+def tabled(*parts: str, data: str, stands_for: str, note: str = "") -> str:
+    """Return the heading of a table of results: what it is of, the kind of data and notes.
+
+    A substitute's data are not the official ones of any benchmark: its note takes the place of that word.
+    """
+    kind = "" if stands_for and data == "official" else f"{data} data"
+    return " · ".join(filter(None, (*parts, kind, mark(stands_for), note)))
+
+
+def tokens_note(measures: Iterable[str], libraries: Mapping[str, str]) -> str:
+    """Return the note on values of R@Nkt whose tokens are not NLTK's with its model; empty where there are none."""
+    tokeniser = libraries.get("tokeniser", "punkt")
+    if "punkt" in tokeniser or not any(measure.endswith("kt") for measure in measures):
+        return ""
+    return f"R@Nkt without NLTK's punkt_tab ({tokeniser}): not the official tokens"
 
 
 def marked(heading: str, stands_for: str) -> str:

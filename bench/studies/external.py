@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.config.profiles import choose_data, profile
 from bench.config.request import Request
 from bench.core.errors import DataError, UsageError
-from bench.core.publications import marked
+from bench.core.publications import marked, tokens_note
 from bench.data.formats.faults import Faults
 from bench.data.formats.text import lines
 from bench.data.formats.trec import read_empty, read_qrels, read_run
@@ -133,7 +133,8 @@ def score_against_task(
     against = marked(chosen.id, found.stands_for)
     name = f"the official order of the candidates of {against}" if official else f"{run_file} against {against}"
     scored = judge.score(rankings, {*rankings, *empty})
-    return _external(name, scored, [*missing, *_narrower(scored)])
+    note = tokens_note(scored.scores.values, judge.protocol.libraries())
+    return _external(name, scored, [*missing, *_narrower(scored), *filter(None, [note])])
 
 
 def official_order(source: Source[Candidates]) -> Run:

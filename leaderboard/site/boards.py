@@ -14,6 +14,7 @@ from pathlib import Path
 from bench.core.errors import StoreError
 from bench.core.files import digest
 from bench.core.messages import bare
+from bench.core.publications import tokens_note
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
@@ -197,7 +198,11 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
         best_against=best_against,
         pairs=0 if untested else len(tested) * (len(tested) - 1) // 2,
         untested=untested,
-        notes=(*notes, *_alike(systems)),
+        notes=(
+            *notes,
+            *_alike(systems),
+            *dict.fromkeys(filter(None, (tokens_note((measure,), row.libraries) for row in rows))),
+        ),
         card=by_name[shown].first.card,
         stands_for=max(result.content.suite.stands_for for one in trusted for result in one.results),
         tests=found,

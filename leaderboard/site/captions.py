@@ -76,7 +76,7 @@ def about(board: Board) -> str:
     several = f"{seeds[0]}–{seeds[-1]} seeds" if len(seeds) > 1 else text.plural(seeds[0], "seed")
     return " · ".join(
         (
-            f"{board.data} data",
+            *([] if board.stands_for and board.data == FIRST else [f"{board.data} data"]),
             board.measure,
             text.plural(board.queries, "query", "queries"),
             text.plural(len(board.columns), "task"),
@@ -88,8 +88,9 @@ def about(board: Board) -> str:
 def caption(board: Board) -> str:
     """Return measure, unit, data, setting, numbers of queries, tasks and systems; substitutes are marked."""
     what = f"{title(board)} ({mark(board.stands_for)})" if board.stands_for else title(board)
+    kind = "" if board.stands_for and board.data == FIRST else f" {board.data} data,"
     return (
-        f"{board.measure}, percent; {what}, {board.data} data, {board.setting}; "
+        f"{board.measure}, percent; {what},{kind} {board.setting}; "
         f"{text.plural(board.queries, 'query', 'queries')} in {text.plural(len(board.columns), 'task')}, "
         f"{text.plural(len(board.rows) + len(board.unranked), 'system')}."
     )

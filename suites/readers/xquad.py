@@ -48,10 +48,10 @@ class Paragraph:
     asked: tuple[Asked, ...]
 
 
-def candidates(files: Mapping[str, Path], name: str) -> Source[Item]:
+def candidates(files: Mapping[str, Path], name: str, *, bare: bool = False) -> Source[Item]:
     """Return the pool: the sentences of all languages, in the order of `files`. Reading raises as `paragraphs` does."""
-    reader = f"xquad-r-candidates/1:{','.join(files)}"
-    return Source(name, reader, tuple(files.values()), partial(_candidates, dict(files)))
+    reader = f"xquad-r-{'sentences' if bare else 'candidates'}/1:{','.join(files)}"
+    return Source(name, reader, tuple(files.values()), partial(_candidates, dict(files), bare=bare))
 
 
 def questions(language: str, path: Path, name: str) -> Source[Item]:
@@ -93,13 +93,13 @@ def paragraphs(path: Path) -> Iterator[Paragraph]:
         raise DataError(path, None, "no paragraph", "at least one")
 
 
-def _candidates(files: Mapping[str, Path]) -> Iterator[Item]:
+def _candidates(files: Mapping[str, Path], *, bare: bool) -> Iterator[Item]:
     """Stream the pool."""
     for language, path in files.items():
         for paragraph in paragraphs(path):
             if paragraph.asked:
                 for at, sentence in enumerate(paragraph.sentences):
-                    body = squad.in_context(sentence, paragraph.context)
+                    body = squad.in_context(sentence, "" if bare else paragraph.context)
                     yield Item(_candidate(language, paragraph, at), body, language=language)
 
 

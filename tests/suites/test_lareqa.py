@@ -57,6 +57,19 @@ def test_all_tasks_share_one_pool(tmp_path: Path) -> None:
     assert len({(pool.id, pool.items.reader, pool.items.files) for pool in pools}) == 1
 
 
+def test_bare_sentences_are_a_suite_of_their_own(tmp_path: Path) -> None:
+    """The same ids, questions and answers; the texts of candidates differ, and no number passes for the benchmark's."""
+    request = DataRequest("official", lay_out(tmp_path))
+    bare, whole = (one.load("el", request).legs[0] for one in (lareqa.SENTENCES, lareqa.BENCHMARK))
+    pools = [list(leg.corpus.items.read()) for leg in (bare, whole)]
+    assert [item.text for item in pools[0][4:6]] == ["el.", "So."]
+    assert [item.id for item in pools[0]] == [item.id for item in pools[1]]
+    assert (bare.queries.reader, present(bare.qrels).reader) == (whole.queries.reader, present(whole.qrels).reader)
+    assert (bare.corpus.id, bare.corpus.documents, whole.corpus.id) == ("lareqa-sentences", 13_014, "lareqa")
+    assert bare.corpus.items.reader != whole.corpus.items.reader
+    assert lareqa.SENTENCES.suite().stands_for == "lareqa"
+
+
 def test_published_counts_are_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: Checked) -> None:
     """Another pool, other questions or other answers than the published ones are refused."""
     request = DataRequest("official", lay_out(tmp_path))

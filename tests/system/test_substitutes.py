@@ -74,7 +74,7 @@ def test_marked_wherever_it_shows(tmp_path: Path, bench: Bench) -> None:
     place = {"BENCH_DATA": str(data_with(suite))}
     ran = bench("run", "--preset", "bm25/plain", "--suite", suite, "--data", "official", **place)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith(f"{suite} · unsupervised · official data · {said(suite)} · percent\n")
+    assert ran.stdout.startswith(f"{suite} · unsupervised · {said(suite)} · percent\n")
     result = next((tmp_path / "results").rglob("result.json"))
     assert json.loads(result.read_text())["suite"]["stands_for"] == "askubuntu"
     assert said(suite) in bench("list", "results").stdout

@@ -60,6 +60,12 @@ class Side:
                 for leg, entry in legs.items():
                     yield f"{task}/{leg}" if leg else task, entry
 
+    def libraries(self) -> Iterator[Mapping[str, str]]:
+        """Yield the versions of what computed the measures of each leg."""
+        for content in self.contents:
+            for legs in content["tasks"].values():
+                yield from (entry.get("libraries", {}) for entry in legs.values())
+
     def costs(self) -> dict[str, float]:
         """Return what its training counted, the mean over seeds; empty where nothing was trained."""
         tables = []

@@ -33,10 +33,15 @@ def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) ->
     for average in macros:
         if average.mini and not made_up:
             continue
-        names = {name for legs in tasks.values() for leg in legs.values() for name in leg["measures"]}
+        names = sorted({name for legs in tasks.values() for leg in legs.values() for name in leg["measures"]})
+        of_members: dict[str, Mapping[str, str]] = {**{name: {"": name} for name in names}, **average.mixed}
         values = {}
-        for name in sorted(names):
-            value = macro(average, _values(tasks, name))
+        for name, measures in of_members.items():
+            found_of = _values(tasks, measures[""])
+            for member in measures.keys() - {""}:
+                found_of.pop(member, None)
+                found_of |= {one: value for one, value in _values(tasks, measures[member]).items() if one == member}
+            value = macro(average, found_of)
             if value is not None:
                 values[name] = value
         if values:
