@@ -72,6 +72,7 @@ class Comparison:
         wins: queries on which the first system is better.
         losses: queries on which the second is.
         seeds: trainings of both.
+        holm: p corrected by Holm's bound alone, which earlier releases reported.
         checkpoints: it holds for these checkpoints only, for a method has fewer than `TRAININGS` trainings.
     """
 
@@ -87,6 +88,7 @@ class Comparison:
     losses: int
     seeds: tuple[int, int] = (1, 1)
     checkpoints: bool = False
+    holm: float = 1.0
 
     @property
     def ties(self) -> int:
@@ -118,7 +120,9 @@ class Comparison:
             "low": self.low,
             "high": self.high,
             "p": self.p,
+            "p_t": self.p,
             "p_adjusted": self.adjusted,
+            "p_holm": self.holm,
             "checkpoints": self.checkpoints,
             "effect": self.effect,
             "detectable": self.detectable,
@@ -129,7 +133,20 @@ class Comparison:
         }
 
 
-FIELDS = ("difference", "low", "high", "p", "adjusted", "detectable", "effect", "n", "wins", "losses", "checkpoints")
+FIELDS = (
+    "difference",
+    "low",
+    "high",
+    "p",
+    "adjusted",
+    "detectable",
+    "effect",
+    "n",
+    "wins",
+    "losses",
+    "checkpoints",
+    "holm",
+)
 """Columns of a family's table: the fields of `Comparison` but the seeds."""
 
 
@@ -229,9 +246,9 @@ def family(
     columns: dict[str, FloatArray] = {
         name: np.concatenate([getattr(one, name) for one in judged])
         for name in (*FIELDS, "error", "freedom")
-        if name not in {"adjusted", "detectable"}
+        if name not in {"adjusted", "detectable", "holm"}
     }
-    columns["adjusted"] = adjusted
+    columns |= {"adjusted": adjusted, "holm": holm(columns["p"])}
     columns["detectable"] = _detectable(columns.pop("error"), columns.pop("freedom"), level)
     return Family(members, {name: columns[name] for name in FIELDS}, runs, scatter)
 

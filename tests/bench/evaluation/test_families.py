@@ -190,6 +190,7 @@ def test_p_values_have_no_floor_and_keep_their_order() -> None:
     assert (np.diff(adjusted[order]) >= 0).all()
     assert (p <= adjusted).all()
     assert (adjusted <= holm(p) + 1e-12).all()
+    assert made.table["holm"] == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("count", [1, 2, 17, 300])
