@@ -26,11 +26,12 @@ from methods.msm.trainer import MsmTrainer
 from methods.quickthought.trainer import Runs
 
 MSM: dict[str, Any] = {"pairs": 64, "documents": 4, "pack": False, "mlm": {"probability": 0.0}}
+UNIT: dict[str, Any] = {"norm_query": True, "norm_doc": True, "temperature": 0.5}  # a softmax that is not saturated
 SPAN: dict[str, Any] = {"variant": "span", "span": {"tokens": 12, "masked": False}}
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "hinge": ("auto-mlm", {"automlm": False}, 2),
     "additive margin": ("auto-mlm", {"automlm": False, "loss": "labse_ams", "margin": 0.3}, 2),
-    "moco": ("contriever", {"queue": 12, "momentum": 0.5, "key_dropout": False, "chunk_length": 24}, 2),
+    "moco": ("contriever", {"queue": 12, "momentum": 0.5, "key_dropout": False, "chunk_length": 24, **UNIT}, 2),
     "in-batch": ("contriever", {"loss": "in-batch", "chunk_length": 24}, 2),
     "crop": ("crop", {}, 4),
     "crop heads": ("crop", {"heads": "separate", "sync_bn": True}, 4),

@@ -86,7 +86,7 @@ def test_the_first_pass_reads_no_mask_and_the_second_no_vector(encoders: Encoder
     """The sequences of both passes as the encoder gets them."""
     encode, head = encoders(AutoMlmConfig())
     seen: list[list[list[int]]] = []
-    object.__setattr__(encode, "_packed", _spy(encode, seen))
+    object.__setattr__(encode, "packed", _spy(encode, seen))
     value(encode, head, batch())
     assert len(seen) == 2
     assert not any(3 in one for one in seen[0])
@@ -96,7 +96,7 @@ def test_the_first_pass_reads_no_mask_and_the_second_no_vector(encoders: Encoder
 
 def _spy(encode: TrainableEncoder, seen: list[list[list[int]]]) -> Callable[..., Any]:
     """Note what is packed, and pack it."""
-    inner = encode._packed
+    inner = encode.packed
 
     def packed(sequences: Any, **given: Any) -> Any:
         seen.append([[int(token) for token in one] for one in sequences])
