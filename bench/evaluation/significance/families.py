@@ -120,7 +120,7 @@ class Comparison:
             "low": self.low,
             "high": self.high,
             "p": self.p,
-            "p_t": self.p,
+            "p_t": None if self.effect is None else self.p,
             "p_adjusted": self.adjusted,
             "p_holm": self.holm,
             "checkpoints": self.checkpoints,
