@@ -164,7 +164,7 @@ def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> None:
     lines = [
         (
             _system(row, rows),
-            f"{row['task']} {row['leg']}".strip(),
+            " ".join(filter(None, (row["task"], row["leg"]))),
             f"{row['queries']:,}",
             *(_value(row, name) for name in measures),
         )
