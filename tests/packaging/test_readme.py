@@ -59,7 +59,6 @@ def test_there_are_commands_and_examples() -> None:
     assert len(shown()) >= 3
 
 
-@pytest.mark.slow
 def test_examples_print_what_the_readme_shows(tmp_path: Path) -> None:
     """Run in the README's order in one folder; `…` stands for anything on a line."""
     shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-beir", tmp_path / "tests" / "fixtures" / "tiny-beir")
