@@ -35,9 +35,10 @@ def typed() -> Iterator[str]:
                     yield command
 
 
-def shown() -> list[tuple[str, str]]:
-    """Commands with the output that the README shows for them."""
-    sessions = "".join(text for kind, text in BLOCKS if kind == "console")
+def shown(document: Path) -> list[tuple[str, str]]:
+    """Commands with the output that a document shows for them."""
+    text = document.read_text(encoding="utf-8")
+    sessions = "".join(re.findall(r"^```console\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL))
     return [
         (one.partition("\n")[0], one.partition("\n")[2]) for one in re.split(r"^\$ ", sessions, flags=re.MULTILINE)[1:]
     ]
@@ -56,14 +57,15 @@ def test_every_command_can_be_parsed(command: str) -> None:
 def test_there_are_commands_and_examples() -> None:
     """The README was read as it is written."""
     assert len(set(typed())) >= 10
-    assert len(shown()) >= 3
+    assert sum(len(shown(document)) for document in GUIDE) >= 4
 
 
-def test_examples_print_what_the_readme_shows(tmp_path: Path) -> None:
-    """Run in the README's order in one folder; `…` stands for anything on a line."""
+@pytest.mark.parametrize("document", [one for one in GUIDE if shown(one)], ids=lambda one: one.stem)
+def test_examples_print_what_the_document_shows(document: Path, tmp_path: Path) -> None:
+    """Run in the document's order in one folder; `…` is anything on a line."""
     shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-beir", tmp_path / "tests" / "fixtures" / "tiny-beir")
     env = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
-    for command, expected in shown():
+    for command, expected in shown(document):
         arguments = [sys.executable, "-m", *shlex.split(command)]
         done = subprocess.run(arguments, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         printed = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]
