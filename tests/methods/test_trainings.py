@@ -136,7 +136,7 @@ def test_a_killed_training_ends_with_the_same_bytes(
 
 LEARNINGS: tuple[tuple[str, dict[str, Any], int, float, str], ...] = (
     ("auto-mlm", {}, 12_000, 0.5, "ctl"),
-    ("cmlm", {}, 24_000, 0.94, "loss"),
+    ("cmlm", {}, 48_000, 0.975, "loss"),
     ("contriever", {}, 20_000, 0.9, "loss"),
     ("contriever", {"loss": "in-batch", "gather_negatives": False}, 20_000, 0.4, "loss"),
     ("contriever", {"views": "ict"}, 20_000, 0.85, "loss"),

@@ -29,6 +29,7 @@ def test_the_grids_are_the_printed_tables() -> None:
     assert {name: len(preset.cells) for name, preset in MSM.presets.items()} == {
         "mini": 0,
         "paper": 0,
+        "paper-code": 0,
         "loss": 5,
         "negatives": 4,
         "heads": 3,
