@@ -303,6 +303,8 @@ def chance_text(chance: float) -> str:
 
 def visible(text: str) -> str:
     """Show control characters, and those that turn the direction of text, by their code points (`U+202E`)."""
+    if text.isprintable():  # none of them is
+        return text
     return "".join(
         f"[U+{ord(char):04X}]"
         if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and char not in "\n\u200c\u200d"

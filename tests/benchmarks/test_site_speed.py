@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import sys
 import time
@@ -20,7 +21,7 @@ from leaderboard.build import build
 SUITES, SETTINGS, SEEDS, TASKS, QUERIES = 8, ("unsupervised", "english", "multilingual", "few-shot"), 3, 5, 100
 SYSTEMS = 11  # 8 × 4 × 3 × 11 = 1,056 results
 COUNT = SUITES * len(SETTINGS) * SEEDS * SYSTEMS
-SECONDS = 10.0
+SHARE = 15.0  # the second build in parts of the peer; 11 was measured on two cores
 
 
 @pytest.fixture(scope="module")
@@ -89,12 +90,13 @@ def entry(root: Path, heading: Heading, task: str) -> Entry:
 
 
 @pytest.mark.slow
-def test_a_thousand_results_are_built_in_ten_seconds(
+def test_a_thousand_results_are_built_quickly(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Statistics kept from the first build; the second, in the same place, gives the same bytes.
 
-    Time is this process's, so that its neighbours on the machine do not count.
+    Time is this process's, and compared with what Python's json takes for the results, so that neither neighbours on
+    the machine nor its speed count.
     """
     times = []
     for _ in range(2):
@@ -104,10 +106,15 @@ def test_a_thousand_results_are_built_in_ten_seconds(
         files = {path: path.read_bytes() for path in (tmp_path / "site").rglob("*") if path.is_file()}
         if len(times) == 1:
             first = files
+    start = time.process_time()
+    for path in results.rglob("result.json"):
+        json.dumps(json.loads(path.read_bytes()), indent=1, sort_keys=True)
+    peer = time.process_time() - start
     with capsys.disabled():
         sys.stdout.write(
-            f"\n{COUNT:,} results: {times[0]:.1f} s of a processor, then {times[1]:.1f} s; {site.files:,} files\n"
+            f"\n{COUNT:,} results: {times[0]:.1f} s of a processor, then {times[1]:.1f} s, {times[1] / peer:.1f} times "
+            f"as long as Python's json reads and writes them; {site.files:,} files\n"
         )
     assert files == first
-    assert times[1] < SECONDS
+    assert times[1] < SHARE * peer
     assert b"method-0" in (tmp_path / "site" / "index.html").read_bytes()
