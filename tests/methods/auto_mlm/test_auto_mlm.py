@@ -98,9 +98,9 @@ def _spy(encode: TrainableEncoder, seen: list[list[list[int]]]) -> Callable[...,
     """Note what is packed, and pack it."""
     inner = encode.packed
 
-    def packed(sequences: Any, **given: Any) -> Any:
+    def packed(sequences: Any, *given: Any) -> Any:
         seen.append([[int(token) for token in one] for one in sequences])
-        return inner(sequences, **given)
+        return inner(sequences, *given)
 
     return packed
 
