@@ -1,7 +1,5 @@
 """The main job as two functions, for notebooks and scripts."""
 
-from __future__ import annotations
-
 from bench.config.request import Request
 from bench.core.network import offline
 from bench.pipeline import plan as planning

@@ -4,8 +4,6 @@ An input of a stage is a field that holds another stage. What fields hold is rea
 of the others off the types that their classes declare.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 `make docs-site` runs it before zensical (see mkdocs.yml). The pages go to build/pages; none is kept in the repository.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterable, Iterator

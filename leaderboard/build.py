@@ -1,7 +1,5 @@
 """Build a site from a results folder: plain files, written all or none, that replace nothing but an older site."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -5,8 +5,6 @@ then agreed by the author of its method. Who has the data writes a record into a
 change; where that folder is given, nothing else counts: neither a record in a bundle, nor that there is none.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Protocol, counts and averages are those of `suites.mrtydi`; the difference of th
 the record's text unchanged, title and passage together.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import bench.suites as face

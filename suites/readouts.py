@@ -1,7 +1,5 @@
 """How protocols turn texts into vectors, where several suites do it alike: DPR's way, Contriever's and XTREME's two."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bench.suites import SEPARATOR, Readout

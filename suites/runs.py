@@ -1,7 +1,5 @@
 """Named runs over several suites (`bench run --preset NAME`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from bench import RunPreset, hookimpl

@@ -5,8 +5,6 @@ first. Insertion order in the official Python scorers is the order of the rankin
 with an exception, `UndefinedError` is raised.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -4,8 +4,6 @@
 a fixed seed and the ids of the sentences next to them. Protocol: the card (`suites/cards/tatoeba-pairs.md`).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import replace

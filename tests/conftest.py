@@ -1,7 +1,5 @@
 """What tests share: small files and their faults, real data, and for trainings a planted corpus and a tiny encoder."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Results as a run publishes them, by the real writer, with values that a test chooses."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The command `bench`: parse, call, print. Each command lives in a module of its own, imported when it is typed."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """`bench ablate`: the papers' ablation tables, run here, with the direction next to the paper's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

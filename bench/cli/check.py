@@ -1,7 +1,5 @@
 """`bench check`: the conformance kit."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

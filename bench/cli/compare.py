@@ -1,7 +1,5 @@
 """`bench compare`: which of several systems is better, how sure that is, and whether the comparison is fair."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How `bench compare` lays its findings out: as tables for people, and as Markdown, LaTeX and CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean

@@ -1,7 +1,5 @@
 """`bench data`: official files. Each command is a module, imported when it is typed."""
 
-from __future__ import annotations
-
 import click
 
 from bench.cli import LazyGroup, examples

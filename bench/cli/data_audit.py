@@ -1,7 +1,5 @@
 """`bench data audit`: what of a test occurs in training texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

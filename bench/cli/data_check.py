@@ -1,7 +1,5 @@
 """`bench data check`: checksums and counts of official files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`bench data fetch`: official files, after their sizes and licences were shown."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

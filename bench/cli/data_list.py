@@ -1,7 +1,5 @@
 """`bench data list`: official files, and what of them is here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

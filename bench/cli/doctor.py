@@ -1,7 +1,5 @@
 """`bench doctor`: examine this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`bench export`: an encoder as a plain folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`bench gc`: remove what no result rests on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

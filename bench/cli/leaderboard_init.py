@@ -1,7 +1,5 @@
 """`bench leaderboard init` and `schema`: a repository that takes results in, and the format that they have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

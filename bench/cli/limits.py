@@ -1,7 +1,5 @@
 """A command that runs again in a process of its own, with bounds on memory and time: for what strangers hand in."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

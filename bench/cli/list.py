@@ -1,7 +1,5 @@
 """`bench list`: what there is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`bench new method NAME`: write a plugin from templates, a package that works already and keeps every promise."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """The options that `run` and `plan` share, and how they become a `Request`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import wraps

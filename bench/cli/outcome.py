@@ -1,7 +1,5 @@
 """What a person sees of a finished run: tables, tests, what does not apply, where the files are."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any

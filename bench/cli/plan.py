@@ -1,7 +1,5 @@
 """`bench plan`: what `run` would do."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import click

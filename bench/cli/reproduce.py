@@ -1,7 +1,5 @@
 """`bench reproduce`: reproduce a row from its result file, and compare both."""
 
-from __future__ import annotations
-
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping

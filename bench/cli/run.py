@@ -1,7 +1,5 @@
 """`bench run`: the main job."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """`bench score`: score a TREC run file, from here or from elsewhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

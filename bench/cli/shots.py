@@ -1,7 +1,5 @@
 """`bench shots`: few-shot curves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

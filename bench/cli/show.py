@@ -1,7 +1,5 @@
 """`bench show`: one thing in full."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`bench sweep`: choose settings on dev questions."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`bench verify`: re-hash everything."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The base of every config, and how its fields are declared."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field

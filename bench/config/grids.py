@@ -3,8 +3,6 @@
 Also what a search space promises, for it is made of the same things: a config's keys and values that it takes.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

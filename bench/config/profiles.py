@@ -1,7 +1,5 @@
 """Coherent sizes of a run: which data, which backbone, on what, for how long."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

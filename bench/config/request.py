@@ -1,7 +1,5 @@
 """What a user asks for, as the command line and the API both say it, and presets of it that somebody has named."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the values of a setting are drawn from when settings are searched."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files that are whole or not there: atomic writes, hashes, canonical JSON."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Which distributions are installed: a few metadata look-ups by name, never a scan of the environment."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 DISTRIBUTION = "retrieval-bench"

@@ -1,7 +1,5 @@
 """Public names of a package that are loaded when they are first asked for (PEP 562), so that importing it is light."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

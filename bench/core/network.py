@@ -1,7 +1,5 @@
 """The one switch that keeps a process from asking a network: `--offline` holds for every look-up, whoever makes it."""
 
-from __future__ import annotations
-
 import errno
 import ipaddress
 import os

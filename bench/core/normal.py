@@ -1,7 +1,5 @@
 """Unicode's normal forms in time that grows with the text, not with its square."""
 
-from __future__ import annotations
-
 import unicodedata
 from typing import Literal
 

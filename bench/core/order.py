@@ -9,8 +9,6 @@ a run file, the order of its ranks. Two tie rules (`bench.types.Tie`):
   position.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

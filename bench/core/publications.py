@@ -1,7 +1,5 @@
 """What a suite says of published data and numbers: its official files, what papers printed, what is not comparable."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal

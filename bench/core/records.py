@@ -3,8 +3,6 @@
 `bench.types` hands all of them on. Nothing in this module imports torch, touches a disk or reaches a network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

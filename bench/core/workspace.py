@@ -1,7 +1,5 @@
 """What a stage is given to work with: a folder to fill, parts that outlive a kill, and a progress line."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field

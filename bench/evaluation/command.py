@@ -1,7 +1,5 @@
 """The command that makes a result again, from what its file says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

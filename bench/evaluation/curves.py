@@ -1,7 +1,5 @@
 """Curves of a training: its log, thinned until it is small enough to lie next to a result."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 The structure behind sweeps, ablations and few-shot curves, and the board's pages of ablations.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

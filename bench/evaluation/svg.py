@@ -5,8 +5,6 @@ is installed for one chart. Drawings inside a page take their colours from its c
 its own has Okabe and Ito's, which colour-blind readers can distinguish, and dashes and markers that differ as well.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence

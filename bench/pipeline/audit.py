@@ -1,7 +1,5 @@
 """The leakage audit: which stages compare training texts with the legs of a test, and the badge that results carry."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The machine of encoders: device and threads, as far as they can change bytes."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Dev pairs, where a release has some, are stored like the others and enter the ke
 nothing is mined for them. No stage rests on a task: judgements of tests cannot come near what is mined.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

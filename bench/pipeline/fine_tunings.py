@@ -1,7 +1,5 @@
 """Which fine-tunings stand before a test: a suite's recipe for a setting, with what the user says over it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

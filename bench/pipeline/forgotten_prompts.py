@@ -4,8 +4,6 @@ A suspicion costs a look at small files; the numbers behind it are a stage of th
 on eight texts and before any corpus is encoded. Nothing else depends on either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Systems made of others: two whose runs are fused (`--method bm25+msm`), and re-ranked ones (`--rerank MODEL`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

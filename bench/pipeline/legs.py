@@ -1,7 +1,5 @@
 """The legs of a run: what builds the stages that every system shares, and the stages of one leg for one system."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

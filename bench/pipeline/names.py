@@ -1,7 +1,5 @@
 """How results call what lies on the user's machine: models by their own name and a digest, never by their place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The plan: every stage that an experiment takes, compared with what the store has."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """From artefacts to result files and to the rows that a run prints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Carry out a plan: run what the store lacks, then merge every scored leg into its result file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which cells of the grid (systems × suites × settings × seeds) apply, and which tasks they hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The harness's own settings: every section, whatever the method; and the settings of every method of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

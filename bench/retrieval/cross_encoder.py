@@ -5,8 +5,6 @@ higher score is better; scores are logits, comparable within a query and of one 
 end, the query only where it would take more than half of the tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

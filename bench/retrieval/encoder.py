@@ -1,7 +1,5 @@
 """The encoder of the harness: items → texts → token ids → vectors, as a contract says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

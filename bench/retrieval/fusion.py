@@ -5,8 +5,6 @@ the rule `list`, which relies on positions, documents are ordered by their best 
 their next best, then by id: fusion knows no corpus, and so the order of the rankings does not matter either.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The one door to the Hugging Face hub: the files of a model, fetched, or of the cache alone where offline."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

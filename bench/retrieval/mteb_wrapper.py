@@ -4,8 +4,6 @@ from bench.retrieval.mteb_wrapper import MtebEncoder
 mteb.evaluate(MtebEncoder("crop-mini"), tasks=mteb.get_tasks(tasks=["SciFact"]))
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path

@@ -12,8 +12,6 @@ Layout of the folder::
 `*` means every language: centring and whitening make no difference between them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

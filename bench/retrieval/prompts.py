@@ -1,7 +1,5 @@
 """Prompts that an encoder wants: what its own files declare, what a preset says of it, what its family is known for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From what a protocol says about reading (`bench.types.Readout`) to fields of an encoder's contract."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,6 @@ confident pairs of its own dictionary; translations are never looked at.
 Tensors may lie on any device and be of either float type. Equal input, seed and threads give equal bits on a processor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

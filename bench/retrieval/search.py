@@ -11,8 +11,6 @@ less than a bound, which decides for each query whether a passage that the backe
 memory does not grow with n.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

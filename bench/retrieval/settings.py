@@ -1,7 +1,5 @@
 """Sections of settings that this package reads: how texts are encoded, vectors processed, runs fused. Torch-free."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 from pydantic import model_validator

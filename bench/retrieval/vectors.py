@@ -1,7 +1,5 @@
 """Vectors on disk: one file of float32 rows, and the ids; written once in order, read memory-mapped."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A graph of stages: what depends on what, what the store lacks, in which order it runs, what it will cost."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

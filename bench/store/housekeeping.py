@@ -1,7 +1,5 @@
 """Housekeeping of a store: `verify` re-hashes everything, `gc` removes what no result rests on."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

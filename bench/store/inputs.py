@@ -1,7 +1,5 @@
 """What the user brings: sources with the checksums that decide their records, asked of the store once a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ go by the system, and its lease is void. Leases are taken, and artefacts removed
 (`locks/leases.lock`), so that nothing is removed once its lease is taken.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

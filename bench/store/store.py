@@ -10,8 +10,6 @@ Layout under the root (format 1)::
     leases/…                            what runs at work rest on (`bench.store.leases`); `gc` spares it
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

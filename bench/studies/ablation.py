@@ -3,8 +3,6 @@
 The mini world is not the paper's data: what is compared is the direction, and it is reported whatever it says.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

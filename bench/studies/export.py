@@ -12,8 +12,6 @@ A pair of encoders is two such folders, `query/` and `passage/`. `README.md` lie
 training needs (heads, queues, banks, key encoders) comes along: the weights are checked against the architecture's own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

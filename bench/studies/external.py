@@ -1,7 +1,5 @@
 """Runs from elsewhere: read, checked against the task that they claim to answer, and scored under its protocol."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

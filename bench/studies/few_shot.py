@@ -4,8 +4,6 @@ A number of pairs is a run of its own with `tune.shots`; 0 is the setting `unsup
 have in common, which is the whole pretraining. A system that the setting has nothing for (BM25) is a level line.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Grids from finished runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from bench.evaluation.grid import Grid, GridRun

@@ -3,8 +3,6 @@
 The stages `validate` and `read` do it, through the store: what they found is kept, and a run need not do it again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The trials of a sweep: how settings are drawn from a search space, and which of them is chosen."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Mapping, Sequence

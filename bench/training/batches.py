@@ -1,7 +1,5 @@
 """What a training step is made of, and where it comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar

@@ -3,8 +3,6 @@
 The last two checkpoints are kept, and the weights that were best on held-out pairs (`WeightSelection`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

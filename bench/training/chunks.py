@@ -5,8 +5,6 @@ chunks in another order; seed, language and epoch decide both, so that two numbe
 Documents that are held out for probes are not in the stream.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The settings that every trained method has; a method adds its own by subclassing."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator

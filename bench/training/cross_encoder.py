@@ -5,8 +5,6 @@ checkpoints. So a training that is killed and begun again writes the same bytes 
 of threads).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import time

@@ -1,7 +1,5 @@
 """The settings of re-ranking, and of training a cross-encoder for it. Importing this module imports no torch."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bench.config.base import Config, setting

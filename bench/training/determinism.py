@@ -1,7 +1,5 @@
 """Chance and threads: set for one training, saved with a checkpoint, put back afterwards."""
 
-from __future__ import annotations
-
 import base64
 import random
 from collections.abc import Iterator, Mapping

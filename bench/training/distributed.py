@@ -3,8 +3,6 @@
 Nothing here does anything where `torch.distributed` was not begun, so losses need not ask.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

@@ -4,8 +4,6 @@ The defaults suit `scratch:2x128` and the embedded world; the papers' recipes ar
 module imports no torch.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal, Self
 

@@ -5,8 +5,6 @@ the same number of threads): weights, optimiser, generators, data order and log 
 it took is in the facts alone.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence, Sized

@@ -4,8 +4,6 @@ Conventions: n anchors, m candidates, d dimensions. Means over anchors unless sa
 computed in float32, float64 stays float64. A candidate that must not count has the logit −inf, never a large number.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -1,7 +1,5 @@
 """What a training costs: tokens, forward passes, floating-point operations, time and memory."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Thresholds are specifications to calibrate: high cosine alone is a false alarm, so a collapse to a point needs both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature

@@ -6,8 +6,6 @@ none is twice in a batch: at the turn of an epoch, those that end the last one w
 sentences packed together while they fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A result is a cell's where it is of the grid's method and bears the cell's name 
 kind of data, suite and setting share a table; only the order of the cells is compared with the paper.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

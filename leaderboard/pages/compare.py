@@ -4,8 +4,6 @@ Without the script the page is the table of all pairs. With it, two rows are cho
 doubts are read from a file a row (`data/pairs`), which holds the pairs with all rows below it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

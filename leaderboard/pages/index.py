@@ -1,7 +1,5 @@
 """The first page of every tree: suites and systems in a grid for each setting, what is new, and how to cite; a feed."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

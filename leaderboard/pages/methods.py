@@ -1,7 +1,5 @@
 """A page a method: how it does on every suite, how its trainings went, what they cost, and its settings."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

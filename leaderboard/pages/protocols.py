@@ -1,7 +1,5 @@
 """The protocol card of every suite: what is measured and how, licences, citation, and the boards it leads to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bench.core.publications import mark

@@ -1,7 +1,5 @@
 """Reported against reproduced: the papers' tables as printed, and ours where the conditions are the same."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

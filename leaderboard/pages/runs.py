@@ -1,7 +1,5 @@
 """A page a row: the command, where its numbers come from, every language, every setting, every query."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from bench.core.messages import bare

@@ -1,7 +1,5 @@
 """The page of every board: the ranked table, the map by task, and the same numbers as files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

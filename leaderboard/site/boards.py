@@ -4,8 +4,6 @@ A row is a system; its seeds are inside it, averaged per query before anything i
 from one matrix of paired tests, corrected together, so that its columns cannot contradict each other.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

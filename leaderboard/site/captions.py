@@ -1,7 +1,5 @@
 """Boards in words: title, first sentence, caption, methods, and the notes on data that are not official."""
 
-from __future__ import annotations
-
 import math
 
 from bench.core.publications import mark

@@ -5,8 +5,6 @@ Files have the columns in the order of their declaration, and people read them b
 against the CSV when a site is built (`leaderboard.site.verify`), by the same declarations.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

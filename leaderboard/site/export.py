@@ -4,8 +4,6 @@ A table is a board, a paper's numbers, or every number of one kind of data in lo
 substitutes have the columns `data` and `stands_for` and a note, and are never in one table with official rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ Results hold no date, so that the same store gives the same bytes. A row's day i
 it: the list of a site keeps it, and the next build in the same place reads it there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Limits are those of the suite, so that one colour means one size in all settings
 test of that task is, corrected over all pairs and tasks of the board.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

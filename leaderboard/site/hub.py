@@ -7,8 +7,6 @@ subsets. `model-index` (the Hub's model card metadata) wants of every result the
 data set, and type and value of its metrics. Both hold fractions, means over seeds.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

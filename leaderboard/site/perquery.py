@@ -3,8 +3,6 @@
 Numbers are means over seeds in ten-thousandths; query ids are stored once a task, whatever the number of rows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

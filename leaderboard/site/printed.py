@@ -4,8 +4,6 @@ Numbers stay as they were printed. An average is worked out again from the print
 further apart than rounding of the average allows, both are shown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ comment; partials therefore hold no string over several lines. The theme has a s
 page is drawn.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator

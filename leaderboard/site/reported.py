@@ -10,8 +10,6 @@ An unknown condition is no match. A method without an encoder has none of the fo
 backbone, data and steps with it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

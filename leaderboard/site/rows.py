@@ -1,7 +1,5 @@
 """The rows of all boards with their results, and the paths of the pages of rows, methods and pairs."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 What a site shows of methods and suites is handed to it as plain data (`Shown`), so that nothing here imports plugins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ All draws are seeded, so the same per-query values always give the same numbers,
 the digest of what it was made from: the per-query files, the weights, the measure, and the code that tests.
 """
 
-from __future__ import annotations
-
 import inspect
 import io
 import json

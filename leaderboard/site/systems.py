@@ -1,7 +1,5 @@
 """The systems of a board: their results, one a seed; what each task weighs, their cost, their commands."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections import defaultdict

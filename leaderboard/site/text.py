@@ -1,7 +1,5 @@
 """Formats of the site: numbers, names of files, inert text, Markdown without HTML."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

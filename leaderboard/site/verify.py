@@ -5,8 +5,6 @@ of files. A table is checked where it names its file (`data-csv`); a column by t
 header (`data-k`), as `leaderboard.site.columns` declares it; `t1` … are the tasks in their order.
 """
 
-from __future__ import annotations
-
 import csv
 import html
 import io

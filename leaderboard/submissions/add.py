@@ -3,8 +3,6 @@
 The result file is written last, so that no reader ever sees half a bundle.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections import defaultdict

@@ -3,8 +3,6 @@
 None of it can be proven from the files. It can only be refused where one claim contradicts another.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from typing import Any

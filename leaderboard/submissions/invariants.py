@@ -1,7 +1,5 @@
 """Checks of runs and of per-query values that need no judgements."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Results as people submit them: packed small enough for git, and opened from files, folders and archives."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 The caller provides the judgements (`Judges`), because nothing here may read a suite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol

@@ -1,7 +1,5 @@
 """What `bench reproduce --json` printed of a result, read for the record of a maintainer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

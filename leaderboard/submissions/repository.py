@@ -1,7 +1,5 @@
 """Start a repository that accepts results by pull request, checks them, and publishes them as a site."""
 
-from __future__ import annotations
-
 from importlib import resources
 from pathlib import Path
 

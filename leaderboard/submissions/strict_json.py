@@ -4,8 +4,6 @@ Python's own parser accepts NaN, lets the second of two equal keys win, turns 1e
 without a limit. No run ever writes any of that.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Validate a result from elsewhere: check everything that can be checked, and report every reason to refuse it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Auto-MLM: pairs separated by hinges, and hidden tokens predicted with the sentence's own vector. Torch-free."""
 
-from __future__ import annotations
-
 from bench import Choice, LogUniform, Method, hookimpl
 from methods.auto_mlm.config import AutoMlmConfig
 from methods.auto_mlm.presets import PRESETS

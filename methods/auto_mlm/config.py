@@ -1,7 +1,5 @@
 """The settings of auto-mlm."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import model_validator

@@ -3,8 +3,6 @@
 Conventions: n anchors, m ≥ n candidates (those of all processes), d dimensions; `first + i` is anchor i's own one.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

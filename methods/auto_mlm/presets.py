@@ -1,7 +1,5 @@
 """The paper's recipe, and its ablations with the numbers that it prints. No torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

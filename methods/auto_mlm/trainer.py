@@ -1,7 +1,5 @@
 """Auto-MLM on one page: pairs and hidden tokens → two passes → contrast + prediction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """BM25: what every dense retriever has to beat. Importing this package imports neither numpy nor a stemmer."""
 
-from __future__ import annotations
-
 from bench import Method, Preset, Uniform, hookimpl
 from methods.bm25.analyzers import choose, describe
 from methods.bm25.config import BM25Config

@@ -4,8 +4,6 @@ Every analyzer does the same four steps, of which it may leave some out: normali
 drop stop words, stem. Documents and queries of one index go through one analyzer, that of the corpus's language.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

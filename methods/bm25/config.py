@@ -1,7 +1,5 @@
 """The settings of BM25."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import field_validator, model_validator

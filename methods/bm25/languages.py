@@ -1,7 +1,5 @@
 """What BM25 knows of languages: their codes, and how their words are found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 _STEMMED = """

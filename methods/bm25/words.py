@@ -5,8 +5,6 @@ cut Hindi, Bengali, Telugu or Thai words at every vowel sign. What counts as a m
 answer depends on Python's Unicode version (`unicodedata.unidata_version`), which every index records.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """CCP: a sentence predicts its context, against others of its language. Importing it imports no torch."""
 
-from __future__ import annotations
-
 from bench import Choice, LogUniform, Method, hookimpl
 from methods.ccp.config import CcpConfig
 from methods.ccp.presets import PRESETS

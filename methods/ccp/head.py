@@ -1,7 +1,5 @@
 """CCP's projection head: which view is normalised by what."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -1,7 +1,5 @@
 """CCP's own probes: stale bank rows, statistics that leak, vectors that encode the language."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 

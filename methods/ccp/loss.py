@@ -1,7 +1,5 @@
 """CCP's loss: a sentence's partner among all sentences of its language, in the batch and in the bank."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """CCP on one page: views → forward → head → loss → bank."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Conditional masked language modelling: hidden tokens are predicted given the sentence before. Torch-free."""
 
-from __future__ import annotations
-
 from typing import Self
 
 from pydantic import model_validator

@@ -1,7 +1,5 @@
 """CMLM on one page: neighbouring sentences → vector of the first → hidden tokens of the second."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Contriever: two crops of a text belong together, against a queue of others. Importing it imports no torch."""
 
-from __future__ import annotations
-
 from bench import Choice, LogUniform, Method, Uniform, hookimpl
 from methods.contriever.config import ContrieverConfig
 from methods.contriever.presets import PRESETS

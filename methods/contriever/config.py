@@ -1,7 +1,5 @@
 """The settings of Contriever."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import model_validator

@@ -1,7 +1,5 @@
 """Contriever's loss: a query's key against a queue of earlier ones."""
 
-from __future__ import annotations
-
 import torch
 from torch.nn import functional
 

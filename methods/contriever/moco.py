@@ -1,7 +1,5 @@
 """Momentum contrast: a slow copy of the encoder makes keys, and a queue keeps those of earlier steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Contriever's printed hyper-parameters and its ablations, as far as the method's settings reach."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Contriever on one page: crops → queries and keys → loss → queue."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

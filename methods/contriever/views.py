@@ -1,7 +1,5 @@
 """Contriever's data: chunks of a language's stream, two crops of each, tokens deleted or replaced."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Crop: two pieces of a document find each other among those of other documents. Importing it imports no torch."""
 
-from __future__ import annotations
-
 from bench import Choice, LogUniform, Method, Preset, hookimpl
 from methods.crop.config import CropConfig
 

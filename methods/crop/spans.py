@@ -5,8 +5,6 @@ Condenser's head predicts hidden tokens from early layers and one late vector, s
 Source: Gao and Callan 2022 (coCondenser), section 3.2; Gao and Callan 2021 (Condenser), section 3.2; luyug/Condenser.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The two views of a document, by variant: sentences, disjoint spans, or crops of tokens."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

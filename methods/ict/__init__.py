@@ -1,7 +1,5 @@
 """The inverse cloze task: which block was a sentence taken from. Importing it imports no torch."""
 
-from __future__ import annotations
-
 from bench import Choice, LogUniform, Method, Preset, hookimpl
 from methods.ict.config import IctConfig
 

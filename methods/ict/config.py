@@ -1,7 +1,5 @@
 """The settings of the inverse cloze task."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bench import setting

@@ -1,7 +1,5 @@
 """The inverse cloze task on one page: sentences and blocks → forward → projection → loss."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The inverse cloze task's data: a sentence, and the block that it comes from, mostly without it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

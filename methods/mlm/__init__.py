@@ -1,7 +1,5 @@
 """Masked language modelling alone: the baseline of going on with a backbone's own pretraining. Torch-free."""
 
-from __future__ import annotations
-
 from typing import Self
 
 from pydantic import model_validator

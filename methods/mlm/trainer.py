@@ -1,7 +1,5 @@
 """Masked language modelling on one page: stretches with hidden tokens → states → prediction."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

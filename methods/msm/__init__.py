@@ -1,7 +1,5 @@
 """MSM: a sentence is predicted from those around it. Importing it imports no torch."""
 
-from __future__ import annotations
-
 from bench import LogUniform, Method, Uniform, hookimpl
 from methods.msm.config import MsmConfig
 from methods.msm.presets import PRESETS

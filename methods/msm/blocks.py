@@ -1,7 +1,5 @@
 """From documents to blocks of units: what msm's batches are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

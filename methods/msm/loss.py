@@ -1,7 +1,5 @@
 """MSM's loss as pure functions: the own sentence among two kinds of others, those of the document let off by a bias."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

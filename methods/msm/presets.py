@@ -1,7 +1,5 @@
 """MSM's printed hyper-parameters and ablation tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

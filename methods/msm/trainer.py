@@ -1,7 +1,5 @@
 """MSM on one page: blocks → sentences → predictions from their documents → loss; other batches mask tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 

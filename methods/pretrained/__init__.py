@@ -1,7 +1,5 @@
 """Pretrained encoders as they come: any Hugging Face or sentence-transformers folder or id. Imports no torch."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """What a model's files say about how it is read: sentence-transformers' small JSON files, without that library."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Encoders by name: the baselines of the papers, and multilingual encoders that are in use. Revisions are pinned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

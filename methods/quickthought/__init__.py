@@ -1,7 +1,5 @@
 """Quick-Thoughts: a sentence must find its neighbours among all other sentences. Torch-free."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bench import Choice, LogUniform, Method, Preset, hookimpl, setting

@@ -1,7 +1,5 @@
 """Quick-Thoughts' loss."""
 
-from __future__ import annotations
-
 import torch
 
 from bench.training import Similarity, similarities

@@ -1,7 +1,5 @@
 """Quick-Thoughts on one page: consecutive sentences → two encoders → neighbours among all others."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """SimCSE: a sentence belongs to itself, whatever dropout leaves out. Importing it imports no torch."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bench import Choice, LogUniform, Method, Preset, hookimpl, setting

@@ -1,7 +1,5 @@
 """SimCSE on one page: the same sentence twice → forward with dropout → head → loss."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Accepted answers as releases write them: a list of strings, any of which answers the question."""
 
-from __future__ import annotations
-
 from bench.suites import RecordError, shown
 
 

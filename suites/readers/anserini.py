@@ -4,8 +4,6 @@ Conventions: `contents` is title, an empty line, passage; it is cut at the first
 are a passage without title. Other keys are not read.
 """
 
-from __future__ import annotations
-
 from bench import Item
 from bench.suites import File, FileSource, Format, check_id, file_source, jsonl
 

@@ -6,8 +6,6 @@ similar questions are among the candidates; a query may have none, and then it h
 question id, title, body, separated by tabs; the body may be missing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import partial

@@ -5,8 +5,6 @@ query's language, `answers` are accepted strings, at least one, and `question_en
 are not read. Judgements are those of `bench.data.formats.beir`, left to the queries that are meant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial

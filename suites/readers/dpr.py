@@ -9,8 +9,6 @@ plain text. So csv reads it, and with csv the official programs; but here a quot
 released files they all do, and one that does not would swallow the rows below it, so it is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 from collections.abc import Iterator, Sequence

@@ -10,8 +10,6 @@ Conventions: spans are [start, end) in characters of the row's text. Strings are
 utils_mewslix.py of XTREME-R makes them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -10,8 +10,6 @@ decides by the question before, is left out: nothing answers it. The release has
 not name stays as it is: tildes, plus signs, tabs and line ends among others.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

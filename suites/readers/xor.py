@@ -5,8 +5,6 @@ answers are English, and those that are exactly "yes" or "no" do not count; a qu
 asked nor judged, but must be there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -11,8 +11,6 @@ is left out, and so is a paragraph without any other. A candidate's text is the 
 between them and without "\n". Source: utils_lareqa.py of XTREME-R.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ what the columns mean. `cells.csv` says which of them belong to a known error, `
 Nothing is read before it is asked for.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Protocols and counts: the cards (`suites/cards/stackfaq-duplicates.md`, `suites/
 lie in BEIR's layout; candidates in AskUbuntu's, `stackfaq-duplicates/askubuntu-format/test.txt`.
 """
 
-from __future__ import annotations
-
 from bench import Corpus, Leg
 from bench.suites import beir
 from suites.common import Rules, brings, find

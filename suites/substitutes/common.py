@@ -1,7 +1,5 @@
 """What all substitutes share: tables of parts, files under the folder of data, the card, and how a suite is made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files

@@ -4,8 +4,6 @@ Protocol and counts: the card (`suites/cards/mlqa-article-linking.md`). The file
 language, e.g. `mlqa-article-linking/hi/queries.jsonl`; the English articles are the same in all of them.
 """
 
-from __future__ import annotations
-
 from suites.common import Rules, brings
 from suites.substitutes.common import Substitute, english_pool, table
 

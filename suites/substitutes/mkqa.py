@@ -4,8 +4,6 @@ Protocol and counts: the card (`suites/cards/mkqa-questions.md`). The files lie 
 e.g. `mkqa-questions/ar/queries.jsonl`; the English questions are the same in all of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from suites.common import Rules, brings

@@ -4,8 +4,6 @@ Protocols and counts: the cards (`suites/cards/mrtydi-goldp.md`, `suites/cards/w
 BEIR's layout in a folder a language, e.g. `mrtydi-goldp/sw/corpus.jsonl`.
 """
 
-from __future__ import annotations
-
 from suites.common import Rules, brings
 from suites.readouts import CCP
 from suites.substitutes.common import Substitute, own_pool, table

@@ -5,8 +5,6 @@ BEIR's layout, all languages together, e.g. `xor-mlqa-en/queries.jsonl`. Answers
 judge the same questions.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bench import Corpus, Leg

@@ -1,7 +1,5 @@
 """What tests of grids and sweeps share: methods made here beside the installed ones, a training that fails at will."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

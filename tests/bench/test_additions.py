@@ -5,8 +5,6 @@ That an addition of another kind touches its own files alone is tested where it 
 `tests/suites/test_public_face.py`, columns of the site in `tests/leaderboard/test_columns.py`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Dialogues of the embedded world as a pretraining corpus."""
 
-from __future__ import annotations
-
 from itertools import islice
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The promise to the outside world: small, documented, and documented truly."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing happens early: what loads before a value is asked for, told by a fresh interpreter."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.metadata import distribution

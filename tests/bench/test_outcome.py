@@ -1,7 +1,5 @@
 """What a run prints besides its tables: tests, all of a few and the telling ones of many; and readouts."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plugins: one by one, each with its own fault; names that lead to one owner; imports that are really ours."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping

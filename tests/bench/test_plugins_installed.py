@@ -1,7 +1,5 @@
 """Imports that are really ours, and a stranger's plugin that comes in by the same door."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

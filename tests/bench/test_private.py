@@ -1,7 +1,5 @@
 """What a run leaves says nothing of the machine and its user, and what it starts is theirs alone."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """The public face: `bench`, `bench.training` and `bench.testing` hold all that a method imports."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from importlib import import_module

@@ -1,7 +1,5 @@
 """A method's doors and card: given as callables, or by name and imported when they are needed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import cast
 

@@ -5,8 +5,6 @@ what a system makes of a question, what a training makes of it, and the skill of
 hundredths of a measure, as the values of retrieval measures mostly scatter.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import time

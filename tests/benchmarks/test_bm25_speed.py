@@ -1,7 +1,5 @@
 """How much faster BM25 is searched than with rank_bm25, on synthetic passages of one size."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

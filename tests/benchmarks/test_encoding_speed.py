@@ -1,7 +1,5 @@
 """How much faster packed encoding is than padded batches in the order given, on an encoder with random weights."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from copy import deepcopy

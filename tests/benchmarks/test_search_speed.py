@@ -1,7 +1,5 @@
 """How fast exact search is beside one matrix product with numpy's selection, and beside faiss as it comes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

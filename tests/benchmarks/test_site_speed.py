@@ -1,7 +1,5 @@
 """How quickly a site is built: 1,000 results of eight suites in four settings, 100 queries a task."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """The committed results, from which the tests here build a site: whole, small, and nobody's data. Needs no browser."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every page of a site opens from files alone, quietly, quickly, and as everyone can read it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

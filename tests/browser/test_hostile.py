@@ -1,7 +1,5 @@
 """A result that means harm: names are shown as text, wherever they appear."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """How pages look under other circumstances: themes, paper, forced colours, a large zoom, no motion, no script."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -4,8 +4,6 @@ Usage: python -m tests.fuzz [TRIES [SEED [TARGET…]]]; without arguments a shor
 `make fuzz FUZZ=1 SEED=… TARGETS=…` makes the same case again. A process of its own, with one thread: it forks.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Archives and answers of servers: nothing outside of the folder, no bomb, no hang, no bytes that are wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import socket

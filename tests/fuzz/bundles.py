@@ -1,7 +1,5 @@
 """Results that somebody hands in, changed and sealed again or not: refused in words, or safe for all later commands."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from functools import cache

@@ -1,7 +1,5 @@
 """Folders in BEIR's layout through `bench run` with BM25: counts and nDCG@10 against a count of one's own."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

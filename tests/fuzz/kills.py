@@ -1,7 +1,5 @@
 """SIGKILL at any change of the file system of a run, then the same command: the same bytes, no damage, no litter."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

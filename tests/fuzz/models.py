@@ -1,7 +1,5 @@
 """Model folders: contract, tokenizer, config, weights and the small files of sentence-transformers, each damaged."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import shutil

@@ -1,7 +1,5 @@
 """Judgements and runs through `bench score`, against a strict reader and trec_eval's formulas written down anew."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Settings: TOML files and `--set`, whatever stands in them, through `bench plan`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.fuzz.harness import ODD, Case, Draw, command, warmed

@@ -3,8 +3,6 @@
 A short round of every fuzzer; `make fuzz` tries longer.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

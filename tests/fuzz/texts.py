@@ -1,7 +1,5 @@
 """Training pairs (DPR, SQuAD, JSON lines, tables) and documents (JSON lines, text, wikis, crawls), packed or not."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

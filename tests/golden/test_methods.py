@@ -4,8 +4,6 @@ A case is known by the names of its fields, so that further files of the same fo
 under `$BENCH_GOLDEN_EXTRA/methods`. A case with a field that nothing reads is refused: it asks for more than is tested.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping

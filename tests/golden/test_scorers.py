@@ -4,8 +4,6 @@ A file is known by its folder and name, so that further files of the same layout
 `$BENCH_GOLDEN_EXTRA/scorers`. What no layout fits is skipped there, with its name, and fails here.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 `BENCH_GPU_DEVICE=cpu` runs all but the memory on the processor, by which the tests are tried where there is no GPU.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

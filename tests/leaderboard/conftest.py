@@ -1,7 +1,5 @@
 """Results with values that a test chooses, and the site that they give."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Ablation pages: a grid's cells beside the paper's numbers, direction, shape, and kinds of data kept apart."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping
 from dataclasses import replace

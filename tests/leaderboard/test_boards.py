@@ -1,7 +1,5 @@
 """Boards: who is ranked, on what, and what the tests leave open."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

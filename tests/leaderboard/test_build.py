@@ -1,7 +1,5 @@
 """The build: whole or not at all, never in a stranger's place; and `bench leaderboard build` as it is typed."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A column is declared once: pages, files and prints follow, and the site is checked by the same declaration."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Pages of pairs: the table without the script, the same numbers for the script, doubts before anything else."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Quality against cost: the frontier is what nothing cheaper reaches."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

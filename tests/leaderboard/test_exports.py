@@ -1,7 +1,5 @@
 """Exports: the site's numbers in every format, everything escaped, kinds of data never mixed."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import io

@@ -1,7 +1,5 @@
 """The feed of new rows: a row's day is that of the build which first showed it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.dom import minidom

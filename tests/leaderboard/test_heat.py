@@ -1,7 +1,5 @@
 """The map by task: limits of the suite, bins, and which differences are clear."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages of methods: their rows on all suites, curves of their trainings, and what a bundle's curves may be."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

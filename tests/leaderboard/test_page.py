@@ -1,7 +1,5 @@
 """The pages: whole, resolvable, the same numbers as the files beside them, and nothing in them that acts."""
 
-from __future__ import annotations
-
 import csv
 import html
 import json

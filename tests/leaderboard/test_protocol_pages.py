@@ -1,7 +1,5 @@
 """Protocol pages: the card of every suite, what it is, and the boards that it leads to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from leaderboard.pages import protocols

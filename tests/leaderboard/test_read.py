@@ -1,7 +1,5 @@
 """What is read: only what a run can have written, with a sentence about the first thing that is not."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

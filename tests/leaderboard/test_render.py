@@ -1,7 +1,5 @@
 """Links are resolved when all files are known; the style and the script are joined from their parts."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Reported against reproduced: every printed number on its page, averages, names, conditions, agreement."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Pages of rows: everything that a reader who doubts a number asks for, small, and true to the bundle."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

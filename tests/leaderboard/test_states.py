@@ -1,7 +1,5 @@
 """How far a row was checked: what was not verified leads nothing, and says so wherever it shows."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

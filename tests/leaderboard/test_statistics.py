@@ -1,7 +1,5 @@
 """The tests of a board: those of the library, in both directions, and kept between builds only while true."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

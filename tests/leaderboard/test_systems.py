@@ -1,7 +1,5 @@
 """The cost of a row, counted once, and the command that reproduces it."""
 
-from __future__ import annotations
-
 import shlex
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How the site writes: nothing that is shown can act, nothing that is named can leave its folder."""
 
-from __future__ import annotations
-
 import json
 import re
 

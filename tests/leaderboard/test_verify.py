@@ -1,7 +1,5 @@
 """The last look at a site: every kind of fault, put in by hand, is found."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What tests of several methods share: the tiny encoder as a training with a config loads it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every method of ours passes the conformance kit: `bench check NAME` under pytest, at the kit's own small sizes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

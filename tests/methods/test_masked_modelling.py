@@ -1,7 +1,5 @@
 """Masked language modelling, alone (mlm) and after the vector of the sentence before (cmlm)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

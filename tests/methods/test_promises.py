@@ -1,7 +1,5 @@
 """What all our methods have in common: one budget, presets, a card, settings that are validated, a search space."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Signs of failure in what the methods log: each shows by itself, and a healthy training shows none."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.training.probes import signs

@@ -1,7 +1,5 @@
 """Every method trained for a second on the planted corpus: it learns, resumes bit for bit and exports its encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every method on two processes: halves of a batch give what one process makes of the whole, in float64."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields, replace
 from importlib import import_module

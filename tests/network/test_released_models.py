@@ -1,7 +1,5 @@
 """Released models against the numbers that their authors print; run where a hub and the data hosts can be reached."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What docs/architecture.md says is so: its drawings are the code's, all that it names exists, its examples run."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The helpers of `.ci/run`: a cap ends what it should, and the slowest tests are named however a run ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Wheel and sdist hold exactly the four packages, and what they install runs outside the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

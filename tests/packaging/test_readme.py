@@ -1,7 +1,5 @@
 """What README and guide say is so: their commands exist, examples print what they show, tables are complete."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

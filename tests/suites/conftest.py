@@ -1,7 +1,5 @@
 """What the suites' tests share: the two stages through which every leg passes before anything searches it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

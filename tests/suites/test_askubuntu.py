@@ -1,7 +1,5 @@
 """The AskUbuntu suite: candidates and judgements with and without the texts, the order of BM25, mini data."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import defaultdict

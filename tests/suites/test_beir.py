@@ -1,7 +1,5 @@
 """The BEIR suite: its sets, where it looks for them, folders of the user's, averages and card."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from importlib.resources import files

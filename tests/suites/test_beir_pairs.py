@@ -1,7 +1,5 @@
 """BEIR's training questions, and its few-shot recipes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

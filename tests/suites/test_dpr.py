@@ -1,7 +1,5 @@
 """The suites nq and triviaqa: DPR's questions over DPR's Wikipedia, shared and unchanged."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What holds of every suite alike: refusals by name, rules, averages, whole cards, mini data, files as released."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The LAReQA suite: one pool for all languages, what it asserts, its files, mini data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

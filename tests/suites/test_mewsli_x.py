@@ -1,7 +1,5 @@
 """The Mewsli-X suite: where it looks, what it asserts, both parts, the official average, mini data."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tarfile

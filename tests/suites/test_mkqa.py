@@ -1,7 +1,5 @@
 """The MKQA suite: prepared texts over DPR's Wikipedia, the filter, what it asserts, mini data."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Mr. TyDi suites: where v1.1 looks, what it asserts, both forms of the release, mini data; v1.0, never mixed."""
 
-from __future__ import annotations
-
 import gzip
 import tarfile
 from dataclasses import replace

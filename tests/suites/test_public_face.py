@@ -1,7 +1,5 @@
 """Suites are made of `bench` and `bench.suites` alone, ours as well as those of third parties."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import json

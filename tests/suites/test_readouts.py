@@ -1,7 +1,5 @@
 """What each suite's protocol says of reading, as the papers and their code print it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The papers' tables as data: the loader against the files, the golden tables and the suites."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The papers' tables against their own arithmetic: averages, possible values, no errors but the known ones."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The benchmarks' own scorers; what they give is compared with the official code in `tests/golden`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Substitutes: where they look, what they assert, whose rules they follow, and that they never pass for the real."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain

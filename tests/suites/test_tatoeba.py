@@ -1,7 +1,5 @@
 """The Tatoeba suites: 112 pairs, both directions, averages, mini data; 15 without English, drawn by a command."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The papers' recipes: which dev pairs choose weights, never what a test asks; printed values are settings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The XOR-Retrieve suite: where it looks, what it asserts, which answers count, mini data, the released questions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

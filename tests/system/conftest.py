@@ -1,7 +1,5 @@
 """What the tests of the whole command share: BEIR folders, and the command as a user types it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -7,8 +7,6 @@ libraries and of Unicode are those written here, whatever is installed; the mode
 have is not found. Nothing of `bench` is touched but `bench.cli.main`, so that every module may be renamed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """A task that is judged by answers, from its sources to the result file, and a run of it from elsewhere."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -1,7 +1,5 @@
 """`bench data audit` as a user types it, and the badge that results of trained systems carry from it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

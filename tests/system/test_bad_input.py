@@ -4,8 +4,6 @@ The fields are asserted here; the sentences that a person reads are in one snaps
 which `BENCH_RECORD=1 pytest tests/system/test_bad_input.py` writes anew.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Fused and re-ranked systems, from the command line to their rows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`bench data` as a user types it, on a stranger's suite whose official files a real local HTTP server has."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

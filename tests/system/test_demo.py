@@ -1,7 +1,5 @@
 """The main job on a bare machine: three minutes for one seed, and training that is worth it, seed by seed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

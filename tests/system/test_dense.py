@@ -1,7 +1,5 @@
 """A dense method from nothing: prepare, train, encode, search, score; what is reused, what is not."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

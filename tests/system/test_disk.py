@@ -1,7 +1,5 @@
 """A disk that is full, folders that cannot be written: a sentence, and finished stages kept."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

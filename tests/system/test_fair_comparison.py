@@ -1,7 +1,5 @@
 """`bench sweep`, `bench compare` and `bench ablate` as a user types them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -5,8 +5,6 @@ writable memory from the first stage to the last, used or not; the anonymous mem
 What it found is held against the arrays that the passages were written from.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

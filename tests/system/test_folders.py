@@ -1,7 +1,5 @@
 """Folders of the user's: their language, their name, the machine's other executors."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Killed at any instant and typed again: the same bytes, and nothing finished is done twice."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

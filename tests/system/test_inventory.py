@@ -9,8 +9,6 @@ change that is meant,
 records anew; the commit says what was lost, and why.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

@@ -1,7 +1,5 @@
 """`bench run`: what it prints, what it reuses, what it refuses."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """The named run of the whole embedded world, narrowed to two methods, and the site that is built from it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A result and its label call a model by its own name and a digest: nothing says where it lay, or whose it is."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`--offline` asks nobody: every way to name a model, with all sockets refused and what was tried written down."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Post-processing as rows of their own: what is shared with the plain row, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Both readouts of one encoder as two rows, and the warning of forgotten prompts, from the command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

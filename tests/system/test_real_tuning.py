@@ -1,7 +1,5 @@
 """Fine-tuning on real English pairs as a user types it: one command, with the badge of the audit."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -9,8 +9,6 @@ and the commit says which keys changed, and why. The record holds the first twel
 title, a digest of all stages of each command, and one whole identity of every form that a stage's identity takes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

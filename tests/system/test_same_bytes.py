@@ -1,7 +1,5 @@
 """Vectors, runs and scores are the same bytes whatever the machine does: threads, batches, hash seeds, locales."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import locale

@@ -1,7 +1,5 @@
 """`bench shots` as a user types it: runs, table, plot and numbers."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`bench show` of a suite: its recipes, and what papers printed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

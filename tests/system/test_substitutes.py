@@ -1,7 +1,5 @@
 """Substitutes as a user runs them: one command each, on real data, marked wherever a number shows."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Each of the eight suites in one command: on mini data, and on the official data that are at hand."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ Questions without passages are read here: JSON lines with `query` or `question`,
 `text`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -13,8 +13,6 @@ longest document. Hashes only propose; whatever is reported was compared letter 
 is missed, and what is found of a text, and where first, does not depend on the other texts looked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -5,8 +5,6 @@ collapsed; titles do not count), so that two different texts among 30 million ar
 2 in 100,000. 19 bytes a document are held in memory. Near duplicates are not looked for.
 """
 
-from __future__ import annotations
-
 import hashlib
 from array import array
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Draws from a corpus, the same for the same input: texts for a tokenizer, sentences for a fit. Imports no torch."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

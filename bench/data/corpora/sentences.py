@@ -5,8 +5,6 @@ Thai and Lao write no full stops but a blank between sentences and clauses: ther
 until they hold `_SHORTEST` characters, so that a name or a number is no sentence by itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial

@@ -8,8 +8,6 @@ emphasis. A link gives its label, or else its target. Nothing is expanded: numbe
 written are missing from their sentences.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from typing import NamedTuple

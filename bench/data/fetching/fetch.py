@@ -6,8 +6,6 @@ version that is provably the same (ETag or Last-Modified), or where a published 
 sha256 was published, that of the first fetch is recorded, and whatever comes later is compared with it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

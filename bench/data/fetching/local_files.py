@@ -1,7 +1,5 @@
 """Local copies of a suite's official files: found by name and size, or examined byte by byte. No network."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

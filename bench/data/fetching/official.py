@@ -4,8 +4,6 @@ A suite's files are in one folder, `ROOT/NAME/`. ROOT is the folder of data (`--
 holds NAME, else the download cache. Files of one NAME are never taken from both.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence

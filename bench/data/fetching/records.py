@@ -7,8 +7,6 @@ Layout (format 1)::
     .bench-data/locks/…             one lock a file, so that two commands at once fetch it once
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

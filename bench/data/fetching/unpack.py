@@ -5,8 +5,6 @@ Headers, names and padding are counted as content is, before they fill the memor
 checked first; only a whole archive is moved to its place, where it replaces files of the same names.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -4,8 +4,6 @@ Conventions: a sentence's id is its line's number counted from 0, as text; texts
 may be blank, since the lines behind it would have no partner's number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from bench.core.errors import DataError

@@ -6,8 +6,6 @@ the item's language; other keys are not read. A missing or null title is empty; 
 A grade is a whole number; `1.0` is taken for 1, since tables that pass through floating point write it so.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

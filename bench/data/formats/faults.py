@@ -4,8 +4,6 @@ Conventions: a parser that knows only a line's text raises `RecordError`; whoeve
 into a `DataError` and adds it to `Faults`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self

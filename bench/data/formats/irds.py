@@ -5,8 +5,6 @@ words joined by line breaks where it has none (`url`, `id`s and markup copies le
 downloaded or opened before a source is read.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

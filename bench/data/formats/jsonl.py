@@ -3,8 +3,6 @@
 Conventions: spans are [start, end) in characters (code points) of a text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Conventions: a reader is a `Format`, or a function from a file's first line to o
 first fault no record is yielded (the file will be refused), but reading goes on to report the other faults.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Many strings on disk, read one at a time: one UTF-8 file and the offsets at which each string begins."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ one "\r" before it is dropped; text is UTF-8, with or without a byte order mark;
 block and one line, whatever the size of the file.
 """
 
-from __future__ import annotations
-
 import codecs
 import difflib
 import lzma

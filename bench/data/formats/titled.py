@@ -1,7 +1,5 @@
 """Passages as re-rankers read them: title, a blank, text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

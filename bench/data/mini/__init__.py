@@ -15,8 +15,6 @@ Every function takes `settings` last, by default those of `mini`; `named` finds 
 of a pretraining corpus by its name.
 """
 
-from __future__ import annotations
-
 from bench.data.mini.languages import LANGUAGES as _TABLE
 from bench.data.mini.matching import bitext, duplicates, entities, mentions
 from bench.data.mini.pretraining import corpus, dialogue_corpus, dialogues, documents, named_corpus

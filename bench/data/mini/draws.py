@@ -3,8 +3,6 @@
 Only the raw bits of PCG64 are used, which numpy promises never to change, unlike the ways it makes numbers of them.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate

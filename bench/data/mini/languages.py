@@ -4,8 +4,6 @@ Syllables are put together from onset, nucleus and coda in the language's own sc
 differently (analyzers, tokenizers, sentence splitters, normalisation) meets here what it meets in the world outside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """What texts say, before any language says it: topics, and scenes that move along a topic's ring of concepts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bench.data.mini.draws import Draws

@@ -1,7 +1,5 @@
 """Texts that match: translated sentences, duplicate questions, mentions of entities (Tatoeba, AskUbuntu, Mewsli-X)."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

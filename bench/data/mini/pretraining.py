@@ -1,7 +1,5 @@
 """What methods are pretrained on: documents and dialogues. No text of it is said twice, in no other language either."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from bench.core.contract import Document

@@ -1,7 +1,5 @@
 """Questions over articles cut into passages: Mr. TyDi, BEIR, XOR-Retrieve, MKQA and LAReQA in miniature, and pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache

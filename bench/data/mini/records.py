@@ -1,7 +1,5 @@
 """Records of the world, sources of them, and what a leg takes of questions with answers: queries and answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

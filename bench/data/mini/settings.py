@@ -1,7 +1,5 @@
 """What decides a world: sizes and rates, and the named settings under which methods are compared."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 

@@ -1,7 +1,5 @@
 """From what is meant to what is written: a language's words, order, function words, affixes and marks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -6,8 +6,6 @@ leave out what some test asks, `drawn` takes a random sample, `joined` puts seve
 `with_dev` puts dev pairs of the same release with training pairs, `dev_of` finds them there.
 """
 
-from __future__ import annotations
-
 from bench.data.pairs.choose import of
 from bench.data.pairs.judged import from_leg, of_dataset, split
 from bench.data.pairs.leaks import unasked, without

@@ -6,8 +6,6 @@ trusted. ijson is not used: it turns half of a surrogate pair into "?", counts n
 square of the depth of nesting.
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

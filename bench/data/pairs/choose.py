@@ -9,8 +9,6 @@ Conventions: the language is the one given, else that of a folder of two letters
 DPR and SQuAD and unknown for tables and JSON lines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import partial

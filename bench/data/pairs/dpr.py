@@ -9,8 +9,6 @@ there are none of those. Texts stay as they are: whether a question loses its ma
 A question's id is under `q_id`, `question_id` or `id`, else it is the record's number in the file, from 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

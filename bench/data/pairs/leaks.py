@@ -6,8 +6,6 @@ holds for every source that reads the file. Beside a test, questions are the sam
 (`bench.data.contamination.index`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path

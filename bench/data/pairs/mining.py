@@ -4,8 +4,6 @@ A passage may be a hard negative of a query if no judgement says, and no text su
 Passages are numbers of a pool (`bench.data.pairs.pool`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

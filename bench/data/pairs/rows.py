@@ -12,8 +12,6 @@ Tables are query, tab, positive, and any number of negatives, each after a tab, 
 several lines is several pairs.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

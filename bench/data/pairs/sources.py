@@ -7,8 +7,6 @@ ids are, or title and text. A random draw takes the pairs with the lowest hashes
 smaller draw is part of a larger one with the same seed, whatever the order of the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import heapq
 from collections import Counter

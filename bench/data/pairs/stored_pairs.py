@@ -4,8 +4,6 @@ Files: `pairs.*` (see `bench.data.formats.strings`); `table.npy`, int32 `[pairs,
 the query's language in `languages.json`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path

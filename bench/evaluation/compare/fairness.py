@@ -3,8 +3,6 @@
 Every doubt is a sentence with both values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -4,8 +4,6 @@ Everything that compares results of this harness goes through here: the tests pr
 ablations. The site compares whole boards by the same `bench.evaluation.significance.families.family`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

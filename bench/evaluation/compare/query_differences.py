@@ -4,8 +4,6 @@ Texts are read from the suite's data for the reader in front of the screen; noth
 many licences forbid to pass them on.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence

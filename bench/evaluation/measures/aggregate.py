@@ -3,8 +3,6 @@
 Conventions: all averages are unweighted. A value that is not there is absent from the mapping, never 0 or NaN.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 

@@ -6,8 +6,6 @@ tokens of the ranked passages (`bench.evaluation.measures.kilotokens`). Both tru
 that the run misses counts 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

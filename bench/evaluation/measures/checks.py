@@ -1,7 +1,5 @@
 """What is refused before scoring: qrels and rankings on which a scorer would crash or be silently wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from bench.core.errors import UsageError

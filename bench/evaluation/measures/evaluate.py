@@ -5,8 +5,6 @@ It is decided here and nowhere else. Official scorers that do otherwise are brou
 (`bench.types.OfficialScorer`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ part of its letters. That changes no result: lower-casing letter by letter or to
 two small sigmas, which are taken for one here.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Sequence
 

@@ -11,8 +11,6 @@ abbreviations listed here. On 10,553 English Wikipedia passages of 1.36 million 
 78,845. Of 6,509 questions two change whether an answer is in their passages (17 and 397).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ scorers of LAReQA and Mewsli-X agree on this.
 The signature is that of `bench.types.Measure.value`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

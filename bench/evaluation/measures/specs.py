@@ -5,8 +5,6 @@ is a number of documents, of `R@2kt` thousands of tokens. What a measure compute
 two tie rules differ in more than order, it says so.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

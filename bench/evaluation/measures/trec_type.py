@@ -4,8 +4,6 @@ Conventions: trec_eval reads scores as 32-bit floats, sorts them descending and 
 whatever the order of the ranking. A grade of at least 1 is relevant; gains are linear.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Averages over tasks: a task's value, the suite's averages, the headline, and the weight of each part in them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean

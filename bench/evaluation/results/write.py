@@ -12,8 +12,6 @@ Layout under the results folder::
 The same store content always gives the same bytes, so results can be kept in git and compared.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

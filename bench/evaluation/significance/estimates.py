@@ -18,8 +18,6 @@ these checkpoints and not for its method.
 Degrees of freedom are Welch's and Satterthwaite's over all parts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

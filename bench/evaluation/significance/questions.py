@@ -5,8 +5,6 @@ succeed or fail together, and taken for independent they make intervals too shor
 pairs, 2.2 for a system alone). Suites say by `bench.types.Suite.parallel` where that is so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import get_args
 

@@ -5,8 +5,6 @@ corrected test of the pair is significant. A pair that is not in it is tied, or 
 (a may be tied with b and b with c while a is better than c), which is why groups are marked by letters and overlap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase

@@ -5,8 +5,6 @@ how it ranks on the tasks one by one, how often it beats another one, and which 
 With few tasks this describes and proves nothing, so it is shown apart from the tests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

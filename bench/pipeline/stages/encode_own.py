@@ -1,7 +1,5 @@
 """encode: items → vectors by the encoder that a method brings, whatever computes them."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

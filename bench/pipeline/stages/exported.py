@@ -1,7 +1,5 @@
 """What a training wrote, held against what it promised: encoders as their start was, and a log."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

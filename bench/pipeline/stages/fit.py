@@ -1,7 +1,5 @@
 """fit: vectors of a sample of the pretraining corpus → a post-processing, one map a language or one for all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """fuse: two runs of one leg → one, by interpolated scores or by reciprocal ranks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

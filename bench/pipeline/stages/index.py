@@ -1,7 +1,5 @@
 """index: corpus → whatever a retriever needs to search it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

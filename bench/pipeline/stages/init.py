@@ -1,7 +1,5 @@
 """init: backbone → the encoder before training, a plain Hugging Face folder with tokenizer and contract."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 Nobody's vectors depend on it: a run measures it before it encodes a corpus, to warn of forgotten prompts with numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

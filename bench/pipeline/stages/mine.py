@@ -1,7 +1,5 @@
 """mine: training pairs + a ranking of their pool → the same pairs with hard negatives from it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """pairs: training pairs as they are released → the same on disk, each looked up by its number."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

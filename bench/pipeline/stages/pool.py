@@ -1,7 +1,5 @@
 """pool: training pairs → their distinct passages and their queries, in the forms in which they are searched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """post: vectors + a fitted post-processing → vectors, in the same order under the same ids."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, repeat

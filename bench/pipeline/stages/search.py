@@ -1,7 +1,5 @@
 """search: index + queries → run, in blocks of queries that outlive a kill."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

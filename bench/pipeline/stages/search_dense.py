@@ -1,7 +1,5 @@
 """search: vectors of queries and of passages → run, among the whole corpus or each query's candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """train: start + prepared corpus → encoder, held to what a trainer promises."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """tune: encoder + training pairs → tuned encoder, or two, held to what every training is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """weigh: two runs on development questions → the weight by which they are best interpolated."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a stage runs: in this process, or as Ray tasks."""
 
-from __future__ import annotations
-
 from bench.core.errors import UsageError
 from bench.store.graph import Executor
 

@@ -1,7 +1,5 @@
 """Stages one after the other in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bench.store.graph import Listener, make

@@ -3,8 +3,6 @@
 Every worker needs the same packages, the same input files under the same paths, and the store on a shared file system.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack

@@ -10,8 +10,6 @@ A method with an encoder is trained for a few steps on a planted corpus, killed,
 indexes and searches; a suite's mini data are read. Nothing is downloaded, and everything runs on the processor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a check is, and how one is carried out: a promise, a trial, and a sentence where it fails."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What every plugin promises before it does any work: a light import and clear settings."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

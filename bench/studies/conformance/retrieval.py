@@ -1,7 +1,5 @@
 """What a retriever promises: rankings that are well formed, repeatable, and independent of order and company."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Iterable, Sequence

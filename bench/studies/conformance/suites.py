@@ -1,7 +1,5 @@
 """What a suite promises: its data can be read, its ids agree, its measures exist, its card says the protocol."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

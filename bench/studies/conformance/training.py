@@ -1,7 +1,5 @@
 """What a trainer promises: it ends, learns, resumes, repeats itself, and leaves the process and the disk alone."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Side effects of plugin code: global state left changed, files written or read elsewhere."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys

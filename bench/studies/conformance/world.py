@@ -5,8 +5,6 @@ occur in every document, more of them than of the others. An encoder that knows 
 the fillers; one that has seen which words come back within a document separates the topics from the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 

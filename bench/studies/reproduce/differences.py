@@ -1,7 +1,5 @@
 """Differences between a result and its replay: numbers, and what can make them differ. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

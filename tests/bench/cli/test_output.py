@@ -1,7 +1,5 @@
 """Tables on a terminal: lines break between words, and rows become blocks where no table fits."""
 
-from __future__ import annotations
-
 import pytest
 from click.testing import CliRunner
 from rich.console import Console

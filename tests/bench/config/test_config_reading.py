@@ -1,7 +1,5 @@
 """How settings are read: one `--set`, one TOML file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Grids: what plugins promise of them, what a name stands for, and how a cell's settings are layered."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Profiles: named sizes, and mixes that make no sense."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.config.profiles import DATA, DEFAULT, PROFILES, choose_data, profile

@@ -1,7 +1,5 @@
 """Named runs: what they fill in, what the user says over them, and what a plugin must promise of one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

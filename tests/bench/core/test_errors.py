@@ -1,7 +1,5 @@
 """Errors: their fields, the sentence made of them, and their way through a process boundary."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

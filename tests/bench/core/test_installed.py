@@ -1,7 +1,5 @@
 """Two faiss distributions in one environment are told apart from one, and the remedy removes exactly what was found."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Wording: near names, values and types as a person reads them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import pytest

@@ -1,7 +1,5 @@
 """Offline: connections beyond this machine are refused to everybody in the process, trackers of plugins included."""
 
-from __future__ import annotations
-
 import logging
 import socket
 from collections.abc import Mapping

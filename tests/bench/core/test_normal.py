@@ -1,7 +1,5 @@
 """Normal forms: Python's own, but for what would take it an hour."""
 
-from __future__ import annotations
-
 import time
 import unicodedata
 from collections.abc import Callable

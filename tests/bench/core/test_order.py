@@ -1,7 +1,5 @@
 """The order of documents: tie rules, cuts, lazy ids, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, cast
 

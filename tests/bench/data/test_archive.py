@@ -1,7 +1,5 @@
 """Files in tar archives read as streams: the same records as from the unpacked file, and what is wrong in words."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

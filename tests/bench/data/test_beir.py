@@ -1,7 +1,5 @@
 """Folders in BEIR's layout: what is read, and what is said of each malformed line."""
 
-from __future__ import annotations
-
 import gzip
 import pickle
 from pathlib import Path

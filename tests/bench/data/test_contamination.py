@@ -1,7 +1,5 @@
 """What of a test's texts is found in training texts, compared with the rules applied one by one to plain strings."""
 
-from __future__ import annotations
-
 import os
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which documents are kept, worked out by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

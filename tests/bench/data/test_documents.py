@@ -1,7 +1,5 @@
 """Pretraining documents of every kind of file, and what is said of those that cannot be read."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import importlib.util

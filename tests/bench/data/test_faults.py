@@ -1,7 +1,5 @@
 """Faults are gathered, counted and told in file order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

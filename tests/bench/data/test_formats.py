@@ -1,7 +1,5 @@
 """Small formats: values of nested JSON, aligned sentences, strings on disk, passages with titles."""
 
-from __future__ import annotations
-
 import pickle
 import tracemalloc
 from bisect import bisect_left

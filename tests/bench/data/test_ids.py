@@ -1,7 +1,5 @@
 """Ids kept as hashes: repeated and unknown ones are found and placed, chance agreements raise no alarm."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from pathlib import Path

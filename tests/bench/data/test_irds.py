@@ -1,7 +1,5 @@
 """Data sets of ir_datasets as sources: made locally here; what cannot be fetched is told in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path

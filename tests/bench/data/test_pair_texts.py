@@ -1,7 +1,5 @@
 """Training pairs and questions as texts: which files are taken for them, what of them is read, and what is refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

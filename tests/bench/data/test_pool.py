@@ -1,7 +1,5 @@
 """The pool of passages, and the hard negatives that are chosen from it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Draws from a corpus: languages by exponent, and sentences."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.core.contract import Document

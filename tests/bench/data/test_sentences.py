@@ -1,7 +1,5 @@
 """Sentences: where texts are cut, and what a clean sentence is."""
 
-from __future__ import annotations
-
 import time
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """Prepared corpora on disk: what the reader gives, from files written out by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

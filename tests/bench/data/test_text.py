@@ -1,7 +1,5 @@
 """Lines of plain and compressed files, and what is said of files that are no such thing."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """Tokenizers trained here: same texts, same bytes; every text can be had back; languages are treated alike."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

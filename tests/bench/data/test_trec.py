@@ -1,7 +1,5 @@
 """TREC qrels, topics and runs: read, written, and told where malformed."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import math

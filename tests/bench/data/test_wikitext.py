@@ -1,7 +1,5 @@
 """Wikipedia's markup and files, against text written out by hand."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Other tasks: by hand, by scipy's ranks, and by every draw of three tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Averages over tasks and wins per system."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.core.errors import UsageError

@@ -4,8 +4,6 @@ Two standard errors of a simulation are added to each bound. `make calibration` 
 250 systems (docs/calibration.md).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Curves beside a result: what a log says, thinned without losing its peaks, and kept with the tasks that need it."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run against its judgements: the mean, what counts as 0, plugins' measures, and what is refused."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Families of comparisons: scipy and statsmodels as judges of estimates, errors and corrections; what is refused."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 from typing import Any

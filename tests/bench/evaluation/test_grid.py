@@ -1,7 +1,5 @@
 """Grids: means over seeds, failures, and both layouts."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.evaluation.grid import Grid, GridRun

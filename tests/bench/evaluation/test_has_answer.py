@@ -1,7 +1,5 @@
 """Answers in passages, token by token."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Answers within so many tokens of the ranked passages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Measure names: canonical printing, papers' spellings, and sentences for what is not a measure."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.core.errors import PluginError, UsageError

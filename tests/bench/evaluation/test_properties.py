@@ -1,7 +1,5 @@
 """Random runs with ties, missing and empty queries, graded and negative judgements, against other people's code."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Rank intervals, letters and the best group: hand cases, and every set of decided pairs on few rows."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

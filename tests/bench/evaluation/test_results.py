@@ -1,7 +1,5 @@
 """Results: averages only of what is whole, merging, files that say what they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

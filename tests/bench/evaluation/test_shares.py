@@ -1,7 +1,5 @@
 """Weights of legs in an average: the weighted mean of the legs is the number in the table."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.evaluation.results import averages, headline, shares

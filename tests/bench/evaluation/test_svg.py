@@ -1,7 +1,5 @@
 """Drawings: axes with round ends, marks where their numbers are, and documents that any XML reader takes."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

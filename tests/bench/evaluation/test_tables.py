@@ -1,7 +1,5 @@
 """Tables: the same cells in every format, numbers as the column says, and no text that acts."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

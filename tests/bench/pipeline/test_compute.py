@@ -1,7 +1,5 @@
 """How many threads a run takes: those that the process may use, and all where nobody limits it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The doors of methods: an encoder of their own, a retriever that gets the trained encoder, and doors that clash."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Keys of the start of an encoder: what of a backbone's folder decides them, and whose pooler may be random."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

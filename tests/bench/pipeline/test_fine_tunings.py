@@ -1,7 +1,5 @@
 """Fine-tunings before a test: recipes for all tasks, recipes by task, numbers of pairs, and the plan's cells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

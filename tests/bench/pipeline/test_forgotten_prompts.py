@@ -1,7 +1,5 @@
 """Who is suspected of a forgotten prompt, what is said of it, and that a lint stops nothing."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mining on the embedded world's Mr. TyDi: no negative is a judged positive, and no judgement of a test is opened."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What enters the keys of post-processing: which samples and fits are shared, and which never are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A cross-encoder trained before it re-ranks: what it learns from, what enters its keys, what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What enters the keys of tunings: pairs as they are or mined, from which start; and a run from end to end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

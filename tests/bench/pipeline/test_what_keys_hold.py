@@ -1,7 +1,5 @@
 """What enters keys beside a user's data: measures of plugins, commits of backbones, files that settings name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tiny encoders with random weights, one of each family, and a tokenizer of single letters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

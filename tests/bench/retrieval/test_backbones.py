@@ -1,7 +1,5 @@
 """Backbones: names, sizes, folders of every origin, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cross-encoders: the scores of transformers' own padded pass, whatever stands beside a pair; what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

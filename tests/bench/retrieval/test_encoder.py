@@ -1,7 +1,5 @@
 """The encoder: how texts are put together and tokenised, how they are read, and that nothing else changes a vector."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fusion: worked cases, the end points, and what no order of anything may change."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The head of masked language modelling in a backbone's folder, however it is kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Folders of models that others made and that are broken: a sentence with the file, and nothing read outside."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

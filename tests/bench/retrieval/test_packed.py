@@ -1,7 +1,5 @@
 """Packed execution: the same values and gradients as one padded batch, whatever stands beside a sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path

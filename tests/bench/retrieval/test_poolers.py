@@ -1,7 +1,5 @@
 """BERT's pooler: the vectors that transformers makes with it, packed; and who has none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

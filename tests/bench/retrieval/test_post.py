@@ -1,7 +1,5 @@
 """Post-processing: shift, scale and whitening by hand, what is applied to which language, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which prompts an encoder wants: by its files, by a preset, by its name; and when they are missing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

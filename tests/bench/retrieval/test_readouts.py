@@ -1,7 +1,5 @@
 """Readouts: from what a protocol says to a contract, which rows they make, and what enters keys."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

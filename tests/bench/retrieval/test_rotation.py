@@ -1,7 +1,5 @@
 """Rotations against planted maps and plain loops (golden values: tests/golden)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

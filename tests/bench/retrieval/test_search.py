@@ -1,7 +1,5 @@
 """Exact search of vectors, over all passages or given candidates: one order, ties and cuts included."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Vectors on disk."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

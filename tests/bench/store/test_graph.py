@@ -1,7 +1,5 @@
 """The graph: order, what is needed, what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Housekeeping beside work in progress: what is leased or locked stays, what killed writers have left goes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

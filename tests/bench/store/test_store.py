@@ -1,7 +1,5 @@
 """The store: nothing half-written is found, nothing finished is made twice, nothing damaged goes unnoticed."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Mapping

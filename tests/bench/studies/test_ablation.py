@@ -1,7 +1,5 @@
 """Ablations: direction by hand, a grid from its plan to its table, and a cell whose training fails."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

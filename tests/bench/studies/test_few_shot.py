@@ -1,7 +1,5 @@
 """Few-shot curves: what is asked for, what is refused, and how finished runs are laid out."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

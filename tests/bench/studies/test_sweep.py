@@ -1,7 +1,5 @@
 """Sweeps: dev questions only, the same trials again, a file that runs as it was chosen, a record of all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Trials: drawn by seed alone, the defaults first, within the space, without repeats where the space is small."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

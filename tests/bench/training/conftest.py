@@ -1,7 +1,5 @@
 """Trainings of a tiny encoder in one call, with a head of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Chunks of a language's stream: where they lie, in which order they come, and what is left out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

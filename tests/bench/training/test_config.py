@@ -1,7 +1,5 @@
 """The settings of trainings: promises of every config, contradictions, and how a tuned encoder reads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Training a cross-encoder: the loss by hand, the draws, learning, and the same bytes however often it is killed."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """Chance and threads are set for a training and put back after it."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Several processes as one: two gloo processes against the joined rows in one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The encoder in training: gradients (chunked too), tokens, and vectors equal to those of the plain model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The loop: exact to resume, faithful to its budget, learning, and saying what went wrong."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Contrastive losses by hand, and what they refuse (golden values: tests/golden)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

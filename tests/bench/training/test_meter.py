@@ -1,7 +1,5 @@
 """What a training has spent: against counts by hand, and against torch's own counter."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel

@@ -1,7 +1,5 @@
 """Masked language modelling: against transformers' own models and losses, its batches, and which tokens are hidden."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

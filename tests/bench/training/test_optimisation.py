@@ -1,7 +1,5 @@
 """Schedule (golden values: tests/golden); groups of the optimiser; clipping; where ASAM climbs to and back from."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

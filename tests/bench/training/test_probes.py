@@ -1,7 +1,5 @@
 """Probes on matrices whose values are known, and the signs that they give."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The losses of tuning: by hand, in any order of passages, with duplicates, and on two processes as on one."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

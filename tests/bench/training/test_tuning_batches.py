@@ -1,7 +1,5 @@
 """Batches of training pairs: every question in turn, the right passages beside it, exact to resume, alike on ranks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Which weights are kept: the best by the measure, over kills, and how long a training waits for better ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Views: batches of one language, pairs of one document, crops and units, all drawn as the settings say."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

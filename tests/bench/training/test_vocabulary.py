@@ -1,7 +1,5 @@
 """Training with the ids of the corpus alone: the same as with all, and the others come back as they were."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

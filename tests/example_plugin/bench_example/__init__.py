@@ -1,7 +1,5 @@
 """An example plugin: a retriever by the rarity of shared words, and an encoder trained on neighbouring sentences."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """`nearby`: two neighbouring sentences attract each other through a projection that is thrown away. No torch here."""
 
-from __future__ import annotations
-
 import bench
 from bench.training import Contract, TrainingConfig
 

@@ -1,7 +1,5 @@
 """The trainer of `nearby`: views → forward → projection → loss."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path

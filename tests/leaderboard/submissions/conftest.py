@@ -1,7 +1,5 @@
 """Results of the real pipeline, and copies of them that a test may spoil."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Taking results in: whole or not at all, each once, at its place, with a record of what was found."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """What may be wrong with a result: each fault is refused with the file, what was found and what was expected."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

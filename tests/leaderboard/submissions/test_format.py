@@ -1,7 +1,5 @@
 """The format as a document, its versions, and strangers' JSON."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

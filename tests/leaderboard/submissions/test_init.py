@@ -1,7 +1,5 @@
 """The repository that `init` writes, and the commands that its workflows type."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

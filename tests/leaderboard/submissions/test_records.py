@@ -1,7 +1,5 @@
 """Records of maintainers, strict checks by them, the board as the last check, and the bounds of a check."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

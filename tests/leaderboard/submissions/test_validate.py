@@ -1,7 +1,5 @@
 """Results of the real pipeline pass with every number recomputed; a spoilt one is refused and says why."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

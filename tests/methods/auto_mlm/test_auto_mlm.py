@@ -1,7 +1,5 @@
 """Auto-MLM as a plugin, its two passes, and a training end to end."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Auto-MLM's losses: the invariants of eq. 6."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.nn import functional

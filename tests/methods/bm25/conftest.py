@@ -1,7 +1,5 @@
 """What the tests of BM25 share: corpora made of texts, and an index in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Analyzers: what they do to real words, which language gets which, and what they say when something is missing."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Both formulas by hand: Lucene's with its invariants, and rank_bm25's as the library and its formula have it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The analyzer `plain`: what it does in each kind of language, and the figures that it was made to be held against."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The retriever from texts to rankings: ties, misses, interruption, and bytes that depend on the corpus alone."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Shards: cut by tokens wherever the parts end, numbered together, scored by the statistics of the whole corpus."""
 
-from __future__ import annotations
-
 import tempfile
 import tracemalloc
 from collections import Counter

@@ -1,7 +1,5 @@
 """Where words begin and end, in scripts with and without blanks."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

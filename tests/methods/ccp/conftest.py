@@ -1,7 +1,5 @@
 """Configs for trainings of a second."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

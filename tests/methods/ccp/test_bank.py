@@ -1,7 +1,5 @@
 """Banks: the last rows in order, wrapped around exactly, of the languages that are asked for, without gradients."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

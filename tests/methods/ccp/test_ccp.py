@@ -1,7 +1,5 @@
 """CCP as a plugin, its windows, and trained end to end on a planted corpus."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """CCP's head: which view is normalised by what, with the gradients of what it says, and in turns that survive."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any, Literal, cast
 

@@ -1,7 +1,5 @@
 """CCP's loss: what it is invariant to, what it must never touch, and the share of each mass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

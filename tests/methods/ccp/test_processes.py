@@ -1,7 +1,5 @@
 """Two processes on half batches do what one does on the joined batch: loss, gradients, bank (float64)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

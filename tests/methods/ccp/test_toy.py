@@ -3,8 +3,6 @@
 A multilayer perceptron on fresh pairs of vectors, no text, a bank of 256 rows.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Momentum contrast against the reference's order of steps, written out; and what must never have a gradient."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import replace

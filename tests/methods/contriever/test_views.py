@@ -1,7 +1,5 @@
 """Contriever's views: contiguous crops of a chunk, with tokens deleted, replaced or masked."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

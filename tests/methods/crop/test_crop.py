@@ -1,7 +1,5 @@
 """Crop: its contract, its loss written out, and its variants: spans, crops of tokens, several pairs of a document."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

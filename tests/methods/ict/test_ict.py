@@ -1,7 +1,5 @@
 """The inverse cloze task: its examples, its loss, and a training on the planted corpus."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """MSM's blocks: within documents, none too short, and drawn as the config says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """MSM's loss: detached bias, what the bias does, permutations, and the plain cases."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """MSM's document encoder: what a prediction sees and what it must not."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

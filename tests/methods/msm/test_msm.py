@@ -1,7 +1,5 @@
 """MSM as a plugin, and trained end to end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

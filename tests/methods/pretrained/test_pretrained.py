@@ -1,7 +1,5 @@
 """Pretrained encoders: what their files say, what the settings say over it, and the presets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Quick-Thoughts: its loss, its batches, its two encoders, and a training end to end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

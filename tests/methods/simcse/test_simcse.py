@@ -1,7 +1,5 @@
 """SimCSE as a plugin: the same sentence twice, and a training on the planted corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Passages whose contents are title, empty line, text."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.core.errors import DataError

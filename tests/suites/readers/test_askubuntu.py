@@ -1,7 +1,5 @@
 """AskUbuntu's format: candidate lists, their judgements, and the texts that they name."""
 
-from __future__ import annotations
-
 import gzip
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One language of a BEIR folder with several: what is read of it, and what is said of malformed rows."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

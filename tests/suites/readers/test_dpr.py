@@ -1,7 +1,5 @@
 """DPR's files: passages with csv's quoting, questions, faults with their lines, and where Wikipedia is looked for."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

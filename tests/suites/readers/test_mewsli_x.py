@@ -1,7 +1,5 @@
 """Mewsli-X: strings as the official script makes them, entities, articles, pairs, and what is said of faults."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

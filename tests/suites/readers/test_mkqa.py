@@ -1,7 +1,5 @@
 """MKQA's file: which questions are kept, their answers, what is refused; plain punctuation."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Bitexts drawn from Tatoeba's exports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """XOR-Retrieve's question files: languages, counted answers, rows of the whole file, faults."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """XQuAD-R: how questions, candidates and judgements are built, against the official script and by hand."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """Fetching one file from a real local HTTP server, whole and in pieces: good, wrong, broken and lasting answers."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import signal

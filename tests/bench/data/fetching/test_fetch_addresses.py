@@ -1,7 +1,5 @@
 """Which addresses are followed, what is shown of them, and servers that cannot be reached."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import shutil

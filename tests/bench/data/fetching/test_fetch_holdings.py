@@ -1,7 +1,5 @@
 """What is there of official files: where they are looked for, and what a suite may say of them. No network."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Unpacking archives from elsewhere: whole ones of every kind, and whatever could do harm."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """What the suites are given: sound ids and judgements, no leaks, and the difficulty that the world was set to."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The world as a whole: the same everywhere, in its own scripts, sharing only names and numerals."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import subprocess

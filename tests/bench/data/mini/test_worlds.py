@@ -1,7 +1,5 @@
 """Choosing a world: the setting reaches pretraining and tests, and nothing of two worlds ever meets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """JSON arrays element by element: whatever the blocks, the same values; what is broken is told with its line."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """Pairs of the user's by name: what reads a file is told by its ending and its beginning."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

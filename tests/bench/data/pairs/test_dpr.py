@@ -1,7 +1,5 @@
 """DPR's training files: what is read of a record, and what is told of a malformed one."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle

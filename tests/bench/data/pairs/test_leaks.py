@@ -1,7 +1,5 @@
 """Training questions that a test asks are left out."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from functools import partial

@@ -1,7 +1,5 @@
 """Pairs from judgements: of a leg, of a split of a BEIR folder, of ir_datasets."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Pairs as JSON lines, in the spellings that are common, and as tables."""
 
-from __future__ import annotations
-
 import bz2
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Sources of pairs: what makes a pair, several sources as one, dev pairs, counts, and random draws."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """SQuAD as training data of LAReQA."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

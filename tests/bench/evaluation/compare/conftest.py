@@ -1,7 +1,5 @@
 """Result folders as the harness writes them, with values that a test chooses, on the questions of the mini world."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

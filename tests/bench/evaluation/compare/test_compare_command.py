@@ -1,7 +1,5 @@
 """`bench compare` on the screen, for spreadsheets, for Markdown and for LaTeX; hostile names stay text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Systems compared: seeds, settings, tasks, ranks, what is doubtful."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The queries that differ most: which, with which passages, and with texts only where they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fairness: every difference in what systems were given is a sentence with both values; none where there is none."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Paired tests: pairs on per-query means over shared seeds, within tasks, corrected for their number."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Mapping, Sequence

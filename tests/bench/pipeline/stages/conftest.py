@@ -1,7 +1,5 @@
 """What tests of stages that read runs share: a leg, a run and a workspace in one call each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The audit stage: what of a leg is looked for, how it is counted, and what is left of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 

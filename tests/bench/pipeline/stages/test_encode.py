@@ -1,7 +1,5 @@
 """Encoding and dense search as stages: from items to a run, killed and begun again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence

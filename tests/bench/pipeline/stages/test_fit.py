@@ -1,7 +1,5 @@
 """Fitting and applying a post-processing as stages, on planted languages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Fusing two runs as a stage: the rows that are written, in the leg's order, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args

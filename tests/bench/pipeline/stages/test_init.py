@@ -1,7 +1,5 @@
 """init: the encoder before training, from random weights and from a folder."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The lint: numbers on eight texts, worked out apart from it; nothing else rests on them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

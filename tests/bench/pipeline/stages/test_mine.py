@@ -1,7 +1,5 @@
 """Pairs, a pool and a ranking of it become pairs with mined negatives; never a judged positive; resumed exactly."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training pairs on disk are those of the source, and the stage says what they are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """prepare: what goes in can be had back, however often it was interrupted, in any process."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Re-ranking as a stage: who stands where with which score, titles and all, and the same bytes however often killed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path

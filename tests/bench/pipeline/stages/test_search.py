@@ -1,7 +1,5 @@
 """The search stage: what it does with a retriever's rankings, and what it refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The texts stage: every passage's text by its id, also where ids share a hash."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The stage holds a trainer to its promise, and leaves the process as it found it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tuning as a stage: exact over kills, learning what is planted, keeping the best, one encoder or two."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

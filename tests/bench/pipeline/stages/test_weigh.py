@@ -1,7 +1,5 @@
 """Choosing the weight of a fusion: by hand, never below either run, and the same as fusing and scoring."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plugins that break one promise each, by name of the flaw; without a flaw they keep all."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """The kit on methods with an encoder: a sound one keeps every promise, and each flaw is found by its check."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

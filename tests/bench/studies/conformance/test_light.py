@@ -1,7 +1,5 @@
 """The checks of imports and settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

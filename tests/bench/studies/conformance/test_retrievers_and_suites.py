@@ -1,7 +1,5 @@
 """The kit on retrievers and suites: sound ones keep every promise, and each flaw is found by its check."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Watching what is written where."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

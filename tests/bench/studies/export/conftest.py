@@ -1,7 +1,5 @@
 """A store with encoders in it: one, and a pair."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

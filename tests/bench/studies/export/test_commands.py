@@ -1,7 +1,5 @@
 """`bench export`, `bench check` and `bench new` as they are typed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Export: what stands in the folder, that other libraries read the same vectors from it, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The wrapper for mteb: roles, titles, prompts and similarity, with batches as mteb makes them."""
 
-from __future__ import annotations
-
 import shutil
 from enum import Enum
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What makes two results differ is named, and only libraries and machines excuse a small difference."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A row made again from its file: the same to the digit, close where libraries explain it, and else named."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
