@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -89,11 +90,18 @@ def console() -> Console:
 
 
 class Lines:
-    """A listener that shows a bar for the stage at work, with rate and time left; silent without a terminal."""
+    """A listener that shows the stage at work with its rate and the time left: as a bar, or a line a minute."""
+
+    INTERVAL = 60.0
+    """Seconds between two lines where there is no terminal."""
 
     def __init__(self, plan: Sequence[Step]) -> None:
-        self._total = sum(step.runs for step in plan)
+        self._waiting = {step.stage.key: step.seconds for step in plan if step.runs}
+        self._total = len(self._waiting)
         self._done = 0
+        self._began: dict[str, float] = {}
+        self._reached: dict[str, float] = {}
+        self._printed = time.monotonic()
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -118,24 +126,48 @@ class Lines:
 
     def started(self, item: Stage) -> None:
         """Open a bar."""
-        text = f"[{self._done + 1}/{self._total}] {item.name} {item.title}".replace("[", r"\[")
+        self._began[item.key], self._reached[item.key] = time.monotonic(), 0.0
+        text = self._heading(item).replace("[", r"\[")
         self._tasks[item.key] = self._bar.add_task(text, total=item.cost.units or None, rate="")
 
     def advanced(self, item: Stage, units: float) -> None:
-        """Move the bar; where none is drawn, millions of calls would cost minutes."""
+        """Move the bar, or print a line if the last one is a minute old."""
+        self._reached[item.key] += units
         if self._bar.disable:
+            now = time.monotonic()
+            if now - self._printed >= self.INTERVAL:
+                self._printed = now
+                notice(self._line(item, now))
             return
         number = self._tasks[item.key]
         self._bar.advance(number, units)
         speed = self._bar.tasks[self._bar.task_ids.index(number)].speed
-        self._bar.update(number, rate=f"{speed:,.0f}/s" if speed else "")
+        self._bar.update(number, rate=f"{_speed(speed)} {item.unit}/s" if speed else "")
+
+    def _heading(self, item: Stage) -> str:
+        return f"[{self._done + 1}/{self._total}] {item.name} {item.title}"
+
+    def _line(self, item: Stage, now: float) -> str:
+        """Return how far a stage is, how fast it goes, and how long it and the run will take."""
+        spent, reached, size = now - self._began[item.key], self._reached[item.key], item.cost.units
+        parts = [f"{_speed(reached / spent)} {item.unit}/s"] if spent > 0 else []
+        if 0 < reached <= size:  # sizes are estimates: some stages do more
+            left = spent * (size - reached) / reached
+            later = sum(seconds for key, seconds in self._waiting.items() if key != item.key)
+            parts = [f"{reached / size:.0%}", *parts, f"{duration(left)} left, {duration(left + later)} of the run"]
+        return f"{self._heading(item)}: {', '.join(parts)}"
 
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         """Close the bar and remember how it ended."""
         self._done += 1
+        self._waiting.pop(item.key, None)
         self._bar.remove_task(self._tasks.pop(item.key))
         about = {"stage": item.name, "title": item.title, "key": item.key}
         self.outcomes.append({**about, "state": state, "seconds": seconds})
         if sys.stderr.isatty():
             ending = f": {error}" if error else f" {duration(seconds)}"
             self._bar.console.print(Text(f"{item.name:<9} {item.title:<40} {state}{ending}"), style="dim")
+
+
+def _speed(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"

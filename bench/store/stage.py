@@ -55,6 +55,8 @@ class Stage(ABC):
     """The verb, as keys and folders have it."""
     code: ClassVar[int | tuple[int, ...]]
     """Version of the code; changes whenever it would write other bytes."""
+    unit: ClassVar[str] = "queries"
+    """What its cost counts, as people read it."""
     libraries: ClassVar[tuple[str, ...]] = ()
     """Distributions whose versions can change the bytes."""
 

@@ -37,6 +37,7 @@ class Audit(Stage):
     """Training texts + leg → what of the leg occurs in them."""
 
     name, code = "audit", (1, search.VERSION)
+    unit = "bytes"
     leg: Read
     training: Json  # decides the training texts
     rules: AuditConfig

@@ -45,6 +45,7 @@ class Encode(Stage):
     """Items + encoder → vectors."""
 
     name, code, libraries = "encode", 1, LIBRARIES
+    unit = "texts"
     encoder: EncoderStage
     role: Role
     contract: Contract  # how they are read

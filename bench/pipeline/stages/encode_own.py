@@ -29,6 +29,7 @@ class OwnEncode(Stage):
     """Items → vectors of the encoder that a method brings."""
 
     name, code, libraries = "encode", (1, 1), ("numpy",)
+    unit = "texts"
     role: Role
     method: str
     version: str

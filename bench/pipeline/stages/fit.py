@@ -29,6 +29,7 @@ class Fit(Stage):
     """Sample → post-processing of a language, or of all."""
 
     name, code, libraries = "fit", 1, ("numpy", "torch")
+    unit = "vectors"
     sample: EncodeSample
     pivot: EncodeSample | None = field(default=None, metadata=OPTIONAL)  # of the language that others are turned into
     seed: int | None  # of what is drawn; None where nothing is

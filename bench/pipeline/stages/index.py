@@ -25,6 +25,7 @@ class Index(Stage):
     """Corpus → index of a method that searches by itself."""
 
     name, code = "index", 1
+    unit = "documents"
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
     choices: Mapping[str, Any] = field(metadata=SPREAD)
@@ -74,6 +75,7 @@ class MineIndex(Stage):
     """
 
     name, code = "mine_index", 1
+    unit = "documents"
     pool: BuildPool
     choices: Mapping[str, Any] = field(metadata=SPREAD)
     resolved: Mapping[str, Json]  # what is decided whatever the language

@@ -37,6 +37,7 @@ class Init(EncoderStage):
     """Backbone → encoder before training."""
 
     name, code, libraries = "init", 2, LIBRARIES
+    unit = "encoders"
     shards: Stage | None = field(default=None, metadata=OPTIONAL)  # whose tokenizer it gets; None: the backbone's own
     backbone: Json  # `scratch:LxH`, an id, or the checksums of a folder's files by name
     contract: Contract

@@ -39,6 +39,7 @@ class Lint(Stage):
     """Encoder before any training of ours → how far prompts change its vectors."""
 
     name, code, libraries = "lint", 1, LIBRARIES
+    unit = "texts"
     encoder: Init
     wanted: WantedPrompts = field(metadata=IDLE)
     contract: Contract = field(metadata=IDLE)  # how the run reads texts

@@ -45,6 +45,7 @@ class Mine(Stage):
     """
 
     name, code = "mine", 1
+    unit = "pairs"
     pairs: StorePairs
     pool: BuildPool
     ranking: MineSearch | MineDenseSearch = field(metadata=named("run"))

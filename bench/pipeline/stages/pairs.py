@@ -21,6 +21,7 @@ class StorePairs(Stage):
     """Training or dev pairs → checked and stored; shared by every method."""
 
     name, code = "pairs", 1
+    unit = "pairs"
     pairs: Fingerprinted[TrainingPair]
 
     @property

@@ -20,6 +20,7 @@ class BuildPool(Stage):
     """Pairs → their distinct passages; shared by every method."""
 
     name, code = "pool", 1
+    unit = "pairs"
     pairs: StorePairs
     of: str = field(metadata=IDLE)
 

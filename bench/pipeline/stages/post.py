@@ -28,6 +28,7 @@ class PostProcess(Stage):
     """Vectors + fit → vectors."""
 
     name, code, libraries = "post", 1, ("numpy", "torch")
+    unit = "vectors"
     vectors: EncodePassages | EncodeQueries
     fit: Fit
     leg: Read | None = field(default=None, metadata=OPTIONAL)  # the queries, where they are what was encoded

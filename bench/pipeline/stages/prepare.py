@@ -50,6 +50,7 @@ class Prepare(Stage):
     """Documents → shards; shared by every method on that corpus and tokenizer."""
 
     name, code, libraries = "prepare", 1, ("tokenizers", "sentencex", "numpy")
+    unit = "documents"
     backbone: Stage | None = field(metadata=OPTIONAL)  # whose tokenizer is used; None trains one on the corpus
     corpus: Json  # decides the documents
     settings: PrepareConfig

@@ -28,6 +28,7 @@ class Read(Stage):
     """Leg → queries and what judges them, checked against the corpus."""
 
     name, code = "read", 1
+    unit = "judgements"
     corpus: Validate
     queries: Fingerprinted[Item]
     qrels: Fingerprinted[Judgement] | None

@@ -39,6 +39,7 @@ class Rerank(Stage):
     """Run → run in the order of a cross-encoder."""
 
     name, code, libraries = "rerank", 1, LIBRARIES
+    unit = "pairs"
     ranking: Stage = field(metadata=named("run"))
     leg: Read
     texts: StoreTexts  # what the model reads of passages

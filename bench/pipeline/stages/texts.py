@@ -27,6 +27,7 @@ class StoreTexts(Stage):
     """Corpus → its passages' texts, to be looked up; shared by every task that looks for answers in it."""
 
     name, code = "texts", 1
+    unit = "documents"
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
     of: Corpus = field(metadata=IDLE)

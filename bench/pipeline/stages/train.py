@@ -23,6 +23,7 @@ class Train(EncoderStage):
     """Encoder before training + prepared corpus → pretrained encoder."""
 
     name, code, libraries = "train", 4, LIBRARIES
+    unit = "tokens"
     start: Init
     shards: Prepare
     method: str

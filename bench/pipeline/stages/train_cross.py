@@ -23,6 +23,7 @@ class TrainCross(Stage):
     """Encoder or cross-encoder + training pairs → cross-encoder."""
 
     name, code, libraries = "train_cross", 2, LIBRARIES
+    unit = "questions"
     pairs: StorePairs | Mine  # what is learnt from, as stored or mined
     begun: Init | TrainCross | None = field(default=None, metadata=named("start", OPTIONAL))  # None for a backbone
     config: CrossConfig

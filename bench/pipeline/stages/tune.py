@@ -22,6 +22,7 @@ class Tune(EncoderStage):
     """Encoder + training pairs → tuned encoder, or two."""
 
     name, code, libraries = "tune", 2, LIBRARIES
+    unit = "pairs"
     start: EncoderStage  # the encoder before
     pairs: StorePairs | Mine  # what is learnt from, as stored or mined
     dev: StorePairs | None = field(default=None, metadata=OPTIONAL)  # None: a share of `pairs` is held out

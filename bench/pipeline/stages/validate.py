@@ -23,6 +23,7 @@ class Validate(Stage):
     """Corpus → checked."""
 
     name, code = "validate", 1
+    unit = "documents"
     corpus: Fingerprinted[Item]
     documents: int | None  # the published count, None where there is none
     of: Corpus = field(metadata=IDLE)

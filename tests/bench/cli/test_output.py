@@ -1,11 +1,19 @@
 """Tables on a terminal: lines break between words, and rows become blocks where no table fits."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
 from bench.cli import bench
-from bench.cli.output import table
+from bench.cli.output import Lines, table
+from bench.core.workspace import Workspace
+from bench.store.graph import Step
+from bench.store.stage import Cost, Stage
+from bench.types import Json
 
 WORDS = "multilingual retrieval without translations"
 ROWS = [("one", WORDS, "—", "3"), ("two", WORDS, "a note", "14")]
@@ -38,6 +46,43 @@ def test_rows_become_blocks_on_a_narrow_terminal(
         "tasks",
     ]
     assert "  note     a note" in lines[second:]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Stage):
+    """100 documents at 2 a second."""
+
+    name, code, unit = "count", 1, "documents"
+    number: int
+
+    @property
+    def title(self) -> str:
+        """Tells one from another."""
+        return f"number {self.number}"
+
+    @property
+    def cost(self) -> Cost:
+        """50 seconds."""
+        return Cost("count", 100.0, 2.0)
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> dict[str, Json]:
+        """Do nothing."""
+        return {}
+
+
+def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """25 of 100 documents in 50 s: 0.5/s, 150 s to go, and 50 s more for the next stage."""
+    clock = iter([0.0, 10.0, 30.0, 60.0, 61.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    first, second = Count(number=1), Count(number=2)
+    with Lines([Step(one, "missing", True, 50.0) for one in (first, second)]) as lines:
+        lines.started(first)
+        lines.advanced(first, 5.0)  # at 30 s: too early
+        lines.advanced(first, 20.0)
+        lines.advanced(first, 1.0)  # a second after the line
+    assert capsys.readouterr().err == (
+        "bench: [1/2] count number 1: 25%, 0.5 documents/s, 2.5 min left, 3.3 min of the run\n"
+    )
 
 
 @pytest.mark.parametrize("typed", ["", "data", "leaderboard", "new"])
