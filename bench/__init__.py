@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bench.config.spaces import Choice as Choice
     from bench.config.spaces import LogUniform as LogUniform
     from bench.config.spaces import Uniform as Uniform
+    from bench.core.caches import private_cache as private_cache
     from bench.core.errors import BenchError as BenchError
     from bench.core.errors import ConfigError as ConfigError
     from bench.core.errors import DataError as DataError

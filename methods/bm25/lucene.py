@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, chain
@@ -23,10 +22,12 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import bm25s
+import numba
 import numpy as np
 import numpy.typing as npt
+from bm25s.scoring import _compute_relevance_from_scores_jit_ready
 
-from bench import canonical, cut
+from bench import canonical, cut, private_cache
 from methods.bm25.tokens import Ends, Numbers, Postings, Tokens
 from methods.bm25.vocabulary import Vocabulary, column
 
@@ -137,7 +138,7 @@ class Lucene:
     def __init__(self, shards: Sequence[Shares]) -> None:
         self._shards = shards
         self._firsts = list(accumulate((shard.documents for shard in shards), initial=0))
-        self._engine = copy(_engine(str(shards[0].shares.dtype)))
+        self._engine = _engine(str(shards[0].shares.dtype))
 
     @classmethod
     def load(cls, folder: Path) -> Lucene:
@@ -184,13 +185,22 @@ class Lucene:
                 yield first, self._engine.get_scores_from_ids(known)
 
 
-@cache
 def _engine(dtype: str) -> bm25s.BM25:
-    """Return an empty index whose scorer copies share, for numba compiles each scorer anew."""
+    """Return an empty index."""
     engine = bm25s.BM25(method="lucene", dtype=dtype, backend="numba")
     engine.nonoccurrence_array = None  # Lucene's form gives nothing for a term that is not there
-    engine.activate_numba_scorer()  # bm25s does so by itself only where numba's compiler is switched off
+    engine._compute_relevance_from_scores = _scorer()  # `activate_numba_scorer` would compile it for every index
     return engine
+
+
+@cache
+def _scorer() -> Callable[..., Scores]:
+    """Return bm25s' scorer, compiled once a machine where the user has a folder for what is compiled."""
+    folder, before = private_cache("numba"), numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder or "")  # read when a function is wrapped; its default may be open to others
+    scorer: Callable[..., Scores] = numba.njit(_compute_relevance_from_scores_jit_ready, cache=folder is not None)
+    numba.config.CACHE_DIR = before
+    return scorer
 
 
 def contenders(scores: Scores, k: int) -> Positions:

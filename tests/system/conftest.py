@@ -30,7 +30,6 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         **kept,
         "COLUMNS": "200",
-        "NUMBA_CACHE_DIR": str(tmp_path / "numba"),
         "BENCH_CACHE": str(tmp_path / "cache"),
     }
 

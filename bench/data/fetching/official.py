@@ -4,33 +4,13 @@ A suite's files are in one folder, `ROOT/NAME/`. ROOT is the folder of data (`--
 holds NAME, else the download cache. Files of one NAME are never taken from both.
 """
 
-import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from bench.core.caches import cache_folder
 from bench.core.errors import UsageError
 from bench.core.messages import unknown
 from bench.types import DataRequest
-
-_OWN = "retrieval-bench"
-
-
-def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """Return the folder of everything that can be fetched again; it need not exist.
-
-    That is `$BENCH_CACHE`, else where the platform (as `sys.platform`) keeps such things: `$XDG_CACHE_HOME` or
-    `~/.cache`, `~/Library/Caches`, `%LOCALAPPDATA%`.
-    """
-    if environ.get("BENCH_CACHE"):
-        return Path(environ["BENCH_CACHE"]).expanduser()
-    if platform == "darwin":
-        return Path.home() / "Library" / "Caches" / _OWN
-    if platform == "win32":
-        return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / _OWN / "cache"
-    # The XDG specification has relative paths ignored.
-    own = Path(environ.get("XDG_CACHE_HOME") or "")
-    return (own if own.is_absolute() else Path.home() / ".cache") / _OWN
 
 
 def data_cache() -> Path:

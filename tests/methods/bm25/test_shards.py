@@ -128,6 +128,23 @@ def test_scores_are_those_of_bm25s(
         assert made.scores(query).tobytes() == library.get_scores_from_ids(query).tobytes()
 
 
+def test_the_scorer_is_compiled_once_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many indices are opened and processes started, but never kept where another user could put it."""
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    index = write([["a", "b"]], tmp_path / "index")
+    compiled, kept = [], tmp_path / "cache" / "numba"
+    for mode in (0o700, 0o700, 0o755):
+        lucene._scorer.cache_clear()  # as in a new process
+        for _ in range(2):
+            lucene.Lucene.load(index).scores([0])
+        compiled.append(sum(lucene._scorer().stats.cache_misses.values()))  # type: ignore[attr-defined]
+        assert len(lucene._scorer().signatures) == 1  # type: ignore[attr-defined]
+        assert kept.stat().st_mode & 0o777 == mode
+        kept.chmod(0o755 if len(compiled) == 2 else 0o700)
+    assert (compiled, len([*kept.rglob("*.nbc")])) == ([1, 0, 1], 1)
+    lucene._scorer.cache_clear()
+
+
 @pytest.mark.parametrize("size", [1, 13, 100])
 @pytest.mark.parametrize("tie", ["trec", "list"])
 @pytest.mark.parametrize("variant", ["lucene", "rank_bm25"])

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from bench.core.caches import cache_folder
 from bench.core.errors import DataError, PluginError, UsageError
 from bench.core.publications import Release
 from bench.data.fetching import official, records
 from bench.data.fetching.fetch import ensure
 from bench.data.fetching.local_files import LocalFile, asked_tasks, examine, local_files, releases, unread, untouched
-from bench.data.fetching.official import cache_folder, data_cache
+from bench.data.fetching.official import data_cache
 from bench.testing import fields
 from bench.types import Corpus, DataRequest, Leg, Source, Suite, Task
 

@@ -1,0 +1,41 @@
+"""Where this user keeps what can be had again: downloads, and code compiled for this machine."""
+
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+_OWN = "retrieval-bench"
+
+
+def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    """Return the folder of everything that can be fetched again; it need not exist.
+
+    That is `$BENCH_CACHE`, else where the platform (as `sys.platform`) keeps such things: `$XDG_CACHE_HOME` or
+    `~/.cache`, `~/Library/Caches`, `%LOCALAPPDATA%`.
+    """
+    if environ.get("BENCH_CACHE"):
+        return Path(environ["BENCH_CACHE"]).expanduser()
+    if platform == "darwin":
+        return Path.home() / "Library" / "Caches" / _OWN
+    if platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / _OWN / "cache"
+    # The XDG specification has relative paths ignored.
+    own = Path(environ.get("XDG_CACHE_HOME") or "")
+    return (own if own.is_absolute() else Path.home() / ".cache") / _OWN
+
+
+def private_cache(name: str) -> Path | None:
+    """Return a folder of the cache that this user alone can open (mode 0700), made if need be; None if there is none.
+
+    Compiled code is run as it is read, so a folder of somebody else's, or one that others can open, is never used.
+    """
+    folder = cache_folder() / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+    return folder if own and stat.S_ISDIR(found.st_mode) and os.access(folder, os.W_OK) else None
