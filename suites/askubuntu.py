@@ -5,6 +5,8 @@ as `askubuntu/{dev,test}.txt` and `askubuntu/text_tokenized.txt.gz`. The candida
 the texts too, so that a run can be scored where only they are; reading a text then raises an error that names the file.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple

@@ -4,6 +4,8 @@ Protocol and counts: the card (`suites/cards/beir.md`). A public set is looked f
 the download cache, then taken through ir_datasets, which downloads it when it is read.
 """
 
+from __future__ import annotations
+
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace

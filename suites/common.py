@@ -4,6 +4,8 @@ A suite's module names its tasks, rules, averages, recipes and releases, says ho
 the embedded world, and `Benchmark.suite` makes the plugin's `Suite` of that. The card is `cards/NAME.md`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

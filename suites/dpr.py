@@ -6,6 +6,8 @@ questions are served without the passages too, so that they can be counted and a
 passage then raises an error that names the file.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -4,6 +4,8 @@ Protocol and counts: the card (`suites/cards/lareqa.md`). The official files are
 `lareqa/xquad-r/{ar,de,el,en,es,hi,ru,th,tr,vi,zh}.json`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

@@ -5,6 +5,8 @@ Protocol and counts: the card (`suites/cards/mewsli-x.md`). Under the folder of 
 `raw.tar.gz` of a third party's repack, which has all of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

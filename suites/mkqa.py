@@ -5,6 +5,8 @@ Protocol and counts: the card (`suites/cards/mkqa.md`). The official files are l
 can be counted and audited where only they are; reading a passage then raises an error that names the file.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 

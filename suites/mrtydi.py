@@ -4,6 +4,8 @@ Protocol and counts: the card (`suites/cards/mrtydi.md`). The official files are
 unpacked in `mrtydi/mrtydi-v1.1-swahili/` or in the released `mrtydi/mrtydi-v1.1-swahili.tar.gz`, file by file.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial

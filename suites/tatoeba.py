@@ -4,6 +4,8 @@ Protocol and counts: the card (`suites/cards/tatoeba.md`). The official files ar
 of data as `tatoeba/v1/tatoeba.fra-eng.{fra,eng}`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files

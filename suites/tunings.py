@@ -14,6 +14,8 @@ is scored on its dev questions, so that its baseline's dev file is not read, and
 SQuAD's.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

@@ -6,6 +6,8 @@ are served without the passages too, so that they can be counted and audited whe
 then raises an error that names the file.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
