@@ -204,7 +204,8 @@ def files(site: Site) -> dict[str, bytes]:
                 raise ValueError(f"{name}: two pages of one name")
             found[name] = content
     return {
-        name: settled(name, content, found) if name.endswith(".html") else content for name, content in found.items()
+        name: settled(name, content, found, renderer.empty) if name.endswith(".html") else content
+        for name, content in found.items()
     }
 
 

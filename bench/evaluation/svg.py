@@ -175,17 +175,26 @@ def short(value: float) -> str:
     return f"{value:.6g}"
 
 
-def interval_bar(on: Axis, low: float, value: float, high: float, seeds: Sequence[float]) -> str:
-    """Draw an interval with its value, and a tick below it for each seed; one seed is a hollow mark without tick.
+def interval_bar(
+    on: Axis, low: float, value: float, high: float, seeds: Sequence[float], band: tuple[float, float] | None = None
+) -> str:
+    """Draw an interval with its value, over a band, and a dot below it for each seed; one seed is a hollow mark.
 
-    The numbers are in the cells next to it, so that the drawing is hidden from screen readers.
+    The drawing may be stretched sideways: dots are lines of no length, whose round ends keep their shape. The numbers
+    are in the cells next to it, so that it is hidden from screen readers.
     """
-    several = len(seeds) > 1
-    ticks = "".join(f"M{on.pixel(one):.1f} 14v5" for one in seeds)
-    body = [element("path", kind="tick", d=ticks)] if several else []
-    body.append(element("line", x1=on.pixel(low), y1=9, x2=on.pixel(high), y2=9))
-    body.append(element("circle", cx=on.pixel(value), cy=9, r="3.5", kind=None if several else "hollow"))
-    return figure(on.width, 20, body, "interval")
+    x = f"{on.pixel(value):.1f}"
+    body = (
+        [element("path", kind="band", d="M{0:.1f} 0H{1:.1f}V32H{0:.1f}z".format(*map(on.pixel, band)))] if band else []
+    )
+    body.append(element("path", d=f"M{on.pixel(low):.1f} 13H{on.pixel(high):.1f}"))
+    body.append(element("path", kind="value", d=f"M{x} 13h0"))
+    if len(seeds) > 1:
+        body.append(element("path", kind="seeds", d="".join(f"M{on.pixel(one):.1f} 24h0" for one in seeds)))
+    else:
+        body.append(element("path", kind="hole", d=f"M{x} 13h0"))
+    drawing = figure(on.width, 32, body, "interval")
+    return drawing.replace("<svg ", '<svg preserveAspectRatio="none" ', 1)
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,8 @@ def files(site: Site, renderer: Renderer) -> Files:
     found = [page for grid in grids(site) for page in _pages(grid)]
     if not found:
         return
+    if not any(page.runs for page in found):
+        renderer.empty.add("ablations/index.html")
     yield renderer.file("ablations.html", "ablations/index", title="Ablations", pages=found)
     for page in found:
         yield renderer.file(

@@ -164,10 +164,10 @@ def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] |
     A task's tests have the systems in another order, by name.
     """
     if (first, second) in numbers:
-        return numbers[first, second][:5]
+        return numbers[first, second][:6]
     if (second, first) not in numbers:
         return None
-    difference, low, high, *rest = numbers[second, first][:5]
+    difference, low, high, *rest = numbers[second, first][:6]
     return [*(None if value is None else -int(value) for value in (difference, high, low)), *rest]
 
 

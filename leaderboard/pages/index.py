@@ -9,7 +9,7 @@ from leaderboard.site import text
 from leaderboard.site.boards import Board, Row
 from leaderboard.site.feed import NewRow, feed, new_rows
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.site import SETTINGS, Page, Site, folder, pages, trees
+from leaderboard.site.site import FIRST, SETTINGS, Page, Site, folder, pages, trees
 
 GRID = 40
 """Rows of a grid, those in most best groups first; the suites' own pages show all."""
@@ -42,18 +42,32 @@ class SettingGrid:
 
 
 def files(site: Site, renderer: Renderer) -> Files:
-    """The first page of every tree, and its feed of new rows where days are known."""
-    made = pages(site.boards)
-    for data, standing_in in trees(site.boards):
+    """The first page of every tree, its feed of new rows where days are known, and the glossary.
+
+    Without official data, the root's first page shows what the next tree's shows.
+    """
+    yield renderer.file("glossary.html", "glossary", title="Glossary")
+    made, every = pages(site.boards), trees(site.boards)
+    for at, (data, standing_in) in enumerate(every):
         here = [page for page in made if (page.board.data, bool(page.board.stands_for)) == (data, standing_in)]
-        inside = folder(data, "x" if standing_in else "")
-        news = new_rows(site, here)
+        if not here and len(every) > 1:
+            continue
+        inside, news = _inside(data, standing_in), new_rows(site, here)
         if news:
             yield f"{inside}feed.xml", feed(inside, news, site.built)
-        yield f"{inside}index.html", _index(renderer, data, standing_in, here, news)
+        root = at == 1 and not any((page.board.data, page.board.stands_for) == (FIRST, "") for page in made)
+        for stem in (f"{inside}index", *(["index"] if root else [])):
+            yield f"{stem}.html", _index(renderer, data, standing_in, here, news, stem)
 
 
-def _index(renderer: Renderer, data: str, standing_in: bool, here: Sequence[Page], news: Sequence[NewRow]) -> bytes:
+def _inside(data: str, standing_in: bool) -> str:
+    """The folder of a tree."""
+    return folder(data, "x" if standing_in else "")
+
+
+def _index(
+    renderer: Renderer, data: str, standing_in: bool, here: Sequence[Page], news: Sequence[NewRow], stem: str
+) -> bytes:
     site = renderer.site
     kind = f"{data} data, substitutes" if standing_in else f"{data} data"
     shown = [
@@ -62,25 +76,25 @@ def _index(renderer: Renderer, data: str, standing_in: bool, here: Sequence[Page
         if name in site.shown.suites
     ]
     settings = [setting for setting in SETTINGS if any(page.board.setting == setting for page in here)]
-    inside = folder(data, "x" if standing_in else "")
+    inside = _inside(data, standing_in)
+    others = [
+        (f"{other}{' data, substitutes' if more else ' data'}", f"{_inside(other, more)}index.html")
+        for other, more in trees(site.boards)
+    ]
     return renderer.page(
         "index.html",
-        f"{inside}index",
+        stem,
         data=data,
         stands_for="other benchmarks" if standing_in else "",
-        title="retrieval-bench" if inside == "" else f"retrieval-bench · {kind}",
+        title="retrieval-bench" if stem == "index" else f"retrieval-bench · {kind}",
         kind=kind,
         inside=inside,
         grids=[_grid(setting, [page for page in here if page.board.setting == setting]) for setting in settings],
         settings=settings,
         suites=_coverage(here, settings),
         news=news[:NEWEST],
-        feed="feed.xml" if news else "",
-        trees=[
-            (f"{other}{' data, substitutes' if more else ' data'}", f"{folder(other, 'x' if more else '')}index.html")
-            for other, more in trees(site.boards)
-            if (other, more) != (data, standing_in)
-        ],
+        feed=f"{inside}feed.xml" if news else "",
+        trees=[(name, path) for name, path in others if path not in {f"{stem}.html", f"{inside}index.html"}],
         citations=[(suite.title, suite.citation) for suite in shown if suite.citation],
     )
 
@@ -114,17 +128,16 @@ def winners(here: Sequence[Page]) -> str:
     """Return who is in the best group of how many suites, of those whose rows were tested."""
     tested = [page.board for page in here if page.board.best]
     if not tested:
-        return "Nothing here was tested yet: a suite needs two systems that have all of its tasks."
+        return "Nothing has been tested yet: a suite needs two systems with results on all of its tasks."
     counts = Counter(name for board in tested for name in board.best)
+    if len(tested) == 1:
+        best = text.listed(tested[0].best, 6)
+        return f"{best} {'is best' if len(counts) == 1 else 'share first place'} on {tested[0].title}."
     (first, most), *others = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    of = text.plural(len(tested), "suite")
-    alone = [board for board in tested if board.best == [first]]
-    if most == len(tested) and len(alone) == len(tested):
-        return (
-            f"{first} is best on {'all ' if len(tested) > 1 else ''}{of}, significantly so against each other system."
-        )
+    if most == len(tested) and all(board.best == [first] for board in tested):
+        return f"{first} is significantly better than every other system on all {most} suites."
     second = f", {others[0][0]} on {others[0][1]}" if others else ""
-    return f"No single winner: {first} is in the best group on {most} of {of}{second}."
+    return f"No single winner: {first} is in the best group on {most} of {len(tested)} suites{second}."
 
 
 def _coverage(here: Sequence[Page], settings: Sequence[str]) -> list[tuple[Board, list[Page | None]]]:

@@ -76,6 +76,8 @@ def files(site: Site, renderer: Renderer) -> Files:
         return
     found = papers(printed, pairs(site, printed))
     drawn = dumbbells(found)
+    if not any(paper.pairs for paper in found):
+        renderer.empty.add("reported.html")
     yield renderer.file(
         "reported.html",
         "reported",

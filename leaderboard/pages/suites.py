@@ -20,6 +20,8 @@ ROWS, CELLS = 250, 2_400
 """Rows of a table, and cells of the map by task, that open quickly; what is more goes to a second page."""
 SWITCHED = 40
 """Rows up to which a page holds every measure by task, every pair and command; above, files and other pages do."""
+WIDTH = 460
+"""Pixels of the drawn intervals; narrow screens squeeze them."""
 BASES = 12
 """Baselines that a larger page offers."""
 
@@ -101,9 +103,9 @@ def _page(
         page=page,
         part=part,
         settings=sorted(kin, key=lambda one: SETTINGS.index(one.board.setting)),
-        sentence=captions.sentence(board),
+        verdict=captions.verdict(board),
         caption=captions.caption(board),
-        about=captions.about(board),
+        where=captions.where(board),
         method=captions.method(board),
         measures=sorted({name for row in board.rows for name in row.measures}),
         lines=lines[: len(part.rows)],
@@ -123,20 +125,21 @@ def _page(
 
 def _axis(board: Board) -> Axis | None:
     """The axis that all intervals of a board share."""
-    return axis(
-        value for row in board.rows for value in (row.low, row.score, row.high, *row.of_seeds) if value is not None
-    )
+    held = (value for row in board.rows for value in (row.low, row.score, row.high, *row.of_seeds))
+    return axis((value for value in held if value is not None), width=WIDTH)
 
 
 def _lines(site: Site, board: Board, part: TablePart, base: Row | None, colours: heat.Scale) -> list[TableRow]:
     """Return the rows of a page as it shows them."""
     on = _axis(board)
     significant = heat.significant(board, base) if base else frozenset()
+    least, best = board.tests.ranks.detectable, board.rows[0].score if board.rows else None
+    band = None if least is None or best is None else (best - least, best + least)
     lines = []
     for row in part.every:
         bar = Markup()
         if on is not None and row.low is not None and row.high is not None and row.score is not None:
-            bar = Markup(interval_bar(on, row.low, row.score, row.high, row.of_seeds))  # noqa: S704 (numbers of ours)
+            bar = Markup(interval_bar(on, row.low, row.score, row.high, row.of_seeds, band))  # noqa: S704 (numbers of ours)
         reported = matched(site, board, row)
         cells = heat.cells(board, row, base, significant, colours)
         lines.append(TableRow(board, row, bar, reported.printed if reported else "", cells))

@@ -12,6 +12,9 @@ from leaderboard.site.boards import Board
 from leaderboard.site.site import FIRST
 from leaderboard.site.statistics import HEADLINE
 
+_NAMED, _AHEAD = 6, 3
+"""Systems that a verdict names as best, and as ahead on some task."""
+
 
 def title(board: Board) -> str:
     """Return the title of a page; mini data are part of every title."""
@@ -24,71 +27,84 @@ def of_data(name: str, data: str) -> str:
 
 
 def sentence(board: Board) -> str:
-    """Return the finding of a table, from tested facts only: who is best, and how small a difference it can detect."""
+    """Return the finding of a table, from tested facts only: who is best, where, and how sure that is."""
+    return " ".join(verdict(board))
+
+
+def verdict(board: Board) -> list[str]:
+    """Return the sentences of `sentence`: the finding, then what it rests on."""
     if not board.rows and any(row.score is not None for row in board.unranked):
-        return "No system of this table was verified yet, so none is ranked."
+        return ["No system in this table has been verified yet, so none is ranked."]
     if not board.rows:
-        return f"No system has run all {len(board.columns)} tasks of this table yet, so none is ranked."
+        return [f"No system has run all {len(board.columns)} tasks of this table yet, so none is ranked."]
     first = board.rows[0].name
     if board.untested:
-        return f"{first} has the highest {board.headline}; nothing was tested, for {board.untested}."
+        return [f"{first} has the highest {board.headline}; nothing was tested, because {board.untested}."]
     if len(board.rows) == 1:
-        return f"{first} is the only system here: there is nothing to compare it with."
-    return " ".join(filter(None, (_best(board), unseen(board))))
+        return [f"{first} is the only ranked system, so there is nothing to compare it with."]
+    return [_best(board), *_by_task(board), f"{_seeds(board)} per system.", *filter(None, [unseen(board)])]
 
 
 def _best(board: Board) -> str:
     """Return who is best, or who are tied for it."""
     first = board.rows[0].name
     if len(board.best) > 1:
-        return f"{text.listed(board.best)} are tied for best: none is significantly worse than {first}."
+        return f"{text.listed(board.best, _NAMED)} share first place: none is significantly worse than {first}."
     second = board.rows[1].name
     lead = board.best_against[second]
-    bounds = "" if lead.low is None or lead.high is None else f", 95 % {text.bounds(lead.low, lead.high)}"
+    bounds = "" if lead.low is None or lead.high is None else f"95 % {text.bounds(lead.low, lead.high)}, "
     return (
-        f"{first} is best, significantly so against each of the others; it leads {second} by "
-        f"{text.number(lead.difference)} points{bounds}, {chance_text(lead.adjusted)}."
+        f"{first} is significantly better than every other system; it leads {second} by "
+        f"{text.number(lead.difference)} points ({bounds}{chance_text(lead.adjusted)})."
     )
 
 
+def _by_task(board: Board) -> list[str]:
+    """Say on how many tasks each of the first few systems has the highest score, which tests nothing."""
+    if len(board.columns) == 1:
+        return []
+    best = {column.task: max(row.tasks.get(column.task, 0.0) for row in board.rows) for column in board.columns}
+    counts = {row.name: sum(row.tasks.get(task) == most for task, most in best.items()) for row in board.rows}
+    ahead = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])[:_AHEAD]
+    (most, *others), of = ahead, len(best)
+    said = [f"{most} on {counts[most]} of {of}", *(f"{name} on {counts[name]}" for name in others)]
+    return [f"Highest score by task: {text.listed(said)}."]
+
+
 def unseen(board: Board) -> str:
-    """Return what the tests can show, and of what: methods, or these checkpoints."""
+    """Return how large a difference the tests detect, and whether they are about methods or these checkpoints."""
     least, few = board.tests.ranks.detectable, few_trainings(board)
-    power = f"A true difference must be about {text.number(least or 0)} points to be found here four times out of five."
+    power = f"A true difference of {text.number(least or 0)} points is detected with 80 % power."
     scope = (
-        f"With fewer than {TRAININGS} trainings, what is found of {text.listed(few)} holds for these checkpoints, not "
-        "for their methods."
+        f"With fewer than {TRAININGS} training runs, results for {text.listed(few, _NAMED)} are about these "
+        "checkpoints, not methods."
     )
     return " ".join([*([power] if least is not None else []), *([scope] if few else [])])
 
 
 def few_trainings(board: Board) -> list[str]:
-    """Return the ranked rows of which nothing is said beyond these checkpoints."""
+    """Return the ranked rows whose tests are about their checkpoints alone."""
     few = [row.name for row in board.rows if len(row.seeds) < TRAININGS]
     return [name for name in few if not board.systems[name].first.deterministic]
 
 
-def about(board: Board) -> str:
-    """Return data, measure and numbers of queries, tasks and seeds in a line."""
+def _seeds(board: Board) -> str:
+    """Return how many seeds the systems have: `3 seeds`, `1–3 seeds`."""
     seeds = sorted({len(row.seeds) for row in board.every})
-    several = f"{seeds[0]}–{seeds[-1]} seeds" if len(seeds) > 1 else text.plural(seeds[0], "seed")
-    return " · ".join(
-        (
-            *([] if board.stands_for and board.data == FIRST else [f"{board.data} data"]),
-            board.measure,
-            text.plural(board.queries, "query", "queries"),
-            text.plural(len(board.columns), "task"),
-            several,
-        )
-    )
+    return f"{seeds[0]}–{seeds[-1]} seeds" if len(seeds) > 1 else text.plural(seeds[0], "seed")
 
 
 def caption(board: Board) -> str:
     """Return measure, unit, data, setting, numbers of queries, tasks and systems; substitutes are marked."""
+    return f"{board.measure}, percent; {where(board)}"
+
+
+def where(board: Board) -> str:
+    """Return the caption without measure and unit."""
     what = f"{title(board)} ({mark(board.stands_for)})" if board.stands_for else title(board)
     kind = "" if board.stands_for and board.data == FIRST else f" {board.data} data,"
     return (
-        f"{board.measure}, percent; {what},{kind} {board.setting}; "
+        f"{what},{kind} {board.setting}; "
         f"{text.plural(board.queries, 'query', 'queries')} in {text.plural(len(board.columns), 'task')}, "
         f"{text.plural(len(board.rows) + len(board.unranked), 'system')}."
     )
@@ -98,26 +114,28 @@ def method(board: Board) -> list[str]:
     """Return how the numbers were computed, a sentence each."""
     found = [f"Score: {board.headline.removesuffix('.')}."]
     if not board.whole and len(board.columns) > 1:
-        found = [f"Score: the unweighted mean of these {len(board.columns)} tasks, not an average of the suite's own."]
+        found = [f"Score: the unweighted mean of these {len(board.columns)} tasks, not an average the suite defines."]
     if not board.untested:
         found.append(
-            f"Intervals: {100 * COVERAGE:.0f} %, Student's with a correction for skewness, over questions within each "
-            f"task, and over trainings where a system has {TRAININGS} or more; ticks are seeds. A hollow mark is one "
-            "seed: its interval excludes training variation. Of fewer than 100 queries they can be too short. "
-            "Overlapping intervals do not mean a tie: the tests are paired."
+            f"Interval: {100 * COVERAGE:.0f} %, Student's t corrected for skewness, over the questions of each task "
+            f"and, for systems with {TRAININGS} or more seeds, over training runs. Small dots are seeds. A hollow mark "
+            "is a single seed, whose interval excludes variation between training runs. With fewer than 100 queries, "
+            "intervals can be too short. Overlapping intervals do not imply a tie, because the tests are paired."
         )
+    if board.tests.ranks.detectable is not None:
+        found.append("Grey band: true differences from the best system that are detected with less than 80 % power.")
     if board.pairs:
         found.append(
-            f"Rank, ● and letters: paired tests over questions and trainings, two-sided, corrected over "
-            f"{text.plural(board.pairs, 'pair')} together (step-down, Westfall and Young), level {LEVEL}; the map and "
-            "the tests of single tasks are corrected over all pairs and tasks. ● marks systems not significantly worse "
-            "than the best; rows with a letter in common do not differ significantly."
+            f"Rank, ● and letters: two-sided paired tests over questions and training runs, corrected jointly over "
+            f"{text.plural(board.pairs, 'pair')} (Westfall and Young's step-down procedure) at level {LEVEL}. Tests of "
+            "single tasks are corrected over all pairs and tasks. ● marks systems that are not significantly worse "
+            "than the best; systems that share a letter do not differ significantly."
         )
         found += _scatter(board)
     if any(not row.state.verified for row in board.every):
         found.append(
-            f"Rows marked {UNVERIFIED} are as they were handed in: not all of their numbers could be recomputed, so "
-            "they have no rank and take part in no test."
+            f"Rows marked {UNVERIFIED} are shown as submitted: some of their numbers could not be recomputed, so they "
+            "are neither ranked nor tested."
         )
     if any(row.state is State.RECOMPUTED for row in board.rows):
         found.append(f"{ONLY_RECOMPUTED}.")
@@ -125,24 +143,25 @@ def method(board: Board) -> list[str]:
 
 
 def _scatter(board: Board) -> list[str]:
-    """Say how trainings scatter, and whether all systems do alike, as the tests assume."""
+    """Say how training runs scatter, and whether all systems do alike, as the tests assume."""
     scatter = board.tests.ranks.scatter[HEADLINE]
     if not scatter.freedom:
         return []
     said = (
-        f"One training scatters by {text.number(scatter.deviation)} points (standard deviation pooled over systems, "
-        f"{scatter.freedom} degrees of freedom)"
+        f"Training runs of one system have a standard deviation of {text.number(scatter.deviation)} points (pooled "
+        f"over systems, {scatter.freedom} degrees of freedom)"
     )
     if math.isnan(scatter.equal):
-        return [f"{said}; whether all systems scatter alike cannot be tested."]
-    verdict = "some more than others, so the larger deviation counts" if scatter.equal < LEVEL else "no sign of unequal"
-    return [f"{said}; {verdict} (Bartlett, {chance_text(scatter.equal)})."]
+        return [f"{said}; whether it is the same for all systems cannot be tested."]
+    unequal = scatter.equal < LEVEL
+    found = "it differs between systems, so the larger value is used" if unequal else "no evidence that systems differ"
+    return [f"{said}; {found} (Bartlett's test, {chance_text(scatter.equal)})."]
 
 
 WORDS = {
     "mini": "Mini data: generated by the embedded world. These numbers show that the code works; they say nothing "
     "about real languages and are not comparable with official numbers.",
-    "local": "Local data: folders of a user. Nobody vouches for them, and these numbers are not comparable with "
+    "local": "Local data: a user's own folders. Nobody has checked them, and these numbers are not comparable with "
     "official numbers.",
 }
 """The banner of data that is not official."""

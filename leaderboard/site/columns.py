@@ -150,7 +150,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
         "Seeds",
         value=_of(lambda row: len(row.seeds)),
         views=View.PEOPLE,
-        place=80,
+        place=55,
         expected=lambda csv: str(len(csv["seeds"].split())),
     ),
     BoardColumn(
@@ -167,7 +167,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
         expected=lambda csv: text.bounds(*(float(csv[end]) if csv[end] else None for end in ("low", "high"))),
     ),
     BoardColumn(
-        "bar", value=lambda line: line.bar, views=View.PAGE, place=40, number=False, show=Markup, optional=True
+        "bar", value=lambda line: line.bar, views=View.PAGE, place=25, number=False, show=Markup, optional=True
     ),
     BoardColumn("ranks", value=_of(lambda row: text.place(row.ranks) if row.ranks else ""), views=View.CSV),
     BoardColumn("ranks", value=_of(lambda row: list(row.ranks) if row.ranks else None), views=View.JSON),
@@ -234,7 +234,7 @@ def columns(board: Board, view: View) -> list[BoardColumn]:
     for at, name in enumerate(board.averages):  # the first is the headline, which people read as the score
         value = _of(lambda row, name=name: row.averages.get(name))  # type: ignore[misc]
         views = View.ALL if at else View.FILES
-        found.append(BoardColumn(name, name, value=value, views=views, place=60, group="averages", **shared))
+        found.append(BoardColumn(name, name, value=value, views=views, place=85, group="averages", **shared))
     # Pages show tasks in their map instead; the only task of a board without averages is its headline.
     views = View.FILES if not board.whole and len(board.columns) == 1 else View.FILES | View.PRINT
     for column in board.columns:

@@ -34,9 +34,10 @@ NAV = (
     ("Ablations", "ablations/index.html"),
     ("Cost", "cost.html"),
     ("Protocols", "protocols/index.html"),
+    ("Glossary", "glossary.html"),
 )
 """Links of every page, as far as this build has the pages."""
-_SHARED = {"Reported", "Ablations", "Protocols"}  # of papers and suites, so every tree leads to the same page
+_SHARED = {"Reported", "Ablations", "Protocols", "Glossary"}  # every tree leads to the same page
 
 
 class Renderer:
@@ -44,6 +45,7 @@ class Renderer:
 
     def __init__(self, site: Site) -> None:
         self.site = site
+        self.empty: set[str] = set()  # pages that hold nothing of ours yet, to which no navigation leads
         self._environment = _environment()
 
     def page(
@@ -119,8 +121,11 @@ def link(path: str, label: object, *, bare: bool = True) -> Markup:
     return Markup(f"{_OPEN}{target}{_MIDDLE}{kept}{shown}{_CLOSE}")  # noqa: S704 (both parts are escaped above)
 
 
-def settled(page: str, content: bytes, files: Collection[str]) -> bytes:
-    """Turn the marks in the HTML of a page into links or plain labels; `files` are all paths of the site."""
+def settled(page: str, content: bytes, files: Collection[str], empty: Collection[str] = ()) -> bytes:
+    """Turn the marks in the HTML of a page into links or plain labels; `files` are all paths of the site.
+
+    Marks that show nothing where a page is missing show nothing of `empty` ones either.
+    """
     if _OPEN.encode() not in content:
         return content
     here = posixpath.dirname(page)
@@ -128,7 +133,7 @@ def settled(page: str, content: bytes, files: Collection[str]) -> bytes:
     def one(found: re.Match[bytes]) -> bytes:
         path, kept, label = found[1].decode(), found[2][:1].decode(), found[2][1:]
         target, mark, fragment = path.partition("#")
-        if target not in files:
+        if target not in files or (kept == _IF_THERE and target in empty):
             return label if kept == _ALWAYS else b""
         away = posixpath.relpath(target, here or ".")
         current = b' aria-current="page"' if target == page and not fragment else b""

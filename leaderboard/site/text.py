@@ -57,8 +57,10 @@ def plural(count: int, noun: str, many: str = "") -> str:
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
-def listed(names: list[str]) -> str:
-    """Join names as a sentence does: `a`, `a and b`, `a, b and c`."""
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Join names as a sentence does: `a`, `a and b`, `a, b and c`; beyond `most` of them, `a, b and 7 more`."""
+    more = 0 if most is None else len(names) - most
+    names = [*names[:most], f"{more} more"] if more > 0 else list(names)
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

@@ -69,7 +69,7 @@ def test_a_pair_as_its_address_says(visit: Any, site: Path) -> None:
     seen = visit(f"{PAIR}#a=invented-last&b=invented-best")
     page = seen.page
     lead = page.locator("#pair .lead")
-    assert lead.inner_text().startswith("invented-best is better than invented-last")
+    assert lead.inner_text().startswith("invented-best is significantly better than invented-last")
     lost = difference(page)
     (told,) = [
         row

@@ -154,6 +154,39 @@ def test_measure_switch(board: Page) -> None:
     assert column(board, "score") == before
 
 
+@pytest.mark.parametrize("stem", [SUITE, MINI])
+def test_every_view_of_the_map_shows_every_cell(visit: Any, stem: str) -> None:
+    """Below each task's head, in differences, in values, and with all cells filled; the caption says which it is."""
+    page = visit(f"{stem}.html").page
+    titles = page.locator("#heat thead tr:first-child > *").count()
+    places = "row => Array.from(row.cells, cell => cell.offsetParent ? Math.round(cell.getBoundingClientRect().x) : -1)"
+    below = page.locator("#heat thead tr:first-child").evaluate(places)
+    for pressed, unit in (
+        ((), "points"),
+        (("#abs",), "percent"),
+        (("#abs", "#fill"), "points"),
+        (("#abs",), "percent"),
+    ):
+        for button in pressed:
+            page.locator(button).click()
+        rows = page.locator("#heat tbody tr[data-id]")
+        assert [rows.nth(place).evaluate(places) for place in range(rows.count())] == [below] * rows.count()
+        assert all(len(re.findall(r"\d\.\d", text)) == 1 for text in rows.locator("td[class*=a]").all_inner_texts())
+        assert titles == len(below)
+        assert unit in page.locator("#view").inner_text()
+        assert page.locator("#by-gap").is_visible() == (unit == "points") != page.locator("#by-value").is_visible()
+
+
+def test_the_least_important_cells_have_the_weakest_mark(board: Page) -> None:
+    """A small difference that is not significant has no line; a significant one is bold in every shade."""
+    board.locator("#base").select_option("invented-best")
+    lines = "cell => getComputedStyle(cell).borderBottomColor"
+    weak = board.locator("#heat td.u.d3").first
+    assert weak.evaluate(lines) == "rgba(0, 0, 0, 0)"
+    clear = board.locator("#heat td.s b").first
+    assert clear.evaluate("one => getComputedStyle(one).fontWeight") == "600"
+
+
 def test_map(board: Page) -> None:
     """Another baseline, its own row without a colour; absolute values; every cell filled."""
     board.locator("#base").select_option("invented-best")
@@ -294,7 +327,7 @@ def test_keyboard(board: Page) -> None:
     board.keyboard.press("Space")
     assert board.evaluate("document.activeElement.getAttribute('aria-label')") == "Pin invented-last"
     assert board.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
-    tab(board, "[data-copy=Markdown][data-of=board]", "Shift+Tab")
+    tab(board, "[data-copy=Markdown][data-of=board]")
     board.keyboard.press("Enter")
     board.wait_for_function("document.querySelector('[role=status]').textContent === 'copied as Markdown'")
 

@@ -52,7 +52,7 @@ def test_all_pairs_stand_in_the_page_and_in_the_csv(three: dict[str, Any], site:
         assert int(row["wins"]) == found.wins
         assert float(row["p"]) == pytest.approx(found.p, abs=1e-6)
         assert found.p <= float(row["adjusted"]) + 1e-6 <= 6 * found.p + 2e-6, "corrected over three pairs on two tasks"
-    assert "2 of 3 pairs of systems differ significantly. A true difference must be about" in page
+    assert "2 of 3 pairs of systems differ significantly. A true difference of" in page
 
 
 def _rows(made: dict[str, bytes]) -> list[dict[str, str]]:

@@ -114,6 +114,7 @@ def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
         STYLE,
         SCRIPT,
         THEME,
+        "glossary.html",
         "index.html",
         "mini/index.html",
         "local/index.html",
@@ -124,14 +125,18 @@ def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
 
 
 def test_another_world_has_a_tree_of_its_own(made: Publisher, site: Build) -> None:
-    """Its pages say whose they are, bear the banner of mini data, and are linked from the first page."""
+    """Its pages say whose they are, with the banner of mini data; without official data the first page shows them."""
     made("crop", {"mini-few-names/made/a": {"": [0.5, 0.7]}}, data="mini-few-names")
     built = site()
     page = built["mini-few-names/suites/made/unsupervised.html"].decode()
     assert "<title>mini-few-names/made · unsupervised</title>" in page
     assert WORDS["mini"] in page
     assert '<body class="mini">' in page
-    assert 'href="mini-few-names/index.html">Mini-few-names data' in built["index.html"].decode()
+    for first, up in (("index.html", ""), ("mini-few-names/index.html", "../")):
+        shown = built[first].decode()
+        assert WORDS["mini"] in shown
+        assert f'<a href="{up}mini-few-names/suites/made/unsupervised.html">Made</a>' in shown
+        assert ("There are no results on official data yet" in shown) == (first == "index.html")
     assert not [name for name in built if name.startswith("mini/")]
 
 
@@ -190,8 +195,8 @@ def test_the_numbers_are_those_of_the_csv(built: dict[str, bytes]) -> None:
     for row in rows[:2]:
         cells = table[row["system"]]
         assert cells[2] == f"{100 * float(row['score']):.1f}"
-        assert cells[3] == f"[{100 * float(row['low']):.1f}, {100 * float(row['high']):.1f}]"
-        assert (cells[1], cells[6], cells[7]) == (row["ranks"], f"{100 * float(row['b alone']):.1f}", "1")
+        assert cells[4] == f"[{100 * float(row['low']):.1f}, {100 * float(row['high']):.1f}]"
+        assert (cells[1], cells[6], cells[7]) == (row["ranks"], "1", f"{100 * float(row['b alone']):.1f}")
         assert cells[5] == {"crop": "a", "bm25": "b"}[row["system"]], "letters"
     shown = sheets(built)[f"{name}.html"].rows
     heat = shown[next(place for place, cells in enumerate(shown) if cells[:3] == ["System", "a", "b"]) :]
@@ -215,9 +220,12 @@ def test_the_json_says_the_same(built: dict[str, bytes]) -> None:
     assert lead["difference"] == pytest.approx(content["rows"][0]["score"] - content["rows"][1]["score"], abs=2e-6)
     assert lead["n"] == 70
     assert content["sentence"].startswith(
-        f"crop is best, significantly so against each of the others; it leads bm25 by {100 * lead['difference']:.1f} "
+        f"crop is significantly better than every other system; it leads bm25 by {100 * lead['difference']:.1f} "
     )
-    assert content["sentence"] in "".join(sheets(built)["suites/made/unsupervised.html"].text)
+    assert "Highest score by task: crop on 2 of 2. 1 seed per system." in content["sentence"]
+    assert content["sentence"].replace("). Hi", ").\nHi") in "".join(
+        sheets(built)["suites/made/unsupervised.html"].text
+    )
 
 
 def test_a_lead_that_other_training_runs_could_turn_is_a_tie(made: Publisher, site: Build) -> None:
@@ -227,12 +235,12 @@ def test_a_lead_that_other_training_runs_could_turn_is_a_tie(made: Publisher, si
     for seed, lead in enumerate(leads[:2]):
         made("crop", {"made/a": {"": [0.3 + lead] * 40 + [0.31 + lead]}}, seed=seed)
     page = "".join(sheets(site())["suites/made/unsupervised.html"].text)
-    assert "crop is best, significantly so" in page
-    assert "what is found of crop holds for these checkpoints, not for their methods" in page
+    assert "crop is significantly better" in page
+    assert "results for crop are about these checkpoints, not methods" in page
     made("crop", {"made/a": {"": [0.3 + leads[2]] * 40 + [0.31 + leads[2]]}}, seed=2)
     page = "".join(sheets(site())["suites/made/unsupervised.html"].text)
-    assert "crop and bm25 are tied for best" in page
-    assert "One training scatters by 5.0 points" in page
+    assert "crop and bm25 share first place" in page
+    assert "have a standard deviation of 5.0 points" in page
     assert "these checkpoints" not in page
 
 
@@ -271,11 +279,15 @@ def test_the_first_sentence(made: Publisher, site: Build) -> None:
         sentence: str = json.loads(site()["suites/s/unsupervised.json"])["sentence"]
         return sentence
 
-    assert lead() == "a is the only system here: there is nothing to compare it with."
+    assert lead() == "a is the only ranked system, so there is nothing to compare it with."
     made("b", {"s/x": {"": values(0.5, 2, 20)}}, suite="s")
-    told, unseen = lead().split(". A true difference must be about ")
-    assert told.endswith(" are tied for best: none is significantly worse than " + lead().split(" ")[0])
-    assert re.match(r"[\d.]+ points to be found here four times out of five. With fewer than 3 trainings, ", unseen)
+    first = lead().split(" ")[0]
+    assert re.fullmatch(
+        f"[ab] and [ab] share first place: none is significantly worse than {first}. 1 seed per system. A true "
+        r"difference of [\d.]+ points is detected with 80 % power. With fewer than 3 training runs, results for "
+        "[ab] and [ab] are about these checkpoints, not methods.",
+        lead(),
+    )
     made("a", {"s/y": {"": values(0.5, 1, 20)}}, suite="s")
     made("b", {"s/z": {"": values(0.5, 1, 20)}}, suite="s")
     assert lead() == "No system has run all 3 tasks of this table yet, so none is ranked."

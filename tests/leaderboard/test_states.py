@@ -121,7 +121,7 @@ def test_a_board_of_unverified_rows_alone(made: Publisher, results: Path, accept
         accept(made(label, TASKS), "no data")
     (board,) = boards(read_results(results))
     assert (board.rows, len(board.unranked), board.pairs) == ((), 2, 0)
-    assert "No system of this table was verified yet" in files(site_of(results))[f"{STEM}.html"].decode()
+    assert "No system in this table has been verified yet" in files(site_of(results))[f"{STEM}.html"].decode()
 
 
 def test_recomputed_rows_say_what_that_does_not_show(made: Publisher, results: Path, accept: Accept) -> None:

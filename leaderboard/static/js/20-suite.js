@@ -38,7 +38,7 @@
       interval.textContent = same && !ground ? row.built[1] : found ? `[${points(found[1])}, ${points(found[2])}]${found[3] > 50000 ? " n.s." : ""}` : MISSING;
       score.classList.toggle("within", !!found && Math.abs(value) < held.least);
     }
-    $("button", heads(board)[scoreAt]).textContent = ground ? `Difference to ${ground.name}, points` : same ? scoreName : `${held.headline}, ${state.measure}, %`;
+    $("button", heads(board)[scoreAt]).textContent = ground ? `Difference from ${ground.name}, points` : same ? scoreName : `${held.headline}, ${state.measure}, %`;
   }
 
   const bin = (share) => Math.min(6, Math.max(0, Math.floor(7 * share + 1e-9)));
@@ -85,9 +85,12 @@
     const other = (...keys) => keys.some((key) => `${before[key]}` !== `${state[key]}`);
     if (other("measure", "pin")) scores();
     if (other("measure", "base")) colour();
-    heat.classList.toggle("abs", !!state.view || !state.base);
+    const same = state.measure === held.measure, abs = !!state.view || !state.base;
+    heat.classList.toggle("abs", abs);
     heat.classList.toggle("full", !!state.fill);
-    const same = state.measure === held.measure;
+    $("#by-gap").hidden = abs;
+    $("#by-value").hidden = !abs;
+    $("#view").textContent = state.measure + (abs ? ", percent." : `, difference from ${byId.get(state.base).name} in points. ` + (!same ? `Only ${held.measure} is tested.` : state.fill ? "Bold: significant." : "Filled: significant; underlined: not significant."));
     ui.count.textContent = `${arrange()} of ${total} rows` + (state.q ? `; ranks over all ${total}` : "") + (same ? "" : `; ranks, letters, bars and tests are of ${held.measure}`);
     ui.clear.hidden = !state.q;
     ui.unpin.hidden = !state.pin.length;
@@ -152,7 +155,7 @@
     row.button = make("button", { type: "button", class: "pin", "aria-label": `Pin ${row.name}`, on: { click: () => {
       set({ pin: state.pin.includes(row.id) ? state.pin.filter((id) => id !== row.id) : [...state.pin, row.id].slice(-2) });
       row.button.focus();
-      say(state.pin.length ? `differences to ${byId.get(state.pin[0]).name}` : "scores");
+      say(state.pin.length ? `differences from ${byId.get(state.pin[0]).name}` : "scores");
     } } });
     row.main.cells[0].prepend(row.button);
   }

@@ -89,18 +89,18 @@ for (const holder of $$(".key, .points")) {
     return one;
   };
 
-  // First minus second by language: dot and interval, filled where significant; the band cannot be seen overall.
-  function forest(rows, band) {
-    const most = Math.max(1e4, band || 0, ...rows.flatMap((row) => [Math.abs(row[2]), Math.abs(row[3])]));
+  // First minus second by language: dot and interval, filled where significant; in grey what its own test can miss.
+  function forest(rows) {
+    const most = Math.max(1e4, ...rows.flatMap((row) => [Math.abs(row[2]), Math.abs(row[3])]));
     const x = (v) => (252 + 136 * v / most).toFixed(1), high = 24 * rows.length + 24;
     const parts = [];
-    if (band) parts.push(drawn("rect", { class: "band", x: x(-band), y: 0, width: x(band) - x(-band), height: high - 24 }));
-    parts.push(drawn("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: high - 24 }));
-    rows.forEach(([name, middle, low, top, , clear], i) => {
-      const y = 24 * i + 12;
+    rows.forEach(([name, middle, low, top, , clear, least], i) => {
+      const y = 24 * i + 12, band = Math.min(least, most);
+      if (band) parts.push(drawn("rect", { class: "band", x: x(-band), y: y - 10, width: x(band) - x(-band), height: 20 }));
       parts.push(drawn("text", { x: 96, y: y + 4, "text-anchor": "end" }, name.length > 15 ? name.slice(0, 14) + "\u2026" : name),
         drawn("path", { d: `M${x(low)} ${y}H${x(top)}` }), drawn("circle", { cx: x(middle), cy: y, r: 4, class: clear ? "" : "hollow" }));
     });
+    parts.push(drawn("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: high - 24 }));
     for (const v of [-most, 0, most]) parts.push(drawn("text", { x: x(v), y: high - 6, "text-anchor": "middle" }, signed(v)));
     return drawn("svg", { class: "forest", width: 404, height: high, viewBox: `0 0 404 ${high}`, role: "img", "aria-label": "Differences by task with 95 % intervals; the numbers are in the table below" }, ...parts);
   }
@@ -132,18 +132,18 @@ for (const holder of $$(".key, .points")) {
     const turn = (v) => v && back ? [-v[0], -v[2], -v[1], ...v.slice(3)] : v;
     const [d, low, top, p, clear, least, won, tied, lost, n] = turn(pair.whole);
     const [better, worse] = d < 0 ? [other, one] : [one, other];
-    const verdict = clear ? `${better.name} is better than ${worse.name}${low < 0 && top > 0 ? " (though the interval holds 0)" : ""}` : `${one.name} and ${other.name} cannot be shownPair apart`;
+    const verdict = clear ? `${better.name} is significantly better than ${worse.name}${low < 0 && top > 0 ? " (although the interval includes 0)" : ""}` : `${one.name} and ${other.name} do not differ significantly`;
     const tasks = held.tasks.map((name, i) => [name, turn(pair.tasks[i])]).filter((row) => row[1]).map(([name, v]) => [name, ...v]);
     const keys = [...new Set([...Object.keys(left.settings), ...Object.keys(right.settings)])].filter((key) => left.settings[key] !== right.settings[key]);
     const choice = make("select", {}, ...held.legs.map((leg, i) => make("option", { value: i }, leg[1])));
     const where = make("div", {}, make("p", { class: "bar" }, make("label", {}, "Task", choice), make("button", { type: "button", on: { click: () => queries(one, other, where) } }, "Show queries gained and lost")));
     shownPair.replaceChildren(...[
-      pair.doubts.length ? make("div", { class: "warn", role: "note" }, make("strong", {}, "Is this fair?"), make("ul", {}, ...pair.doubts.map((line) => make("li", {}, line)))) : "",
-      make("p", { class: "lead" }, make("strong", {}, verdict), `: ${signed(d)} ${held.measure} points (first minus second), ${low === null ? "" : `95\u00a0% [${plain(low)}, ${plain(top)}], `}${p} corrected; ` + (least === null ? "" : `this pair shows differences from ${plain(least)} points; `) + `${many(back ? lost : won)} queries won, ${many(tied)} tied, ${many(back ? won : lost)} lost, of ${many(n)}.`),
-      make("h2", {}, "By language or task"), make("figure", {}, forest(tasks, least)),
-      sheet("First minus second, points; p corrected over all pairs and tasks; filled marks: significant; grey: not to be seen overall", ["Task", "#Difference", "#95 % interval", "#p"], tasks.map(([name, v, l, t, q]) => [name, signed(v), `[${plain(l)}, ${plain(t)}]`, q])),
+      pair.doubts.length ? make("div", { class: "warn", role: "note" }, make("strong", {}, "Is the comparison fair?"), make("ul", {}, ...pair.doubts.map((line) => make("li", {}, line)))) : "",
+      make("p", { class: "lead" }, make("strong", {}, verdict), `: ${signed(d)} ${held.measure} points (first minus second), ${low === null ? "" : `95\u00a0% [${plain(low)}, ${plain(top)}], `}${p} corrected; ` + (least === null ? "" : `a true difference of ${plain(least)} points is detected with 80 % power; `) + `${many(back ? lost : won)} queries won, ${many(tied)} tied, ${many(back ? won : lost)} lost, of ${many(n)}.`),
+      make("h2", {}, "By language or task"), make("figure", {}, forest(tasks)),
+      sheet("First minus second, points; p corrected over all pairs and tasks. Filled: significant; grey: true differences found with less than 80 % power", ["Task", "#Difference", "#95 % interval", "#p", "#Detectable"], tasks.map(([name, v, l, t, q, , least]) => [name, signed(v), `[${plain(l)}, ${plain(t)}]`, q, least === null ? MISSING : plain(least)])),
       make("h2", {}, "What differs in the settings"),
-      keys.length ? sheet("Settings with other values", ["Setting", one.name, other.name], keys.map((key) => [key, left.settings[key] || "\u2014", right.settings[key] || "\u2014"])) : make("p", {}, "The results name no difference."),
+      keys.length ? sheet("Settings with other values", ["Setting", one.name, other.name], keys.map((key) => [key, left.settings[key] || "\u2014", right.settings[key] || "\u2014"])) : make("p", {}, "The results record no difference."),
       make("h2", {}, "Queries gained and lost"), where,
     ]);
     say(verdict);

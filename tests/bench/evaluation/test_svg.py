@@ -135,14 +135,16 @@ def test_an_axis_holds_all_its_values(values: list[float]) -> None:
 
 
 def test_a_bar_lies_where_its_numbers_are() -> None:
-    """Ends, value and seeds by hand: 152 pixels for the axis, 4 left free; one seed is a hollow mark without tick."""
+    """Ends, value, seeds and band by hand: 152 pixels for the axis, 4 left free; one seed is a hollow mark alone."""
     on = Axis(0.0, 1.0, 0.25)
-    drawn = interval_bar(on, 0.25, 0.5, 0.75, [0.4, 0.6])
-    ElementTree.fromstring(drawn)  # noqa: S314 (our own text)
-    assert 'x1="42.0" y1="9" x2="118.0"' in drawn
-    assert 'cx="80.0"' in drawn
-    assert 'd="M64.8 14v5M95.2 14v5"' in drawn
-    assert "hollow" not in drawn
+    drawn = interval_bar(on, 0.25, 0.5, 0.75, [0.4, 0.6], (0.0, 0.5))
+    drawing = ElementTree.fromstring(drawn)  # noqa: S314 (our own text)
+    assert {one.get("class", "line"): one.get("d") for one in drawing} == {
+        "band": "M4.0 0H80.0V32H4.0z",
+        "line": "M42.0 13H118.0",
+        "value": "M80.0 13h0",
+        "seeds": "M64.8 24h0M95.2 24h0",
+    }
     alone = interval_bar(on, 0.25, 0.5, 0.75, [0.5])
-    assert 'class="hollow"' in alone
-    assert not re.search(r"tick|style=", alone)
+    assert 'class="hole"' in alone
+    assert not re.search(r"seeds|band|style=", alone)
