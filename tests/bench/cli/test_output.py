@@ -28,23 +28,15 @@ def printed(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_no_word_is_broken(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """As long as the longest words of all columns fit into a line, and every line does."""
+    """As long as the longest words of all columns fit into a line; then rows become blocks, without what is missing."""
     for width in (32, 40, 60, 100):
         lines = printed(width, monkeypatch, capsys)
         assert max(map(len, lines)) <= width
         assert {word for line in lines for word in line.split()} >= {*WORDS.split(), "note", "14"}
-
-
-def test_rows_become_blocks_on_a_narrow_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A block a row, without what is missing."""
     lines = printed(30, monkeypatch, capsys)
     first, second = lines.index("one"), lines.index("two")
-    assert [line.split()[0] for line in lines[first + 1 : second] if line.startswith("  ") and line[2] != " "] == [
-        "summary",
-        "tasks",
-    ]
+    named = [line.split()[0] for line in lines[first + 1 : second] if line.startswith("  ") and line[2] != " "]
+    assert named == ["summary", "tasks"]
     assert "  note     a note" in lines[second:]
 
 

@@ -20,12 +20,14 @@ def table(values: Mapping[str, tuple[float, ...]]) -> dict[str, dict[str, float]
 
 
 def test_three_tasks_by_hand() -> None:
-    """A wins x, b wins y, they share z: rank (1 + 2 + 1.5) / 3 each; without x b is first."""
+    """A wins x, b wins y, they share z: rank (1 + 2 + 1.5) / 3 each; two tasks or one system say nothing."""
     found = across_tasks(table(VALUES), EQUAL)
     assert [one.rank for one in found.values()] == pytest.approx([1.5, 1.5, 3])
     assert [one.wins for one in found.values()] == pytest.approx([0.75, 0.75, 0])
     assert [one.places for one in found.values()] == [(1, 2), (1, 2), (3, 3)]
     assert (found["c"].kept, found["c"].first) == (1, 0)
+    assert across_tasks(table(VALUES), {"x": 0.5, "y": 0.5}) == {}
+    assert across_tasks(table({"a": VALUES["a"]}), EQUAL) == {}
 
 
 def test_shares_are_those_of_all_27_draws() -> None:
@@ -40,9 +42,3 @@ def test_shares_are_those_of_all_27_draws() -> None:
     found = across_tasks(table(VALUES), weights)
     assert [one.kept for one in found.values()] == pytest.approx(np.mean(places == whole, axis=0), abs=0.02)
     assert [one.first for one in found.values()] == pytest.approx(np.mean(np.array(places) == 1, axis=0), abs=0.02)
-
-
-def test_two_tasks_or_one_system_say_nothing() -> None:
-    """There is nothing to draw."""
-    assert across_tasks(table(VALUES), {"x": 0.5, "y": 0.5}) == {}
-    assert across_tasks(table({"a": VALUES["a"]}), EQUAL) == {}

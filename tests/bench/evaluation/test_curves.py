@@ -1,4 +1,4 @@
-"""Curves beside a result: what a log says, thinned without losing its peaks, and kept with the tasks that need it."""
+"""Curves of a result: what a log says, thinned without losing its peaks, and kept with the tasks that need it."""
 
 import json
 import math
@@ -21,25 +21,16 @@ def log(folder: Path, *lines: dict[str, Any]) -> Path:
 
 
 def test_lines_of_a_log(tmp_path: Path) -> None:
-    """Loss, probes and the measure that a dev set gave, against tokens; rates and best steps are no curves."""
+    """Losses, probes and dev values against tokens, a cross-encoder's questions or steps; an empty log has no lines."""
     said = (
         {"step": 0, "tokens": 0, "probe": {"accuracy": 0.1, "chance": 0.03}, "warnings": []},
         {"step": 5, "tokens": 50, "loss": 4.0, "learning_rate": 0.1, "gradient_norm": 2.0},
         {"step": 9, "tokens": 90, "dev": 0.5, "best_step": 9, "loss": math.nan},
         {"step": 10, "tokens": 100, "loss": 3, "probe": {"accuracy": 0.4}, "done": True},
     )
-    assert curves(log(tmp_path, *said)) == {
-        "across": "tokens",
-        "lines": {
-            "loss": {"x": [50, 100], "y": [4.0, 3]},
-            "dev": {"x": [90], "y": [0.5]},
-            "probe accuracy": {"x": [0, 100], "y": [0.1, 0.4]},
-        },
-    }
-
-
-def test_a_log_without_tokens_is_drawn_against_steps(tmp_path: Path) -> None:
-    """A cross-encoder counts questions, another trainer perhaps nothing but steps; an empty log has no lines."""
+    losses, probes = {"x": [50, 100], "y": [4.0, 3]}, {"x": [0, 100], "y": [0.1, 0.4]}
+    lines = {"loss": losses, "dev": {"x": [90], "y": [0.5]}, "probe accuracy": probes}
+    assert curves(log(tmp_path, *said)) == {"across": "tokens", "lines": lines}
     assert curves(log(tmp_path, {"step": 1, "loss": 1.0}))["across"] == "step"
     assert curves(log(tmp_path, {"step": 1, "questions": 8, "loss": 1.0}))["across"] == "questions"
     assert curves(log(tmp_path))["lines"] == {}

@@ -24,12 +24,20 @@ def ranking(query: str, *documents: str) -> Ranking:
 
 @pytest.mark.parametrize("tie", TIES)
 def test_the_mean_is_over_all_judged_queries(tie: Tie) -> None:
-    """q2 is missing, q3 has no relevant document: both count 0, so RR is (1/2 + 0 + 0) / 3. q9 is nobody's."""
+    """Missing and irrelevant queries count 0, so RR is (1/2 + 0 + 0) / 3; q9 is nobody's."""
     run = {"q1": ranking("q1", "c", "a"), "q3": ranking("q3", "d"), "q9": ranking("q9", "a")}
     scores = evaluate(QRELS, run, parse_many("RR@10 P@2"), tie)
     assert scores.queries == ("q1", "q2", "q3")
     assert scores.values == {"RR@10": (0.5, 0.0, 0.0), "P@2": (0.5, 0.0, 0.0)}
     assert scores.means == pytest.approx({"RR@10": 1 / 6, "P@2": 1 / 6}, abs=1e-15)
+    # An entry that holds nothing is dropped by pytrec_eval, not by us.
+    scores = evaluate({"q1": {"a": 1}, "q2": {}}, {"q1": ranking("q1", "a"), "q2": ranking("q2", "a")}, ALL, tie)
+    assert scores.means["nDCG@3"] == 0.5
+    # Touché has grades down to -2; trec_eval's C code crashes where a query has nothing better.
+    qrels = {"q1": {"a": -2, "b": -2}, "q2": {"a": -2, "b": 1}}
+    run = {query: ranking(query, "a", "b") for query in qrels}
+    gain = pytest.approx(1 / math.log2(3), abs=1e-15)
+    assert evaluate(qrels, run, parse_many("RR nDCG@3"), tie).values == {"RR": (0.0, 0.5), "nDCG@3": (0.0, gain)}
 
 
 @pytest.mark.parametrize("tie", TIES)
@@ -49,26 +57,8 @@ def test_an_empty_run_scores_zero(run: dict[str, Ranking], tie: Tie) -> None:
     assert all(values == (0.0, 0.0, 0.0) for values in scores.values.values())
 
 
-@pytest.mark.parametrize("tie", TIES)
-def test_a_query_without_any_judgement_left_still_counts(tie: Tie) -> None:
-    """An entry that holds nothing is dropped by pytrec_eval, not by us."""
-    scores = evaluate({"q1": {"a": 1}, "q2": {}}, {"q1": ranking("q1", "a"), "q2": ranking("q2", "a")}, ALL, tie)
-    assert scores.means["nDCG@3"] == 0.5
-
-
-@pytest.mark.parametrize("tie", TIES)
-def test_a_query_with_negative_grades_only_counts_zero(tie: Tie) -> None:
-    """Touché has grades down to -2; trec_eval's C code crashes where a query has nothing better."""
-    qrels = {"q1": {"a": -2, "b": -2}, "q2": {"a": -2, "b": 1}}
-    run = {query: ranking(query, "a", "b") for query in qrels}
-    assert evaluate(qrels, run, parse_many("RR nDCG@3"), tie).values == {
-        "RR": (0.0, 0.5),
-        "nDCG@3": (0.0, pytest.approx(1 / math.log2(3), abs=1e-15)),
-    }
-
-
 def test_the_tie_rule_decides() -> None:
-    """Equal scores: trec puts `b` first, the list rule believes the list; trec believes scores rather than ranks."""
+    """Trec puts `b` first and believes scores, the list rule ranks; AP@1 of three is 1/3, or 1 by LAReQA's rule."""
     qrels = {"q": {"b": 1}}
     tied = {"q": Ranking("q", ("a", "b"), (1.0, 1.0))}
     measures = parse_many("RR@10 Success@1")
@@ -77,77 +67,56 @@ def test_the_tie_rule_decides() -> None:
     rising = {"q": Ranking("q", ("a", "b"), (1.0, 2.0))}
     assert evaluate(qrels, rising, measures, "trec").means["RR@10"] == 1.0
     assert evaluate(qrels, rising, measures, "list").means["RR@10"] == 0.5
-
-
-def test_average_precision_at_a_cut_divides_as_its_tie_rule_says() -> None:
-    """Three relevant, the first found at a cut of 1: trec_eval gives 1/3, LAReQA's rule 1."""
-    qrels, run = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ranking("q", "a", "x")}
-    assert evaluate(qrels, run, parse_many("AP@1"), "trec").means["AP@1"] == pytest.approx(1 / 3, abs=1e-15)
-    assert evaluate(qrels, run, parse_many("AP@1"), "list").means["AP@1"] == 1.0
+    three, run = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ranking("q", "a", "x")}
+    assert evaluate(three, run, parse_many("AP@1"), "trec").means["AP@1"] == pytest.approx(1 / 3, abs=1e-15)
+    assert evaluate(three, run, parse_many("AP@1"), "list").means["AP@1"] == 1.0
 
 
 def test_many_queries_pass_through_in_batches() -> None:
-    """2,345 queries, the relevant document at rank 1 + number mod 5: each gets its own value in qrels order."""
+    """2,345 queries: each its own value in qrels order; scores may be numpy's; coverage names queries in order."""
     qrels = {f"q{i}": {f"d{i % 5}": 1} for i in range(2345)}
     run = {query: ranking(query, "d0", "d1", "d2", "d3", "d4") for query in reversed(qrels)}
     values = evaluate(qrels, run, parse_many("RR@5"), "trec").values["RR@5"]
     assert values == tuple((1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5)[i % 5] for i in range(2345))
-
-
-def test_numpy_scores_are_scores() -> None:
-    """A retriever may hand over an array of 32-bit numbers."""
-    run = {"q": Ranking("q", ("a", "b"), np.array([1, 2], np.float32).tolist())}
+    plain = {"q": Ranking("q", ("a", "b"), np.array([1, 2], np.float32).tolist())}
     array = {"q": Ranking("q", ("a", "b"), np.array([1, 2], np.float32))}  # type: ignore[arg-type]  # duck-typed
     measures = parse_many("RR nDCG@3")
-    assert evaluate({"q": {"a": 1}}, array, measures, "trec") == evaluate({"q": {"a": 1}}, run, measures, "trec")
-
-
-def test_coverage_names_the_queries() -> None:
-    """Both differences, in the order of their files."""
+    assert evaluate({"q": {"a": 1}}, array, measures, "trec") == evaluate({"q": {"a": 1}}, plain, measures, "trec")
     assert coverage({"a": {}, "b": {}, "c": {}}, {"c": 0, "z": 0, "y": 0}) == Coverage(("a", "b"), ("z", "y"))
 
 
 def last_rank(documents: Sequence[str], grades: Mapping[str, int], cut: int | None) -> float:
-    """Tell how deep the deepest relevant document stands, as a share of the ranking."""
+    """Return the deepest rank of a relevant document, as a share of the ranking."""
     ranks = [rank for rank, document in enumerate(documents[:cut], start=1) if grades.get(document, 0) >= 1]
     return max(ranks, default=0) / len(documents)
 
 
 def test_a_plugins_measure_sees_the_order_of_the_tie_rule() -> None:
-    """Beside ours, with and without cut; trec order b, a; list order a, b; a missing query is 0 for it too."""
+    """Along with ours, with and without cut; trec order b, a; list order a, b; a missing query is 0 for it too."""
     extra = {"Last": Measure("Last", last_rank, "deepest relevant rank / length")}
     qrels = {"q": {"b": 1}, "missing": {"b": 1}}
     run = {"q": Ranking("q", ("a", "b"), (1.0, 1.0))}
     measures = parse_many("Last Last@1 RR", extra)
-    assert evaluate(qrels, run, measures, "trec", extra).values == {
-        "Last": (0.5, 0.0),
-        "Last@1": (0.5, 0.0),
-        "RR": (1.0, 0.0),
-    }
-    assert evaluate(qrels, run, measures, "list", extra).values == {
-        "Last": (1.0, 0.0),
-        "Last@1": (0.0, 0.0),
-        "RR": (0.5, 0.0),
-    }
+    expected: dict[Tie, tuple[float, ...]] = {"trec": (0.5, 0.5, 1.0), "list": (1.0, 0.0, 0.5)}
+    for tie, values in expected.items():
+        scores = evaluate(qrels, run, measures, tie, extra).values
+        assert scores == dict(zip(("Last", "Last@1", "RR"), ((value, 0.0) for value in values), strict=True))
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, 1.5, -0.1])
-def test_a_plugins_measure_must_give_a_fraction(value: float) -> None:
-    """A NaN would spoil the mean in silence."""
-    extra = {"Bad": Measure("Bad", lambda _documents, _grades, _cut: value, "")}
-    with pytest.raises(PluginError, match=r"plugin measure Bad@3 gave .*expected a number from 0 to 1"):
-        evaluate(QRELS, {"q2": ranking("q2", "c")}, parse_many("Bad@3", extra), "list", extra)
-
-
-def test_a_plugins_measure_that_fails_is_named() -> None:
-    """Its own error stands in the sentence, and behind it."""
+def test_a_plugins_measure_that_fails_or_gives_no_fraction_is_named() -> None:
+    """A NaN would spoil the mean in silence; its own error is in the sentence, and behind it."""
+    run = {"q2": ranking("q2", "c")}
+    for value in (math.nan, math.inf, 1.5, -0.1):
+        wild = {"Bad": Measure("Bad", lambda *_, given=value: given, "")}
+        with pytest.raises(PluginError, match=r"plugin measure Bad@3 gave .*expected a number from 0 to 1"):
+            evaluate(QRELS, run, parse_many("Bad@3", wild), "list", wild)
 
     def broken(_documents: Sequence[str], grades: Mapping[str, int], _cut: int | None) -> float:
         return grades["no such document"]
 
     extra = {"Bad": Measure("Bad", broken, "")}
     with pytest.raises(PluginError, match=r"Bad failed on a ranking of 1 documents: KeyError") as caught:
-        evaluate(QRELS, {"q2": ranking("q2", "c")}, parse_many("Bad", extra), "trec", extra)
+        evaluate(QRELS, run, parse_many("Bad", extra), "trec", extra)
     assert isinstance(caught.value.__cause__, KeyError)
 
 
@@ -210,16 +179,12 @@ def test_measures_that_do_not_exist_are_refused(measures: list[MeasureSpec], mes
 
 
 def test_every_measure_is_computed_under_both_rules() -> None:
-    """No name in the table lacks an implementation, with a cut and, where it may, without."""
+    """No name in the table lacks an implementation; whatever scoring refuses, the command line can print."""
     specs = [MeasureSpec(name, 2) for name, measure in BUILTIN.items() if measure.takes_cut]
     specs += [MeasureSpec(name) for name, measure in BUILTIN.items() if not measure.needs_cut]
     for tie in TIES:
         means = evaluate({"q": {"a": 1}}, {"q": ranking("q", "a")}, specs, tie).means
         assert means == {str(spec): 0.5 if spec == MeasureSpec("P", 2) else 1.0 for spec in specs}
-
-
-def test_errors_are_of_the_tree() -> None:
-    """Whatever scoring refuses, the command line can print."""
     with pytest.raises(BenchError) as caught:
         evaluate({}, {}, ALL, "trec")
     assert caught.value.exit_code == 2

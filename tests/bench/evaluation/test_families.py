@@ -56,8 +56,8 @@ def test_two_tasks_are_welchs_test() -> None:
     assert stratified(dict(reversed(list(tasks.items())))) == found
 
 
-def test_parallel_questions_are_one_draw_each() -> None:
-    """The same questions in three languages: the t-test of each question's mean, and a wider interval than without."""
+def test_questions_that_share_a_draw_are_clusters() -> None:
+    """Of three languages: the t-test of each question's mean; mentions of one page: statsmodels' robust errors."""
     draw = np.random.default_rng(5)
     shared = draw.normal(0, 1, 40)
     tasks = {language: (shared + draw.normal(0, 0.3, 40), np.zeros(40)) for language in ("en", "de", "fr")}
@@ -69,21 +69,17 @@ def test_parallel_questions_are_one_draw_each() -> None:
     assert found.low is not None
     assert (alone := stratified(tasks)).low is not None
     assert found.low < alone.low
-
-
-def test_clusters_of_other_sizes_are_statsmodels_robust_errors() -> None:
-    """Mentions of one page, in a single task."""
     draw = np.random.default_rng(6)
     pages = np.sort(draw.integers(0, 15, 60))
     values = draw.normal(0.1, 0.3, 60) + draw.normal(0, 0.3, 15)[pages]
-    judge = OLS(values, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": pages})
+    robust = OLS(values, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": pages})
     found = stratified({"": (values, np.zeros(60))}, questions={"": [str(page) for page in pages]})
     reach = stats.t.ppf(0.975, len(set(pages)) - 1)
-    assert found.high == pytest.approx(values.mean() + reach * judge.bse[0], rel=1e-9)
+    assert found.high == pytest.approx(values.mean() + reach * robust.bse[0], rel=1e-9)
 
 
-def test_trainings_are_the_t_test_of_pooled_variance() -> None:
-    """Where no query varies, two methods of three and four trainings are two samples."""
+def test_trainings_are_two_samples_or_pairs() -> None:
+    """Of two methods the t-test of pooled variance; of an encoder and the same encoder tuned the paired one."""
     runs = {"a": (0.50, 0.54, 0.49), "b": (0.45, 0.47, 0.44, 0.46)}
     made = family({name: Sample({"": constant(*own)}) for name, own in runs.items()}, {"": {"": 1.0}})
     found, judge = made.comparison("a", "b"), stats.ttest_ind(*runs.values())
@@ -92,6 +88,14 @@ def test_trainings_are_the_t_test_of_pooled_variance() -> None:
     assert (found.checkpoints, found.seeds) == (False, (3, 4))
     assert made.scatter[""].freedom == 5
     assert made.scatter[""].equal == pytest.approx(stats.bartlett(*runs.values()).pvalue)
+    plain, better = (0.2, 0.5, 0.3, 0.7), (0.24, 0.55, 0.33, 0.75)
+    shared = {"plain": constant(*plain), "better": constant(*better), "shifted": constant(*plain) + 0.02}
+    made = family({name: Sample({"": own}, trainings="t") for name, own in shared.items()}, {"": {"": 1.0}})
+    paired = stats.ttest_rel(better, plain)
+    found = made.comparison("better", "plain")
+    assert (found.p, found.low) == pytest.approx((paired.pvalue, paired.confidence_interval().low), rel=1e-6)
+    shifted = made.comparison("shifted", "plain")
+    assert (shifted.low, shifted.high) == pytest.approx((0.02, 0.02))
 
 
 def test_what_questions_add_to_the_scatter_of_trainings_counts_once() -> None:
@@ -118,25 +122,6 @@ def test_a_method_whose_trainings_scatter_more_counts_with_its_own() -> None:
     assert width["wild", "calm1"] > 1.2 * width["calm0", "calm1"]
 
 
-def test_systems_from_the_same_trainings_are_compared_run_by_run() -> None:
-    """An encoder and the same encoder tuned: the paired t-test of its trainings; constant gains leave no error."""
-    plain = (0.2, 0.5, 0.3, 0.7)
-    better = (0.24, 0.55, 0.33, 0.75)
-    made = family(
-        {
-            "plain": Sample({"": constant(*plain)}, trainings="t"),
-            "better": Sample({"": constant(*better)}, trainings="t"),
-            "shifted": Sample({"": constant(*plain) + 0.02}, trainings="t"),
-        },
-        {"": {"": 1.0}},
-    )
-    judge = stats.ttest_rel(better, plain)
-    found = made.comparison("better", "plain")
-    assert (found.p, found.low) == pytest.approx((judge.pvalue, judge.confidence_interval().low), rel=1e-6)
-    shifted = made.comparison("shifted", "plain")
-    assert (shifted.low, shifted.high) == pytest.approx((0.02, 0.02))
-
-
 @pytest.mark.parametrize(("runs", "deterministic", "few"), [(1, False, True), (2, False, True), (3, False, False)])
 def test_below_three_trainings_it_is_about_checkpoints(runs: int, deterministic: bool, few: bool) -> None:
     """Trainings then change nothing but the mean; a deterministic system says all with one."""
@@ -147,13 +132,6 @@ def test_below_three_trainings_it_is_about_checkpoints(runs: int, deterministic:
     found, means = made.comparison("a", "b"), stratified({"": (values.mean(axis=0), fixed)})
     assert found.checkpoints is few
     assert (found.p == pytest.approx(means.p)) is few
-
-
-def test_five_copies_of_a_training_are_one() -> None:
-    """Nothing scatters, so nothing is added."""
-    first, second = noisy(50, 0.02)
-    made = family({"a": Sample({"": np.tile(first, (5, 1))}), "b": Sample({"": second})}, {"": {"": 1.0}})
-    assert made.comparison("a", "b").p == pytest.approx(stratified({"": (first, second)}).p)
 
 
 def test_the_correction_is_tukeys_for_independent_systems() -> None:
@@ -215,16 +193,15 @@ def test_cells_are_one_family_over_all_tasks() -> None:
             assert made.comparison(other, one, task) == found.turned()
     assert not made.has("a", "c", "y")
     one_query = {name: own | {"z": [0.1 * at]} for at, (name, own) in enumerate(table.items())}
-    wider = family(
-        {name: Sample(own) for name, own in one_query.items()}, {task: {task: 1.0} for task in ("x", "y", "z")}
-    )
+    strata = {task: {task: 1.0} for task in ("x", "y", "z")}
+    wider = family({name: Sample(own) for name, own in one_query.items()}, strata)
     assert wider.column("adjusted", "z").tolist() == [1.0] * 3, "nothing is known of a task with one query"
     assert (wider.column("adjusted", "x") >= made.column("adjusted", "x") - 0.02).all(), "and it spoils no other"
     assert made.column("p", "y").tolist() == [made.comparison("a", "b", "y").p]
 
 
 def test_nothing_varies() -> None:
-    """Equal systems differ by nothing; a constant gain is as sure as a sign on every query; one query says nothing."""
+    """Equal systems differ by nothing; a constant gain is sure; one query and copies of a training add nothing."""
     same = stratified({"": ([0.1, 0.5, 1.0], [0.1, 0.5, 1.0])})
     assert (same.difference, same.low, same.high, same.p, same.effect, same.detectable) == (0, 0, 0, 1, None, None)
     assert (same.wins, same.ties, same.losses) == (0, 3, 0)
@@ -233,13 +210,12 @@ def test_nothing_varies() -> None:
     assert gain.low == pytest.approx(0.3)
     single = stratified({"a": ([0.5, 0.7], [0.1, 0.2]), "b": ([1.0], [0.0])})
     assert (single.p, single.low, single.high, single.detectable) == (1, None, None, None)
-    assert stratified({"": ([1e-200, 3e-200, 2e-200], [0, 0, 0])}).p == pytest.approx(
-        stats.ttest_1samp([1, 3, 2], 0).pvalue
-    )
-
-
-def test_the_same_values_give_the_same_numbers() -> None:
-    """Draws are seeded; a family of one system has no pairs."""
+    tiny = stratified({"": ([1e-200, 3e-200, 2e-200], [0, 0, 0])})
+    assert tiny.p == pytest.approx(stats.ttest_1samp([1, 3, 2], 0).pvalue)
+    first, second = noisy(50, 0.02)
+    made = family({"a": Sample({"": np.tile(first, (5, 1))}), "b": Sample({"": second})}, {"": {"": 1.0}})
+    assert made.comparison("a", "b").p == pytest.approx(stratified({"": (first, second)}).p)
+    # Draws are seeded; a family of one system has no pairs.
     assert many(5, 0.2).table["adjusted"].tolist() == many(5, 0.2).table["adjusted"].tolist()
     alone = family({"a": Sample({"": [0.1, 0.2]})}, {"": {"": 1.0}})
     assert (list(alone.pairs()), alone.detectable) == ([], None)

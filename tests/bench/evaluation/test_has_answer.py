@@ -35,10 +35,21 @@ def test_hits_are_dprs(answer: str, text: str) -> None:
     assert has_answer([answer], f"x {answer} y") is as_dpr(answer, f"x {answer} y")
 
 
-def test_tokens() -> None:
-    """Runs of letters, digits and marks; other visible characters alone; decomposed and in lower case."""
+def test_tokens_and_ranks_of_hits() -> None:
+    """Letters, digits and marks run together; ranks count from 1, also over missing passages; a hit ends it."""
     alone = "C'est l’Été, n° 42_b\u200b!"
     assert tokens(alone) == ["c", "'", "est", "l", "’", "e\u0301te\u0301", ",", "n", "°", "42", "_", "b", "!"]
+    read = []
+
+    def passages() -> Iterator[str | None]:
+        for text in ("nothing", None, "by Dave Edmunds", "by Dave Edmunds"):
+            read.append(text)
+            yield text
+
+    assert first_hit(["Bee Gees", "dave edmunds"], passages()) == 3
+    assert read == ["nothing", None, "by Dave Edmunds"]
+    assert first_hit(["Edmund"], passages()) is None
+    assert first_hit(["Edmund"], ()) is None
 
 
 @pytest.mark.parametrize(
@@ -58,18 +69,3 @@ def test_tokens() -> None:
 def test_rules(answers: tuple[str, ...], text: str | None, hit: bool) -> None:
     """Whole words, accents, any of several answers, none; a passage that is not there is a miss even for nothing."""
     assert has_answer(answers, text) is hit
-
-
-def test_the_rank_of_the_first_hit_and_no_further_reading() -> None:
-    """Ranks count from 1, also over passages that are not there; what stands behind the hit is not asked for."""
-    read = []
-
-    def passages() -> Iterator[str | None]:
-        for text in ("nothing", None, "by Dave Edmunds", "by Dave Edmunds"):
-            read.append(text)
-            yield text
-
-    assert first_hit(["Bee Gees", "dave edmunds"], passages()) == 3
-    assert read == ["nothing", None, "by Dave Edmunds"]
-    assert first_hit(["Edmund"], passages()) is None
-    assert first_hit(["Edmund"], ()) is None

@@ -61,8 +61,8 @@ def test_reading_stops_at_the_answer_or_the_budget() -> None:
     assert list(unread) == passages
 
 
-def test_without_the_model_of_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sentences end all the same, but not at an abbreviation or an initial; the name says what was used."""
+def test_the_name_says_how_sentences_were_split(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without a model they end neither at an abbreviation nor at an initial; a model that NLTK finds is used."""
     monkeypatch.setattr(nltk.data, "path", [])
     found = tokeniser()
     assert found.name == f"nltk-{nltk.__version__}:word_tokenize:abbreviations/1"
@@ -71,10 +71,7 @@ def test_without_the_model_of_sentences(monkeypatch: pytest.MonkeyPatch) -> None
     assert found.tokenise(text) == [*words, "."]
     assert found.tokenise("") == []
     assert all(one == one.lower() and not one.endswith(".") for one in ABBREVIATIONS)
-
-
-def test_with_the_model_of_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that NLTK finds is used: this one, in its format, knows one abbreviation that nobody else does."""
+    # This model, in NLTK's format, knows one abbreviation that nobody else does.
     folder = tmp_path / "tokenizers" / "punkt_tab" / "english"
     folder.mkdir(parents=True)
     for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):

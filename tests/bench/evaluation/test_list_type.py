@@ -15,17 +15,13 @@ IDEAL = IDEAL_3 + 1 / math.log2(5)
 @pytest.mark.parametrize(
     ("name", "cut", "expected"),
     [
-        ("RR", None, 1.0),
-        ("P", 1, 1.0),
+        *((name, cut, 1.0) for name, cut in (("RR", None), ("P", 1), ("Rcap", 1), ("Success", 1), ("accuracy", None))),
         ("P", 3, 2 / 3),
         ("P", 10, 3 / 10),
         ("R", 3, 2 / 4),
         ("R", 100, 3 / 4),
-        ("Rcap", 1, 1 / 1),
         ("Rcap", 3, 2 / 3),
         ("Rcap", 100, 3 / 4),
-        ("Success", 1, 1.0),
-        ("accuracy", None, 1.0),
         ("AP", None, (1 + 2 / 3 + 3 / 5) / 4),
         ("AP", 3, (1 + 2 / 3) / 3),
         ("AP", 20, (1 + 2 / 3 + 3 / 5) / 4),
@@ -34,16 +30,19 @@ IDEAL = IDEAL_3 + 1 / math.log2(5)
     ],
 )
 def test_values_worked_out_by_hand(name: str, cut: int | None, expected: float) -> None:
-    """Relevant ones stand at ranks 1, 3 and 5, a fourth is never found; zero and negative grades gain nothing."""
+    """Relevant ones are at ranks 1, 3 and 5, a fourth is never found; zero and negative grades gain nothing."""
     assert LIST_TYPE[name](RANKED, GRADES, cut) == pytest.approx(expected, abs=1e-12)
 
 
-def test_reciprocal_rank_sees_nothing_below_its_cut() -> None:
-    """The first relevant document stands at rank 3."""
+def test_ranks_are_those_of_the_list() -> None:
+    """The first relevant document at rank 3; a duplicate keeps its rank and counts once: the second `a` is no hit."""
     assert LIST_TYPE["RR"](["x", "y", "b"], GRADES, 3) == 1 / 3
     assert LIST_TYPE["RR"](["x", "y", "b"], GRADES, 2) == 0
     assert LIST_TYPE["Success"](["x", "y", "b"], GRADES, 2) == 0
     assert LIST_TYPE["accuracy"](["x", "b"], GRADES, None) == 0
+    assert gains(["a", "a", "b"], GRADES, None) == [1, 0, 3]
+    assert LIST_TYPE["R"](["a", "a", "b"], GRADES, 2) == 1 / 4
+    assert LIST_TYPE["AP"](["a", "a", "b"], {"a": 1, "b": 1}, None) == (1 + 2 / 3) / 2
 
 
 @pytest.mark.parametrize("name", LIST_TYPE)
@@ -53,10 +52,3 @@ def test_nothing_relevant_is_zero(name: str, grades: dict[str, int], cut: int | 
     """No division by zero where a query has no relevant document, with documents and without."""
     assert LIST_TYPE[name](RANKED, grades, cut) == 0
     assert LIST_TYPE[name]([], grades, cut) == 0
-
-
-def test_a_duplicate_keeps_its_rank_and_counts_once() -> None:
-    """The second `a` is no hit, and pushes `b` to rank 3."""
-    assert gains(["a", "a", "b"], GRADES, None) == [1, 0, 3]
-    assert LIST_TYPE["R"](["a", "a", "b"], GRADES, 2) == 1 / 4
-    assert LIST_TYPE["AP"](["a", "a", "b"], {"a": 1, "b": 1}, None) == (1 + 2 / 3) / 2

@@ -23,18 +23,17 @@ DOCUMENTS = ("d1", "d2", "d10", "D2", "d", "é", "日本", "z#0", "z#1", "z#10",
 QUERIES = ("q1", "q2", "q10", "q3", "ü")
 SCORES = (0.0, -0.0, 1.0, 1.00000001, 1.000001, 70.000001, 70.0, -3.5, 1e-40)
 
+PYTREC_EVAL = {"nDCG@3": "ndcg_cut_3", "R@3": "recall_3", "AP@3": "map_cut_3", "P@3": "P_3", "Success@3": "success_3"}
+PYTREC_EVAL |= {"nDCG": "ndcg", "AP": "map", "RR": "recip_rank"}
+
 Plain = dict[str, dict[str, float]]
 
-qrels_of = st.dictionaries(
-    st.sampled_from(QUERIES),
-    st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(min_value=-2, max_value=4), min_size=1),
-    min_size=1,
-)
+grades_of = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(min_value=-2, max_value=4), min_size=1)
+qrels_of = st.dictionaries(st.sampled_from(QUERIES), grades_of, min_size=1)
 # pytrec_eval itself dies of a query whose grades are all below -1, so nobody can be asked about those.
 qrels_for_others = qrels_of.filter(lambda qrels: all(max(grades.values()) >= 0 for grades in qrels.values()))
-runs = st.dictionaries(
-    st.sampled_from([*QUERIES, "unjudged"]), st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from(SCORES))
-)
+scores_of = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from(SCORES))
+runs = st.dictionaries(st.sampled_from([*QUERIES, "unjudged"]), scores_of)
 
 
 def ranked(run: Mapping[str, Mapping[str, float]], tie: Tie) -> Run:
@@ -55,16 +54,7 @@ def by_query(qrels: Qrels, run: Run, measure: str, tie: Tie) -> dict[str, float]
 
 @pytest.mark.parametrize(
     ("measure", "question"),
-    [
-        ("nDCG@3", "ndcg_cut_3"),
-        ("nDCG", "ndcg"),
-        ("R@3", "recall_3"),
-        ("AP@3", "map_cut_3"),
-        ("AP", "map"),
-        ("P@3", "P_3"),
-        ("Success@3", "success_3"),
-        ("RR", "recip_rank"),
-    ],
+    PYTREC_EVAL.items(),
 )
 @given(qrels=qrels_for_others, run=runs)
 def test_trec_measures_are_pytrec_evals(measure: str, question: str, qrels: Qrels, run: Plain) -> None:
@@ -80,13 +70,10 @@ def test_trec_measures_are_pytrec_evals(measure: str, question: str, qrels: Qrel
 @given(qrels=qrels_for_others, run=runs, cut=st.integers(min_value=1, max_value=14))
 def test_reciprocal_rank_at_a_cut_is_that_of_the_run_cut_there(qrels: Qrels, run: Plain, cut: int) -> None:
     """trec_eval's `-M k`: the run is cut to its k best documents, in trec order, before it is judged."""
-    cut_run = {
-        query: {
-            name: scores[name]
-            for name in [list(scores)[at] for at in order(list(scores), list(scores.values()), "trec")][:cut]
-        }
-        for query, scores in run.items()
-    }
+    cut_run = {}
+    for query, scores in run.items():
+        kept = order(list(scores), list(scores.values()), "trec")[:cut]
+        cut_run[query] = {name: scores[name] for name in (list(scores)[at] for at in kept)}
     answers = pytrec_eval.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(cut_run)
     expected = {query: answers.get(query, {"recip_rank": 0.0})["recip_rank"] for query in qrels}
     assert by_query(qrels, raw(run), f"RR@{cut}", "trec") == expected
@@ -109,26 +96,22 @@ def test_ir_measures_agrees(qrels: Qrels, run: Plain) -> None:
     """
     names = [str(measure) for measure in MEASURES if measure.name not in ("Rcap", "accuracy")]
     scripts = [name for name in names if name.startswith("RR@")]
-    untied = {
-        query: {name: -float(at) for at, name in enumerate(ranked(run, "trec")[query].documents)} for query in run
-    }
+    in_order = ranked(run, "trec").items()
+    untied = {query: {name: -float(at) for at, name in enumerate(one.documents)} for query, one in in_order}
     theirs = by_ir_measures(qrels, run, [name for name in names if name not in scripts])
     theirs |= by_ir_measures(qrels, untied, scripts)
     scores = evaluate(qrels, raw(run), MEASURES, "trec")
-    ours = {
-        f"{name} {query}": value
-        for name in names
-        for query, value in zip(scores.queries, scores.values[name], strict=True)
-    }
-    assert ours == pytest.approx(theirs, abs=1e-12)
+    rows = {name: zip(scores.queries, scores.values[name], strict=True) for name in names}
+    assert {f"{name} {query}": one for name, row in rows.items() for query, one in row} == pytest.approx(
+        theirs, abs=1e-12
+    )
 
 
 @given(qrels=qrels_of, run=runs)
 def test_the_c_code_and_our_functions_agree_in_trec_order(qrels: Qrels, run: Plain) -> None:
     """Two implementations of every measure; AP at a cut differs by its divisor only."""
     by_c = evaluate(qrels, raw(run), MEASURES, "trec")
-    in_order = ranked(run, "trec")
-    by_us = evaluate(qrels, in_order, MEASURES, "list")
+    by_us = evaluate(qrels, ranked(run, "trec"), MEASURES, "list")
     for measure in MEASURES:
         ours = by_us.values[str(measure)]
         if measure.name == "AP" and measure.cut is not None:
@@ -171,9 +154,8 @@ def test_no_order_of_dicts_or_ranks_matters_under_trec(qrels: Qrels, run: Plain,
 @given(qrels=qrels_of, tie=st.sampled_from(["trec", "list"]))
 def test_a_perfect_run_scores_one_wherever_it_can(qrels: Qrels, tie: Tie) -> None:
     """Documents by grade: 1 where something is relevant and the cut can be filled or does not ask for it, else 0."""
-    run = ranked(
-        {query: {name: float(grade) for name, grade in grades.items()} for query, grades in qrels.items()}, tie
-    )
+    by_grade = {query: {name: float(grade) for name, grade in grades.items()} for query, grades in qrels.items()}
+    run = ranked(by_grade, tie)
     for measure in MEASURES:
         for query, value in by_query(qrels, run, str(measure), tie).items():
             count, cut = relevant(qrels[query]), measure.cut or len(DOCUMENTS)

@@ -13,15 +13,11 @@ CHAIN = {("a", "c"), ("a", "d"), ("b", "d")}
 """Of four rows neighbours are tied, and nothing else."""
 
 
-def test_a_chain_of_ties_by_hand() -> None:
-    """Groups a–b, b–c, c–d; a is beaten by none and beats two."""
+def test_ties_and_differences_by_hand() -> None:
+    """Groups a–b, b–c, c–d; all tied; all apart; a middle row, short of queries, that differs from neither end."""
     assert letters("abcd", CHAIN) == {"a": "a", "b": "ab", "c": "bc", "d": "c"}
     assert rank_intervals("abcd", CHAIN) == {"a": (1, 2), "b": (1, 3), "c": (2, 4), "d": (3, 4)}
     assert best_group("abcd", CHAIN) == ("a", "b")
-
-
-def test_all_tied_and_all_apart() -> None:
-    """One letter and all ranks, or a letter and a rank each."""
     assert letters("xyz", set()) == dict.fromkeys("xyz", "a")
     assert rank_intervals("xyz", set()) == dict.fromkeys("xyz", (1, 3))
     apart = set(combinations("xyz", 2))
@@ -30,16 +26,12 @@ def test_all_tied_and_all_apart() -> None:
     assert best_group("xyz", apart) == ("x",)
     assert (letters("", set()), best_group("", set())) == ({}, ())
     assert letters("x", set()) == {"x": "a"}
-
-
-def test_the_middle_row_that_differs_from_nobody() -> None:
-    """Short of queries, it is tied with both ends, which are told apart: lines under a table could not show it."""
     assert letters("axz", {("a", "z")}) == {"a": "a", "x": "ab", "z": "b"}
     assert best_group("axz", {("a", "z")}) == ("a", "x")
 
 
 def brute_force(names: str, different: set[tuple[str, str]]) -> set[frozenset[str]]:
-    """All largest groups none of which holds a pair that is told apart, by looking at every set of rows."""
+    """All largest groups none of which holds a pair that differs, by looking at every set of rows."""
     pairs = [set(pair) for pair in different]
     every = [set(group) for size in range(1, len(names) + 1) for group in combinations(names, size)]
     tied = [group for group in every if not any(pair <= group for pair in pairs)]
@@ -76,14 +68,10 @@ def test_columns_agree_with_each_other() -> None:
 
 
 def test_more_groups_than_letters() -> None:
-    """The twenty-eighth of many rows that are all told apart is b with a digit."""
+    """The twenty-eighth of many rows that all differ is b with a digit; a row of a hundred would have hundreds."""
     names = [f"{number:02}" for number in range(30)]
     found = letters(names, set(combinations(names, 2)))
     assert (found["00"], found["25"], found["26"], found["27"]) == ("a", "z", "a1", "b1")
-
-
-def test_of_very_many_rows_there_are_ranks_and_no_letters() -> None:
-    """A row of a hundred would have hundreds."""
     names = [f"{number:03}" for number in range(LETTERED + 1)]
     better = {(names[0], name) for name in names[1:]}
     many, few = ordered(names, better), ordered(names[:3], {(names[0], names[1])})

@@ -26,37 +26,26 @@ def test_only_a_whole_suite_has_its_average() -> None:
 
 
 def test_a_task_of_several_legs_has_their_mean() -> None:
-    """It is told by the task's name, and counts once in an average."""
+    """By the task's name, counted once in an average; an average may name one leg, e.g. XTREME's of Tatoeba."""
     tasks = {"s/a": _task(there=0.2, back=0.4), "s/b": _task(_=0.9)}
     mean, whole = averages(tasks, (Macro("all", ("s/a", "s/b")),))
     assert (mean["name"], mean["note"]) == ("s/a", "mean of its legs")
     assert mean["measures"]["R@100"] == pytest.approx(0.3)
     assert whole["measures"]["R@100"] == pytest.approx(0.6)
-
-
-def test_an_average_may_name_one_leg() -> None:
-    """XTREME scores one direction of Tatoeba: the mean over that leg of every pair."""
     tasks = {"mini/s/a": _task(there=0.2, back=0.4), "mini/s/b": _task(there=0.6, back=0.8)}
     *_, one = averages(tasks, (Macro("back", ("s/a:back", "s/b:back")),))
     assert (one["name"], one["measures"]) == ("back", {"R@100": pytest.approx(0.6)})
 
 
-def test_an_average_of_the_embedded_world_is_not_given_for_real_data() -> None:
-    """It would look like one that papers print; tasks of every world count under their bare names."""
+def test_the_headline_is_the_first_average_that_is_meant_for_the_data() -> None:
+    """The embedded world's are for its data alone; where members lack, the mean of the tasks under its own name."""
     few = Macro("Avg. (1)", ("s/a",), mini=True)
     assert averages({"s/a": _task(_=0.2)}, (few,)) == []
     for task in ("mini/s/a", "mini-few-names/s/a"):
         (found,) = averages({task: _task(_=0.5)}, (few,))
         assert (found["name"], found["measures"]) == ("Avg. (1)", {"R@100": 0.5})
-
-
-def test_the_headline_is_the_first_average_that_is_meant_for_the_data() -> None:
-    """The first, or the embedded world's on its data; where members lack, the mean of the tasks under its own name."""
-    macros = (
-        Macro("Avg. (3)", ("s/a", "s/b", "s/c")),
-        Macro("Some", ("s/a",)),
-        Macro("Ours", ("s/a", "s/b"), mini=True),
-    )
+    three, ours = Macro("Avg. (3)", ("s/a", "s/b", "s/c")), Macro("Ours", ("s/a", "s/b"), mini=True)
+    macros = (three, Macro("Some", ("s/a",)), ours)
 
     def tasks(*names: str) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
         return {name: {"": {"measures": {"m": place / 4}}} for place, name in enumerate(names, 1)}

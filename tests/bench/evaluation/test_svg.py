@@ -37,7 +37,7 @@ def texts(root: ElementTree.Element) -> list[str]:
 
 
 def test_means_are_joined_and_seeds_are_faint() -> None:
-    """Three places, two seeds: a line through means, markers at means, faint ones at values, all to one scale."""
+    """Three places, two seeds: markers at means, faint ones at values; the axis is linear, then logarithmic."""
     root = chart(line("a", (300, (30.0, 50.0)), (0, (10.0, 20.0)), (100, (20.0, 20.0))))
     (x0, y0), (x100, y100), (x300, y300) = corners(root)
     assert x0 < x100 < x300
@@ -47,10 +47,7 @@ def test_means_are_joined_and_seeds_are_faint() -> None:
     unit = (y0 - y300) / 25
     assert faint == pytest.approx(sorted(y0 + unit * (15 - value) for value in (30, 50, 10, 20, 20, 20)), abs=0.2)
     assert {"0", "100", "300", "a title", "percent", "pairs", "a"} <= set(texts(root))
-
-
-def test_the_axis_is_linear_then_logarithmic() -> None:
-    """Up to the smallest number above 0 is one unit; from there a factor of e is one."""
+    # Up to the smallest number above 0 is one unit; from there a factor of e is one.
     root = chart(line("a", (0, (1.0,)), (100, (2.0,)), (100 * math.e, (3.0,)), (100 * math.e**3, (4.0,))))
     first, *rest = (x for x, _ in corners(root))
     assert [(x - first) / (rest[0] - first) for x in rest] == pytest.approx([1, 2, 4], abs=0.01)
@@ -68,8 +65,8 @@ def test_a_level_line_goes_right_across() -> None:
     assert len(ticks) == 2
 
 
-def test_texts_are_escaped_and_told_to_readers() -> None:
-    """Labels come from users."""
+def test_texts_are_escaped_and_apart() -> None:
+    """Labels come from users; title, sentences, axis name and highest tick follow each other with room between."""
     root = chart(line("<a> & b", (1, (1.0,))), title='t < "u"', notes=("not comparable & so on",))
     assert "<a> & b" in texts(root)
     assert root.find(f"{SVG}title").text == 't < "u"'  # type: ignore[union-attr]  # there is one
@@ -77,10 +74,6 @@ def test_texts_are_escaped_and_told_to_readers() -> None:
     style = root.find(f"{SVG}style")
     assert style is not None
     assert "prefers-color-scheme: dark" in (style.text or "")
-
-
-def test_no_text_stands_on_another() -> None:
-    """Title, sentences, the name of the vertical axis and its highest tick follow each other with room between."""
     root = chart(line("a", (1, (1.0,)), (2, (3.0,))), notes=("one sentence", "another sentence"))
     words = ("a title", "one sentence", "another sentence", "percent", "3.0")
     heights = {"".join(one.itertext()): float(one.get("y") or 0) for one in root.iter(f"{SVG}text")}

@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 
 from bench.cli.compare import command
 from bench.core.errors import UsageError
+from bench.core.files import write_sealed
 from bench.testing import fields
 
 Write = Callable[..., Path]
@@ -41,16 +42,14 @@ def two(write: Write, column: Column) -> dict[str, Any]:
     write("plain", values["plain"])
     path = write("evil", values[HOSTILE], deterministic=True)
     content = json.loads(path.read_text())
-    from bench.core.files import write_sealed
-
     del content["seal"]
     content["system"]["label"] = HOSTILE
     write_sealed(path, content)
     return values
 
 
-def test_the_screen_tells_all(two: dict[str, Any], say: Say) -> None:
-    """Ranks, letters, wins, what was detectable, each task, what the columns mean."""
+def test_the_screen_shows_all(two: dict[str, Any], say: Say) -> None:
+    """Ranks, letters, wins, what was detectable, each task, what the columns mean; queries with texts and languages."""
     said = say("plain", HOSTILE, "--per-task")
     assert "pairs on each task (corrected over all 2 tests)" in said
     assert "mrtydi/sw" in said
@@ -59,6 +58,12 @@ def test_the_screen_tells_all(two: dict[str, Any], say: Say) -> None:
     assert "of checkpoints, with fewer than 3 runs, over questions alone" in said
     assert "warning: fewer than 3 training runs: plain (1)" in said
     assert "mrtydi/sw" not in say("plain", HOSTILE)
+    said = say("plain", HOSTILE, "--queries", "1")
+    assert re.search(r"\+\d+\.\d  mrtydi/(en|sw) (en|sw)-q\d+ \[(en|sw)\]: \d+\.\d against \d+\.\d  \w+", said)
+    assert "plain: nothing found" in said
+    found = json.loads(say("plain", HOSTILE, "--queries", "1", "--json"))["comparisons"][0]
+    assert len(found["queries"]) == 2
+    assert {row["task"] for row in found["tests"][0]["by_task"]} == {"mini/mrtydi/en", "mini/mrtydi/sw"}
 
 
 def test_csv_is_read_back(two: dict[str, Any], say: Say) -> None:
@@ -103,24 +108,9 @@ def test_latex_escapes_and_balances(two: dict[str, Any], say: Say) -> None:
     assert bare.count("{") == bare.count("}")
 
 
-def test_queries_are_shown_with_texts(two: dict[str, Any], say: Say) -> None:
-    """Their language and both values; the runs of this bundle are empty."""
-    said = say("plain", HOSTILE, "--queries", "1")
-    assert re.search(r"\+\d+\.\d  mrtydi/(en|sw) (en|sw)-q\d+ \[(en|sw)\]: \d+\.\d against \d+\.\d  \w+", said)
-    assert "plain: nothing found" in said
-    found = json.loads(say("plain", HOSTILE, "--queries", "1", "--json"))["comparisons"][0]
-    assert len(found["queries"]) == 2
-    assert {row["task"] for row in found["tests"][0]["by_task"]} == {"mini/mrtydi/en", "mini/mrtydi/sw"}
-
-
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        (("--json", "--format", "csv"), "--json and --format csv"),
-        (("--queries", "2", "--format", "latex"), "--queries with --format latex"),
-    ],
-)
-def test_options_that_contradict_each_other(two: dict[str, Any], say: Say, words: tuple[str, ...], found: str) -> None:
-    """With a sentence."""
-    with pytest.raises(UsageError, check=fields(found=found)):
-        say("plain", HOSTILE, *words)
+def test_options_that_contradict_each_other(two: dict[str, Any], say: Say) -> None:
+    """JSON and another format; texts of queries where there is no place for them."""
+    with pytest.raises(UsageError, check=fields(found="--json and --format csv")):
+        say("plain", HOSTILE, "--json", "--format", "csv")
+    with pytest.raises(UsageError, check=fields(found="--queries with --format latex")):
+        say("plain", HOSTILE, "--queries", "2", "--format", "latex")

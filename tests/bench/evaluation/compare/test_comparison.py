@@ -32,7 +32,7 @@ def held(tmp_path: Path, suite: Suite) -> Callable[..., Compared]:
 
 
 def test_settings_of_one_system_are_paired_by_their_trainings(write: Write, column: Column, held: Any) -> None:
-    """Each run with its own tuned self; the runs scatter far more than tuning helps, and yet it is told apart."""
+    """Each run with its own tuned self; the runs scatter far more than tuning helps, yet the difference is found."""
     shifts = (-0.2, -0.1, 0.0, 0.1, 0.2)
     for seed, shift in enumerate(shifts):
         plain = column(0.4, 1, shift)
@@ -47,9 +47,8 @@ def test_settings_of_one_system_are_paired_by_their_trainings(write: Write, colu
     assert (test.comparison.low, test.comparison.high) == pytest.approx((0.02, 0.02))
     assert found.settings == {"crop:english": "english", "crop:unsupervised": "unsupervised"}
     assert found.about["setting"] == "english, unsupervised"
-    assert "settings are compared with each other: crop:english is english, crop:unsupervised is unsupervised" in (
-        found.doubts
-    )
+    doubt = "settings are compared with each other: crop:english is english, crop:unsupervised is unsupervised"
+    assert doubt in found.doubts
     apart = held("other:english", "crop:unsupervised").tests[0]
     assert not apart.same_trainings
     assert apart.comparison.low < 0 < apart.comparison.high
@@ -103,7 +102,7 @@ def test_every_task_is_tested_and_corrected_together(write: Write, column: Colum
 
 
 def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: Column, held: Any) -> None:
-    """Two systems that are the same but for noise, and one far below."""
+    """Two systems that are the same but for noise, and one far below; differences are those of the values shown."""
     write("good", column(0.6, 1))
     write("same", column(0.6, 2))
     write("bad", column(0.2, 3))
@@ -112,17 +111,15 @@ def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: C
     assert apart == {frozenset({"good", "bad"}), frozenset({"same", "bad"})}
     assert found.ranks == {"good": (1, 2), "same": (1, 2), "bad": (3, 3)}
     assert found.groups == {"good": "a", "same": "a", "bad": "b"}
-    told = found.as_json()["systems"][1]
-    assert told == {
-        "system": "bad",
-        "setting": "unsupervised",
-        "hash": found.sides[1].system["hash"],
-        "seeds": [0],
-        "value": found.values["bad"],
-        "ranks": [3, 3],
-        "group": "b",
-        "costs": {},
-    }
+    about = {"system": "bad", "setting": "unsupervised", "hash": found.sides[1].system["hash"]}
+    scored = {"seeds": [0], "costs": {}, "value": found.values["bad"], "ranks": [3, 3], "group": "b"}
+    assert found.as_json()["systems"][1] == {**about, **scored}
+    write("a", column(0.6, 1))
+    write("b", {"sw": column(0.3, 2)["sw"]})
+    found = held("a", "b")
+    assert found.tasks == ("mini/mrtydi/sw",)
+    assert found.tests[0].comparison.difference == pytest.approx(found.values["a"] - found.values["b"])
+    assert "compared on 1 tasks; not all systems have mini/mrtydi/en" in found.doubts
 
 
 def test_too_few_trainings_speak_of_checkpoints(write: Write, column: Column, held: Any) -> None:
@@ -140,18 +137,8 @@ def test_too_few_trainings_speak_of_checkpoints(write: Write, column: Column, he
     assert held("one", "fixed").tests[0].comparison.checkpoints
 
 
-def test_the_difference_is_that_of_the_values(write: Write, column: Column, held: Any) -> None:
-    """Over the number that the table shows."""
-    write("a", column(0.6, 1))
-    write("b", {"sw": column(0.3, 2)["sw"]})
-    found = held("a", "b")
-    assert found.tasks == ("mini/mrtydi/sw",)
-    assert found.tests[0].comparison.difference == pytest.approx(found.values["a"] - found.values["b"])
-    assert "compared on 1 tasks; not all systems have mini/mrtydi/en" in found.doubts
-
-
 def test_what_was_set_differently(write: Write, column: Column, held: Any) -> None:
-    """Both values; a setting that another method does not know is told apart from one that differs."""
+    """Both values; a setting that another method does not know is no difference."""
     rows = [chosen("method.learning_rate", 0.002), chosen("method.clip", 1.0)]
     dense = {"contract": {"pooling": "mean"}, "method": "crop"}
     write("a", column(0.4, 1), **dense, budget=10, settings=rows)

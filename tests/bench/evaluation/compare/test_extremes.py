@@ -11,12 +11,11 @@ from bench.evaluation.compare.comparison import Compared, CompareOptions, compar
 from bench.types import DataRequest, Suite, Task
 
 Write = Callable[..., Path]
+Hold = Callable[[Suite], Compared]
 
 
 @pytest.fixture
-def compared(
-    write: Write, tmp_path: Path, suite: Suite, questions: Mapping[str, Sequence[str]]
-) -> Callable[[Suite], Compared]:
+def compared(write: Write, tmp_path: Path, suite: Suite, questions: Mapping[str, Sequence[str]]) -> Hold:
     """Two systems that are alike but for three questions: one gain in each language, and a loss in Swahili."""
     flat = {language: [0.5] * len(own) for language, own in questions.items()}
     good = {language: list(own) for language, own in flat.items()}
@@ -33,12 +32,12 @@ def compared(
 
 
 def test_gains_and_losses_with_their_texts(
-    compared: Callable[[Suite], Compared], suite: Suite, questions: Mapping[str, Sequence[str]]
+    compared: Hold, suite: Suite, questions: Mapping[str, Sequence[str]]
 ) -> None:
     """The largest first, losses last; texts are those of the mini world."""
     found = compared(suite)
-    told = [(one.first, one.second, one.task, one.query, round(one.difference, 6)) for one in found.extremes]
-    assert told == [
+    shown = [(one.first, one.second, one.task, one.query, round(one.difference, 6)) for one in found.extremes]
+    assert shown == [
         ("good", "flat", "mini/mrtydi/en", questions["en"][3], 0.5),
         ("good", "flat", "mini/mrtydi/sw", questions["sw"][4], 0.4),
         ("good", "flat", "mini/mrtydi/sw", questions["sw"][5], -0.2),
@@ -59,8 +58,8 @@ def test_gains_and_losses_with_their_texts(
     assert found.as_json()["queries"][0]["difference"] == pytest.approx(0.5)
 
 
-def test_without_the_data_ids_stay(compared: Callable[[Suite], Compared], suite: Suite) -> None:
-    """A sentence says why there are no texts."""
+def test_without_the_data_ids_stay(compared: Hold, suite: Suite) -> None:
+    """A sentence says why there are no texts: no files, or another release, whose ids may be other passages."""
 
     def missing(name: str, asked: DataRequest) -> Task:
         assert (asked.data, asked.world, asked.offline) == ("mini", "default", True)
@@ -73,10 +72,6 @@ def test_without_the_data_ids_stay(compared: Callable[[Suite], Compared], suite:
         "no texts of mini/mrtydi/en, so ids alone: en: found no files",
         "no texts of mini/mrtydi/sw, so ids alone: sw: found no files",
     )
-
-
-def test_texts_of_another_release_are_not_shown(compared: Callable[[Suite], Compared], suite: Suite) -> None:
-    """The same id may be another passage there."""
     found = compared(replace(suite, load=lambda name, asked: replace(suite.load(name, asked), release="v2")))
     assert not any(one.text for one in found.extremes)
     assert "found release v2 here, the results are on (none)" in found.notes[0]

@@ -22,25 +22,20 @@ MEASURE = "RR@100"
 
 def bundle(folder: Path, tasks: Mapping[str, Sequence[float]], seed: int = 0, **about: Any) -> Result:
     """Write a result with per-query values; queries are numbered."""
+    run = {"setting": "unsupervised", "data": "official", "profile": "mini", "seed": seed}
+    empty: dict[str, Any] = {"macro": [], "tasks": {}, "files": {}}
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "system": {"label": "x", "hash": "0" * 64, "method": "x", "version": "1", "deterministic": False, **about},
         "suite": {"name": "s", "version": "1", "title": "S"},
-        "setting": "unsupervised",
-        "data": "official",
-        "profile": "mini",
-        "seed": seed,
-        "macro": [],
-        "tasks": {},
-        "files": {},
+        **run,
+        **empty,
     }
     for name, values in tasks.items():
         task, _, leg = name.partition(":")
         names = [f"q{number}" for number in range(len(values))]
-        content["tasks"].setdefault(task, {})[leg] = {
-            "measures": {MEASURE: float(np.mean(values))},
-            "queries": len(values),
-        }
+        scored = {"measures": {MEASURE: float(np.mean(values))}, "queries": len(values)}
+        content["tasks"].setdefault(task, {})[leg] = scored
         table = {"queries": names, "measures": {MEASURE: [float(value) for value in values]}}
         content["files"][place("per-query", task, leg)] = put(folder, place("per-query", task, leg), table)
     write_sealed(folder / RESULT, content)
@@ -59,11 +54,8 @@ def values() -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """Three systems on 40 queries; the second is better than the first by 0.1 on average, the third is noise."""
     chance = np.random.default_rng(0)
     base = 0.35 + 0.2 * chance.random(40)
-    return {
-        "a": base,
-        "b": np.clip(base + chance.normal(0.1, 0.1, 40), 0.1, 0.9),
-        "c": base + chance.uniform(-0.1, 0.1, 40),
-    }
+    better = np.clip(base + chance.normal(0.1, 0.1, 40), 0.1, 0.9)
+    return {"a": base, "b": better, "c": base + chance.uniform(-0.1, 0.1, 40)}
 
 
 def test_pairs_are_tested_on_all_seeds(tmp_path: Path, values: dict[str, Any]) -> None:
@@ -72,9 +64,8 @@ def test_pairs_are_tested_on_all_seeds(tmp_path: Path, values: dict[str, Any]) -
     for label, column in values.items():
         runs = {seed: column + shift for seed, shift in enumerate((-0.05, 0.02, 0.05))}
         tasks = {seed: {"s/x": own, "s/y:there": column} for seed, own in runs.items()}
-        rows.append(
-            SeedResults(label, {seed: bundle(tmp_path / label / str(seed), own) for seed, own in tasks.items()})
-        )
+        bundles = {seed: bundle(tmp_path / label / str(seed), own) for seed, own in tasks.items()}
+        rows.append(SeedResults(label, bundles))
         samples[label] = Sample({"x": np.stack([*runs.values()]), "y": np.tile(column, (3, 1))})
     expected = family(samples, {"": {"x": 1.0, "y": 1.0}, "cell": {"x": 1.0}, "other": {"y": 1.0}})
     alone = family(samples, {"": {"x": 1.0, "y": 1.0}})
@@ -91,7 +82,7 @@ def test_pairs_are_tested_on_all_seeds(tmp_path: Path, values: dict[str, Any]) -
 
 
 def test_only_the_named_tasks_count(tmp_path: Path, values: dict[str, Any]) -> None:
-    """A task with its legs, whatever else the result holds."""
+    """A task with its legs; queries are paired by name, in whatever order a bundle lists them."""
     rows = [
         SeedResults("a", {0: bundle(tmp_path / "a", {"s/x": values["a"], "s/y:there": values["b"]})}),
         SeedResults("b", {0: bundle(tmp_path / "b", {"s/x": values["b"], "s/y:there": values["b"]})}),
@@ -99,6 +90,15 @@ def test_only_the_named_tasks_count(tmp_path: Path, values: dict[str, Any]) -> N
     (found,) = paired_tests(rows, MEASURE, {"s/y"})
     assert found.comparison.difference == 0
     assert found.comparison.n == 40
+    first = bundle(tmp_path / "one", {"s/x": [0.1, 0.9]})
+    second = bundle(tmp_path / "turned", {"s/x": [0.1, 0.9]})
+    turned = put(
+        tmp_path / "turned", "per-query/s/x.json.gz", {"queries": ["q1", "q0"], "measures": {MEASURE: [0.9, 0.1]}}
+    )
+    files = {"per-query/s/x.json.gz": turned}
+    second = Result(second.path, second.content.model_copy(update={"files": files}))
+    (found,) = paired_tests([SeedResults("a", {0: first}), SeedResults("b", {0: second})], MEASURE)
+    assert (found.comparison.difference, found.comparison.ties) == (0, 2)
 
 
 def test_systems_need_no_seed_in_common(tmp_path: Path, values: dict[str, Any]) -> None:
@@ -115,22 +115,10 @@ def test_systems_need_no_seed_in_common(tmp_path: Path, values: dict[str, Any]) 
     assert pairs[frozenset({"bm25", "b"})].comparison.difference == pytest.approx(abs(expected))
 
 
-def test_queries_are_paired_by_name(tmp_path: Path) -> None:
-    """A bundle that lists the same queries in another order gives the same differences."""
-    first = bundle(tmp_path / "a", {"s/x": [0.1, 0.9]})
-    second = bundle(tmp_path / "b", {"s/x": [0.1, 0.9]})
-    turned = put(tmp_path / "b", "per-query/s/x.json.gz", {"queries": ["q1", "q0"], "measures": {MEASURE: [0.9, 0.1]}})
-    files = {"per-query/s/x.json.gz": turned}
-    second = Result(second.path, second.content.model_copy(update={"files": files}))
-    (found,) = paired_tests([SeedResults("a", {0: first}), SeedResults("b", {0: second})], MEASURE)
-    assert (found.comparison.difference, found.comparison.ties) == (0, 2)
-
-
 def test_cells_of_a_grid_are_left_to_the_ablation(tmp_path: Path, values: dict[str, Any]) -> None:
     """A grid of 24 cells would print 276 lines; systems outside grids are paired as ever."""
-    contents = []
-    for label, grid in (("a", None), ("b", None), ("c", {"preset": "m/t", "cell": "x"})):
-        contents.append(bundle(tmp_path / label, {"s/x": values[label]}, label=label, grid=grid))
+    grids = {"a": None, "b": None, "c": {"preset": "m/t", "cell": "x"}}
+    contents = [bundle(tmp_path / one, {"s/x": values[one]}, label=one, grid=grid) for one, grid in grids.items()]
     (found,) = compare_run(contents, {"s": MEASURE})
     assert {found.first, found.second} == {"a", "b"}
     assert found.row()["seed"] == 0
