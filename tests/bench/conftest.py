@@ -1,4 +1,4 @@
-"""What tests of grids and sweeps share: methods made here beside the installed ones, a training that fails at will."""
+"""What tests of grids and sweeps share: methods made here next to the installed ones, a training that fails at will."""
 
 import shutil
 from collections.abc import Callable, Mapping

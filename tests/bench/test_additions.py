@@ -83,19 +83,23 @@ DISTIL = Distil(teacher=TEACHER, config=DistilConfig())
 
 
 def test_a_new_stage_is_run_once_and_after_its_input(tmp_path: Path) -> None:
-    """The plan finds its input, the executor makes both, and a second plan has nothing to do."""
+    """The plan finds its input, the executor makes both, a second plan has nothing to do; the manifest says whence."""
     store = Store(tmp_path)
     planned = steps([DISTIL], store)
-    assert [(step.stage.name, step.state, step.runs) for step in planned] == [
-        ("teach", "missing", True),
-        ("distil", "missing", True),
-    ]
+    states = [(step.stage.name, step.state, step.runs) for step in planned]
+    assert states == [("teach", "missing", True), ("distil", "missing", True)]
     executor("local").run([step.stage for step in planned], store, NullListener())
     assert [(step.state, step.runs) for step in steps([DISTIL], store)] == [("cached", False)] * 2
     made, state = store.make(replace(DISTIL, label="the same work by another name"))
     assert state == "cached"
     assert made.facts == {"layers": 2}
     assert json.loads((made.folder / "weights.json").read_text()) == [0.5, 0.25]
+    manifest = read_sealed(made.folder / MANIFEST)
+    assert (manifest["stage"], manifest["key"]) == ("distil", DISTIL.key)
+    assert manifest["identity"]["inputs"] == {"teacher": TEACHER.key}
+    assert manifest["identity"]["config"] == {"layers": 2}
+    assert set(manifest["identity"]) == {"code", "config", "libraries", "inputs"}
+    assert store.faults(made.folder, thorough=True) == []
 
 
 def test_its_key_is_its_fields_and_its_inputs() -> None:
@@ -113,17 +117,3 @@ def test_its_key_is_its_fields_and_its_inputs() -> None:
     )
     assert {one.key for one in same} == {DISTIL.key}
     assert len({DISTIL.key, *(one.key for one in others)}) == 1 + len(others)
-
-
-def test_its_artefact_says_where_it_comes_from(tmp_path: Path) -> None:
-    """The manifest holds the identity, from which the key follows, and the key of the input."""
-    store = Store(tmp_path)
-    store.make(TEACHER)
-    made, state = store.make(DISTIL)
-    manifest = read_sealed(made.folder / MANIFEST)
-    assert state == "ran"
-    assert (manifest["stage"], manifest["key"]) == ("distil", DISTIL.key)
-    assert manifest["identity"]["inputs"] == {"teacher": TEACHER.key}
-    assert manifest["identity"]["config"] == {"layers": 2}
-    assert set(manifest["identity"]) == {"code", "config", "libraries", "inputs"}
-    assert store.faults(made.folder, thorough=True) == []

@@ -20,7 +20,7 @@ def planned(place: Path, corpus: str) -> Plan:
 
 
 def test_names_of_corpora() -> None:
-    """Documents and dialogues of every world, told apart by their readers; a name that is nearly one says which."""
+    """Documents and dialogues of every world, distinguished by their readers; a name that is nearly one says which."""
     for settings in mini.PRESETS.values():
         documents, talks = (mini.named_corpus(settings.corpus + kind) for kind in ("", "-dialogues"))
         assert documents.reader == mini.corpus(settings).reader

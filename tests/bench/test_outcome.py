@@ -24,25 +24,21 @@ def pairs(held: list[PairedTest]) -> list[tuple[str, str]]:
     return [(one.first, one.second) for one in telling(held)]
 
 
-def test_a_start_stands_against_its_own_method() -> None:
-    """Not against other methods, nor against other starts."""
+def test_few_pairs_are_printed_in_full() -> None:
+    """A start with its own method alone, or with the only other system; four systems have six pairs."""
     found = pairs(held_for("bm25", "msm", "crop", "msm@init", "crop@init"))
     assert found == [("bm25", "msm"), ("bm25", "crop"), ("msm", "crop"), ("msm", "msm@init"), ("crop", "crop@init")]
+    assert len(pairs(held_for("a", "b", "c", "d"))) == 6
+    assert pairs(held_for("bm25", "msm@init")) == [("bm25", "msm@init")]
 
 
-def test_of_many_the_best_stands_against_each() -> None:
+def test_of_many_the_best_is_compared_with_each() -> None:
     """Five systems have ten pairs, four of them with the best; seeds are groups of their own."""
     for held in (held_for("a", "b", "c", "d", "e"), held_for("a", "b", "c", "d", "e", seed=1)):
         assert pairs(held) == [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")]
     both = held_for("a", "b", "c", "d", "e") + held_for("a", "b", seed=1)
     assert pairs(both)[-1] == ("a", "b")
     assert len(pairs(both)) == 5
-
-
-def test_four_systems_are_told_in_full() -> None:
-    """Six pairs; and a start alone with one other system is told too."""
-    assert len(pairs(held_for("a", "b", "c", "d"))) == 6
-    assert pairs(held_for("bm25", "msm@init")) == [("bm25", "msm@init")]
 
 
 def test_tables_name_the_readouts_where_they_differ() -> None:

@@ -46,9 +46,8 @@ def nothing(*_: Any, **__: Any) -> Any:
 
 
 METHOD = Method("some", "1", "A method.", "none", Good, nothing)
-SUITE = Suite(
-    "some", "1", "Some", "A suite.", "none", "none", ("english",), ("mini",), nothing, nothing, None, (), "", nothing
-)
+ABOUT = "some", "1", "Some", "A suite.", "none", "none", ("english",), ("mini",)
+SUITE = Suite(*ABOUT, nothing, nothing, None, (), "", nothing)
 MEASURE = Measure("Foo", nothing, "none")
 
 
@@ -96,12 +95,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         for module, source in modules.items():
             (tmp_path / f"{module}_module.py").write_text(preamble + source)
             monkeypatch.delitem(sys.modules, f"{module}_module", raising=False)
-        return [
-            point
-            for found in distributions(path=[str(tmp_path)])
-            for point in found.entry_points
-            if point.group == "bench"
-        ]
+        points = [point for one in distributions(path=[str(tmp_path)]) for point in one.entry_points]
+        return [point for point in points if point.group == "bench"]
 
     return make
 
@@ -110,7 +105,7 @@ BRINGS = "@hookimpl\ndef bench_methods(): return [method({!r})]\n"
 
 
 def test_a_sound_plugin_brings_what_it_brings() -> None:
-    """Methods, suites and measures stand under their names, with their owner."""
+    """Methods, suites and measures by their names, with their owner; an object with hooks may be a plugin."""
     found = only(plugin("mine", bench_methods=[METHOD], bench_suites=[SUITE], bench_measures=[MEASURE]))
     assert found.broken == ()
     assert found.method("some") is METHOD
@@ -118,10 +113,6 @@ def test_a_sound_plugin_brings_what_it_brings() -> None:
     assert found.measures_by_name == {"Foo": MEASURE}
     assert found.methods["some"].owner == "given directly (mine)"
     assert found.loaded == {"mine": "given directly (mine)"}
-
-
-def test_an_object_may_be_a_plugin() -> None:
-    """Hooks may be methods of an instance, and what they return may be a generator."""
 
     class Mine:
         @hookimpl
@@ -132,14 +123,10 @@ def test_an_object_may_be_a_plugin() -> None:
 
 
 def test_names_are_forgiving_on_input_only() -> None:
-    """Underscores and capitals find the canonical name; the name itself stays."""
+    """Underscores and capitals find the canonical name; an unknown one is refused with near ones and all that exist."""
     found = only(plugin("mine", bench_methods=[replace(METHOD, name="auto-mlm")]))
     assert {found.method(name).name for name in ("auto-mlm", "auto_mlm", "Auto-MLM")} == {"auto-mlm"}
     assert list(found.methods) == ["auto-mlm"]
-
-
-def test_an_unknown_name_is_told_with_near_ones_and_all() -> None:
-    """The message holds the word, the near name, then what exists."""
     found = only(plugin("mine", bench_methods=[replace(METHOD, name=name) for name in ("bm25", "crop")]))
     with pytest.raises(UsageError, check=fields(found="method 'bm52'", expected="bm25, crop", hint="bm25")):
         found.method("bm52")
@@ -148,10 +135,13 @@ def test_an_unknown_name_is_told_with_near_ones_and_all() -> None:
 
 
 def test_an_entry_point_is_loaded_and_owned(install: Install) -> None:
-    """The owner is the distribution and the module."""
-    found = load({}, entries=install("some-dist", {"alpha": BRINGS.format("alpha")}))
-    assert found.broken == ()
-    assert found.methods["alpha"].owner == "some-dist (alpha_module)"
+    """By distribution and module; two of one module are one plugin; a malformed one of another package is broken."""
+    (entry,) = install("some-dist", {"alpha": BRINGS.format("alpha")})
+    assert load({}, entries=[entry]).methods["alpha"].owner == "some-dist (alpha_module)"
+    found = load({}, entries=[entry, EntryPoint("again", entry.value, "bench")])
+    assert (found.duplicates, found.broken, list(found.methods)) == ((), (), ["alpha"])
+    found = load({}, entries=[EntryPoint("odd", "not a module!", "bench")])
+    assert [one.name for one in found.broken] == ["odd"]
 
 
 BREAKS = {
@@ -163,50 +153,40 @@ BREAKS = {
 }
 
 
-@pytest.mark.parametrize(("source", "told"), BREAKS.items())
-def test_a_plugin_that_does_not_load_fails_only_itself(install: Install, source: str, told: str) -> None:
+@pytest.mark.parametrize(("source", "words"), BREAKS.items())
+def test_a_plugin_that_does_not_load_fails_only_itself(install: Install, source: str, words: str) -> None:
     """Its neighbour works; its own name raises the reason; another unknown name mentions it."""
     install("bad-dist", {"bad": source})
     found = load({}, entries=install("good-dist", {"good": BRINGS.format("good")}))
     (broken,) = found.broken
     assert (broken.name, broken.distribution) == ("bad", "bad-dist")
-    assert broken.reason.startswith(told)
+    assert broken.reason.startswith(words)
     assert "bad_module" in broken.traceback
     assert found.method("good").name == "good"
     with pytest.raises(PluginError) as needed:
         found.method("bad")
-    assert str(needed.value).startswith(f"plugin bad of bad-dist is broken: {told}")
+    assert str(needed.value).startswith(f"plugin bad of bad-dist is broken: {words}")
     with pytest.raises(UsageError) as unknown:
         found.method("other")
-    assert f"It may belong to a plugin that is broken (bad of bad-dist: {told}" in str(unknown.value)
+    assert f"It may belong to a plugin that is broken (bad of bad-dist: {words}" in str(unknown.value)
 
 
-def test_a_malformed_entry_point_is_broken() -> None:
-    """A stranger's metadata cannot stop the command."""
-    found = load({}, entries=[EntryPoint("odd", "not a module!", "bench")])
-    assert [one.name for one in found.broken] == ["odd"]
+def test_a_hook_with_other_arguments_is_broken() -> None:
+    """Pluggy's sentence names the argument that the hook does not have; Ctrl-C while one loads ends the command."""
 
+    def bench_scored(results: object) -> None:
+        raise AssertionError
 
-def test_a_keyboard_interrupt_is_the_users() -> None:
-    """Ctrl-C while a plugin loads ends the command."""
+    sentence = reason(plugin("mine", bench_scored=bench_scored))
+    assert "bench_scored" in sentence
+    assert "'results'" in sentence
+    assert "\n" not in sentence
 
     def bench_methods() -> list[Method]:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         only(plugin("mine", bench_methods=bench_methods))
-
-
-def test_a_hook_with_other_arguments_is_broken() -> None:
-    """Pluggy's sentence names the argument that the hook does not have."""
-
-    def bench_scored(results: object) -> None:
-        """Hear of nothing."""
-
-    told = reason(plugin("mine", bench_scored=bench_scored))
-    assert "bench_scored" in told
-    assert "'results'" in told
-    assert "\n" not in told
 
 
 def _raises() -> list[Method]:
@@ -220,7 +200,7 @@ def _unmarked() -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    ("module", "told"),
+    ("module", "words"),
     [
         (plugin("mine", bench_metods=[METHOD]), "bench_metods is no hook; did you mean bench_methods"),
         (_unmarked(), "bench_methods lacks @bench.hookimpl"),
@@ -228,69 +208,43 @@ def _unmarked() -> ModuleType:
         (plugin("mine", bench_methods=_raises), "RuntimeError: out of order"),
     ],
 )
-def test_hooks_that_would_never_be_called_or_raise(module: ModuleType, told: str) -> None:
+def test_hooks_that_would_never_be_called_or_raise(module: ModuleType, words: str) -> None:
     """Misspelt, unmarked (and so silently passed over), none at all; what a hook raises is the reason."""
-    assert reason(module).startswith(told)
+    assert reason(module).startswith(words)
 
 
-def variant(**changes: Any) -> list[Method]:
-    """Return the good method with a change."""
-    return [replace(METHOD, **changes)]
-
-
+METHOD_FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"name": "Auto_MLM"}, "Method Auto_MLM: is called 'Auto_MLM', expected lower-case letters"),
+    ({"name": "-x"}, "Method -x: is called '-x'"),
+    ({"version": " "}, "Method some: has the version ' ', expected text"),
+    ({"settings": ("zero-shot",)}, "Method some: names the setting 'zero-shot', expected one of uns"),
+    ({"retriever": None}, "Method some: brings neither a retriever nor the contract"),
+    ({"retriever": 3}, "Method some: retriever is 3, expected a function"),
+    ({"trainer": "json.dumps"}, "Method some: trainer is 'json.dumps', expected package.module:N"),
+    ({"trainer": "json.no:It"}, "Method some: trainer is 'json.no:It', and there is no module json"),
+    ({"trainer": "no.json:It"}, "Method some: trainer is 'no.json:It', and there is no module no"),
+    ({"config": dict}, "Method some: config is <class 'dict'>, expected a subclass of bench.config.layers"),
+    ({"config": Sourceless}, "Method some: tau names no source of its default; tau has no help line"),
+    ({"config": Outside}, "Method some: tau is -1.0, expected a number > 0"),
+    ({"presets": {"p": Preset({"tow": 1.0}, "", "")}}, "Method some: preset p: tow is no setting of Good"),
+    ({"presets": {"p": Preset({"tau": 0}, "", "")}}, "Method some: preset p: tau is 0 (preset), expected a number > 0"),
+]
 FAULTS: list[tuple[str, object, str]] = [
     ("bench_methods", METHOD, "bench_methods returned Method("),
     ("bench_methods", "bm25", "bench_methods returned 'bm25', expected a list of Method"),
     ("bench_methods", [SUITE], "bench_methods returned Suite("),
     ("bench_methods", [METHOD, METHOD], "bench_methods returned some more than once"),
-    ("bench_methods", variant(name="Auto_MLM"), "Method Auto_MLM: is called 'Auto_MLM', expected lower-case letters"),
-    ("bench_methods", variant(name="-x"), "Method -x: is called '-x'"),
-    ("bench_methods", variant(version=" "), "Method some: has the version ' ', expected text"),
-    (
-        "bench_methods",
-        variant(settings=("zero-shot",)),
-        "Method some: names the setting 'zero-shot', expected one of uns",
-    ),
-    ("bench_methods", variant(retriever=None), "Method some: brings neither a retriever nor the contract"),
-    ("bench_methods", variant(retriever=3), "Method some: retriever is 3, expected a function"),
-    ("bench_methods", variant(trainer="json.dumps"), "Method some: trainer is 'json.dumps', expected package.module:N"),
-    (
-        "bench_methods",
-        variant(trainer="json.no:It"),
-        "Method some: trainer is 'json.no:It', and there is no module json",
-    ),
-    ("bench_methods", variant(trainer="no.json:It"), "Method some: trainer is 'no.json:It', and there is no module no"),
-    (
-        "bench_methods",
-        variant(config=dict),
-        "Method some: config is <class 'dict'>, expected a subclass of bench.config.layers",
-    ),
-    (
-        "bench_methods",
-        variant(config=Sourceless),
-        "Method some: tau names no source of its default; tau has no help line",
-    ),
-    ("bench_methods", variant(config=Outside), "Method some: tau is -1.0, expected a number > 0"),
-    (
-        "bench_methods",
-        variant(presets={"p": Preset({"tow": 1.0}, "", "")}),
-        "Method some: preset p: tow is no setting of Good",
-    ),
-    (
-        "bench_methods",
-        variant(presets={"p": Preset({"tau": 0}, "", "")}),
-        "Method some: preset p: tau is 0 (preset), expected a number > 0",
-    ),
+    *(("bench_methods", [replace(METHOD, **changes)], words) for changes, words in METHOD_FAULTS),
     ("bench_suites", [replace(SUITE, name="a b")], "Suite a b: is called 'a b'"),
     ("bench_suites", [replace(SUITE, data=())], "Suite some: serves no data"),
     ("bench_measures", [replace(MEASURE, name="Foo@10")], "Measure Foo@10: is called 'Foo@10', expected letters only"),
 ]
 
 
-@pytest.mark.parametrize(("hook", "returned", "told"), FAULTS, ids=[told for _, _, told in FAULTS])
-def test_a_broken_promise_is_told(hook: str, returned: object, told: str) -> None:
+@pytest.mark.parametrize(("hook", "returned", "words"), FAULTS, ids=[words for _, _, words in FAULTS])
+def test_a_broken_promise_is_the_reason(hook: str, returned: object, words: str) -> None:
     """A thing that the house cannot carry sets its plugin aside, with the reason."""
-    assert reason(plugin("mine", **{hook: lambda: returned})).startswith(told)
+    assert reason(plugin("mine", **{hook: lambda: returned})).startswith(words)
 
 
 def test_two_owners_of_a_name_are_both_named(install: Install) -> None:
@@ -308,8 +262,8 @@ def test_two_owners_of_a_name_are_both_named(install: Install) -> None:
         found.method("other")
 
 
-def test_restricting_resolves_a_duplicate(install: Install) -> None:
-    """Only the plugin that `BENCH_PLUGINS` names is imported: the other one would fail."""
+def test_bench_plugins_restricts(install: Install) -> None:
+    """Of two with one name only the plugin that it names is imported: the other one would fail."""
     install("first-dist", {"one": "raise RuntimeError\n"})
     entries = install("second-dist", {"two": BRINGS.format("twin")})
     found = load({"BENCH_PLUGINS": "two"}, entries=entries)
@@ -317,41 +271,20 @@ def test_restricting_resolves_a_duplicate(install: Install) -> None:
     assert "one_module" not in sys.modules
 
 
-def test_a_distribution_name_restricts_too(install: Install) -> None:
-    """All plugins of that distribution are loaded; spelling is forgiving."""
+def test_a_restriction_may_name_a_distribution_or_nothing(install: Install) -> None:
+    """Spelling is forgiving; empty means none, and the message about a missing name says so; a typing error is one."""
     install("first-dist", {"one": BRINGS.format("one"), "also": BRINGS.format("also")})
     entries = install("second-dist", {"two": BRINGS.format("two")})
     assert sorted(load({"BENCH_PLUGINS": "First_Dist"}, entries=entries).methods) == ["also", "one"]
     assert sorted(load({"BENCH_PLUGINS": "also, two"}, entries=entries).methods) == ["also", "two"]
-
-
-def test_an_empty_restriction_means_none(install: Install) -> None:
-    """And the message about a missing name says so."""
-    found = load({"BENCH_PLUGINS": ""}, entries=install("first-dist", {"one": BRINGS.format("one")}))
+    found = load({"BENCH_PLUGINS": ""}, entries=entries)
     assert found.loaded == {}
     with pytest.raises(UsageError, match="BENCH_PLUGINS restricts plugins to: none"):
         found.method("one")
-
-
-def test_an_unknown_restriction_is_an_error(install: Install) -> None:
-    """A typing error in the variable must not silently leave a plugin out."""
-    entries = install("first-dist", {"one-long-name": BRINGS.format("one")})
+    entries = install("third-dist", {"one-long-name": BRINGS.format("one")})
     wanted = fields(where="BENCH_PLUGINS=one-lung-name", found="plugin 'one-lung-name'", hint="one-long-name")
     with pytest.raises(UsageError, check=wanted):
         load({"BENCH_PLUGINS": "one-lung-name"}, entries=entries)
-
-
-def test_two_entry_points_of_one_module_are_one_plugin(install: Install) -> None:
-    """The same object twice is no duplicate."""
-    (entry,) = install("first-dist", {"one": BRINGS.format("one")})
-    found = load({}, entries=[entry, EntryPoint("again", entry.value, "bench")])
-    assert (found.duplicates, found.broken, list(found.methods)) == ((), (), ["one"])
-
-
-def test_plugins_of_one_name_are_told_apart() -> None:
-    """Listings show both."""
-    found = only(plugin("mine", bench_methods=[METHOD]), plugin("mine", bench_measures=[MEASURE]))
-    assert list(found.loaded) == ["mine", "mine of given directly"]
 
 
 def test_a_tracker_that_raises_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
@@ -364,9 +297,8 @@ def test_a_tracker_that_raises_does_not_stop_the_others(caplog: pytest.LogCaptur
     def hears(result: Mapping[str, Any]) -> None:
         heard.append(result)
 
-    found = only(
-        plugin("before", bench_scored=hears), plugin("bad", bench_scored=raises), plugin("after", bench_scored=hears)
-    )
+    trackers = {"before": hears, "bad": raises, "after": hears}
+    found = only(*(plugin(name, bench_scored=tracker) for name, tracker in trackers.items()))
     with caplog.at_level(logging.WARNING):
         found.notify("bench_scored", result={"n": 1})
     assert heard == [{"n": 1}, {"n": 1}]
@@ -380,8 +312,10 @@ def test_a_tracker_that_raises_does_not_stop_the_others(caplog: pytest.LogCaptur
 
 
 def test_our_own_plugins_are_sound() -> None:
-    """Those that are packaged come in by the door that strangers use."""
+    """They come in by the door that everybody uses; listings show both of two plugins of one name."""
     found = load({})
     assert [one for one in found.broken if one.distribution == "retrieval-bench"] == []
     assert found.methods["bm25"].owner == "retrieval-bench (methods.bm25)"
     assert found.suites["beir"].owner == "retrieval-bench (suites.beir)"
+    twins = only(plugin("mine", bench_methods=[METHOD]), plugin("mine", bench_measures=[MEASURE]))
+    assert list(twins.loaded) == ["mine", "mine of given directly"]

@@ -1,12 +1,12 @@
-"""Imports that are really ours, and a stranger's plugin that comes in by the same door."""
+"""Imports that are really ours, and another's plugin that comes in by the same door."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -24,14 +24,9 @@ EXAMPLE = ROOT / "tests" / "example_plugin"
 def python(code: str, folder: Path, **environment: str) -> str:
     """Run code in a fresh interpreter in a folder and return what it prints."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {**kept, **environment}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -45,24 +40,20 @@ SHADOW = (
 def test_a_shadowed_import_is_a_sentence(tmp_path: Path, place: str) -> None:
     """A user's own `methods` in the way is named and never imported; our suites, which it does not hide, load."""
     (tmp_path / place).parent.mkdir(exist_ok=True)
-    (tmp_path / place).write_text("raise SystemExit('a stranger was imported')")
-    told = json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path)))
-    stranger = tmp_path / place.removesuffix("/__init__.py")
-    assert told["bm25"] == (
-        f"the import name 'methods': found {stranger.resolve()}, which hides retrieval-bench's own, "
+    (tmp_path / place).write_text("raise SystemExit('another package was imported')")
+    found = json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path)))
+    shadow = tmp_path / place.removesuffix("/__init__.py")
+    assert found["bm25"] == (
+        f"the import name 'methods': found {shadow.resolve()}, which hides retrieval-bench's own, "
         f"expected {ROOT / 'methods'}; run from another folder or rename it"
     )
-    assert "beir" not in told
+    assert "beir" not in found
 
 
 def test_a_folder_without_init_hides_nothing(tmp_path: Path) -> None:
-    """A plain folder called `methods` is no package that wins, so nobody is bothered."""
+    """A plain folder called `methods` is no package that wins; the package next to `bench` is ours."""
     (tmp_path / "methods").mkdir()
     assert json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path))) == {}
-
-
-def test_own_package_is_ours() -> None:
-    """The package beside `bench`."""
     for name in ("methods", "suites", "leaderboard"):
         assert own_package(name).__file__ == str(ROOT / name / "__init__.py")
     with pytest.raises(PluginError, check=fields(where="the import name 'json'")):
@@ -71,19 +62,10 @@ def test_own_package_is_ours() -> None:
         own_package("no_such_package")
 
 
-@pytest.fixture
-def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The example plugin, imported as it lies."""
+def test_the_example_plugin_retrieves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imported as it lies, it ranks by Σ ln(1 + N/df), worked out by hand."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    import bench_example  # type: ignore[import-not-found]  # found on the path set above
-
-    assert isinstance(bench_example, ModuleType)
-    return bench_example
-
-
-def test_the_example_plugin_retrieves(example: ModuleType, tmp_path: Path) -> None:
-    """Loaded directly, it ranks by Σ ln(1 + N/df), worked out by hand."""
-    method = load({}, extra=[example], entries=()).method("overlap")
+    method = load({}, extra=[import_module("bench_example")], entries=()).method("overlap")
     texts = {"d1": "red fox", "d2": "red hen", "d3": "blue sea"}
     items = Source("made", "test/1", (), lambda: iter([Item(name, text) for name, text in texts.items()]))
     retriever = method.build_retriever(method.config())
@@ -111,10 +93,10 @@ def test_the_example_plugin_installs_and_keeps_every_promise(tmp_path: Path) -> 
     code = "from bench.plugins import load; p = load(); print(p.methods['overlap'].owner, p.method('overlap').version)"
     assert python(code, tmp_path, PYTHONPATH=str(target)) == "bench-example (bench_example) 1\n"
     code = "from bench.cli import main; main(['check', 'overlap', 'nearby', '--json'])"
-    told = json.loads(python(code, tmp_path, PYTHONPATH=str(target)))
-    assert told["broken"] == 0
-    assert {name: len(rows) for name, rows in told["checks"].items()} == {"overlap": 12, "nearby": 19}
-    assert {row["state"] for rows in told["checks"].values() for row in rows} == {"kept"}
+    found = json.loads(python(code, tmp_path, PYTHONPATH=str(target)))
+    assert found["broken"] == 0
+    assert {name: len(rows) for name, rows in found["checks"].items()} == {"overlap": 12, "nearby": 19}
+    assert {row["state"] for rows in found["checks"].values() for row in rows} == {"kept"}
 
 
 @pytest.mark.slow
@@ -123,13 +105,8 @@ def test_a_new_method_installs_and_passes_its_own_test(tmp_path: Path) -> None:
     files = new_method("my-idea", tmp_path / "project", taken=())
     assert sum(len((tmp_path / "project" / name).read_text().splitlines()) for name in files) < 100
     install(tmp_path / "project", tmp_path / "target")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "tests"],
-        cwd=tmp_path / "project",
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "target")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "tests"]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "target")}
+    done = subprocess.run(command, cwd=tmp_path / "project", env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "19 passed" in done.stdout

@@ -23,10 +23,8 @@ def test_no_host_user_or_path_is_left(tmp_path: Path, tiny: Path, monkeypatch: p
     home = tmp_path / "secret-home"
     monkeypatch.setenv("HOME", str(home))
     task = Path(shutil.copytree(tiny, home / "data" / "mine"))
-    request = bench.Request(
-        ("bm25",), ("beir",), (str(task),), store=home / "store", results=home / "results", offline=True
-    )
-    assert bench.run(request).rows
+    places = {"store": home / "store", "results": home / "results"}
+    assert bench.run(bench.Request(("bm25",), ("beir",), (str(task),), **places, offline=True)).rows
     left = [path for top in ("store/artefacts", "results") for path in (home / top).rglob("*") if path.is_file()]
     assert len(left) > 10
     for path in left:
@@ -62,8 +60,8 @@ def test_a_message_is_at_most_two_kilobytes(arguments: tuple[str, ...], capsys: 
     """Whatever was typed, on stderr and in JSON."""
     with pytest.raises(SystemExit) as status:
         main([*arguments, "--json"])
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     assert status.value.code == 2
-    message = told.err.partition("bench: ")[2]
+    message = printed.err.partition("bench: ")[2]
     assert 20 < len(message.encode()) <= 2_048
-    assert len(told.out.encode()) < 5 * 2_048
+    assert len(printed.out.encode()) < 5 * 2_048

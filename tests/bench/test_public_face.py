@@ -14,14 +14,6 @@ FACES = ("bench", "bench.training", "bench.suites", "bench.testing")
 EXAMPLE = ROOT / "tests" / "example_plugin" / "bench_example"
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package made from the templates."""
-    folder = tmp_path_factory.mktemp("new") / "plugin"
-    new_method("some-method", folder, taken=())
-    return folder
-
-
 def imports(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield module and name of every import from the harness in a folder; a bare `import bench` names nothing."""
     for path in sorted(folder.rglob("*.py")):
@@ -40,21 +32,17 @@ def outside(folder: Path) -> set[tuple[str, str]]:
     return set(imports(folder)) - public
 
 
-def test_our_methods_import_the_public_face_alone() -> None:
-    """As methods of any other package can."""
+def test_methods_templates_and_the_example_import_the_public_face_alone(tmp_path: Path) -> None:
+    """As methods of any other package can; an import of a private module is noticed, or this would prove nothing."""
     assert outside(ROOT / "methods") == set()
-
-
-def test_templates_and_the_example_import_the_public_face_alone(written: Path) -> None:
-    """What `bench new` writes shows nobody a private module."""
-    assert outside(written) == set()
+    new_method("some-method", tmp_path / "new", taken=())
+    assert outside(tmp_path / "new") == set()
     assert outside(EXAMPLE) == set()
-
-
-def test_an_import_of_a_private_module_is_noticed(tmp_path: Path) -> None:
-    """Otherwise the tests above would prove nothing."""
-    (tmp_path / "one.py").write_text("import bench\nfrom bench.core.files import canonical\nbench.nothing\n")
-    assert outside(tmp_path) == {("bench.core.files", "canonical"), ("bench", "nothing")}
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "one.py").write_text(
+        "import bench\nfrom bench.core.files import canonical\nbench.nothing\n"
+    )
+    assert outside(tmp_path / "private") == {("bench.core.files", "canonical"), ("bench", "nothing")}
 
 
 @pytest.mark.parametrize("face", FACES)
@@ -62,14 +50,8 @@ def test_every_public_name_is_there_and_typed(face: str) -> None:
     """Each can be loaded, and is imported for type checkers where it is loaded lazily; other names are refused."""
     module = import_module(face)
     source = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
-    typed = {
-        alias.name
-        for node in source.body
-        if isinstance(node, ast.If)
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.ImportFrom)
-        for alias in inner.names
-    }
+    guarded = [inner for node in source.body if isinstance(node, ast.If) for inner in ast.walk(node)]
+    typed = {alias.name for inner in guarded if isinstance(inner, ast.ImportFrom) for alias in inner.names}
     defined = {node.name for node in source.body if isinstance(node, ast.FunctionDef)}
     assert sorted(typed | defined) == sorted(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)

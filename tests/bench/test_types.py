@@ -14,11 +14,13 @@ METHOD = Method("some", "1", "A method.", "nobody", Config)
 
 
 def test_a_door_is_a_callable_or_its_name() -> None:
-    """Both build the same thing from a config."""
+    """Both build the same from a config; a card is a package's README, a function's, or summary and citation."""
     named = replace(METHOD, retriever="fractions:Fraction")
-    assert named.build_retriever("1/2") == replace(
-        METHOD, retriever=lambda config: cast(Retriever, config / 2)
-    ).build_retriever(1)
+    halved = replace(METHOD, retriever=lambda config: cast(Retriever, config / 2))
+    assert named.build_retriever("1/2") == halved.build_retriever(1)
+    assert replace(METHOD, describe="methods.crop").card().startswith("# ")
+    assert replace(METHOD, describe=lambda: "# Card").card() == "# Card"
+    assert METHOD.card() == "# some\n\nA method.\n\nnobody\n"
 
 
 @pytest.mark.parametrize(("door", "found"), [(None, "none"), ("fractions:Nothing", "'fractions:Nothing'")])
@@ -26,10 +28,3 @@ def test_a_door_that_is_not_there_is_an_error(door: str | None, found: str) -> N
     """It names the method and what was found."""
     with pytest.raises(PluginError, check=fields(where="trainer of some", found=found)):
         replace(METHOD, trainer=door).build_trainer(None)
-
-
-def test_a_card_is_a_readme_a_function_or_summary_and_citation() -> None:
-    """The README is that of the package that is named."""
-    assert replace(METHOD, describe="methods.crop").card().startswith("# ")
-    assert replace(METHOD, describe=lambda: "# Card").card() == "# Card"
-    assert METHOD.card() == "# some\n\nA method.\n\nnobody\n"
