@@ -12,14 +12,6 @@ from bench.pipeline.compute import compute, cores
 from bench.pipeline.settings import ComputeConfig
 
 
-@pytest.fixture
-def eight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine of 16 processors, of which this process may run on 8."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 16)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-
-
-@pytest.mark.usefixtures("eight")
 @pytest.mark.parametrize(
     ("own", "files", "expected"),
     [
@@ -34,8 +26,12 @@ def eight(monkeypatch: pytest.MonkeyPatch) -> None:
         ("4:cpu,cpuacct:/a\n", {"cpu/a/cpu.cfs_quota_us": "-1", "cpu/a/cpu.cfs_period_us": "100000"}, 8),
     ],
 )
-def test_cores(tmp_path: Path, own: str, files: Mapping[str, str], expected: int) -> None:
-    """Affinity, then the quotas of the group and of those above it, in the files of the kernel."""
+def test_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, files: Mapping[str, str], expected: int
+) -> None:
+    """Affinity, here 8 of 16, then the quotas of the group and of those above it, in the files of the kernel."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     (tmp_path / "own").write_text(own)
     for name, content in files.items():
         path = tmp_path / "groups" / name

@@ -45,8 +45,8 @@ def start(tmp_path: Path, method: Method, backbone: Path) -> Init:
     return encoders.backbone(str(backbone), contract)
 
 
-def test_the_files_of_modules_decide_too(tmp_path: Path, backbone: Path) -> None:
-    """LaBSE's dense layer lies in a folder of its own; other folders, e.g. of checkpoints, do not matter."""
+def test_what_of_a_backbone_decides_the_start(tmp_path: Path, backbone: Path) -> None:
+    """Its modules' folders, e.g. LaBSE's dense layer, and no others; a random pooler has another key."""
     method = load().method("pretrained")
     before = start(tmp_path, method, backbone).key
     (backbone / "checkpoint-500").mkdir()
@@ -54,36 +54,31 @@ def test_the_files_of_modules_decide_too(tmp_path: Path, backbone: Path) -> None
     assert start(tmp_path, method, backbone).key == before
     (backbone / "2_Dense" / "model.safetensors").write_bytes(b"other weights")
     assert start(tmp_path, method, backbone).key != before
-
-
-def test_a_random_pooler_is_never_taken_for_a_trained_one(tmp_path: Path, backbone: Path) -> None:
-    """A method that trains may begin with a random pooler; one that does not has another key, and is refused."""
-    plugins = load()
-    trains, ready = (start(tmp_path, plugins.method(name), backbone) for name in ("crop", "pretrained"))
+    trains, ready = (start(tmp_path, load().method(name), backbone) for name in ("crop", "pretrained"))
     assert trains.key != ready.key
 
 
-def test_a_rate_for_random_weights_is_told_on_a_trained_backbone(tmp_path: Path) -> None:
+def test_a_rate_for_random_weights_warns_on_a_trained_backbone(tmp_path: Path) -> None:
     """Unless the user, or a preset, has said one; random weights and untrained starts need no warning."""
     method = load().method("crop")
     documents = Source[Document]("none", "none/1", (), lambda: iter(()))
 
-    def told(backbone: str, sets: tuple[str, ...] = (), preset: str | None = None) -> list[str]:
+    def warned(backbone: str, sets: tuple[str, ...] = (), preset: str | None = None) -> list[str]:
         resolved = resolve([method], profile=profile(), preset=preset, sets=sets)["crop"]
         given = Pretraining(backbone, "mini", documents, None, 1000)
         system = Trained("crop", method, resolved, Compute("cpu", 1), given)
         return about_backbones([system, system.start()])
 
-    (sentence,) = told("owner/model")
+    (sentence,) = warned("owner/model")
     assert "crop trains owner/model with method.learning_rate 0.002" in sentence
     assert "--preset paper" in sentence
-    assert told("scratch:2x128") == []
-    assert told("owner/model", sets=("method.learning_rate=1e-5",)) == []
-    assert told("owner/model", preset="paper") == []
+    assert warned("scratch:2x128") == []
+    assert warned("owner/model", sets=("method.learning_rate=1e-5",)) == []
+    assert warned("owner/model", preset="paper") == []
 
 
 def test_a_protocol_fixes_lengths_and_the_user_may_still_say_others() -> None:
-    """The task's lengths stand over the method's; what is typed stands over the task's."""
+    """The task's lengths precede the method's; what is typed precedes the task's."""
     method = load().method("crop")
     task = Task("s/t", "official", (), ("RR@10",), lengths=(96, 256))
 

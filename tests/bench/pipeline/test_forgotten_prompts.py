@@ -55,26 +55,19 @@ def test_each_reading_is_looked_at_once(tmp_path: Path, plugins: Plugins, model:
     """Two tasks that are read alike are one; another readout is another; with the prompts there is none."""
     (alone,) = found(tmp_path, plugins, model)
     assert alone.roles == ("query", "passage")
-    assert [one.system.label for one in found(tmp_path, plugins, model, "encode.readout=both")] == [
-        "ours",
-        "ours+protocol",
-    ]
+    both = found(tmp_path, plugins, model, "encode.readout=both")
+    assert [one.system.label for one in both] == ["ours", "ours+protocol"]
     half = found(tmp_path, plugins, model, 'encode.query_prompt="ask: "')
     assert [one.roles for one in half] == [("passage",)]
     given = ('encode.query_prompt="ask: "', 'encode.passage_prompt="read: "')
     assert found(tmp_path, plugins, model, *given) == []
-
-
-def test_what_is_said(tmp_path: Path, plugins: Plugins, model: Path) -> None:
-    """Prompts, who wants them, and what to type; then numbers."""
-    (one,) = found(tmp_path, plugins, model)
-    assert one.sentence == (
+    assert alone.sentence == (
         "ours reads texts without the prompts that model wants ('ask: ' before a query and 'read: ' before a passage: "
         "its config_sentence_transformers.json declares them); if they were forgotten, type "
         "--set 'encode.query_prompt=\"ask: \"' --set 'encode.passage_prompt=\"read: \"'"
     )
     facts = {"query": 0.93, "passage": 0.951, "alike": 1.0, "alike_prompted": 0.8}
-    assert one.numbers(facts) == (
+    assert alone.numbers(facts) == (
         "ours: on eight texts the mean cosine of vectors with and without prompt is 0.930 for a query, 0.951 for a "
         "passage; queries and passages differ in nothing (mean cosine 1.000, with prompts 0.800)"
     )
@@ -84,7 +77,6 @@ def test_a_model_that_cannot_be_read_stops_nothing(tmp_path: Path, plugins: Plug
     """The run will say so itself."""
     (one,) = found(tmp_path, plugins, model)
     store = Store(tmp_path / "store")
-
     elsewhere = replace(one.measured.encoder, backbone="gone", place=str(tmp_path / "gone"))
     failing = Suspicion(one.system, WantedPrompts("x", "", ""), ("query",), replace(one.measured, encoder=elsewhere))
     (said,) = measure([failing], store)

@@ -30,20 +30,6 @@ LANGUAGE = "sw"
 LABEL = f"mrtydi/{LANGUAGE}:"
 
 
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The splits whose judgements somebody opens from now on."""
-    found: list[str] = []
-    plain = retrieval._judgements
-
-    def noted(settings: Any, language: str, split: str) -> Iterator[Judgement]:
-        found.append(split)
-        yield from plain(settings, language, split)
-
-    monkeypatch.setattr(retrieval, "_judgements", noted)
-    return found
-
-
 def planned(tmp_path: Path, store: Store) -> Plan:
     """A plan of a tiny encoder's start, tuned for the test in one language."""
     corpus = tmp_path / "corpus" / f"{LANGUAGE}.jsonl"
@@ -58,8 +44,18 @@ def planned(tmp_path: Path, store: Store) -> Plan:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("miner", ["bm25", "self"])
-def test_no_judged_positive_and_no_judgement_of_a_test(tmp_path: Path, opened: list[str], miner: Any) -> None:
-    """Held against the training judgements by id and against the passages by text; every pair finds a negative."""
+def test_no_judged_positive_and_no_judgement_of_a_test(
+    tmp_path: Path, miner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the ids of the training judgements and the texts of the passages; every pair finds a negative."""
+    opened: list[str] = []
+    plain = retrieval._judgements
+
+    def noted(settings: Any, language: str, split: str) -> Iterator[Judgement]:
+        opened.append(split)
+        yield from plain(settings, language, split)
+
+    monkeypatch.setattr(retrieval, "_judgements", noted)
     store = Store(tmp_path / "store")
     ready = planned(tmp_path, store)
     (at,) = (at for at, cell in enumerate(ready.cells) if cell.system.untrained)

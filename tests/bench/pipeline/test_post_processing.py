@@ -30,18 +30,13 @@ PROMPTED = Contract(query_prompt="query: ", passage_prompt="passage: ")
 
 
 def nodes(
-    kind: str,
-    asked: str = "sw",
-    searched: str = "en",
-    contract: Contract = PLAIN,
-    seed: int = 0,
-    tied: bool | None = None,
-    **settings: Any,
+    kind: str, asked: str = "sw", searched: str = "en", contract: Contract = PLAIN, seed: int = 0, **settings: Any
 ) -> tuple[tuple[Stage, ...], PostProcess, PostProcess]:
     """Return the fits of a leg, and its passages and queries after them."""
+    tied = settings.pop("tied", None)
     run = RunConfig(post=PostConfig.model_validate({"kind": kind, **settings}))
     method = Method("x", "1", "", "", Config, contract=lambda _: contract)
-    sample: Pretraining = Pretraining("scratch:1x32", "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
+    sample = Pretraining("scratch:1x32", "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
     system = Pretrained("x", method, Settings(Config(), run, {}), Compute("cpu", 1)).processed(sample)
     items: Source[Item] = Source("i", "i/1", (), lambda: iter(()))
     judgements: Source[Judgement] = Source("j", "j/1", (), lambda: iter(()))
@@ -65,8 +60,8 @@ def samples(fits: Sequence[Stage]) -> set[tuple[str, str]]:
     return {(one["sample"]["language"], one["role"]) for one in found if "sample" in one}
 
 
-def test_one_fit_where_both_sides_are_alike() -> None:
-    """One language, no prompts; with prompts the roles differ, and so do their means."""
+def test_a_fit_is_shared_where_both_sides_are_alike() -> None:
+    """One language, no prompts, one encoder; with prompts, or with two encoders, the means of the roles differ."""
     fits, passages, queries = nodes("shift", "sw", "sw")
     assert len(fits) == 1
     assert passages.inputs["fit"].key == queries.inputs["fit"].key == fits[0].key
@@ -75,10 +70,6 @@ def test_one_fit_where_both_sides_are_alike() -> None:
     assert samples(prompted) == {("sw", "passage"), ("sw", "query")}
     assert passages.inputs["fit"].inputs["sample"].identity()["role"] == "passage"
     assert queries.inputs["fit"].inputs["sample"].identity()["role"] == "query"
-
-
-def test_two_encoders_have_a_sample_each() -> None:
-    """Each sample is encoded by the encoder of its role; that of passages has another key than it once had."""
     fits, passages, queries = nodes("shift", "sw", "sw", tied=False)
     assert samples(fits) == {("sw", "passage"), ("sw", "query")}
     assert passages.fit.key != queries.fit.key
@@ -88,17 +79,13 @@ def test_two_encoders_have_a_sample_each() -> None:
     assert sorted("'encoder': 'passage'" in one for one in named) == [False, True]
 
 
-def test_over_all_languages() -> None:
-    """Centring and whitening draw on the whole corpus, whatever the leg speaks, and so share one fit."""
+def test_which_languages_are_fitted() -> None:
+    """The whole corpus, whatever the leg's, to centre and to whiten; each one where the texts say their own."""
     for kind in ("centre", "whiten"):
         fits, passages, _ = nodes(kind)
         assert samples(fits) == {("", "passage")}
         assert nodes(kind, "fi", "ja")[0][0].key == fits[0].key
         assert passages.identity()["language"] == ""
-
-
-def test_texts_that_say_their_own_language() -> None:
-    """Every language of the corpus is fitted."""
     assert samples(nodes("shift", "", "")[0]) == {("", "passage")}
     turned, passages, queries = nodes("calibrate", "", "", pivot="en")
     assert samples(turned) == {("", "passage"), ("en", "passage")}
@@ -120,11 +107,8 @@ def test_what_decides_a_fit() -> None:
     """Kind, sample and scale do; a seed does only where something is drawn."""
     ways: list[tuple[str, dict[str, Any]]] = [
         ("shift", {}),
-        ("shift-scale", {}),
-        ("shift-scale", {"sentences": 10}),
-        ("shift-scale", {"scale_by": "var"}),
-        ("calibrate", {}),
-        ("calibrate", {"rotation": {"neighbours": 5}}),
+        *(("shift-scale", values) for values in ({}, {"sentences": 10}, {"scale_by": "var"})),
+        *(("calibrate", values) for values in ({}, {"rotation": {"neighbours": 5}})),
     ]
     assert len({nodes(kind, **values)[2].key for kind, values in ways}) == len(ways)
     assert nodes("calibrate", seed=1)[2].key == nodes("calibrate", seed=2)[2].key

@@ -44,7 +44,7 @@ def keys(plan: Plan, *names: str) -> set[str]:
 
 
 def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
-    """BM25's negatives by default; the row is one of the setting though BM25 alone has nothing to tune in it."""
+    """BM25's negatives by default, or the pairs as they are; a row of the setting though BM25 has nothing to tune."""
     plan = planned()
     (cell,) = plan.cells
     assert (cell.system.label, cell.setting, cell.system.deterministic) == ("bm25+rerank", "english", False)
@@ -55,13 +55,9 @@ def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
     assert training.inputs["begun"].key in stages(plan, "init")
     assert mined.inputs["pairs"].key in stages(plan, "pairs")
     assert not stages(plan, "tune")
-    names = [item.name for item in plan.legs[0][0].stages]
-    assert names[-3:] == ["texts", "rerank", "score"]
+    *names, texts, reranked, scored = (item.name for item in plan.legs[0][0].stages)
+    assert (texts, reranked, scored) == ("texts", "rerank", "score")
     assert {"pairs", "mine", "init", "train_cross", "search"} <= set(names)
-
-
-def test_pairs_as_they_are(planned: Planned) -> None:
-    """Nothing is mined where that is said; it is another cross-encoder and another system."""
     plain = planned(MRTYDI, "rerank.mine=none")
     assert not keys(plain, "mine", "pool")
     assert not keys(plain, "train_cross") & keys(planned(), "train_cross")
@@ -88,17 +84,13 @@ def test_what_enters_keys(planned: Planned, change: str, same: tuple[str, ...], 
         assert not keys(before, stage) & keys(after, stage)
 
 
-def test_every_seed_has_a_training_and_every_task_the_same(planned: Planned) -> None:
-    """Though BM25 has no seed; the English pairs are the same for all tasks of mini data."""
+def test_trainings_are_shared_and_follow_each_other(planned: Planned) -> None:
+    """One a seed, though BM25 has none, for all tasks of mini data; multilingual goes on from English."""
     plan = planned(tasks=("en", "sw"), seeds=(0, 1))
     assert [cell.seed for cell in plan.cells] == [0, 1]
     assert len(stages(plan, "train_cross")) == 2
     assert len(stages(plan, "mine")) == 1
     assert len(stages(plan, "rerank")) == 4
-
-
-def test_a_recipe_of_two_trainings_is_one_after_the_other(planned: Planned) -> None:
-    """Multilingual goes on from English, as an encoder's tuning does."""
     plan = planned(settings=("multilingual",))
     (last,) = (node.inputs["trained"] for node in stages(plan, "rerank").values())
     assert [last.name, last.inputs["begun"].name] == ["train_cross", "train_cross"]
@@ -115,27 +107,22 @@ def test_without_pairs_nothing_is_trained(planned: Planned, tmp_path: Path) -> N
     pairs = tmp_path / "own.tsv"
     pairs.write_text("".join(f"asked {at}\ttold {at}\n" for at in range(9)))
     given = planned(bare, f"tune.data={pairs}")
-    assert {cell.system.label for cell in given.cells} == {
-        *("bm25", "crop", "crop@init", "bm25+rerank", "crop+rerank", "crop@init+rerank"),
-    }
+    first = ("bm25", "crop", "crop@init")
+    assert {cell.system.label for cell in given.cells} == {*first, *(f"{name}+rerank" for name in first)}
     assert not stages(given, "tune")
     assert len(stages(given, "train_cross")) == 1  # whatever the first stage
 
 
-def test_options_of_the_backbone_are_listened_to(planned: Planned, tmp_path: Path) -> None:
-    """Though BM25 trains nothing; one that has weights warns of the rate of random ones."""
+def test_the_backbone_is_random_kept_or_a_ready_model(planned: Planned, tmp_path: Path) -> None:
+    """BM25 trains nothing, yet options count; settings of a training change nothing of a ready model."""
     assert "scratch:1x32" in next(iter(stages(planned(backbone="scratch:1x32"), "init").values())).title
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "config.json").write_text("{}")
-    told = planned(MRTYDI, f"rerank.backbone={tmp_path / 'kept'}")
-    assert not stages(told, "init")
-    assert any("which suits random weights and may undo what it knows" in one for one in told.warnings)
+    kept = planned(MRTYDI, f"rerank.backbone={tmp_path / 'kept'}")
+    assert not stages(kept, "init")
+    assert any("which suits random weights and may undo what it knows" in one for one in kept.warnings)
     with pytest.raises(UsageError, match="expected a cross-encoder"):
         planned(MRTYDI, "rerank.backbone=./nowhere")
-
-
-def test_a_model_that_is_there_is_chosen_by_name_and_depth(planned: Planned) -> None:
-    """Settings of a training change nothing of it."""
     for sets in ((), ("rerank.train.epochs=1", "rerank.mine=none")):
         (system,) = (cell.system for cell in planned(MRTYDI, *sets, rerank="some/model", settings=()).cells[1:])
         assert system.choices["rerank"] == {"model": "some/model", "depth": 100}

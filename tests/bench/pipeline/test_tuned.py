@@ -15,7 +15,9 @@ from bench.config.profiles import profile
 from bench.config.request import Request
 from bench.core.contract import Contract
 from bench.core.errors import PluginError
+from bench.data.mini import documents
 from bench.data.pairs import with_dev
+from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline import run as pipeline
 from bench.pipeline.compute import Compute
 from bench.pipeline.dense import Pretrained
@@ -36,8 +38,11 @@ from bench.types import Item, Method, Source, TrainingPair
 pairs: Source[TrainingPair] = Source("p", "p/1", (), lambda: iter(()))
 
 
+Build = Callable[..., Encoders]
+
+
 @pytest.fixture
-def encoders(tmp_path: Path) -> Callable[..., Encoders]:
+def encoders(tmp_path: Path) -> Build:
     """Build the encoders of a dense system."""
 
     def make(seed: int = 0, plugins: Plugins | None = None, *sets: str) -> Encoders:
@@ -59,20 +64,34 @@ def tuning(**values: Any) -> Tuning:
 
 
 def stages(target: Stage) -> list[str]:
-    """The stages that a node rests on, each as often as it stands there."""
+    """The stages that a node rests on, each as often as it occurs."""
     return sorted(one.name for one in closure([target]))
 
 
-def test_without_mining_the_pairs_are_learnt_from(encoders: Callable[..., Encoders]) -> None:
-    """And how negatives would be mined is no part of the key."""
+def test_what_a_tuning_rests_on(encoders: Build) -> None:
+    """Pairs as they are, whatever mining would do; mined by a retriever, whatever the seed; or by a first tuning."""
     plain = encoders().tuned(start(), [tuning()])
     assert stages(plain) == ["init", "pairs", "tune"]
     assert encoders().tuned(start(), [tuning(mine_keep=3, mine_margin=0.5, mine_to=7)]).key == plain.key
     assert encoders().tuned(start(), [tuning(epochs=1.0)]).key != plain.key
+    mined = encoders().tuned(start(), [tuning(mine="bm25")])
+    assert stages(mined) == ["init", "mine", "mine_index", "mine_search", "pairs", "pool", "tune"]
+    pairs_of = mined.inputs["pairs"]
+    assert encoders(1).tuned(start(), [tuning(mine="bm25", epochs=1.0)]).inputs["pairs"].key == pairs_of.key
+    assert mined.inputs["start"].name == "init"
+    # The first tuning is the one without mining; the second begins from the same start.
+    twice = encoders().tuned(start(), [tuning(mine="self")])
+    mining = "mine", "mine_encode", "mine_encode", "mine_search"
+    assert stages(twice) == ["init", *mining, "pairs", "pool", "tune", "tune"]
+    assert twice.inputs["start"].key == start().key
+    vectors = [twice.inputs["pairs"].inputs[name] for name in ("queries", "passages")]
+    assert {one.inputs["encoder"].key for one in vectors} == {plain.key}
+    assert [one.identity()["role"] for one in vectors] == ["query", "passage"]
+    assert encoders(1).tuned(start(), [tuning(mine="self")]).inputs["pairs"].key != twice.inputs["pairs"].key
 
 
 @pytest.mark.parametrize("miner", ["none", "bm25", "self"])
-def test_dev_pairs_are_part_of_the_key(encoders: Callable[..., Encoders], miner: str) -> None:
+def test_dev_pairs_are_part_of_the_key(encoders: Build, miner: str) -> None:
     """Weights may be chosen by them; nothing is mined from them, and every tuning of two has them."""
     held: Source[TrainingPair] = Source("dev", "dev/1", (), lambda: iter(()))
     own = replace(tuning(mine=miner), pairs=with_dev(pairs, held))
@@ -88,37 +107,7 @@ def test_dev_pairs_are_part_of_the_key(encoders: Callable[..., Encoders], miner:
     assert chosen.inputs["dev"].key not in {one.inputs["pairs"].key for one in pools}
 
 
-def test_a_retriever_mines(encoders: Callable[..., Encoders]) -> None:
-    """It searches the pool of the pairs, whatever the seed and the system; the config says what is tuned."""
-    mined = encoders().tuned(start(), [tuning(mine="bm25")])
-    assert stages(mined) == ["init", "mine", "mine_index", "mine_search", "pairs", "pool", "tune"]
-    pairs_of = mined.inputs["pairs"]
-    assert encoders(1).tuned(start(), [tuning(mine="bm25", epochs=1.0)]).inputs["pairs"].key == pairs_of.key
-    assert mined.inputs["start"].name == "init"
-
-
-def test_an_encoder_mines_for_itself(encoders: Callable[..., Encoders]) -> None:
-    """The first tuning is the one without mining; the second begins from the same start, on what the first mined."""
-    plain = encoders().tuned(start(), [tuning()])
-    twice = encoders().tuned(start(), [tuning(mine="self")])
-    assert stages(twice) == [
-        "init",
-        "mine",
-        "mine_encode",
-        "mine_encode",
-        "mine_search",
-        "pairs",
-        "pool",
-        *["tune"] * 2,
-    ]
-    assert twice.inputs["start"].key == start().key
-    vectors = [twice.inputs["pairs"].inputs[name] for name in ("queries", "passages")]
-    assert {one.inputs["encoder"].key for one in vectors} == {plain.key}
-    assert [one.identity()["role"] for one in vectors] == ["query", "passage"]
-    assert encoders(1).tuned(start(), [tuning(mine="self")]).inputs["pairs"].key != twice.inputs["pairs"].key
-
-
-def test_the_tuned_encoder_reads_as_it_was_tuned(encoders: Callable[..., Encoders]) -> None:
+def test_the_tuned_encoder_reads_as_it_was_tuned(encoders: Build) -> None:
     """Pooling, lengths and similarity of all tunings so far; settings for the test change nothing."""
     steps = [tuning(query_tokens=40), tuning(mine="self", pooling="cls", similarity="dot", passage_tokens=50)]
     mined = encoders().tuned(start(), steps).inputs["pairs"]
@@ -131,21 +120,16 @@ def test_the_tuned_encoder_reads_as_it_was_tuned(encoders: Callable[..., Encoder
 
 
 @pytest.mark.parametrize("miner", ["bm25", "self"])
-def test_every_rule_of_mining_is_part_of_the_key(encoders: Callable[..., Encoders], miner: str) -> None:
-    """And no two of them are taken for each other; only how deep it goes makes another search."""
+def test_every_rule_of_mining_is_part_of_the_key(encoders: Build, miner: str) -> None:
+    """No two are confused, and only the depth makes another search; no leg or corpus of a task is read before."""
     ways: list[dict[str, Any]] = [{}, {"mine_from": 2}, {"mine_to": 50}, {"mine_margin": 0.9}, {"mine_keep": 5}]
     found = [encoders().tuned(start(), [tuning(mine=miner, **values)]) for values in ways]
     assert len({one.key for one in found}) == len(ways)
     assert len({one.inputs["pairs"].inputs["ranking"].key for one in found}) == 2
-
-
-@pytest.mark.parametrize("miner", ["bm25", "self"])
-def test_no_judgement_of_a_test_is_near(encoders: Callable[..., Encoders], miner: str) -> None:
-    """Mining rests on pairs and encoders alone: neither a leg nor a corpus of a task is read before a tuning ends."""
     assert not {"read", "validate", "score", "texts"} & set(stages(encoders().tuned(start(), [tuning(mine=miner)])))
 
 
-def test_a_method_that_cannot_index(encoders: Callable[..., Encoders]) -> None:
+def test_a_method_that_cannot_index(encoders: Build) -> None:
     """Whoever is called bm25 must have a retriever; the plugins that are given are asked, nobody else."""
     found = load()
     dense = Method("bm25", "1", "", "", Config, contract=lambda _: Contract())
@@ -159,21 +143,12 @@ def test_a_method_that_cannot_index(encoders: Callable[..., Encoders]) -> None:
 @pytest.mark.parametrize("miner", ["bm25", "self"])
 def test_mined_pairs_end_to_end(tmp_path: Path, miner: str) -> None:
     """A task of the embedded world after a tuning on mined pairs; no negative is a positive; nothing is made again."""
-    from bench.data.mini import documents
-    from bench.data.pairs.stored_pairs import StoredPairs
-
     corpus = tmp_path / "corpus" / "en.jsonl"
     corpus.parent.mkdir()
     rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents("en"))
     corpus.write_text("".join(json.dumps(row) + "\n" for row in islice(rows, 100)), encoding="utf-8")
-    sets = (
-        "prepare.vocabulary=1500",
-        "budget.tokens=2000",
-        "tune.steps=2",
-        f"tune.mine={miner}",
-        "tune.mine_keep=3",
-        "compute.threads=1",
-    )
+    sets = ("prepare.vocabulary=1500", "budget.tokens=2000", "compute.threads=1")
+    sets += ("tune.steps=2", f"tune.mine={miner}", "tune.mine_keep=3")
     places = {"corpus": str(corpus.parent), "store": tmp_path / "store", "results": tmp_path / "results"}
     fixed = {"tasks": ("en",), "settings": ("english",), "backbone": "scratch:1x32", "device": "cpu"}
     request = Request(("crop",), ("mrtydi",), sets=sets, **fixed, **places)  # type: ignore[arg-type]  # of several types

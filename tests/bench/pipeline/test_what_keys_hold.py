@@ -1,4 +1,4 @@
-"""What enters keys beside a user's data: measures of plugins, commits of backbones, files that settings name."""
+"""What enters keys besides a user's data: measures of plugins, commits of backbones, files that settings name."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,9 +9,13 @@ import pytest
 
 import bench
 from bench.config.layers import identity
+from bench.core.contract import Contract
 from bench.core.errors import UsageError
+from bench.evaluation.measures.specs import parse
 from bench.pipeline.plan import Plan, plan
+from bench.pipeline.stages import init
 from bench.pipeline.stages.score import Protocol
+from bench.pipeline.stages.search import Rules
 from bench.pipeline.stages.weigh import Weigh
 from bench.plugins import load
 from bench.store.stage import Stage
@@ -43,17 +47,13 @@ def half(_documents: Sequence[str], _grades: Mapping[str, int], _cut: int | None
 FOO, BAR = Measure("Foo", half, "half"), Measure("Bar", half, "half too")
 
 
-def test_measures_that_a_task_does_not_use_enter_no_key(tmp_path: Path, tiny: Path) -> None:
-    """Installing a plugin changes nothing of tasks that do not ask for its measure."""
+def test_measures_enter_keys_where_they_are_used(tmp_path: Path, tiny: Path) -> None:
+    """By their version: neither their help nor other measures do; and the choice of a weight by one likewise."""
     request = bench.Request(("bm25",), ("beir",), tasks=(str(tiny),))
     assert keys(planned(tmp_path, request)) == keys(planned(tmp_path, request, brought("bench_measures", FOO)))
 
-
-def test_a_measure_enters_by_its_version(tmp_path: Path) -> None:
-    """Neither its help nor other measures; and the choice of a weight by it likewise."""
-
     def protocol(*extra: Measure) -> Protocol:
-        specs = tuple(bench_measure(name) for name in ("Foo@10", "nDCG@10"))
+        specs = tuple(parse(name, {"Foo": FOO}) for name in ("Foo@10", "nDCG@10"))
         return Protocol(specs, "trec", False, (), {one.name: one for one in extra})
 
     one = protocol(FOO)
@@ -66,22 +66,21 @@ def test_a_measure_enters_by_its_version(tmp_path: Path) -> None:
     assert "extra" not in weighed(plain).identity()
 
 
-def bench_measure(name: str) -> Any:
-    """Read a measure."""
-    from bench.evaluation.measures.specs import parse
-
-    return parse(name, {"Foo": FOO})
-
-
 def weighed(protocol: Protocol) -> Weigh:
     """Return a choice of a weight that rests on nothing in particular."""
-    from bench.core.contract import Contract
-    from bench.pipeline.stages.init import Init
-    from bench.pipeline.stages.search import Rules
-
-    some: Any = Init(backbone="x", contract=Contract(), place="x")
+    some: Any = init.Init(backbone="x", contract=Contract(), place="x")
     rules = Rules(10, "trec", False)
     return Weigh(first=some, second=some, leg=some, rules=rules, scale="none", protocol=protocol, who="x")
+
+
+BACKBONE = bench.Request(
+    ("crop",), ("mrtydi",), tasks=("sw",), backbone="owner/name", sets=("method.learning_rate=1e-5",)
+)
+
+
+def starts(tmp_path: Path) -> list[Stage]:
+    """Return the starts of a run from the backbone."""
+    return [step.stage for step in planned(tmp_path, BACKBONE).steps if step.stage.name == "init"]
 
 
 @pytest.fixture
@@ -93,20 +92,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_commit_of_a_backbone_enters_where_it_is_known(tmp_path: Path, cache: Path) -> None:
     """Another commit is another start; a key of a store that has none of it stays as it was."""
-    sets = ("method.learning_rate=1e-5",)
-    request = bench.Request(("crop",), ("mrtydi",), tasks=("sw",), backbone="owner/name", sets=sets)
-
-    def start() -> Stage:
-        (found, *_) = [step.stage for step in planned(tmp_path, request).steps if step.stage.name == "init"]
-        return found
-
-    unknown = start()
+    unknown = starts(tmp_path)[0]
     assert "revision" not in unknown.identity()
     cache.parent.mkdir(parents=True)
     found = []
     for commit in ("a" * 40, "b" * 40):
         cache.write_text(commit)
-        found.append(start())
+        found.append(starts(tmp_path)[0])
         assert found[-1].identity()["revision"] == commit
     assert len({one.key for one in (unknown, *found)}) == 3
 
@@ -115,8 +107,6 @@ def test_what_was_made_of_a_commit_before_it_was_known_is_used(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first run fetches the commit; the second knows it, and makes nothing anew."""
-    from bench.pipeline.stages import init
-
     made: list[str] = []
 
     def run(space: bench.Workspace, place: str, *_: Any, **__: Any) -> Mapping[str, Json]:
@@ -125,20 +115,14 @@ def test_what_was_made_of_a_commit_before_it_was_known_is_used(
 
     monkeypatch.setattr(init, "run", run)
     store = Store(tmp_path / "store")
-    sets = ("method.learning_rate=1e-5",)
-    request = bench.Request(("crop",), ("mrtydi",), tasks=("sw",), backbone="owner/name", sets=sets)
-
-    def starts() -> list[Stage]:
-        return [step.stage for step in planned(tmp_path, request).steps if step.stage.name == "init"]
-
-    before = starts()
+    before = starts(tmp_path)
     for one in before:
         store.make(one)
     cache.parent.mkdir(parents=True)
     cache.write_text("a" * 40)
-    assert [one.key for one in starts()] == [one.key for one in before]
+    assert [one.key for one in starts(tmp_path)] == [one.key for one in before]
     cache.write_text("b" * 40)
-    after = starts()
+    after = starts(tmp_path)
     assert not {one.key for one in after} & {one.key for one in before}
     store.make(after[0])
     assert made[-1] == f"owner/name@{'b' * 40}", "what is loaded is the commit that the key says"

@@ -25,12 +25,10 @@ class _Corpus:
         self.items, self.name, self.readings = items, name, 0
 
     def read(self) -> Iterator[Item]:
-        """Stream the passages."""
         self.readings += 1
         yield from self.items
 
     def source(self) -> Source[Item]:
-        """The passages as a source, a new one each time."""
         return Source(self.name, "made/1", (), self.read)
 
 
@@ -54,7 +52,7 @@ def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path, make_le
         Item("p2", OTHER),
         Item("p3", f"distractor {LONG}"),
         Item("p4", "", title=f"{OTHER}"),
-        Item("p5", "nothing of the kind stands anywhere at all in what was trained on"),
+        Item("p5", "nothing of the kind is anywhere at all in what was trained on"),
     )
     leg = make_leg(
         {"q1": {"p1": 1, "p2": 2}, "q2": {"p1": 1, "p3": 0}, "q3": {"p4": 1, "p5": 1}},
@@ -73,26 +71,25 @@ def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path, make_le
         "answers": {"of": 2, "exact": 1, "near": 0, "short": 1},
         "texts": 4,
     }
-    assert [(line["kind"], line["id"], line["how"], line["where"]) for line in lines] == [
-        ("queries", "q1", "equal", "d3"),
-        ("queries", "q2", "contained", "d1"),
-        ("passages", "p1", "run", "d1"),
-        ("passages", "p2", "equal", "d2"),
-        ("passages", "p4", "equal", "d2"),
-        ("answers", "q1", "contained", "d1"),
+    assert [" ".join(str(line[name]) for name in ("kind", "id", "how", "where")) for line in lines] == [
+        *("queries q1 equal d3", "queries q2 contained d1", "passages p1 run d1", "passages p2 equal d2"),
+        *("passages p4 equal d2", "answers q1 contained d1"),
     ]
     assert lines[2]["text"] == f"so {LONG} in winter"
     assert lines[2]["said"] == f"It is known that {LONG}."
 
 
 def test_grams_count_for_questions_alone(make_leg: Make) -> None:
-    """A passage of the same words as a question of another leg is not found by its grams."""
+    """A passage of the same words is not found by its grams; a training without text would seem free of any leak."""
     asked = "Which moth flies in spirals around lamps?"
     corpus = _Corpus(Item("p1", asked))
     first = make_leg({"q1": {"p1": 1}}, texts={"q1": asked})
     training = _training("Which moth flies in spirals around a lamp?")
     (found,) = audit.audit(training, [audit.Asked(first, corpus.source())], RULES)
     assert [(one.part.kind, one.how) for one in found.findings] == [("queries", "alike")]
+    leg = audit.Asked(make_leg({"q": {"p": 1}}, "other"), _Corpus(Item("p", "y")).source())
+    with pytest.raises(DataError, match="training: found no training text, expected at least one"):
+        audit.audit(_training(), [leg], RULES)
 
 
 def test_legs_are_audited_together_as_each_alone(make_leg: Make) -> None:
@@ -120,10 +117,3 @@ def test_legs_are_audited_together_as_each_alone(make_leg: Make) -> None:
         [("passages", "contained")],
         [("queries", "contained"), ("answers", "contained")],
     ]
-
-
-def test_a_training_without_text_is_refused(make_leg: Make) -> None:
-    """It would seem free of any leak."""
-    leg = audit.Asked(make_leg({"q": {"p": 1}}), _Corpus(Item("p", "y")).source())
-    with pytest.raises(DataError, match="training: found no training text, expected at least one"):
-        audit.audit(_training(), [leg], RULES)

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,19 +53,12 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def encoded(
-    work: Workspace, encoder: Path, role: Role = "passage", items: Source[Item] | Sequence[Item] = ITEMS
+    work: Workspace, encoder: Path, role: Role = "passage", items: Sequence[Item] = ITEMS
 ) -> Mapping[str, Json]:
     """Run the stage; return its facts."""
-    source = items if isinstance(items, Source) else Source("letters", "letters/1", (), lambda: iter(items))
-    stage = encode.EncodePassages(
-        encoder=Init(backbone="", contract=CONTRACT, place=""),
-        role=role,
-        contract=CONTRACT,
-        compute=Compute("cpu", 1),
-        who="",
-        checked=GIVEN,
-        corpus=Fingerprinted(source, ()),
-    )
+    corpus = Fingerprinted(Source("letters", "letters/1", (), lambda: iter(items)), ())
+    about: Any = {"contract": CONTRACT, "compute": Compute("cpu", 1), "who": "", "checked": GIVEN, "corpus": corpus}
+    stage = encode.EncodePassages(encoder=Init(backbone="", contract=CONTRACT, place=""), role=role, **about)
     return stage.run(work, {"encoder": encoder})
 
 
@@ -77,27 +70,25 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the items, with their ids, in any number of shards; progress counts items."""
     monkeypatch.setattr(encode, "_SHARD", 5)
-    work, done = make_work("a"), list[float]()
-    told = Workspace(work.out, work.parts, done.append)
-    facts = encoded(told, encoder)
+    done: list[float] = []
+    work = make_work("a", done.append)
+    facts = encoded(work, encoder)
     found = Vectors(work.out)
     assert list(found.ids) == [item.id for item in ITEMS]
-    np.testing.assert_allclose(
-        found.matrix, load(encoder, contract=CONTRACT, threads=1).encode(ITEMS, "passage"), atol=1e-5
-    )
+    expected = load(encoder, contract=CONTRACT, threads=1).encode(ITEMS, "passage")
+    np.testing.assert_allclose(found.matrix, expected, atol=1e-5)
     assert facts == {"vectors": 23, "dimensions": 8, "shards": 5}
     assert done == [5, 5, 5, 5, 3]
 
 
-def test_killed_in_the_middle(encoder: Path, make_work: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finished shards are not encoded again, and the bytes are those of an encoding that went through."""
+def test_killed_in_the_middle(encoder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finished shards are not encoded again, and the bytes are the same; where all are there, no encoder is loaded."""
     monkeypatch.setattr(encode, "_SHARD", 5)
     through = make_work("through")
     encoded(through, encoder)
     sizes, real = list[int](), TorchEncoder.encode
 
     def counted(self: TorchEncoder, items: Sequence[Item], role: Any) -> Any:
-        """Count the items, and die at the fourth shard."""
         if len(sizes) == 3:
             sizes.append(0)
             raise KeyboardInterrupt
@@ -110,15 +101,9 @@ def test_killed_in_the_middle(encoder: Path, make_work: Space, monkeypatch: pyte
     again = make_work("killed")
     encoded(again, encoder)
     assert sizes == [5, 5, 5, 0, 5, 3]
-    assert contents(again.out) == contents(through.out)
-
-
-def test_all_shards_there_need_no_encoder(encoder: Path, make_work: Space, tmp_path: Path) -> None:
-    """It is not even loaded."""
-    first, second = make_work("a"), make_work("a")
-    encoded(first, encoder, "query")
-    encoded(second, tmp_path / "nowhere", "query")
-    assert contents(first.out) == contents(second.out)
+    last = make_work("killed")
+    encoded(last, tmp_path / "nowhere")
+    assert contents(again.out) == contents(last.out) == contents(through.out)
 
 
 def test_the_last_encoder_is_kept(
@@ -128,7 +113,6 @@ def test_the_last_encoder_is_kept(
     loaded, real = list[Path](), loading.load
 
     def counted(folder: Path, *rest: Any) -> TorchEncoder:
-        """Count the loadings."""
         loaded.append(folder)
         return real(folder, *rest)
 
@@ -143,12 +127,6 @@ def test_the_last_encoder_is_kept(
     encoded(after, place)
     assert loaded == [place, place]
     assert contents(after.out) != contents(before.out)
-
-
-def test_nothing_to_encode(encoder: Path, make_work: Space) -> None:
-    """Is a sentence."""
-    with pytest.raises(BenchError, match="there is no query to encode"):
-        encoded(make_work(), encoder, "query", [])
 
 
 class Leg:
@@ -173,13 +151,7 @@ class Leg:
         return {query: list(ranking.documents) for query, ranking in run.items()}
 
 
-@pytest.fixture
-def leg(tmp_path: Path, encoder: Path) -> Leg:
-    """Return an encoded leg."""
-    return Leg(tmp_path, encoder)
-
-
-def best(leg: Leg, query: int, among: Iterator[int] | range) -> list[str]:
+def best(leg: Leg, query: int, among: Iterable[int]) -> list[str]:
     """Order documents by cosine with numpy, ties by id descending."""
     vectors, asked = Vectors(leg.passages), Vectors(leg.queries).matrix[query].astype(np.float64)
     rows = {at: vectors.matrix[at].astype(np.float64) for at in among}
@@ -188,31 +160,28 @@ def best(leg: Leg, query: int, among: Iterator[int] | range) -> list[str]:
     return [ITEMS[at].id for at in sorted(by_id, key=lambda at: -scores[at])]
 
 
-def test_a_run_is_written(leg: Leg, make_work: Space) -> None:
-    """All queries, the best k by cosine, as computed with numpy; under `drop_identical` k others than the query."""
+def test_a_run_is_written(tmp_path: Path, encoder: Path, make_work: Space) -> None:
+    """The best k by cosine, as computed with numpy, of all passages, all but the query, or the candidates."""
+    leg = Leg(tmp_path, encoder)
     found = leg.search(make_work("run"), Rules(4, "trec", drop_identical=False))
     assert found == {name: best(leg, at, range(23))[:4] for at, name in enumerate(("d03", "q1", "q2"))}
     dropped = leg.search(make_work("dropped"), Rules(22, "trec", drop_identical=True))
     assert dropped["d03"] == [name for name in best(leg, 0, range(23)) if name != "d03"]
     assert len(dropped["q1"]) == 22
-
-
-def test_candidates_of_the_leg(leg: Leg, make_work: Space) -> None:
-    """Where the task gives them, nothing else is ranked."""
     lists = {"d03": ["d01", "d02"], "q1": ["d05"], "q2": ["d09", "d04", "d08"]}
     rows = ({"query": query, "documents": names} for query, names in lists.items())
     (leg.read / CANDIDATES).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    found = leg.search(make_work("run"), Rules(2, "trec", drop_identical=False))
+    found = leg.search(make_work("candidates"), Rules(2, "trec", drop_identical=False))
     places = {item.id: at for at, item in enumerate(ITEMS)}
-    expected = {
-        query: best(leg, at, iter([places[name] for name in names]))[:2]
-        for at, (query, names) in enumerate(lists.items())
-    }
-    assert found == expected
+    for at, (query, names) in enumerate(lists.items()):
+        assert found[query] == best(leg, at, (places[name] for name in names))[:2]
 
 
-def test_vectors_of_other_queries(leg: Leg, make_work: Space) -> None:
-    """Are refused."""
+def test_what_cannot_be_encoded_or_searched_is_refused(tmp_path: Path, encoder: Path, make_work: Space) -> None:
+    """No item, and vectors of other queries."""
+    leg = Leg(tmp_path, encoder)
     leg.queries = leg.passages
     with pytest.raises(StoreError, match="the vectors are not those of the queries"):
         leg.search(make_work("run"), Rules(2, "trec", drop_identical=False))
+    with pytest.raises(BenchError, match="there is no query to encode"):
+        encoded(make_work(), encoder, "query", [])

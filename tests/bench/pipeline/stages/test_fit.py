@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import torch
+from safetensors.numpy import load
 
 from bench.core.contract import Contract
 from bench.core.errors import StoreError, UsageError
@@ -21,17 +23,8 @@ from bench.types import Item, Json, Source
 from tests.bench.pipeline.stages.conftest import GIVEN
 
 MACHINE = Compute("cpu", 1)
-SAMPLE = EncodeSample(
-    encoder=GIVEN,
-    role="passage",
-    contract=Contract(),
-    compute=MACHINE,
-    who="",
-    shards=GIVEN,
-    language="en",
-    sentences=9,
-    kind="",
-)
+ENCODED: Any = {"encoder": GIVEN, "role": "passage", "contract": Contract(), "compute": MACHINE, "who": ""}
+SAMPLE = EncodeSample(**ENCODED, shards=GIVEN, language="en", sentences=9, kind="")
 Block = npt.NDArray[np.float32]
 Space = Callable[..., Workspace]
 RNG = np.random.default_rng(0)
@@ -50,9 +43,8 @@ def stored(folder: Path, groups: dict[str, Block]) -> Path:
 @pytest.fixture
 def sample(tmp_path: Path) -> Path:
     """A sample of three languages, an offset and a scale apart."""
-    return stored(
-        tmp_path / "sample", {name: np.float32(1 + abs(by)) * BASE + np.float32(by) for name, by in OFFSETS.items()}
-    )
+    groups = {name: np.float32(1 + abs(by)) * BASE + np.float32(by) for name, by in OFFSETS.items()}
+    return stored(tmp_path / "sample", groups)
 
 
 def settings(**values: Any) -> PostConfig:
@@ -72,15 +64,7 @@ def fitted(
 def processed(work: Workspace, sample: Path, fit: Path, language: str, items: Iterable[Item]) -> None:
     """Post-process a sample of these items."""
     source = Source("sample", "test/1", (), lambda: iter(items))
-    vectors = EncodePassages(
-        encoder=GIVEN,
-        role="passage",
-        contract=Contract(),
-        compute=MACHINE,
-        who="",
-        checked=GIVEN,
-        corpus=Fingerprinted(source, ()),
-    )
+    vectors = EncodePassages(**ENCODED, checked=GIVEN, corpus=Fingerprinted(source, ()))
     stage = post.PostProcess(vectors=vectors, fit=GIVEN, language=language, compute=MACHINE, of=language)
     stage.run(work, {"vectors": sample, "fit": fit})
 
@@ -95,17 +79,13 @@ def moved(make_work: Space, sample: Path, fit: Path, language: str = "") -> Bloc
     return np.array(found.matrix)
 
 
-def test_centring_takes_all_together(make_work: Space, sample: Path) -> None:
-    """The whole has mean 0; the languages stay apart."""
+def test_centring_and_whitening_take_all_together(make_work: Space, sample: Path) -> None:
+    """The whole has mean 0 while the languages stay apart, or covariance 1."""
     work = make_work()
     assert fitted(work, sample, settings(kind="centre")) == {"kind": "centre", "sentences": {"*": 900}}
     found = moved(make_work, sample, work.out)
     np.testing.assert_allclose(found.mean(0), 0, atol=1e-5)
     assert found[300:600].mean() > 1
-
-
-def test_whitening_takes_all_together(make_work: Space, sample: Path) -> None:
-    """The whole has covariance 1."""
     work = make_work()
     fitted(work, sample, settings(kind="whiten"))
     found = moved(make_work, sample, work.out)
@@ -128,8 +108,6 @@ def test_shift_and_scale_take_each_by_itself(
 
 def test_calibration_undoes_a_planted_map(make_work: Space, tmp_path: Path) -> None:
     """Shift, scale and a small turn: each vector lands on its partner in the pivot."""
-    import torch
-
     free = torch.randn(24, 24, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     planted = torch.matrix_exp(0.04 * (free - free.T)).numpy()
     white = (BASE - BASE.mean(0)) / BASE.std(0)
@@ -139,8 +117,8 @@ def test_calibration_undoes_a_planted_map(make_work: Space, tmp_path: Path) -> N
     work, plain = make_work(), make_work()
     facts = fitted(work, source, settings(kind="calibrate"), pivot)
     fitted(plain, source, settings(kind="shift-scale"))
-    told: Any = facts["rotations"]
-    assert told["sw"]["quality"] == max(told["sw"]["history"].values())
+    rotations: Any = facts["rotations"]
+    assert rotations["sw"]["quality"] == max(rotations["sw"]["history"].values())
     calibrated, shifted = (moved(make_work, source, one.out, "sw") for one in (work, plain))
     errors = [np.abs(found - white).max() for found in (calibrated, shifted)]
     assert errors[0] < 0.2 < errors[1]
@@ -156,26 +134,16 @@ def test_same_seed_same_bytes(make_work: Space, sample: Path, tmp_path: Path) ->
         fitted(work, sample, settings(kind="calibrate", rotation=short), pivot, seed)
         made.append((work.out / "post.safetensors").read_bytes())
     assert made[0] == made[1]
-    from safetensors.numpy import load
-
     assert all(np.isfinite(values).all() for values in load(made[2]).values())
 
 
-def test_a_single_sentence_has_no_spread(make_work: Space, tmp_path: Path) -> None:
-    """Refused."""
+def test_what_cannot_be_fitted_is_refused(make_work: Space, tmp_path: Path, sample: Path) -> None:
+    """A single sentence has no spread; samples of two encoders; vectors of other items than those that were read."""
     with pytest.raises(UsageError, match="found 1 sentence in sw, expected at least 2"):
         fitted(make_work(), stored(tmp_path / "s", {"sw": BASE[:1]}), settings(kind="shift"))
-
-
-def test_two_encoders(make_work: Space, tmp_path: Path) -> None:
-    """Refused."""
-    sample, pivot = stored(tmp_path / "s", {"sw": BASE[:, :5]}), stored(tmp_path / "p", {"en": BASE})
+    narrow, pivot = stored(tmp_path / "narrow", {"sw": BASE[:, :5]}), stored(tmp_path / "p", {"en": BASE})
     with pytest.raises(UsageError, match="samples of 5 and 24 dimensions"):
-        fitted(make_work(), sample, settings(kind="calibrate"), pivot)
-
-
-def test_vectors_of_other_items(make_work: Space, sample: Path) -> None:
-    """A vector's language is that of its own item, or nothing is written."""
+        fitted(make_work(), narrow, settings(kind="calibrate"), pivot)
     work = make_work()
     fitted(work, sample, settings(kind="shift"))
     with pytest.raises(StoreError, match="found the vector of 'en:0' where 'other' was read"):
@@ -189,8 +157,5 @@ def test_what_a_kind_listens_to() -> None:
     plain = settings(kind="calibrate")
     assert settings(kind="calibrate", rotation={"epochs": 9}).choices == plain.choices
     assert settings(kind="calibrate", rotation={"refinements": 0}).choices != plain.choices
-    adversarial = {"init": "adversarial"}
-    assert (
-        settings(kind="calibrate", rotation={**adversarial, "epochs": 9}).choices
-        != settings(kind="calibrate", rotation=adversarial).choices
-    )
+    drawn, longer = ({"init": "adversarial", **more} for more in ({}, {"epochs": 9}))
+    assert settings(kind="calibrate", rotation=longer).choices != settings(kind="calibrate", rotation=drawn).choices

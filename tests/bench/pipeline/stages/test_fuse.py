@@ -13,7 +13,7 @@ from bench.pipeline.stages.search import Rules
 from bench.retrieval.settings import FuseConfig
 from bench.types import Tie
 
-FIRST = {"q1": {"a": 4.0, "b": 3.0, "c": 2.0}, "q2": {"a": 5.0}, "stranger": {"a": 1.0}}
+FIRST = {"q1": {"a": 4.0, "b": 3.0, "c": 2.0}, "q2": {"a": 5.0}, "other": {"a": 1.0}}
 SECOND = {"q1": {"c": 0.9, "d": 0.5, "b": 0.1}, "q3": {"d": 0.3, "e": 0.2}}
 LEG: Mapping[str, Any] = {"q3": {}, "q1": {}, "q2": {}, "q4": {}}
 
@@ -40,34 +40,25 @@ def fused(make_leg: Make, make_run: Make, make_work: Space, fuse_runs: Callable[
     return make
 
 
-def test_scores_are_interpolated_query_by_query(fused: Fused) -> None:
+def test_scores_are_interpolated_query_by_query(fused: Fused, tmp_path: Path) -> None:
     """By hand at weight ½ on the scale 0 … 1: q1 a ½ + 0, c 0 + ½, b ¼ + 0, d 0 + ¼; q3 and q2 from one side alone."""
     lines, facts = fused(0.5)
-    assert lines == [
-        ["q3", "d", "1", "0.5"],
-        ["q3", "e", "2", "0.0"],
-        ["q1", "c", "1", "0.5"],
-        ["q1", "a", "2", "0.5"],
-        ["q1", "d", "3", "0.25"],
-        ["q1", "b", "4", "0.25"],
-        ["q2", "a", "1", "0.0"],
-    ]
-    told = {"queries": 4, "rows": 7, "k": 10, "how": "interpolate", "weight": 0.5, "scale": "min-max"}
-    assert facts == told
+    rows = "q3 d 1 0.5, q3 e 2 0.0, q1 c 1 0.5, q1 a 2 0.5, q1 d 3 0.25, q1 b 4 0.25, q2 a 1 0.0"
+    assert lines == [row.split() for row in rows.split(", ")]
+    assert facts == {"queries": 4, "rows": 7, "k": 10, "how": "interpolate", "weight": 0.5, "scale": "min-max"}
     unscaled, facts = fused(0.5, k=1, tie="list", scale="none")
     assert unscaled == [["q3", "d", "1", "0.15"], ["q1", "a", "1", "2.05"], ["q2", "a", "1", "2.5"]]
     assert facts["scale"] == "none"
+    # What `weigh` wrote is read, scale and all.
+    (tmp_path / "weight.json").write_text('{"weight": 0.5, "scale": "none"}')
+    assert fused(tmp_path)[0] == fused(0.5, scale="none")[0]
 
 
 def test_end_points_are_the_runs(fused: Fused) -> None:
     """Weight 0 and 1 write the rows of one side, for the leg's queries, in the leg's order."""
     for weight, run in ((0, FIRST), (1, SECOND)):
-        expected = [
-            [query, document, str(rank), str(score)]
-            for query in LEG
-            for rank, (document, score) in enumerate(run.get(query, {}).items(), 1)
-        ]
-        assert fused(weight)[0] == expected
+        rows = ((query, rank, row) for query in LEG for rank, row in enumerate(run.get(query, {}).items(), 1))
+        assert fused(weight)[0] == [[query, name, str(rank), str(score)] for query, rank, (name, score) in rows]
 
 
 def test_reciprocal_ranks_are_summed(fused: Fused) -> None:
@@ -79,16 +70,10 @@ def test_reciprocal_ranks_are_summed(fused: Fused) -> None:
     assert facts == {"queries": 4, "rows": 6, "k": 3, "how": "rrf"}
 
 
-def test_a_chosen_weight_brings_its_scale(fused: Fused, tmp_path: Path) -> None:
-    """What `weigh` wrote is read, scale and all."""
-    (tmp_path / "weight.json").write_text('{"weight": 0.5, "scale": "none"}')
-    assert fused(tmp_path)[0] == fused(0.5, scale="none")[0]
-
-
 def test_a_query_is_never_its_own_document(
     make_leg: Make, make_run: Make, make_work: Space, fuse_runs: Callable[..., Any]
 ) -> None:
-    """Where the task drops identical ids they count for nothing, not even for the scale."""
+    """Identical ids count for nothing where the task drops them, not even for the scale; no hit, an empty file."""
     leg = make_leg({"q1": {}})
     first = make_run({"q1": {"q1": 99.0, "a": 2.0, "b": 1.0}}, "one")
     second = make_run({"q1": {"b": 2.0, "q1": 1.5, "a": 1.0}}, "two")
@@ -96,14 +81,8 @@ def test_a_query_is_never_its_own_document(
     fuse_runs(work, first, second, leg, Rules(2, "trec", drop_identical=True), 0.25)
     found = read_run(work.out / "run.trec", "trec")["q1"]
     assert (found.documents, found.scores) == (("a", "b"), (0.75, 0.25))
-
-
-def test_runs_without_any_hit_fuse_to_one(
-    make_leg: Make, make_run: Make, make_work: Space, fuse_runs: Callable[..., Any]
-) -> None:
-    """An empty file is written, and told as such."""
     empty, work = (make_run({}, "none"), make_work())
-    facts = fuse_runs(work, empty, empty, make_leg({"q1": {}}), Rules(5, "trec", False), None, how="rrf")
+    facts = fuse_runs(work, empty, empty, leg, Rules(5, "trec", False), None, how="rrf")
     assert (work.out / "run.trec").read_bytes() == b""
     assert facts["rows"] == 0
 

@@ -56,7 +56,7 @@ def test_same_seed_same_bytes(tmp_path: Path, words: Path) -> None:
 
 
 def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Hugging Face loads it; sizes are those of the name, ids those of the tokenizer; the contract lies beside."""
+    """Hugging Face loads it; sizes are those of the name, ids those of the tokenizer; the contract is there."""
     facts = begun(tmp_path / "a", "scratch:2x64", words)
     assert capfd.readouterr() == ("", "")
     model = AutoModel.from_pretrained(tmp_path / "a", add_pooling_layer=False)
@@ -66,28 +66,16 @@ def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.Ca
     assert (config.intermediate_size, config.max_position_embeddings, config.vocab_size) == (256, 512, size)
     # Embeddings (words, positions, one type, norm), then per layer 4 projections, feed-forward and 2 norms.
     layer = 4 * (64 * 64 + 64) + (64 * 256 + 256) + (256 * 64 + 64) + 2 * 128
-    assert facts == {
-        "kind": "scratch",
-        "architecture": "BertModel",
-        "layers": 2,
-        "width": 64,
-        "vocabulary": size,
-        "parameters": (size + 512 + 1 + 2) * 64 + 2 * layer,
-        "mlm_head": False,
-        "revision": None,
-    }
+    sizes = {"layers": 2, "width": 64, "vocabulary": size, "parameters": (size + 512 + 1 + 2) * 64 + 2 * layer}
+    about = {"kind": "scratch", "architecture": "BertModel", "mlm_head": False, "revision": None}
+    assert facts == {**about, **sizes}
     assert Contract.load(tmp_path / "a") == CONTRACT
-    assert sorted(digests(tmp_path / "a")) == [
-        "config.json",
-        "contract.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    ]
+    files = "config.json contract.json model.safetensors tokenizer.json tokenizer_config.json"
+    assert sorted(digests(tmp_path / "a")) == files.split()
 
 
-def test_from_a_folder(tmp_path: Path, words: Path) -> None:
-    """Weights and tokenizer are the folder's own, no seed matters, and the contract is the new one."""
+def test_from_a_folder(tmp_path: Path, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights and tokenizer are its own, the contract is new; the hub's cache has a folder a commit."""
     begun(tmp_path / "a", "scratch:1x8", words)
     other = Contract(pooling="mean")
     facts = begun(tmp_path / "b", str(tmp_path / "a"), None, seed=5, contract=other)
@@ -98,6 +86,12 @@ def test_from_a_folder(tmp_path: Path, words: Path) -> None:
     assert a["model.safetensors"] == b["model.safetensors"]
     assert a["tokenizer.json"] == b["tokenizer.json"]
     assert Contract.load(tmp_path / "b") == other
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    cached = tmp_path / "models--owner--name" / "snapshots" / commit
+    cached.parent.mkdir(parents=True)
+    begun(cached, "scratch:2x8", words)
+    monkeypatch.setattr(backbones, "locate", lambda _: cached)
+    assert begun(tmp_path / "out", "owner/name", None)["revision"] == commit
 
 
 def test_the_pooler_comes_along_where_it_is_read(tmp_path: Path, words: Path) -> None:
@@ -122,31 +116,16 @@ def test_the_pooler_comes_along_where_it_is_read(tmp_path: Path, words: Path) ->
     assert torch.equal(b["pooler.dense.weight"], a["pooler.dense.weight"])
 
 
-def test_scratch_needs_a_tokenizer(tmp_path: Path) -> None:
-    """It has no words of its own."""
+def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path, words: Path) -> None:
+    """Random weights have no words of their own; the last ids of a tokenizer that is too large would have no vector."""
     with pytest.raises(
         UsageError, match=r"scratch:1x8: found no tokenizer, expected that of a prepared corpus \(--cor"
     ):
-        begun(tmp_path / "a", "scratch:1x8", None)
-
-
-def test_a_tokenizer_with_too_many_ids_is_refused(tmp_path: Path, words: Path) -> None:
-    """Its last ids would have no vector."""
+        begun(tmp_path / "none", "scratch:1x8", None)
     begun(tmp_path / "a", "scratch:1x8", words)
     bigger = tokenizer.train({"en": ["pack my box with five dozen liquor jugs", "sphinx of black quartz"] * 9}, 900)
     tokenizer.save(bigger, tmp_path / "bigger", 512)
     known = json.loads((tmp_path / "a" / "config.json").read_text())["vocab_size"]
-    with pytest.raises(
-        UsageError, match=f"found a tokenizer of {bigger.get_vocab_size()} ids, expected at most .* {known};"
-    ):
+    sentence = f"found a tokenizer of {bigger.get_vocab_size()} ids, expected at most .* {known};"
+    with pytest.raises(UsageError, match=sentence):
         begun(tmp_path / "b", str(tmp_path / "a"), tmp_path / "bigger")
-
-
-def test_the_commit_of_a_model_of_the_hub_is_told(tmp_path: Path, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An id may name none, and the cache keeps each commit in a folder of its name."""
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    cached = tmp_path / "models--owner--name" / "snapshots" / commit
-    cached.parent.mkdir(parents=True)
-    begun(cached, "scratch:2x8", words)
-    monkeypatch.setattr(backbones, "locate", lambda _: cached)
-    assert begun(tmp_path / "out", "owner/name", None)["revision"] == commit

@@ -51,12 +51,9 @@ def ranked(folder: Path, rankings: Mapping[int, Sequence[tuple[int, float]]]) ->
     """Write a run by pair."""
     place = folder / "ranking"
     place.mkdir()
-    rows = (
-        f"{number} Q0 {row} {rank} {score} t\n"
-        for number, ranking in rankings.items()
-        for rank, (row, score) in enumerate(ranking, 1)
-    )
-    (place / "run.trec").write_text("".join(rows))
+    rows = ((number, rank, row) for number, ranking in rankings.items() for rank, row in enumerate(ranking, 1))
+    lines = (f"{number} Q0 {row} {rank} {score} t\n" for number, rank, (row, score) in rows)
+    (place / "run.trec").write_text("".join(lines))
     return place
 
 
@@ -65,14 +62,11 @@ def never(number: int, rows: Sequence[int]) -> float:
     raise AssertionError
 
 
-RANKINGS = {
-    0: [(0, 9.0), (4, 8.0), (3, 7.0), (1, 6.0), (2, 5.0)],
-    2: [(3, 4.0), (0, 3.5), (2, 3.0), (1, 1.0)],
-}
+RANKINGS = {0: [(0, 9.0), (4, 8.0), (3, 7.0), (1, 6.0), (2, 5.0)], 2: [(3, 4.0), (0, 3.5), (2, 3.0), (1, 1.0)]}
 
 
 def test_negatives_by_hand(tmp_path: Path) -> None:
-    """Own positives by number and by text are left out, the old negatives are gone, all else is as it was."""
+    """Own positives by number and by text are left out, the old negatives are gone; a run of other pairs is refused."""
     given, passages = pooled(tmp_path)
     run = ranked(tmp_path, RANKINGS)
     facts = mine.run(space(tmp_path, "out"), given, passages, run, MiningRules(1, 5, 2, 0.9), never)
@@ -81,13 +75,12 @@ def test_negatives_by_hand(tmp_path: Path) -> None:
     assert found[2].negatives[0] == Item("b", "a blue whale swims", "Whale")
     for old, new in zip(GIVEN, found, strict=True):
         assert (new.query, new.positives, new.source) == (old.query, old.positives, old.source)
-    assert facts == {
-        "pairs": 3,
-        "mined": 4,
-        "without": 1,
-        "left_out": {POSITIVE: 2, SAME_TEXT: 2, SCORE: 0, ENOUGH: 1},
-        "languages": {"de": 2, "en": 2},
-    }
+    left_out = {POSITIVE: 2, SAME_TEXT: 2, SCORE: 0, ENOUGH: 1}
+    languages = {"de": 2, "en": 2}
+    assert facts == {"pairs": 3, "mined": 4, "without": 1, "left_out": left_out, "languages": languages}
+    (run / "run.trec").write_text("0 Q0 1 1 1.0 t\n3 Q0 1 1 1.0 t\n")
+    with pytest.raises(StoreError, match="a ranking of pair 3, which is not there"):
+        mine.run(space(tmp_path, "refused"), given, passages, run, MiningRules(1, 5, 3), never)
 
 
 def test_begun_again_it_writes_the_same(tmp_path: Path, make_work: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +95,7 @@ def test_begun_again_it_writes_the_same(tmp_path: Path, make_work: Make, monkeyp
         return 1.5 if number == 1 else 0.0
 
     whole = make_work()
-    told = mine.run(whole, given, passages, run, rules, scores)
+    facts = mine.run(whole, given, passages, run, rules, scores)
     assert asked == [1], "pair 1 alone lacks its positive in the ranking"
     monkeypatch.setattr(mine, "_BLOCK", 1)
 
@@ -120,19 +113,10 @@ def test_begun_again_it_writes_the_same(tmp_path: Path, make_work: Make, monkeyp
 
     monkeypatch.setattr(mine, "_chosen", noted)
     again = make_work("again")
-    assert mine.run(again, given, passages, run, rules, scores) == told
+    assert mine.run(again, given, passages, run, rules, scores) == facts
     assert chosen == [1, 2]
-    assert {path.name: path.read_bytes() for path in again.out.iterdir()} == {
-        path.name: path.read_bytes() for path in whole.out.iterdir()
-    }
-
-
-def test_the_ranking_of_other_pairs(tmp_path: Path) -> None:
-    """Refused in a sentence."""
-    given, passages = pooled(tmp_path)
-    run = ranked(tmp_path, {0: [(1, 1.0)], 3: [(1, 1.0)]})
-    with pytest.raises(StoreError, match="a ranking of pair 3, which is not there"):
-        mine.run(space(tmp_path, "out"), given, passages, run, MiningRules(1, 5, 3), never)
+    files = [{path.name: path.read_bytes() for path in work.out.iterdir()} for work in (again, whole)]
+    assert files[0] == files[1]
 
 
 def test_positives_by_vectors(tmp_path: Path) -> None:
@@ -166,27 +150,15 @@ def test_by_a_retriever_from_the_pairs_to_negatives(tmp_path: Path) -> None:
 def test_the_queries_are_numbered_and_keep_their_language(tmp_path: Path) -> None:
     """As a leg that any search takes; the same question twice is two queries."""
     _, passages = pooled(tmp_path, [GIVEN[0], GIVEN[2], GIVEN[0]])
-    assert read.queries(passages) == [
-        Item("0", "red fox", language="en"),
-        Item("1", "red whale", language="de"),
-        Item("2", "red fox", language="en"),
-    ]
+    found = [(item.id, item.text, item.language) for item in read.queries(passages)]
+    assert found == [("0", "red fox", "en"), ("1", "red whale", "de"), ("2", "red fox", "en")]
     assert read.candidates(passages) is None
 
 
-ITEMS = st.builds(
-    Item, st.sampled_from("abcdef"), st.sampled_from(["x", "X", "y", "z", "w"]), st.sampled_from(["", "t"])
-)
-MANY = st.lists(
-    st.builds(
-        lambda query, positives, negatives: TrainingPair(query, tuple(positives), tuple(negatives)),
-        st.builds(Item, st.sampled_from("pqr"), st.sampled_from(["who", "when", "why"])),
-        st.lists(ITEMS, min_size=1, max_size=2),
-        st.lists(ITEMS, max_size=3),
-    ),
-    min_size=1,
-    max_size=5,
-)
+ITEMS = st.builds(Item, st.sampled_from("abcdef"), st.sampled_from("xXyzw"), st.sampled_from(["", "t"]))
+ASKED = st.builds(Item, st.sampled_from("pqr"), st.sampled_from(["who", "when", "why"]))
+RIGHT, WRONG = st.lists(ITEMS, min_size=1, max_size=2).map(tuple), st.lists(ITEMS, max_size=3).map(tuple)
+MANY = st.lists(st.builds(TrainingPair, ASKED, RIGHT, WRONG), min_size=1, max_size=5)
 
 
 @settings(max_examples=60, deadline=None)

@@ -25,38 +25,26 @@ PAIRS = (
 
 
 def written(folder: Path, records: Sequence[TrainingPair] = PAIRS) -> tuple[dict[str, object], list[float]]:
-    """Run the stage; return its facts and what it told of its progress."""
-    told: list[float] = []
+    """Run the stage; return its facts and the progress that it reports."""
+    reported: list[float] = []
     folder.mkdir()
-    work = Workspace(folder, Parts(folder.with_name("parts")), told.append)
+    work = Workspace(folder, Parts(folder.with_name("parts")), reported.append)
     source = Source("test pairs", "test/1", (), lambda: iter(records))
-    return dict(StorePairs(pairs=Fingerprinted(source, ())).run(work, {})), told
+    return dict(StorePairs(pairs=Fingerprinted(source, ())).run(work, {})), reported
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
-    """In its order, by number, by slice, from the end; every character of it."""
-    facts, told = written(tmp_path / "pairs")
+    """In its order, by number, by slice, from the end; every character; counts and languages without reading a pair."""
+    facts, reported = written(tmp_path / "pairs")
     found = StoredPairs(tmp_path / "pairs")
     assert tuple(found) == PAIRS
     assert found[-1] == PAIRS[2]
     assert found[1:] == list(PAIRS[1:])
     with pytest.raises(IndexError):
         found[3]
-    assert sum(told) == len(found) == 3
-    assert facts == {
-        "pairs": 3,
-        "positives": 4,
-        "negatives": 3,
-        "languages": {"de": 2, "ja": 1},
-        "sources": {"": 1, "one": 1, "two": 1},
-        "with_negatives": 1,
-    }
-
-
-def test_counts_and_languages_are_known_without_reading(tmp_path: Path) -> None:
-    """Positives and negatives of each pair, and which pairs are of a language."""
-    written(tmp_path / "pairs")
-    found = StoredPairs(tmp_path / "pairs")
+    assert sum(reported) == len(found) == 3
+    by_name = {"languages": {"de": 2, "ja": 1}, "sources": {"": 1, "one": 1, "two": 1}}
+    assert facts == {"pairs": 3, "positives": 4, "negatives": 3, "with_negatives": 1, **by_name}
     assert found.positives.tolist() == [1, 2, 1]
     assert found.negatives.tolist() == [0, 3, 0]
     assert found.languages == ("de", "ja")
@@ -64,15 +52,11 @@ def test_counts_and_languages_are_known_without_reading(tmp_path: Path) -> None:
 
 
 def test_the_bytes_depend_on_the_pairs_alone(tmp_path: Path) -> None:
-    """The same pairs, the same files."""
+    """The same pairs give the same files; a source and a folder without any are refused."""
     for name in ("one", "two"):
         written(tmp_path / name)
     first, second = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two"))
     assert first == second
-
-
-def test_no_pair_is_a_sentence(tmp_path: Path) -> None:
-    """Which source had none; and a folder that holds none."""
     with pytest.raises(UsageError, match=r"test pairs: found no training pair"):
         written(tmp_path / "pairs", ())
     with pytest.raises(UsageError, match=r"nothing: found .*expected training pairs on disk"):

@@ -1,4 +1,4 @@
-"""Re-ranking as a stage: who stands where with which score, titles and all, and the same bytes however often killed."""
+"""Re-ranking as a stage: places and scores, titles and all, and the same bytes however often killed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -29,7 +29,7 @@ Space = Callable[..., Workspace]
 WORDS = ["what", "is", "q0", "q1", "q2", "q3", "q4", "bee", "honey", "hive", "wax", "sting", "wing"]
 
 
-class Told:
+class LastWords:
     """Scores a passage by the number in its text, and remembers what it was asked."""
 
     def __init__(self) -> None:
@@ -64,33 +64,23 @@ def lines_of(work: Workspace) -> list[list[str]]:
 def test_the_best_are_scored_anew_and_the_rest_falls_below(
     make_leg: Make, make_run: Make, make_work: Space, make_texts: Make
 ) -> None:
-    """By hand: three of five, then the others by whole numbers below −1.5; the model sees question, title and text."""
+    """By hand: three of five, then the others by whole numbers below −1.5; the model reads question, title and text."""
     passages = [Item("a", "-1.5", "The bee"), Item("b", "4"), Item("c", "0.25"), Item("d", "99"), Item("e", "99")]
     leg = make_leg({"q1": {}, "q2": {}, "q3": {}})
-    search = make_run(
-        {"q2": {"d": 3.0}, "q1": {"a": 9.0, "b": 8.0, "c": 7.0, "d": 6.0, "e": 6.0}, "other": {"a": 1.0}}, "bm25"
-    )
-    model, work = Told(), make_work()
+    first = {"q2": {"d": 3.0}, "q1": {"a": 9.0, "b": 8.0, "c": 7.0, "d": 6.0, "e": 6.0}, "other": {"a": 1.0}}
+    search = make_run(first, "bm25")
+    model, work = LastWords(), make_work()
     rules = Rules(10, "trec", drop_identical=False)
     facts = rerank.run(work, lambda: model, search, leg, make_texts(passages), rules, 3, "bm25>cross")
-    assert lines_of(work) == [
-        ["q1", "b", "1", "4.0"],
-        ["q1", "c", "2", "0.25"],
-        ["q1", "a", "3", "-1.5"],
-        ["q1", "e", "4", "-3.0"],
-        ["q1", "d", "5", "-4.0"],
-        ["q2", "d", "1", "99.0"],
-    ]
+    rows = "q1 b 1 4.0, q1 c 2 0.25, q1 a 3 -1.5, q1 e 4 -3.0, q1 d 5 -4.0, q2 d 1 99.0"
+    assert lines_of(work) == [row.split() for row in rows.split(", ")]
     assert facts == {"queries": 3, "rows": 6, "k": 10, "depth": 3, "pairs": 4}
     pairs = [("what is q1", "The bee -1.5"), ("what is q1", "4"), ("what is q1", "0.25"), ("what is q2", "99")]
     assert model.asked == [pairs]
-
-
-def test_a_run_is_cut_at_k_after_re_ranking(make_leg: Make, make_run: Make, make_work: Space, make_texts: Make) -> None:
-    """A deep document can rise among the first k; the query's own is neither scored nor kept."""
+    # A deep document can rise among the first k; the query's own is neither scored nor kept.
     passages = [Item("a", "1"), Item("b", "2"), Item("q1", "77"), Item("c", "3")]
-    leg, search = make_leg({"q1": {}}), make_run({"q1": {"q1": 9.0, "a": 5.0, "b": 4.0, "c": 3.0}}, "bm25")
-    model, work = Told(), make_work()
+    leg, search = make_leg({"q1": {}}, "deep-leg"), make_run({"q1": {"q1": 9.0, "a": 5.0, "b": 4.0, "c": 3.0}}, "deep")
+    model, work = LastWords(), make_work()
     rules = Rules(2, "trec", drop_identical=True)
     rerank.run(work, lambda: model, search, leg, make_texts(passages), rules, 100, "bm25>cross")
     assert lines_of(work) == [["q1", "c", "1", "3.0"], ["q1", "b", "2", "2.0"]]
@@ -125,9 +115,8 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "cross"
     PreTrainedTokenizerFast(tokenizer_object=letters, **marks).save_pretrained(path)
     sizes = {"vocab_size": len(names), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-    config = AutoConfig.for_model(
-        "bert", **sizes, intermediate_size=32, max_position_embeddings=64, num_labels=1, initializer_range=0.5
-    )
+    sizes |= {"intermediate_size": 32, "max_position_embeddings": 64, "num_labels": 1}
+    config = AutoConfig.for_model("bert", **sizes, initializer_range=0.5)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         AutoModelForSequenceClassification.from_config(config).save_pretrained(path)
@@ -170,18 +159,15 @@ def test_a_folder_re_ranks_by_the_models_scores(many: Many, folder: Path, make_w
 def test_a_killed_stage_ends_with_the_same_bytes(
     many: Many, folder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed before each block and begun again: equal files, every query told once, no finished block scored again."""
+    """Killed before each block and begun again: equal files, each query reported once, no block scored twice."""
     monkeypatch.setattr(rerank, "_PAIRS", 16)  # blocks of two queries
     leg, search, kept = many
 
     class Killed:
-        """Scores a number of blocks and is killed."""
-
         def __init__(self, blocks: int) -> None:
             self._model, self._left = cross.load(folder, threads=1), blocks
 
         def scores(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
-            """Score, or be killed."""
             if not self._left:
                 raise KeyboardInterrupt
             self._left -= 1
@@ -195,35 +181,29 @@ def test_a_killed_stage_ends_with_the_same_bytes(
         with pytest.raises(KeyboardInterrupt):
             rerank.run(work, first, search, leg, kept, RULES, 8, "bm25>cross")
         assert not list(work.out.iterdir())
-        told: list[float] = []
-        work = make_work(f"killed{blocks}", told.append)
+        progress: list[float] = []
+        work = make_work(f"killed{blocks}", progress.append)
         left = partial(Killed, 3 - blocks)  # a finished block that is scored again is one too many
         rerank.run(work, left, search, leg, kept, RULES, 8, "bm25>cross")
         assert (work.out / "run.trec").read_bytes() == expected
-        assert sum(told) == 5
+        assert sum(progress) == 5
     again = make_work("whole")
     rerank.run(again, tmp_path / "nowhere", search, leg, kept, RULES, 8, "bm25>cross")  # no model is needed any more
     assert (again.out / "run.trec").read_bytes() == expected
 
 
 def test_what_cannot_be_re_ranked_is_refused(many: Many, make_run: Make, make_work: Space, tmp_path: Path) -> None:
-    """A depth of 0, a document of another corpus, a run that is not there."""
+    """A depth of 0, a document of another corpus, a missing run; a run without any hit needs no model."""
     leg, search, kept = many
     with pytest.raises(UsageError, match="cannot re-rank the best 0 documents"):
-        rerank.run(make_work(), Told, search, leg, kept, RULES, 0, "t")
+        rerank.run(make_work(), LastWords, search, leg, kept, RULES, 0, "t")
     with pytest.raises(UsageError, match="document 'z', which was found for query 'q1', is not in the corpus"):
-        rerank.run(make_work(), Told, make_run({"q1": {"z": 1.0}}, "strange"), leg, kept, RULES, 5, "t")
+        rerank.run(make_work(), LastWords, make_run({"q1": {"z": 1.0}}, "strange"), leg, kept, RULES, 5, "t")
     with pytest.raises(DataError, match="run"):
-        rerank.run(make_work(), Told, tmp_path / "nowhere", leg, kept, RULES, 5, "t")
-
-
-def test_a_run_without_any_hit_needs_no_model(many: Many, make_run: Make, make_work: Space) -> None:
-    """Nothing to score: an empty run."""
-    leg, _, kept = many
+        rerank.run(make_work(), LastWords, tmp_path / "nowhere", leg, kept, RULES, 5, "t")
     work = make_work()
 
-    def never() -> Told:
-        """Refuse."""
+    def never() -> LastWords:
         raise AssertionError("a model was made")
 
     facts = rerank.run(work, never, make_run({}, "none"), leg, kept, RULES, 5, "t")

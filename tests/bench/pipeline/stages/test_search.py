@@ -12,19 +12,19 @@ from bench.types import Corpus, Item, Json, Ranking, Tie
 
 
 class Fixed:
-    """A retriever that gives what it was told, cut at k, and remembers how deep it was asked."""
+    """A retriever that gives fixed rankings of some of the queries, cut at k, and records how deep it was asked."""
 
-    def __init__(self, rankings: Mapping[str, Sequence[tuple[str, float]]]) -> None:
-        self.rankings, self.depths = rankings, list[int]()
+    def __init__(self, rankings: Mapping[str, Sequence[tuple[str, float]]], answered: slice = slice(None)) -> None:
+        self.rankings, self.answered, self.depths = rankings, answered, list[int]()
 
     def index(self, corpus: Corpus, work: Workspace) -> Mapping[str, Json]:
         """Index nothing."""
         return {}
 
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
-        """Give what was told."""
+        """Yield the rankings."""
         self.depths.append(k)
-        for query in queries:
+        for query in queries[self.answered]:
             pairs = self.rankings[query.id][:k]
             yield Ranking(query.id, [name for name, _ in pairs], [score for _, score in pairs])
 
@@ -49,12 +49,7 @@ def test_a_query_never_finds_itself_where_the_task_says_so(tmp_path: Path, make_
     retriever = Fixed(found)
     lines = _run(tmp_path, retriever, search.Rules(2, "trec", drop_identical=True), make_leg(LEG))
     assert retriever.depths == [3]
-    assert lines == [
-        ["q1", "a", "1", "2.0"],
-        ["q1", "b", "2", "1.0"],
-        ["q2", "a", "1", "3.0"],
-        ["q2", "b", "2", "2.0"],
-    ]
+    assert lines == [["q1", "a", "1", "2.0"], ["q1", "b", "2", "1.0"], ["q2", "a", "1", "3.0"], ["q2", "b", "2", "2.0"]]
 
 
 def test_candidates_only_and_all_of_them(tmp_path: Path, make_leg: Make) -> None:
@@ -66,25 +61,10 @@ def test_candidates_only_and_all_of_them(tmp_path: Path, make_leg: Make) -> None
 
 
 def test_a_retriever_is_held_to_its_promise(tmp_path: Path, make_leg: Make) -> None:
-    """A ranking of another query, and too few rankings, are told with what was expected."""
-
-    class Swapped(Fixed):
-        """Answers the second query first."""
-
-        def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
-            """Turn the queries round."""
-            return super().search(index, queries[::-1], k, tie)
-
-    class Short(Fixed):
-        """Forgets the last query."""
-
-        def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
-            """Leave one out."""
-            return super().search(index, queries[:-1], k, tie)
-
+    """A ranking of another query, and too few rankings, are refused."""
     rules, leg = search.Rules(5, "trec", drop_identical=False), make_leg(LEG)
     with pytest.raises(PluginError, match="ranking 1 is of query 'q2', expected 'q1'"):
-        _run(tmp_path, Swapped({"q1": [], "q2": []}), rules, leg)
+        _run(tmp_path, Fixed({"q1": [], "q2": []}, slice(None, None, -1)), rules, leg)
     (tmp_path / "out").rmdir()
     with pytest.raises(PluginError, match="1 rankings for 2 queries, expected one each"):
-        _run(tmp_path, Short({"q1": [], "q2": []}), rules, leg)
+        _run(tmp_path, Fixed({"q1": [], "q2": []}, slice(1)), rules, leg)

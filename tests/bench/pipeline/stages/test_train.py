@@ -16,12 +16,13 @@ from bench.pipeline.stages import train
 from bench.types import Json
 
 JOB = TrainingJob(tokens=10, seed=3, device="cpu", threads=1)
+WEIGHTS = "encoder/model.safetensors"
 Change = Callable[[Path], object]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Path:
-    """What stands for an encoder's folder: config, weights, contract."""
+    """What passes for an encoder's folder: config, weights, contract."""
     folder = tmp_path / "start"
     folder.mkdir()
     (folder / "config.json").write_text("{}", encoding="utf-8")
@@ -34,7 +35,6 @@ class CopyTrainer:
     """Hands out its start, changed."""
 
     def __init__(self, change: Change) -> None:
-        """Remember the change."""
         self.change = change
 
     def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
@@ -57,7 +57,7 @@ def weights(add: Mapping[str, torch.Tensor], leave: tuple[str, ...] = ()) -> Cha
     """Return a change of the exported tensors."""
 
     def change(out: Path) -> None:
-        path = out / "encoder" / "model.safetensors"
+        path = out / WEIGHTS
         kept = {name: tensor for name, tensor in load_file(path).items() if name not in leave}
         save_file({**kept, **add}, path)
 
@@ -65,7 +65,7 @@ def weights(add: Mapping[str, torch.Tensor], leave: tuple[str, ...] = ()) -> Cha
 
 
 def test_a_trainer_that_keeps_its_promise_passes(tmp_path: Path, start: Path) -> None:
-    """Its facts come back; seed and threads were those of the job; chance outside goes on as if nothing had been."""
+    """Its facts come back; seed and threads were the job's; chance outside goes on; a missing device is refused."""
     torch.manual_seed(3)
     expected = float(torch.rand(()))
     before = torch.get_rng_state()
@@ -73,6 +73,8 @@ def test_a_trainer_that_keeps_its_promise_passes(tmp_path: Path, start: Path) ->
     assert stage(tmp_path, start) == {"chance": expected, "threads": 1}
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.get_num_threads() == threads
+    with pytest.raises(UsageError, match=r"device nonsense: .*type --device cpu"):
+        stage(tmp_path, start, job=TrainingJob(10, 3, "nonsense", 1))
 
 
 @pytest.mark.parametrize(
@@ -83,10 +85,7 @@ def test_a_trainer_that_keeps_its_promise_passes(tmp_path: Path, start: Path) ->
         (weights({}, ("layer.bias",)), "layer.bias of the start are missing"),
         (weights({"layer.bias": torch.ones(3)}), r"layer.bias has shape \[3\], expected \[2\]"),
         (weights({"layer.bias": torch.tensor([1.0, torch.nan])}), "layer.bias holds values that are no numbers"),
-        (
-            lambda out: (out / "encoder/model.safetensors").write_bytes(b"no"),
-            "model.safetensors: found .*expected safe",
-        ),
+        (lambda out: (out / WEIGHTS).write_bytes(b"no"), "model.safetensors: found .*expected safe"),
         (lambda out: (out / "encoder/contract.json").unlink(), "has no contract.json"),
         (lambda out: (out / "encoder/contract.json").write_text("{"), "expected the contract of an encoder"),
         (lambda out: (out / "encoder/extra.bin").write_bytes(b""), "extra.bin may hold pickled code"),
@@ -99,9 +98,3 @@ def test_a_broken_promise_is_a_sentence(tmp_path: Path, start: Path, change: Cha
     """What was written and what was expected."""
     with pytest.raises(PluginError, match=message):
         stage(tmp_path, start, change)
-
-
-def test_a_device_that_is_not_there_is_a_sentence(tmp_path: Path, start: Path) -> None:
-    """Before anything is loaded."""
-    with pytest.raises(UsageError, match=r"device nonsense: .*type --device cpu"):
-        stage(tmp_path, start, job=TrainingJob(10, 3, "nonsense", 1))

@@ -42,9 +42,9 @@ def weighed(work: Workspace, judge: Protocol, rules: Rules = RULES, scale: Scale
 
 def test_the_weight_is_chosen_by_the_first_measure(make_leg: Make, make_run: Make, make_work: Space) -> None:
     """By hand on the scale 0 … 1: q1 puts a first below weight ½, q2 puts b first above ⅓ (b ⅔ + w/3 > 1 − 2w/3)."""
-    told: list[float] = []
+    reported: list[float] = []
     leg, first, second = make_leg(QRELS), make_run(FIRST, "one"), make_run(SECOND, "two")
-    work = make_work(advance=told.append)
+    work = make_work(advance=reported.append)
     facts = weighed(work, protocol("RR@10,P@1"), first=first, second=second, leg=leg)
     assert facts == json.loads((work.out / "weight.json").read_bytes())
     values: Any = facts["values"]
@@ -52,7 +52,7 @@ def test_the_weight_is_chosen_by_the_first_measure(make_leg: Make, make_run: Mak
     assert {weight for weight, value in values.items() if value == 1} == {"0.35", "0.4", "0.45"}
     assert {value for weight, value in values.items() if not 0.35 <= float(weight) <= 0.5} == {0.75}
     assert (facts["weight"], facts["measure"], facts["scale"], facts["queries"]) == (0.35, "RR@10", "min-max", 2)
-    assert sum(told) == 21 * 2
+    assert sum(reported) == 21 * 2
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -60,7 +60,7 @@ def test_the_weight_is_chosen_by_the_first_measure(make_leg: Make, make_run: Mak
 def test_fused_is_never_below_either_run_on_its_questions(
     make_leg: Make, make_run: Make, make_work: Space, fuse_runs: Callable[..., Any], seed: int, measure: str
 ) -> None:
-    """Random runs with ties and gaps: the value told is that of the run that `fuse` writes, and the highest of all."""
+    """Random runs with ties and gaps: the value is that of the run that `fuse` writes, and the highest of all."""
     rng = np.random.default_rng(seed)
 
     def drawn(deep: int) -> dict[str, dict[str, float]]:
