@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from scipy.stats import kendalltau
 
+from bench.cli import ablate, show
+from bench.cli import list as listing
+from bench.cli import run as run_command
 from bench.config.request import Request
 from bench.core.errors import DataError, UsageError
 from bench.evaluation.grid import CellResult, Direction, describe, direction
@@ -21,43 +25,30 @@ from bench.studies.ablation import ablations
 from bench.types import Cell, Method, Preset
 from methods.bm25 import BM25
 
-TINY = Path(__file__).parents[2] / "fixtures" / "tiny-beir"
-
 
 def line(cell: str, ours: float | None, paper: float | None, *, fails: bool = False) -> CellResult:
     """A cell with both numbers."""
     return CellResult(cell, f"m@t={cell}", ours, "" if ours is not None else "it is nan", paper, fails, 1)
 
 
-def test_direction_by_hand_and_by_scipy() -> None:
-    """Four cells, six pairs, one of them the other way round: (5 − 1) / 6."""
+def test_direction_by_hand() -> None:
+    """Six pairs, one the other way round, as in scipy; ties do not count (tau-b); failures come last."""
     lines = [line("a", 0.2, 70), line("b", 0.1, 80), line("c", 0.5, 90), line("d", 0.9, 95)]
     found = direction(lines)
     assert (found.pairs, found.alike) == (6, 5)
     assert found.tau == pytest.approx(4 / 6)
     assert found.tau == pytest.approx(kendalltau([0.2, 0.1, 0.5, 0.9], [70, 80, 90, 95]).statistic)
-
-
-def test_ties_count_for_nobody() -> None:
-    """A pair that the paper does not tell apart is no pair; one that we do not tell apart is not alike; tau-b."""
+    # A pair that the paper does not tell apart is no pair; one that we do not tell apart is not alike.
     lines = [line("a", 0.1, 70), line("b", 0.1, 80), line("c", 0.3, 80)]
     found = direction(lines)
     assert (found.pairs, found.alike) == (2, 1)
     assert found.tau == pytest.approx(1 / 2)  # one pair agrees, none disagrees, over √(2 · 2)
     assert direction([line("a", 0.1, 1), line("b", 0.1, 2)]).tau is None
-
-
-def test_failures_stand_below_every_number() -> None:
-    """On either side; cells that the paper leaves out do not count."""
     lines = [line("a", None, 1), line("b", 0.0, 2), line("c", 0.9, None, fails=True), line("d", 0.5, None)]
     found = direction(lines)
     # paper: c < a < b; ours: a < b < c
     assert (found.pairs, found.alike) == (3, 1)
     assert found.tau == pytest.approx(-1 / 3)
-
-
-def test_sure_pairs_are_counted_apart() -> None:
-    """Only pairs that the queries tell apart."""
     lines = [line("a", 0.2, 70), line("b", 0.1, 80), line("c", 0.5, 90)]
     sure = {frozenset({"m@t=a", "m@t=b"}): True, frozenset({"m@t=b", "m@t=c"}): True}
     found = direction(lines, sure)
@@ -93,15 +84,15 @@ GRID = Preset({"b": 0.75}, "a paper", "k1", CELLS, suite="beir", reported_measur
 TOY = replace(BM25, name="toy", presets={"k1": GRID})
 
 
-def test_a_grid_runs_every_cell_in_one_plan(carry: Carry, tmp_path: Path) -> None:
-    """A system a cell, checks of the data shared, the result saying which cell it is, ours beside the paper's."""
-    outcome = carry(TOY, preset="toy/k1", tasks=(str(TINY),))
+def test_a_grid_runs_every_cell_in_one_plan(carry: Carry, tiny: Path) -> None:
+    """A system a cell, checks of the data shared, the result saying which cell it is, ours next to the paper's."""
+    outcome = carry(TOY, preset="toy/k1", tasks=(str(tiny),))
     assert [row["system"] for row in outcome.rows] == ["toy@k1=k1=0", "toy@k1=k1=0.9", "toy@k1=words"]
     stages = [step.stage.name for step in outcome.plan.steps]
     assert (stages.count("validate"), stages.count("read"), stages.count("index")) == (1, 1, 3)
-    told = [done.content["system"] for done in outcome.published]
-    assert [one["grid"] for one in told] == [{"preset": "toy/k1", "cell": cell.name} for cell in CELLS]
-    assert {row["key"]: row["value"] for row in told[0]["settings"]}["method.b"] == 0.75
+    systems = [done.content["system"] for done in outcome.published]
+    assert [one["grid"] for one in systems] == [{"preset": "toy/k1", "cell": cell.name} for cell in CELLS]
+    assert {row["key"]: row["value"] for row in systems[0]["settings"]}["method.b"] == 0.75
     (found,) = ablations(outcome)
     assert (found.preset, found.paper, found.measure, found.where) == ("toy/k1", "nDCG", "nDCG@10", "beir/tiny-beir")
     measured = [row["measures"]["nDCG@10"] for row in outcome.rows]
@@ -109,89 +100,77 @@ def test_a_grid_runs_every_cell_in_one_plan(carry: Carry, tmp_path: Path) -> Non
     assert [one.paper for one in found.lines] == [30.0, 40.0, None]
     assert found.direction.pairs == 1
     assert found.as_json()["suite"] == "beir"
-    only = carry(TOY, preset="toy/k1=words", tasks=(str(TINY),))
+    only = carry(TOY, preset="toy/k1=words", tasks=(str(tiny),))
     assert [row["system"] for row in only.rows] == ["toy@k1=words"]
     assert not any(step.runs for step in only.plan.steps)
 
 
-def test_what_is_read_can_be_a_task_and_a_measure(carry: Carry) -> None:
+def test_what_is_read_can_be_a_task_and_a_measure(carry: Carry, tiny: Path) -> None:
     """The preset's own measure, where the suite is the preset's own."""
     toy = replace(TOY, presets={"k1": replace(GRID, measure="R@100", task="tiny-beir")})
-    outcome = carry(toy, preset="toy/k1", tasks=(str(TINY),))
+    outcome = carry(toy, preset="toy/k1", tasks=(str(tiny),))
     (found,) = ablations(outcome)
     assert (found.measure, found.where) == ("R@100", "beir/tiny-beir")
     assert found.lines[0].ours == outcome.rows[0]["measures"]["R@100"]
 
 
-def test_cells_that_are_one_system_are_told(tmp_path: Path, with_methods: Callable[..., Plugins]) -> None:
+def test_cells_that_are_one_system_give_a_warning(
+    tmp_path: Path, tiny: Path, with_methods: Callable[..., Plugins]
+) -> None:
     """`--set` over what the grid varies."""
-    asked = Request(("toy",), (), (str(TINY),), preset="toy/k1", sets=("method.k1=0.9",), results=tmp_path / "results")
+    asked = Request(("toy",), (), (str(tiny),), preset="toy/k1", sets=("method.k1=0.9",), results=tmp_path / "results")
     found = plan(asked, with_methods(TOY), Store(tmp_path / "store"))
     (warning,) = found.warnings
     assert warning.startswith("toy@k1=k1=0,k1=0.9 and toy@k1=k1=0.9,k1=0.9 are one system here")
 
 
 def test_a_cell_whose_training_fails_does_not_cost_the_others(carry: Carry, dense: Make, small: dict[str, Any]) -> None:
-    """It is told, stands last, and leaves no result; the start of the training is scored once for each readout."""
-    method = dense(
-        Cell("bad", {"fault": "nan"}, fails=True), Cell("good", {}, {"acc": 3}), Cell("cls", {"pooling": "cls"})
-    )
-    outcome = carry(method, preset="dense/grid", **small)
+    """It is reported, comes last, and leaves no result; the start of the training is scored once for each readout."""
+    cells = Cell("bad", {"fault": "nan"}, fails=True), Cell("good", {}, {"acc": 3}), Cell("cls", {"pooling": "cls"})
+    outcome = carry(dense(*cells), preset="dense/grid", **small)
     (failure,) = outcome.failed
     assert failure.cell.system.label == "dense@grid=bad"
     assert failure.reason == "the loss of training step 7 is nan"
-    assert [row["system"] for row in outcome.rows] == [
-        "dense@init", "dense@grid=good", "dense@grid=cls", "dense@init2",
-    ]  # fmt: skip
+    systems = "dense@init", "dense@grid=good", "dense@grid=cls", "dense@init2"
+    assert [row["system"] for row in outcome.rows] == [*systems]
     (found,) = ablations(outcome)
-    assert [(one.cell, one.failed != "", one.paper_fails) for one in found.lines] == [
-        ("bad", True, True), ("good", False, False), ("cls", False, False),
-    ]  # fmt: skip
+    states = [(one.cell, one.failed != "", one.paper_fails) for one in found.lines]
+    assert states == [("bad", True, True), ("good", False, False), ("cls", False, False)]
     assert found.where == "beir/tiny-beir"
     assert (found.direction.pairs, found.direction.alike) == (1, 1)
 
 
-def test_a_fault_that_is_not_the_cells_own_ends_the_run(carry: Carry, dense: Make, small: dict[str, Any]) -> None:
-    """Data that cannot be read is not a finding about a method."""
+def test_what_is_no_finding_ends_the_run(carry: Carry, dense: Make, small: dict[str, Any]) -> None:
+    """Data that cannot be read, and a training outside a grid."""
     with pytest.raises(DataError, match="rubbish"):
         carry(dense(Cell("bad", {"fault": "disk"}), Cell("good", {})), preset="dense/grid", **small)
-
-
-def test_a_training_outside_a_grid_fails_aloud(carry: Carry, dense: Make, small: dict[str, Any]) -> None:
-    """As ever."""
     with pytest.raises(UsageError, match="step 7 is nan"):
         carry(dense(), suites=("beir",), **small | {"sets": (*small["sets"], 'method.fault="nan"')})
 
 
-def test_the_command_prints_ours_beside_the_papers(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, with_methods: Callable[..., Plugins]
+def test_the_command_prints_ours_and_the_papers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny: Path, with_methods: Callable[..., Plugins]
 ) -> None:
     """`bench run --preset` and `bench ablate` print the same table; `--json` holds it; grids are listed and shown."""
-    from click.testing import CliRunner
-
-    from bench.cli import ablate, run, show
-    from bench.cli import list as listing
-
     toy = replace(TOY, presets={"elsewhere": replace(GRID, suite="tatoeba"), "k1": GRID})
-    for module in (ablate, run, show, listing):
+    for module in (ablate, run_command, show, listing):
         monkeypatch.setattr(module, "load", lambda: with_methods(toy))
-    places = ["--task", str(TINY), "--store", str(tmp_path / "store"), "--results", str(tmp_path / "results")]
+    places = ["--task", str(tiny), "--store", str(tmp_path / "store"), "--results", str(tmp_path / "results")]
 
     def said(command: Any, *words: str) -> str:
-        done = CliRunner().invoke(command, words, catch_exceptions=False)
-        return str(done.stdout)
+        return str(CliRunner().invoke(command, words, catch_exceptions=False).stdout)
 
-    table = said(run.command, "--preset", "toy/k1", *places)
+    table = said(run_command.command, "--preset", "toy/k1", *places)
     lines = [line.split() for line in table.splitlines()]
     assert ["cell", "ours:", "nDCG@10,", "percent", "paper:", "nDCG"] in lines
     assert any(line[:1] == ["words"] and line[-1] == "—" for line in lines)
     assert "toy/k1 direction: " in table
     again = said(ablate.command, "toy/k1", *places)
     assert again.splitlines() == [line for line in table.splitlines() if line in again.splitlines()]
-    (found,) = json.loads(said(ablate.command, *places, "--method", "toy", "--json"))["ablations"]
+    printed = json.loads(said(ablate.command, *places, "--method", "toy", "--json"))
+    (found,), (skipped,) = printed["ablations"], printed["not_applicable"]
     assert [one["paper"] for one in found["lines"]] == [30.0, 40.0, None]
     assert found["direction"]["pairs"] == 1
-    (skipped,) = json.loads(said(ablate.command, *places, "--method", "toy", "--json"))["not_applicable"]
     assert skipped["preset"] == "toy/elsewhere"
     assert "suite tatoeba takes no folder of your own" in skipped["reason"]
     assert "cells of toy/k1" in said(show.command, "toy")

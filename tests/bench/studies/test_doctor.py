@@ -1,25 +1,20 @@
 """The doctor finds what is wrong, says what to type, leaves nothing behind, and never falls ill itself."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from bench.core.errors import UsageError
-from bench.plugins import load
+from bench.plugins import Plugins, load
 from bench.studies import doctor
 from bench.studies.doctor import Diagnosis, Examination, Section
 from bench.types import DataRequest
-
-if TYPE_CHECKING:
-    from bench.plugins import Plugins
 
 
 def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], object] | None = None) -> Any:
@@ -36,10 +31,8 @@ def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], objec
 
 def plugins(methods: tuple[str, ...] = ("one",), broken: tuple[Any, ...] = (), **suites: Any) -> Plugins:
     """Plugins as the doctor sees them."""
-    there = SimpleNamespace(
-        methods=dict.fromkeys(methods), suites=dict.fromkeys(suites), suite=suites.__getitem__, broken=broken
-    )
-    return cast("Plugins", there)
+    named = {"methods": dict.fromkeys(methods), "suites": dict.fromkeys(suites)}
+    return cast(Plugins, SimpleNamespace(**named, suite=suites.__getitem__, broken=broken))
 
 
 def named(rows: Any, name: str) -> Diagnosis:
@@ -50,8 +43,7 @@ def named(rows: Any, name: str) -> Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("states", "worst"),
-    [(["ok"], "ok"), (["ok", "warn"], "warn"), (["fail", "warn", "ok"], "fail"), ([], "ok")],
+    ("states", "worst"), [(["ok"], "ok"), (["ok", "warn"], "warn"), (["fail", "warn", "ok"], "fail"), ([], "ok")]
 )
 def test_the_worst_row_decides(states: list[doctor.State], worst: str) -> None:
     """One failure makes the whole report a failure; a warning only a warning."""
@@ -59,13 +51,18 @@ def test_the_worst_row_decides(states: list[doctor.State], worst: str) -> None:
     assert Examination((Section("none", ()), section)).state == worst
 
 
-def test_plugins_that_cannot_be_asked_are_a_row(tmp_path: Path) -> None:
-    """A BENCH_PLUGINS that names nobody fails, and the rest of the report stands."""
+def test_the_environment_names_plugins_store_and_data(tmp_path: Path) -> None:
+    """A BENCH_PLUGINS that names nobody fails; BENCH_STORE and BENCH_DATA are read where no argument says otherwise."""
     made = doctor.report(tmp_path, environ={"BENCH_PLUGINS": "no-such-plugin"})
     row = named(made.rows, "plugins")
     assert row.state == "fail"
     assert "no-such-plugin" in row.value
     assert made.sections[-1].rows == (row,)
+    environ = {"BENCH_STORE": str(tmp_path / "s"), "BENCH_DATA": str(tmp_path / "missing")}
+    made = doctor.report(plugins=plugins(), environ=environ)
+    assert named(made.rows, "store").value == f"{tmp_path / 's'} can be written, and is not there yet"
+    row = named(made.rows, "BENCH_DATA")
+    assert (row.value, row.state) == (f"{tmp_path / 'missing'} is no folder", "fail")
 
 
 def test_a_whole_report_is_json_and_complete(tmp_path: Path) -> None:
@@ -82,16 +79,7 @@ def test_a_whole_report_is_json_and_complete(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_environment_names_store_and_data(tmp_path: Path) -> None:
-    """BENCH_STORE and BENCH_DATA are read where no argument says otherwise."""
-    environ = {"BENCH_STORE": str(tmp_path / "s"), "BENCH_DATA": str(tmp_path / "missing")}
-    made = doctor.report(plugins=plugins(), environ=environ)
-    assert named(made.rows, "store").value == f"{tmp_path / 's'} can be written, and is not there yet"
-    row = named(made.rows, "BENCH_DATA")
-    assert (row.value, row.state) == (f"{tmp_path / 'missing'} is no folder", "fail")
-
-
-def test_a_store_that_is_a_file_fails_with_a_remedy(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_fails_with_a_remedy(tmp_path: Path) -> None:
     """A file where the store, or a folder above it, should be."""
     (tmp_path / "file").write_text("")
     for store in (tmp_path / "file", tmp_path / "file" / "store"):
@@ -102,7 +90,7 @@ def test_a_store_that_is_a_file_fails_with_a_remedy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("free", "state"), [(6 << 30, "ok"), (1 << 30, "warn"), (1 << 20, "fail")])
-def test_little_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, state: str) -> None:
+def test_little_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, state: str) -> None:
     """Less than 5 GiB warns, less than 100 MiB fails."""
     monkeypatch.setattr("shutil.disk_usage", lambda _place: SimpleNamespace(free=free))
     row = named(doctor.store_rows(tmp_path), "disk at the store")
@@ -110,47 +98,33 @@ def test_little_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fr
     assert row.value == f"{free / 2**30:.1f} GiB free"
 
 
-def test_libraries_are_held_against_what_we_ask_for() -> None:
+def test_libraries_are_compared_with_what_we_ask_for() -> None:
     """Too old or missing fails with the command; an extra may be missing; dev is nobody's business."""
     installed = {"retrieval-bench": "0.1.0", "click": "7.1", "numpy": "2.4.6"}
-    asked = [
-        "click>=8.1",
-        "numpy>=1.26",
-        "pluggy>=1.5",
-        "torch>=2.10",
-        'icu4py>=1.2; extra == "lang"',
-        "faiss-cpu>=1.14; extra == 'cpu'",
-        'pytest>=8.3; extra == "dev"',
-    ]
+    extras = "icu4py>=1.2; extra == 'lang'", "faiss-cpu>=1.14; extra == 'cpu'", 'pytest>=8.3; extra == "dev"'
+    asked = ["click>=8.1", "numpy>=1.26", "pluggy>=1.5", "torch>=2.10", *extras]
     rows = {row.name: row for row in doctor.libraries(installed.get, asked)}
     assert list(rows) == ["retrieval-bench", "click", "numpy", "pluggy", "icu4py"]
     assert (rows["click"].state, rows["click"].remedy) == ("fail", "Type: pip install 'click>=8.1'")
     assert (rows["pluggy"].value, rows["pluggy"].state) == ("not installed", "fail")
     assert rows["icu4py"] == Diagnosis("icu4py", "not installed (extra lang: pip install 'retrieval-bench[lang]')")
     assert rows["numpy"] == Diagnosis("numpy", "2.4.6")
-
-
-def test_our_own_metadata_is_read() -> None:
-    """What pyproject.toml asks for is looked up; this environment satisfies it, and a bare checkout fails."""
+    # What pyproject.toml asks for is looked up; this environment satisfies it, and a bare checkout fails.
     rows = {row.name: row for row in doctor.libraries()}
     assert {"bm25s", "pandas", "pydantic", "transformers"} <= set(rows)
-    assert {row.name for row in rows.values() if row.state != "ok"} == set()
+    assert not [row.name for row in rows.values() if row.state != "ok"]
     (row,) = doctor.libraries(lambda _name: None, [])
     assert (row.state, "pip install -e ." in row.remedy) == ("fail", True)
 
 
-def test_torch_is_told_with_its_build() -> None:
-    """Version and build as torch itself says."""
+def test_torch_is_reported_with_its_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version and build as torch itself says; a broken one with its own words."""
     import torch
 
     row = doctor.torch_row()
     assert row.value.startswith(torch.__version__)
     assert ("no CUDA" in row.value) == (torch.version.cuda is None)
     assert (f"CUDA {torch.version.cuda}" in row.value) == (torch.version.cuda is not None)
-
-
-def test_a_torch_that_does_not_import_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broken build is told with its own words."""
     real = builtins.__import__
 
     def broken(name: str, *rest: Any) -> Any:
@@ -174,7 +148,7 @@ def test_a_torch_that_does_not_import_is_a_row(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_faiss(installed: dict[str, str], state: str, words: str) -> None:
-    """None and one of ours are fine, a stranger warns, two fail."""
+    """None and one of ours are fine, another build warns, two fail."""
     (row,) = doctor.faiss_rows(installed.get)
     assert row.state == state
     assert words in row.value
@@ -182,30 +156,31 @@ def test_faiss(installed: dict[str, str], state: str, words: str) -> None:
 
 
 def test_broken_plugins_are_named_with_reason_and_owner() -> None:
-    """A broken plugin warns: what does not need it still runs."""
+    """A broken plugin warns: what does not need it still runs. Without any method or suite nothing can."""
     bad = SimpleNamespace(name="theirs", distribution="bench_theirs", reason="ImportError: no module named x")
     row = named(doctor.plugin_rows(plugins(broken=(bad,), beir=suite({}))), "plugin theirs")
     assert row.state == "warn"
     assert row.value == "bench_theirs: ImportError: no module named x"
     assert "pip uninstall bench_theirs" in row.remedy
-
-
-def test_without_methods_nothing_can_run() -> None:
-    """No method or no suite at all is a failure."""
     rows = list(doctor.plugin_rows(plugins(methods=())))
     assert [(row.name, row.state) for row in rows] == [("methods", "fail"), ("suites", "fail")]
 
 
 def test_the_tasks_whose_files_are_there_are_listed(tmp_path: Path) -> None:
-    """Each suite is asked through its own door, offline."""
+    """Each suite is asked through its own door, offline; a bug in a plugin becomes a warning of its own row alone."""
     there = plugins(some=suite({"a": True, "b": False, "c": True}), none=suite({"d": False}))
     rows = {row.name: row.value for row in doctor.data_rows(there, tmp_path)}
     assert "nothing fetched yet: bench data fetch" in rows.pop("download cache")
-    assert rows == {
-        "BENCH_DATA": str(tmp_path),
-        "some": "2 of 3 tasks are complete: a, c",
-        "none": "0 of 1 tasks are complete",
-    }
+    counts = {"some": "2 of 3 tasks are complete: a, c", "none": "0 of 1 tasks are complete"}
+    assert rows == {"BENCH_DATA": str(tmp_path), **counts}
+
+    def bug(_task: str, _request: DataRequest) -> object:
+        raise ZeroDivisionError("theirs")
+
+    found = doctor.data_rows(plugins(bad=suite({"a": True}, bug), good=suite({"b": True})), tmp_path)
+    states = {row.name: (row.state, row.value) for row in found}
+    assert states["bad"] == ("warn", "ZeroDivisionError: theirs")
+    assert states["good"] == ("ok", "1 of 1 tasks are complete: b")
 
 
 def test_a_task_is_complete_where_a_run_has_every_file(tmp_path: Path) -> None:
@@ -218,19 +193,5 @@ def test_a_task_is_complete_where_a_run_has_every_file(tmp_path: Path) -> None:
         rows = {row.name: row.value for row in doctor.data_rows(load({"BENCH_PLUGINS": "retrieval-bench"}), tmp_path)}
         found.append(rows["askubuntu"])
         texts.touch()
-    assert found == [
-        f"0 of 3 tasks are complete; {texts}: no such file",
-        "2 of 3 tasks are complete: test, test-with-body",
-    ]
-
-
-def test_a_suite_that_raises_spoils_only_its_own_row(tmp_path: Path) -> None:
-    """A bug in a plugin becomes a warning; the other suites are still examined."""
-
-    def bug(_task: str, _request: DataRequest) -> object:
-        raise ZeroDivisionError("theirs")
-
-    rows = doctor.data_rows(plugins(bad=suite({"a": True}, bug), good=suite({"b": True})), tmp_path)
-    states = {row.name: (row.state, row.value) for row in rows}
-    assert states["bad"] == ("warn", "ZeroDivisionError: theirs")
-    assert states["good"] == ("ok", "1 of 1 tasks are complete: b")
+    missing = f"0 of 3 tasks are complete; {texts}: no such file"
+    assert found == [missing, "2 of 3 tasks are complete: test, test-with-body"]

@@ -33,35 +33,23 @@ ASKED = Request(("crop",), ("beir",), results=Path("place/results"), sets=("sear
     ("text", "expected"), [("300,100,all", "100 300 all"), ("ALL", "all"), (" 0, 5,0,05 ", "0 5"), ("all,0", "0 all")]
 )
 def test_numbers_are_sorted(text: str, expected: str) -> None:
-    """Ascending, each once, all of them last."""
+    """Ascending, each once, all of them last; nothing that is tuned on makes no curve."""
     assert numbers(text) == tuple(expected.split())
-
-
-@pytest.mark.parametrize("text", ["", "0", "1,-2", "x,1", "1.5", "²"])
-def test_what_is_no_number_of_pairs(text: str) -> None:
-    """And nothing that is tuned on makes no curve."""
-    with pytest.raises(UsageError, check=fields(found="--shots", expected="numbers of pairs")):
-        numbers(text)
+    for refused in ("", "0", "1,-2", "x,1", "1.5", "²"):
+        with pytest.raises(UsageError, check=fields(found="--shots", expected="numbers of pairs")):
+            numbers(refused)
 
 
 def test_every_number_is_a_run() -> None:
-    """0 and all are plain runs; others have their results beside, since a result is one of all pairs."""
+    """0 and all are plain runs; others have results of their own, since a result is one of all pairs."""
     made = requests(replace(ASKED, settings=("multilingual",)), ("0", "5", "all"))
-    assert {number: one.settings for number, one in made.items()} == {
-        "0": ("unsupervised",),
-        "5": ("multilingual",),
-        "all": ("multilingual",),
+    few = Path("place/results-shots/5").resolve()
+    assert {number: (one.settings, one.sets[1:], one.results) for number, one in made.items()} == {
+        "0": (("unsupervised",), (), ASKED.results),
+        "5": (("multilingual",), ("tune.shots=5",), few),
+        "all": (("multilingual",), ("tune.shots=",), ASKED.results),
     }
-    assert [one.sets for one in made.values()] == [
-        ("search.k=7",),
-        ("search.k=7", "tune.shots=5"),
-        ("search.k=7", "tune.shots="),
-    ]
-    assert [one.results for one in made.values()] == [
-        ASKED.results,
-        Path("place/results-shots/5").resolve(),
-        ASKED.results,
-    ]
+    assert {one.sets[0] for one in made.values()} == {"search.k=7"}
     assert requests(ASKED, ("all",))["all"].settings == ("few-shot",)
 
 
@@ -115,27 +103,17 @@ def outcome(cells: Mapping[Any, Any], *refused: NotApplicable) -> Outcome:
 @pytest.fixture
 def made() -> Curve:
     """Two seeds of a system and BM25, which has no seed and nothing to tune."""
-    first = outcome(
-        {
-            cell("crop", 0, setting="unsupervised"): result(0.1),
-            cell("crop", 1, setting="unsupervised"): result(0.2),
-            cell("bm25", setting="unsupervised"): result(0.4),
-        }
-    )
+    untuned = (("crop", 0, 0.1), ("crop", 1, 0.2), ("bm25", 0, 0.4))
+    first = outcome({cell(name, seed, setting="unsupervised"): result(value) for name, seed, value in untuned})
     few = outcome({cell("crop", 0): result(0.2, pairs=3, pairs_2=5), cell("crop", 1): result(0.4, pairs=3, pairs_2=5)})
     every = outcome({cell("crop", 0): result(0.5, pairs=807), cell("crop", 1): None})
     return curve({"0": first, "5": few, "all": every})
 
 
 def test_finished_runs_are_laid_out(made: Curve) -> None:
-    """Values by number, system and seed; pairs are those of the last tuning; a training that failed has no value."""
-    assert (made.suite, made.setting, made.data, made.where, made.measure) == (
-        "beir",
-        "few-shot",
-        "official",
-        "beir/a",
-        "nDCG@10",
-    )
+    """Values by number, system and seed, pairs of the last tuning, none of a failed training; read back from CSV."""
+    about = "beir", "few-shot", "official", "beir/a", "nDCG@10"
+    assert (made.suite, made.setting, made.data, made.where, made.measure) == about
     assert [(one.system, one.shots, one.pairs, one.seed, one.value) for one in made.values] == [
         ("crop", "0", 0, 0, 0.1),
         ("crop", "0", 0, 1, 0.2),
@@ -146,6 +124,11 @@ def test_finished_runs_are_laid_out(made: Curve) -> None:
     ]
     assert {one.queries for one in made.values} == {9}
     assert made.note == "profile mini: what it trains is comparable with no published numbers"
+    rows = list(csv.DictReader(io.StringIO(as_csv(records(made)))))
+    fourth = [rows[3][name] for name in ("system", "shots", "pairs", "seed", "value")]
+    assert (fourth[:4], float(fourth[4])) == (["crop", "5", "5.0", "0"], 0.2)
+    assert len(rows) == len(made.values)
+    assert {(row["where"], row["measure"], row["setting"]) for row in rows} == {("beir/a", "nDCG@10", "few-shot")}
 
 
 def test_the_chart_has_percent_by_pairs(made: Curve) -> None:
@@ -160,31 +143,20 @@ def test_the_chart_has_percent_by_pairs(made: Curve) -> None:
 
 
 def test_notes_say_what_is_not_comparable() -> None:
-    """The embedded world's numbers and substitutes' stand beside no published ones."""
+    """Numbers of the embedded world and of substitutes; where every training failed nothing is drawn."""
     one = cell("crop", 0, "mini/beir/a", data="mini-few-names")
     made_up = curve({"5": outcome({one: result(0.1, "mini/beir/a", pairs=5)})})
     assert made_up.note == "data of the embedded world: comparable with no published numbers"
     assert chart(made_up).notes[-1] == f"{made_up.note}."
     other = cell("crop")
     other.suite = replace(SUITE, stands_for="mrtydi")
-    assert (
-        curve({"5": outcome({other: result(0.1, pairs=5)})}).note
-        == "substitute for mrtydi: not comparable with published numbers"
-    )
-
-
-def test_the_numbers_behind_it(made: Curve) -> None:
-    """A row a value, read back by the standard library."""
-    rows = list(csv.DictReader(io.StringIO(as_csv(records(made)))))
-    assert [(row["system"], row["shots"], row["pairs"], row["seed"], float(row["value"])) for row in rows][3] == (
-        "crop",
-        "5",
-        "5.0",
-        "0",
-        0.2,
-    )
-    assert len(rows) == len(made.values)
-    assert {(row["where"], row["measure"], row["setting"]) for row in rows} == {("beir/a", "nDCG@10", "few-shot")}
+    note = curve({"5": outcome({other: result(0.1, pairs=5)})}).note
+    assert note == "substitute for mrtydi: not comparable with published numbers"
+    plan_of_one = SimpleNamespace(cells=(alone := cell("crop"),), refused=(), profile=profile())
+    failure = SimpleNamespace(cell=alone, reason="the loss is nan")
+    failed = cast("Outcome", SimpleNamespace(plan=plan_of_one, published=(), failed=(failure,)))
+    with pytest.raises(UsageError, match=r"every training failed: the loss is nan"):
+        curve({"5": failed})
 
 
 def ready(*cells: Any, refused: tuple[NotApplicable, ...] = ()) -> Plan:
@@ -193,7 +165,7 @@ def ready(*cells: Any, refused: tuple[NotApplicable, ...] = ()) -> Plan:
 
 
 def test_what_makes_no_curve() -> None:
-    """Nothing to tune, several kinds of data, and tasks without pairs are told before any work."""
+    """Nothing to tune, several kinds of data, and tasks without pairs are refused before any work."""
     no = NotApplicable("bm25", "beir", "few-shot", "it has nothing to tune")
     with pytest.raises(UsageError, match=r"found nothing to tune, .*; bm25 on beir: it has nothing to tune$"):
         drawable({"0": ready(cell("bm25")), "5": ready(refused=(no,))})
@@ -210,11 +182,8 @@ def test_pretraining_is_shared(tmp_path: Path, small: dict[str, Any]) -> None:
     pairs.write_text("".join(f"asked {at}\ttold {at}\n" for at in range(9)))
     request = Request(("crop",), ("beir",), results=tmp_path / "results", **small)
     request = replace(request, sets=(*request.sets, f"tune.data={pairs}"))
-    plans = {
-        number: plan(one, load(), Store(tmp_path / "store"))
-        for number, one in requests(request, ("0", "2", "all")).items()
-    }
-    steps = [step.stage for made in plans.values() for step in made.steps]
+    plans = [plan(one, load(), Store(tmp_path / "store")) for one in requests(request, ("0", "2", "all")).values()]
+    steps = [step.stage for made in plans for step in made.steps]
     keys = {stage: {one.key for one in steps if one.name == stage} for stage in ("train", "tune", "pairs")}
     assert {stage: len(found) for stage, found in keys.items()} == {"train": 1, "tune": 4, "pairs": 2}
 
@@ -243,7 +212,7 @@ def test_several_tasks_are_one_curve(tasks: tuple[str, ...], where: str, stem: s
 
 
 def test_one_number_is_a_curve() -> None:
-    """A point, drawn in the middle; what is not tuned is still level beside it."""
+    """A point in the middle, with a level line of what is not tuned; 40 and all are one where there are 40 pairs."""
     bm25 = outcome({cell("bm25", setting="unsupervised"): result(0.4)})
     found = curve({"0": bm25, "5": outcome({cell("crop"): result(0.2, pairs=5)})})
     bm25_line, crop = chart(found).lines
@@ -252,22 +221,9 @@ def test_one_number_is_a_curve() -> None:
     assert "<title>crop: 20</title>" in drawn
     assert "<polyline" not in drawn
     assert not {"nan", "inf"} & set(re.findall(r"[a-z]+", drawn))
-
-
-def test_as_many_as_there_are_is_one_point() -> None:
-    """40 and all are the same tuning where there are 40 pairs: a seed counts once."""
-    runs = {cell("crop", seed): result(0.2 + seed / 10, pairs=40) for seed in (0, 1)}
-    again = {cell("crop", seed): result(0.2 + seed / 10, pairs=40) for seed in (0, 1)}
-    (line,) = chart(curve({"40": outcome(runs), "all": outcome(again)})).lines
+    made = {cell("crop", seed): result(0.2 + seed / 10, pairs=40) for seed in (0, 1, 0, 1)}
+    few, every = (outcome(dict([*made.items()][at : at + 2])) for at in (0, 2))
+    (line,) = chart(curve({"40": few, "all": every})).lines
     (point,) = line.points
     assert point.x == 40
     assert list(point.values) == pytest.approx([20.0, 30.0])
-
-
-def test_where_every_training_failed_nothing_is_drawn() -> None:
-    """With the reasons, and no traceback."""
-    made = SimpleNamespace(cells=(one := cell("crop"),), refused=(), profile=profile())
-    failure = SimpleNamespace(cell=one, reason="the loss is nan")
-    failed = cast("Outcome", SimpleNamespace(plan=made, published=(), failed=(failure,)))
-    with pytest.raises(UsageError, match=r"every training failed: the loss is nan"):
-        curve({"5": failed})

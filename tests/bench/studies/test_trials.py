@@ -1,7 +1,5 @@
 """Trials: drawn by seed alone, the defaults first, within the space, without repeats where the space is small."""
 
-import math
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,11 +8,8 @@ from bench.config.spaces import Choice, LogUniform, Space, Uniform
 from bench.core.errors import UsageError
 from bench.studies.trials import Trial, best, draw
 
-SPACE: dict[str, Space] = {
-    "rate": LogUniform(1e-4, 1e-1),
-    "share": Uniform(0.0, 1.0),
-    "pooling": Choice(("mean", "cls")),
-}
+POOLING = Choice(("mean", "cls"))
+SPACE: dict[str, Space] = {"rate": LogUniform(1e-4, 1e-1), "share": Uniform(0.0, 1.0), "pooling": POOLING}
 DEFAULTS = {"rate": 2e-3, "share": 0.1, "pooling": "mean"}
 
 
@@ -33,37 +28,25 @@ def test_fewer_trials_are_the_first_of_more(trials: int, more: int, seed: int) -
         assert values["pooling"] in {"mean", "cls"}
 
 
-def test_another_seed_draws_others() -> None:
-    """Otherwise the seed would say nothing."""
-    assert draw(SPACE, DEFAULTS, 5, 0) != draw(SPACE, DEFAULTS, 5, 1)
-
-
-def test_a_logarithmic_space_is_drawn_on_its_scale() -> None:
-    """Half of the draws from 1e-4 to 1e-1 lie below the geometric middle, 10^-2.5; of a plain space, below 0.5."""
+def test_draws_are_of_their_scale_and_can_be_typed() -> None:
+    """Half of a logarithmic space lies below the geometric middle, 10^-2.5; four significant digits; by seed."""
     drawn = draw(SPACE, DEFAULTS, 2001, 3)[1:]
     assert sum(one["rate"] < 10**-2.5 for one in drawn) == pytest.approx(1000, abs=70)
     assert sum(one["share"] < 0.5 for one in drawn) == pytest.approx(1000, abs=70)
     assert sum(one["pooling"] == "cls" for one in drawn) == pytest.approx(1000, abs=70)
-
-
-def test_numbers_are_short_enough_to_be_typed() -> None:
-    """Four significant digits: a file holds what was tried, to the last digit."""
     for values in draw(SPACE, DEFAULTS, 50, 1)[1:]:
         for key in ("rate", "share"):
             assert values[key] == float(f"{values[key]:.4g}")
+    assert draw(SPACE, DEFAULTS, 5, 0) != draw(SPACE, DEFAULTS, 5, 1)
 
 
 def test_a_small_space_is_drawn_without_repeats_and_runs_out() -> None:
-    """2 × 3 combinations: the defaults and the five others, each once, whatever more is asked for."""
+    """2 × 3 combinations: the defaults and the five others, each once; or the defaults alone."""
     space: dict[str, Space] = {"a": Choice((1, 2)), "b": Choice(("x", "y", "z"))}
     drawn = draw(space, {"a": 1, "b": "y"}, 100, 0)
     assert drawn[0] == {}
     assert sorted((one["a"], one["b"]) for one in drawn[1:]) == [(1, "x"), (1, "z"), (2, "x"), (2, "y"), (2, "z")]
     assert draw(space, {"a": 1, "b": "y"}, 3, 0) == drawn[:3]
-
-
-def test_nothing_to_search_is_one_trial() -> None:
-    """The defaults alone."""
     assert draw({}, {}, 8, 0) == [{}]
     assert draw({"a": Choice((1,))}, {"a": 1}, 8, 0) == [{}]
 
@@ -78,4 +61,4 @@ def test_the_first_of_equal_scores_wins_and_failures_never() -> None:
     assert best([_trial(0, 0.0), _trial(1, None)]).number == 0
     with pytest.raises(UsageError, match="all 1 trials failed; the first one said: the loss is nan"):
         best([_trial(0, None)])
-    assert math.isclose(best([_trial(0, 0.1), _trial(1, 0.2)]).score or 0, 0.2)
+    assert best([_trial(0, 0.1), _trial(1, 0.2)]).score == 0.2

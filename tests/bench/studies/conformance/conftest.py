@@ -140,13 +140,8 @@ def toy(tmp_path: Path, sound: DenseSubject, monkeypatch: pytest.MonkeyPatch) ->
 def _toy(flaw: str, litter: Path, **fields: Any) -> Method:
     """A dense method."""
     about = "toy", "1", "Two sentences.", "Nobody's."
-    return Method(
-        *about,
-        ToyConfig,
-        contract=lambda _: CONTRACT,
-        trainer=lambda config: ToyTrainer(config, flaw, litter),
-        **fields,
-    )
+    doors: Any = {"contract": lambda _: CONTRACT, "trainer": lambda config: ToyTrainer(config, flaw, litter)}
+    return Method(*about, ToyConfig, **doors, **fields)
 
 
 class TermsConfig(Config):
@@ -261,22 +256,11 @@ def suite(tmp_path: Path) -> Callable[[str], SuiteSubject]:
             measures = ("nDCG@10", "Foo@3") if flaw == "measure" else ("nDCG@10",)
             return Task("mini/other/xx" if flaw == "name" else "mini/made/xx", "mini", (leg,), measures)
 
-        value = Suite(
-            name="made",
-            version="1",
-            title="Made",
-            summary="A passage or two.",
-            citation="" if flaw == "uncited" else "Nobody's.",
-            licence="None.",
-            settings=("unsupervised",),
-            data=("mini",),
-            task_names=lambda _: ("xx",),
-            load=load,
-            folder=None,
-            macros=(Macro("Avg.", ("made/xx", Macro("more", ("made/yy",))) if flaw == "macro" else ("made/xx",)),),
-            primary="R@100" if flaw == "primary" else "nDCG@10",
-            card=lambda: "# Made",
-        )
+        about = "made", "1", "Made", "A passage or two.", "" if flaw == "uncited" else "Nobody's.", "None."
+        tasks = ("unsupervised",), ("mini",), lambda _: ("xx",), load, None
+        members = ("made/xx", Macro("more", ("made/yy",))) if flaw == "macro" else ("made/xx",)
+        primary = "R@100" if flaw == "primary" else "nDCG@10"
+        value = Suite(*about, *tasks, (Macro("Avg.", members),), primary, lambda: "# Made")
         return SuiteSubject(value, "bench", tmp_path, {})
 
     return make

@@ -19,6 +19,7 @@ from bench.training.config import TrainingConfig
 from bench.types import Method, Preset
 
 Broken = Callable[..., str]
+Toy = Callable[..., DenseSubject]
 CHECKS = (*light.CHECKS, *training.CHECKS, *encoding.CHECKS)
 
 
@@ -29,11 +30,9 @@ def test_a_sound_method_keeps(sound: DenseSubject, one: Check) -> None:
     assert (verdict.state, verdict.reason) == ("kept", "")
 
 
+UNUSED = "ModuleDict.method.unused"
 FLAWS = {
-    "deaf": (
-        "gradients-reach-all",
-        "no gradient reached ModuleDict.method.unused.weight, ModuleDict.method.unused.bias",
-    ),
+    "deaf": ("gradients-reach-all", f"no gradient reached {UNUSED}.weight, {UNUSED}.bias"),
     "noisy": ("same-seed-same-bytes", "two trainings with one seed differ in encoder/model.safetensors, log.jsonl"),
     "forgetful": ("resumes-exactly", "a training that was killed after every step differs in encoder/model"),
     "anew": ("resumes-exactly", "it began anew after a kill"),
@@ -47,49 +46,37 @@ FLAWS = {
 
 
 @pytest.mark.parametrize("flaw", FLAWS)
-def test_a_flaw_is_found(toy: Callable[..., DenseSubject], broken: Broken, flaw: str) -> None:
+def test_a_flaw_is_found(toy: Toy, broken: Broken, flaw: str) -> None:
     """Each by its check, with a reason that names it."""
     name, words = FLAWS[flaw]
     assert words in broken(CHECKS, name, toy(flaw))
 
 
-def test_a_method_that_learns_nothing_is_found(toy: Callable[..., DenseSubject], broken: Broken) -> None:
-    """A loss of zero leaves held-out questions where they were."""
+def test_a_method_that_learns_nothing_is_found_unless_it_says_so(toy: Toy, broken: Broken) -> None:
+    """A loss of zero leaves held-out questions where they were; who claims to learn nothing is not trained."""
     subject = toy("idle")
     subject.learn_tokens = 6_000
     assert "expected at least 10% more" in broken(CHECKS, "learns-planted-corpus", subject)
-
-
-def test_a_method_that_claims_to_learn_nothing_is_not_trained(toy: Callable[..., DenseSubject]) -> None:
-    """It says so itself; then nothing is tried."""
     subject = toy("idle", learns=False)
     (check,) = (one for one in training.CHECKS if one.name == "learns-planted-corpus")
     verdict = carry_out(check, subject)
-    assert (verdict.state, verdict.reason) == (
-        "not applicable",
-        "it does not claim to learn topics from random weights (Method.learns)",
-    )
+    reason = "it does not claim to learn topics from random weights (Method.learns)"
+    assert (verdict.state, verdict.reason) == ("not applicable", reason)
     assert "long" not in vars(subject)
 
 
-def test_it_is_tried_as_the_profile_mini_runs_it(tmp_path: Path) -> None:
-    """With the preset of that name, and `--set` above it."""
+def test_what_is_declared_holds(tmp_path: Path, toy: Toy, broken: Broken) -> None:
+    """Another seed gives other weights, so it is not deterministic; the preset mini is tried, and `--set` above it."""
     small = Preset({"pairs": 32, "log_every": 1}, "ours", "small")
     about = "sized", "1", "Two sentences.", "Nobody's."
     method = Method(*about, TrainingConfig, contract=lambda _: Contract(), presets={"mini": small})
     config = DenseSubject(method, "bench", tmp_path, sets=("method.pairs=8",)).config
     assert (config.pairs, config.log_every, config.accumulate) == (8, 1, 1)
-
-
-def test_a_claim_to_have_no_chance_is_held(toy: Callable[..., DenseSubject], broken: Broken) -> None:
-    """Another seed gives other weights, so the method is not deterministic."""
     reason = broken(CHECKS, "same-seed-same-bytes", toy("", deterministic=True))
     assert reason == "it is declared deterministic, but another seed gives other weights"
 
 
-def test_what_the_stage_refuses_is_told(
-    toy: Callable[..., DenseSubject], broken: Broken, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_stage_refuses_is_the_reason(toy: Toy, broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trainer that raises breaks the promise with its own words."""
 
     def burst(*_: Any, **__: Any) -> Any:
@@ -109,6 +96,10 @@ def _lengths(items: Any) -> Any:
     return np.array([[len(item.text)] for item in items])
 
 
+def _unbounded(vectors: Any, items: Any) -> Any:
+    return np.where(_lengths(items), vectors, np.inf)
+
+
 @pytest.mark.parametrize(
     ("name", "spoil", "words"),
     [
@@ -119,22 +110,12 @@ def _lengths(items: Any) -> Any:
         ("vectors-sound", lambda v, _: v.astype(np.float64), "the vectors of a query are float64, expected float32"),
         ("vectors-sound", lambda v, _: np.ones_like(v) / 8, "all texts have the same vector as query"),
         ("vectors-sound", lambda v, _: v * 2, "these are not"),
-        (
-            "odd-texts",
-            lambda v, items: np.where(_lengths(items), v, np.inf),
-            "an empty text as query: the vector is not finite",
-        ),
+        ("odd-texts", _unbounded, "an empty text as query: the vector is not finite"),
         ("odd-texts", None, "no query at all gives the shape (0,), expected (0, 64)"),
     ],
 )
 def test_an_encoders_flaw_is_found(
-    toy: Callable[..., DenseSubject],
-    sound: DenseSubject,
-    broken: Broken,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    spoil: Callable[[Any, Any], Any] | None,
-    words: str,
+    toy: Toy, sound: DenseSubject, broken: Broken, monkeypatch: pytest.MonkeyPatch, name: str, spoil: Any, words: str
 ) -> None:
     """What comes out of the encoder is spoilt, or has another shape for no text; the check that looks says how."""
     encode = TorchEncoder.encode

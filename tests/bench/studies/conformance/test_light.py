@@ -28,7 +28,6 @@ class Shifting(Config):
     @field_validator("name")
     @classmethod
     def _grow(cls, name: str) -> str:
-        """Add a letter."""
         return name + "a"
 
 
@@ -55,16 +54,10 @@ def test_a_flaw_is_found(tmp_path: Path, broken: Broken, name: str, config: type
     assert words in broken(CHECKS, name, subject(tmp_path, config))
 
 
-def test_a_presets_flaw_is_found(tmp_path: Path, broken: Broken) -> None:
-    """A preset that its config refuses."""
+def test_what_resolves_wrongly_is_found(tmp_path: Path, broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preset that its config refuses, and an unknown key where nothing refuses it."""
     one = subject(tmp_path, Open, presets={"low": Preset({"size": -1}, "s", "s")})
     assert broken(CHECKS, "config-round-trip", one).startswith("low: size is -1")
-
-
-def test_an_unknown_key_that_is_swallowed_is_found(
-    tmp_path: Path, broken: Broken, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where nothing refuses it."""
     monkeypatch.setattr("bench.studies.conformance.light.resolve", lambda *_, **__: {})
     assert "was taken" in broken(CHECKS, "unknown-key-refused", subject(tmp_path, Open))
 

@@ -19,15 +19,8 @@ from bench.store.store import Artefact, Store
 from bench.types import Json
 
 WORDS = ("red fox runs far", "the hen sleeps at noon", "blue sea and green hill", "a bell rings in the old town")
-CONTRACT_OF_ALL = Contract(
-    pooling="mean",
-    normalise=True,
-    similarity="cos",
-    query_prompt="ask: ",
-    passage_prompt="read: ",
-    query_length=8,
-    passage_length=24,
-)
+PROMPTS = Contract(query_prompt="ask: ", passage_prompt="read: ")
+CONTRACT_OF_ALL = replace(PROMPTS, pooling="mean", normalise=True, similarity="cos", query_length=8, passage_length=24)
 
 
 def encoder(folder: Path, contract: Contract, seed: int) -> Path:
@@ -120,24 +113,14 @@ def result_content(key: str, **system: Any) -> dict[str, Any]:
         {"key": "method.window", "value": 5, "origin": "--set", "default": None, "source": "s"},
         {"key": "method.temperature", "value": 0.1, "origin": "default", "default": 0.1, "source": "s"},
     ]
+    run = {"setting": "unsupervised", "data": "mini", "profile": "mini", "seed": 3}
+    made: dict[str, Any] = {"backbone": "owner/name@main", "corpus": {"name": "made", "digest": {}}, "budget": 1000}
     leg = {"measures": {"RR@100": 0.25, "R@100": 0.5}, "keys": {"train": key, "init": "0" * 32, "search": "1" * 32}}
     return {
         "schema": "retrieval-bench/result/1",
-        "system": {
-            "label": "crop@window=5",
-            "method": "crop",
-            "readout": {},
-            "backbone": "owner/name@main",
-            "corpus": {"name": "made", "digest": {}},
-            "budget": 1000,
-            "settings": rows,
-            **system,
-        },
+        "system": {"label": "crop@window=5", "method": "crop", "readout": {}, **made, "settings": rows, **system},
         "suite": {"name": "mrtydi", "version": "1", "title": "Mr. TyDi", "primary": "RR@100"},
-        "setting": "unsupervised",
-        "data": "mini",
-        "profile": "mini",
-        "seed": 3,
+        **run,
         "macro": [{"name": "Avg. (1)", "note": "", "members": [], "measures": {"RR@100": 0.25}}],
         "tasks": {"mini/mrtydi/sw": {"": leg}},
         "files": {},

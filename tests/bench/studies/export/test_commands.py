@@ -14,8 +14,8 @@ def typed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, 
     """Return exit status, stdout and stderr of a command."""
     with pytest.raises(SystemExit) as status:
         main(arguments)
-    told = capsys.readouterr()
-    return status.value.code, told.out, told.err
+    printed = capsys.readouterr()
+    return status.value.code, printed.out, printed.err
 
 
 def test_export(
@@ -24,23 +24,20 @@ def test_export(
     """One JSON object; asked for neither or both of result and key it says so."""
     key, out = keep().folder.name, str(tmp_path / "out")
     status, text, _ = typed(capsys, "export", "--key", key[:8], "--store", str(store.root), "--out", out, "--json")
-    told = json.loads(text)
-    assert (status, told["key"], told["contracts"]["encoder"]["query_prompt"]) == (0, key, "ask: ")
-    assert set(told["files"]) >= {"README.md", "modules.json", "contract.json"}
+    found = json.loads(text)
+    assert (status, found["key"], found["contracts"]["encoder"]["query_prompt"]) == (0, key, "ask: ")
+    assert set(found["files"]) >= {"README.md", "modules.json", "contract.json"}
     assert "Shunyu Zhang" in (tmp_path / "out" / "README.md").read_text()  # the citation of the installed method
     status, _, error = typed(capsys, "export", "--out", out)
     assert (status, "found neither of --result FILE and --key KEY" in error) == (2, True)
 
 
-def test_check(capsys: pytest.CaptureFixture[str]) -> None:
-    """Some checks of a method and a suite; unknown names, and settings for a suite."""
+def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some checks of a method and a suite; unknown names, and settings for a suite; a broken promise exits with 1."""
     status, text, _ = typed(capsys, "check", "bm25", "--only", "unknown-key-refused,config-round-trip", "--json")
     rows = json.loads(text)["checks"]["bm25"]
     assert status == 0
-    assert [(row["name"], row["state"]) for row in rows] == [
-        ("config-round-trip", "kept"),
-        ("unknown-key-refused", "kept"),
-    ]
+    assert {row["name"]: row["state"] for row in rows} == {"config-round-trip": "kept", "unknown-key-refused": "kept"}
     status, text, _ = typed(capsys, "check", "beir", "--only", "described,loads-mini-data")
     assert status == 0
     assert "✓ described: " in text
@@ -54,15 +51,8 @@ def test_check(capsys: pytest.CaptureFixture[str]) -> None:
         status, _, error = typed(capsys, "check", *arguments)
         assert status == 2
         assert words in error
-
-
-def test_check_fails_where_a_promise_is_broken(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Exit status 1, with the reason and what to do."""
-    monkeypatch.setattr(
-        "bench.studies.conformance.light.resolve", lambda methods, **_: {one.name: one for one in methods}
-    )
+    resolve = "bench.studies.conformance.light.resolve"
+    monkeypatch.setattr(resolve, lambda methods, **_: {one.name: one for one in methods})
     status, text, _ = typed(capsys, "check", "bm25", "--only", "unknown-key-refused")
     assert status == 1
     assert "✗ unknown-key-refused: " in text
@@ -70,24 +60,17 @@ def test_check_fails_where_a_promise_is_broken(
     assert "what to do: derive the config from bench.Config" in text
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bad name, one that is taken and a folder in use are refused; else the files, and what to type next."""
+    (tmp_path / "kept").write_text("x")
+    for name, words in (
         ("Bad_Name", "expected lower-case letters, digits and single hyphens"),
         ("bm25", "the name 'bm25', which is taken"),
         ("new-thing", "a folder in use"),
-    ],
-)
-def test_new_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, words: str) -> None:
-    """A bad name, one that is taken, a folder in use; nothing is written."""
-    (tmp_path / "kept").write_text("x")
-    status, _, error = typed(capsys, "new", "method", name, "--out", str(tmp_path))
-    assert (status, words in error) == (2, True)
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-
-
-def test_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The files, and what to type next."""
+    ):
+        status, _, error = typed(capsys, "new", "method", name, "--out", str(tmp_path))
+        assert (status, words in error) == (2, True)
+        assert [path.name for path in tmp_path.iterdir()] == ["kept"], "nothing is written"
     folder = tmp_path / "thing"
     status, text, _ = typed(capsys, "new", "method", "new-thing", "--out", str(folder))
     assert status == 0

@@ -1,6 +1,7 @@
-"""Export: what stands in the folder, that other libraries read the same vectors from it, and what is refused."""
+"""Export: what is in the folder, that other libraries read the same vectors from it, and what is refused."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
-from bench.core.contract import Contract
+from bench.core.contract import Contract, Role
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import write_sealed
 from bench.retrieval.encoder import load
@@ -22,20 +23,18 @@ from bench.testing import fields
 from bench.types import Item
 
 TEXTS = ["red fox", "a", "", "the hen sleeps at noon and the blue sea rings in the old green town far", "日本 🙂 ٣"]
-CONTRACTS: list[dict[str, Any]] = [
-    {},
-    {"pooling": "cls", "normalise": False, "similarity": "dot"},
-    {"pooling": "pooler"},
-]
+DOT: dict[str, Any] = {"pooling": "cls", "normalise": False, "similarity": "dot"}
+CONTRACTS: list[dict[str, Any]] = [{}, DOT, {"pooling": "pooler"}]
+Keep = Callable[..., Artefact]
+Write = Callable[..., Path]
 ITEMS = [Item(str(at), text) for at, text in enumerate(TEXTS)]
 
 
 def vectors(folder: Path, contract: Contract, prompt: str, length: int) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Read texts with transformers alone: pad, mask, pool and scale by hand."""
     words, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
-    batch = words(
-        [prompt + text for text in TEXTS], padding=True, truncation=True, max_length=length, return_tensors="pt"
-    )
+    asked = [prompt + text for text in TEXTS]
+    batch = words(asked, padding=True, truncation=True, max_length=length, return_tensors="pt")
     with torch.no_grad():
         output = model(**batch)
     states, mask = output.last_hidden_state.double(), batch["attention_mask"][..., None].double()
@@ -47,7 +46,7 @@ def vectors(folder: Path, contract: Contract, prompt: str, length: int) -> np.nd
 
 @pytest.mark.parametrize("changed", CONTRACTS)
 def test_transformers_reads_the_same_vectors(
-    keep: Callable[..., Artefact], store: Store, tmp_path: Path, first: Path, pooled: Path, changed: dict[str, Any]
+    keep: Keep, store: Store, tmp_path: Path, first: Path, pooled: Path, changed: dict[str, Any]
 ) -> None:
     """Both roles, to 1e-5, with prompts, lengths that cut, an empty text; and the files are those that are named."""
     contract = replace(Contract.load(first), **changed)
@@ -55,11 +54,11 @@ def test_transformers_reads_the_same_vectors(
     artefact = keep(contract, litter={"queue.safetensors": b"x"}, encoder=source)
     done = export(from_key(artefact.folder.name, store), tmp_path / "out")
     mine = load(artefact.folder / "encoder")
-    for role, prompt, length in (("query", "ask: ", 8), ("passage", "read: ", 24)):
-        wanted = mine.encode(ITEMS, "query" if role == "query" else "passage")
+    roles: list[tuple[Role, str, int]] = [("query", "ask: ", 8), ("passage", "read: ", 24)]
+    for role, prompt, length in roles:
+        wanted = mine.encode(ITEMS, role)
         np.testing.assert_allclose(vectors(done.folder, contract, prompt, length), wanted, atol=1e-5)
-        again = load(done.folder).encode(ITEMS, "query" if role == "query" else "passage")
-        np.testing.assert_array_equal(again, wanted)
+        np.testing.assert_array_equal(load(done.folder).encode(ITEMS, role), wanted)
     last = {"mean": {"2_Normalize"}, "cls": set(), "pooler": {"2_Dense", "3_Normalize"}}[contract.pooling]
     assert {name for name in done.files if "/" not in name} == {
         *("README.md", "config.json", "config_sentence_transformers.json", "contract.json", "model.safetensors"),
@@ -71,7 +70,7 @@ def test_transformers_reads_the_same_vectors(
 
 @pytest.mark.parametrize("changed", CONTRACTS)
 def test_sentence_transformers_reads_the_same_vectors(
-    keep: Callable[..., Artefact], store: Store, tmp_path: Path, first: Path, pooled: Path, changed: dict[str, Any]
+    keep: Keep, store: Store, tmp_path: Path, first: Path, pooled: Path, changed: dict[str, Any]
 ) -> None:
     """Queries and passages to 1e-5, each with its own prompt and length; the similarity is the contract's."""
     library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
@@ -85,7 +84,7 @@ def test_sentence_transformers_reads_the_same_vectors(
     assert model.similarity_fn_name == ("cosine" if contract.similarity == "cos" else "dot")
 
 
-def test_a_pair_is_two_folders(keep: Callable[..., Artefact], store: Store, tmp_path: Path, second: Path) -> None:
+def test_a_pair_is_two_folders(keep: Keep, store: Store, tmp_path: Path, second: Path) -> None:
     """`query/` reads as the encoder does, `passage/` as the passages' own; each keeps its own role's length."""
     artefact = keep(passage=second)
     done = export(from_key(artefact.folder.name, store), tmp_path / "pair")
@@ -94,14 +93,13 @@ def test_a_pair_is_two_folders(keep: Callable[..., Artefact], store: Store, tmp_
     np.testing.assert_array_equal(queries, load(artefact.folder / "encoder").encode(ITEMS, "query"))
     np.testing.assert_array_equal(passages, load(second).encode(ITEMS, "passage"))
     assert [path.name for path in sorted(done.folder.iterdir())] == ["README.md", "passage", "query"]
-    sizes = {
-        role: json.loads((done.folder / role / "sentence_bert_config.json").read_text()) for role in done.contracts
-    }
-    assert {role: size["max_seq_length"] for role, size in sizes.items()} == {"query": 8, "passage": 24}
+    files = [done.folder / role / "sentence_bert_config.json" for role in ("query", "passage")]
+    assert [json.loads(file.read_text())["max_seq_length"] for file in files] == [8, 24]
+    assert done.contracts.keys() == {"query", "passage"}
 
 
 def test_a_result_brings_its_readout_and_its_scores(
-    keep: Callable[..., Artefact], store: Store, tmp_path: Path, write_result: Callable[..., Path]
+    keep: Keep, store: Store, tmp_path: Path, write_result: Write
 ) -> None:
     """What was said over the contract holds for the export; the card has head, scores, command and citation."""
     artefact = keep()
@@ -125,40 +123,31 @@ def test_a_result_brings_its_readout_and_its_scores(
     assert "| tokens seen | 1,234 in 5 steps |" in text
 
 
-def test_a_row_read_by_a_protocol_is_exported_so(
-    keep: Callable[..., Artefact], store: Store, tmp_path: Path, write_result: Callable[..., Path]
-) -> None:
-    """How its tasks were read holds, also over what a tuning left; what other software cannot be told is said."""
+def test_a_row_read_by_a_protocol_is_exported_so(keep: Keep, store: Store, tmp_path: Path, write_result: Write) -> None:
+    """How its tasks were read holds, also over what a tuning left; what other software cannot read is said."""
     artefact = keep(Contract(question_mark=False))
-    read = Contract(pooling="cls", query_length=5, title="{sep}", lowercase=True, query_prompt="Q: ").dump()
+    read = Contract(pooling="cls", query_length=5, title="{sep}", lowercase=True, query_prompt="Q: ")
     path = write_result(artefact.folder.name, read_by="protocol")
     content = json.loads(path.read_text())
     for legs in content["tasks"].values():
-        legs[""]["resolved"] = read
+        legs[""]["resolved"] = read.dump()
     write_sealed(path, {key: value for key, value in content.items() if key != "seal"})
     done = export(from_result(path, store), tmp_path / "out")
-    assert Contract.load(done.folder) == Contract(
-        pooling="cls", query_length=5, title="{sep}", lowercase=True, query_prompt="Q: "
-    )
+    assert Contract.load(done.folder) == read
     assert json.loads((done.folder / "sentence_bert_config.json").read_text())["do_lower_case"] is True
-    assert [notice.split(",")[0] for notice in done.notices] == [
-        "title and text of a passage are read as a pair",
-        "texts are lower-cased but prompts are not",
-    ]
-    content["tasks"]["mini/mrtydi/en"] = {"": {**legs[""], "resolved": {**read, "query_length": 6}}}
+    pair, cased = (notice.split(",")[0] for notice in done.notices)
+    assert pair == "title and text of a passage are read as a pair"
+    assert cased == "texts are lower-cased but prompts are not"
+    content["tasks"]["mini/mrtydi/en"] = {"": {**legs[""], "resolved": {**read.dump(), "query_length": 6}}}
     write_sealed(path, {key: value for key, value in content.items() if key != "seal"})
     with pytest.raises(UsageError, check=fields(found="read in 2 ways", hint="export the row without +protocol")):
         from_result(path, store)
 
 
-def test_a_question_mark_that_goes_is_told(keep: Callable[..., Artefact], store: Store, tmp_path: Path) -> None:
-    """An encoder tuned as DPR tunes leaves it out; sentence-transformers does not."""
+def test_what_others_cannot_read_is_said(keep: Keep, store: Store, tmp_path: Path) -> None:
+    """A question mark that goes; a layer below the last, for which no files are written, unlike for the last."""
     done = export(from_key(keep(Contract(question_mark=False)).folder.name, store), tmp_path / "out")
     assert done.notices == ("a question mark at a query's end is left out, which you do yourself elsewhere",)
-
-
-def test_a_layer_below_the_last_is_told(keep: Callable[..., Artefact], store: Store, tmp_path: Path) -> None:
-    """Sentence-transformers cannot read it, so it gets no files; the last one by its number is the last one."""
     low = export(from_key(keep(Contract(layer=1)).folder.name, store), tmp_path / "low")
     last = export(from_key(keep(Contract(layer=2)).folder.name, store), tmp_path / "last")
     assert "modules.json" not in low.files
@@ -168,25 +157,10 @@ def test_a_layer_below_the_last_is_told(keep: Callable[..., Artefact], store: St
     assert last.notices == ()
 
 
-def test_heads_are_refused(
-    keep: Callable[..., Artefact], store: Store, tmp_path: Path, first: Path, second: Path
+def test_a_folder_in_use_and_strange_weights_are_refused(
+    keep: Keep, store: Store, tmp_path: Path, first: Path, second: Path
 ) -> None:
-    """A tensor that the architecture lacks is named, and nothing is left behind."""
-    strange = tmp_path / "strange"
-    strange.mkdir()
-    for path in first.iterdir():
-        (strange / path.name).write_bytes(path.read_bytes())
-    weights = {**load_file(first / "model.safetensors"), "projection.weight": torch.zeros(2, 2)}
-    save_file(weights, strange / "model.safetensors", {"format": "pt"})
-    artefact = keep(passage=strange)
-    with pytest.raises(BenchError, check=fields(found="the weights projection.weight")):
-        export(from_key(artefact.folder.name, store), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    assert not list(tmp_path.glob(".out*"))
-
-
-def test_a_folder_in_use_is_refused(keep: Callable[..., Artefact], store: Store, tmp_path: Path) -> None:
-    """A folder that holds anything stays as it is; an empty one is filled."""
+    """A folder that holds anything stays as it is; a tensor that the architecture lacks is named; nothing is left."""
     origin = from_key(keep().folder.name, store)
     (tmp_path / "out").mkdir()
     export(origin, tmp_path / "out")
@@ -197,10 +171,18 @@ def test_a_folder_in_use_is_refused(keep: Callable[..., Artefact], store: Store,
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, check=fields(found="a file")):
         export(origin, tmp_path / "file")
+    strange = shutil.copytree(first, tmp_path / "strange")
+    weights = {**load_file(first / "model.safetensors"), "projection.weight": torch.zeros(2, 2)}
+    save_file(weights, strange / "model.safetensors", {"format": "pt"})
+    artefact = keep(passage=strange)
+    with pytest.raises(BenchError, check=fields(found="the weights projection.weight")):
+        export(from_key(artefact.folder.name, store), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    assert not list(tmp_path.glob(".none*"))
 
 
-def test_what_is_not_there_is_told(
-    keep: Callable[..., Artefact], store: Store, tmp_path: Path, write_result: Callable[..., Path], second: Path
+def test_what_is_not_there_is_refused(
+    keep: Keep, store: Store, tmp_path: Path, write_result: Write, second: Path
 ) -> None:
     """No such key, an ambiguous one, a result without encoder, one of two encoders, no result, a damaged artefact."""
     artefact, other = keep(), keep(passage=second)

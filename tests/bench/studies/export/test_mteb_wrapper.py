@@ -46,18 +46,13 @@ def test_a_pair_reads_each_role_with_its_own(first: Path, second: Path, tmp_path
     np.testing.assert_array_equal(model.encode(batch, prompt_type="document"), load(second).encode(item, "passage"))
 
 
-def test_similarity_is_the_contracts(first: Path) -> None:
-    """Cosine: 3-4-5 triangles by hand; a single vector is a row."""
+def test_similarity_is_the_contracts(first: Path, tmp_path: Path) -> None:
+    """Cosine: 3-4-5 triangles by hand; a single vector is a row. Images, other prompt types and folders are refused."""
     model = MtebEncoder(first)
     left, right = np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 5.0]])
     np.testing.assert_allclose(model.similarity(left, right), [[0.6, 0.8], [0.0, 1.0]], atol=1e-6)
     np.testing.assert_allclose(model.similarity_pairwise(left, right), [0.6, 1.0], atol=1e-6)
     np.testing.assert_allclose(model.similarity(left[0], right[1]), [[0.8]], atol=1e-6)
-
-
-def test_strange_input_is_told(first: Path, tmp_path: Path) -> None:
-    """A batch of images, an unknown prompt type, a folder without contract."""
-    model = MtebEncoder(first)
     with pytest.raises(UsageError, match="found a batch of image, expected texts"):
         model.encode([{"image": []}])
     with pytest.raises(UsageError, match="found the prompt type 'poem'"):

@@ -7,13 +7,11 @@ import pytest
 
 from bench.studies.reproduce.differences import CLOSE, causes, compare
 
+CROP = {"label": "crop", "method": "crop", "version": "1", "hash": "a" * 64, "contract": {"pooling": "mean"}}
+SCORED = {"measures": {"R@1": 0.5}, "queries": 4, "release": "v1", "protocol": {"k": 10}, "settings": []}
 BASE: dict[str, Any] = {
     "system": {
-        "label": "crop",
-        "method": "crop",
-        "version": "1",
-        "hash": "a" * 64,
-        "contract": {"pooling": "mean"},
+        **CROP,
         "corpus": {"name": "wiki", "digest": {"files": ["1"]}},
         "settings": [{"key": "method.rate", "value": 0.1, "origin": "default"}],
     },
@@ -23,11 +21,7 @@ BASE: dict[str, Any] = {
     "tasks": {
         "s/a": {
             "": {
-                "measures": {"R@1": 0.5},
-                "queries": 4,
-                "release": "v1",
-                "protocol": {"k": 10},
-                "settings": [],
+                **SCORED,
                 "keys": {"validate": "x", "read": "y"},
                 "libraries": {"torch": "2.0"},
                 "compute": {"device": "cpu", "threads": 2},
@@ -92,15 +86,11 @@ def test_what_excuses_and_what_does_not() -> None:
 
 
 def test_queries_that_swap_are_seen() -> None:
-    """The mean is the same, two queries are not."""
+    """The mean is the same, two queries are not; a measure or a task on one side only differs."""
     swapped = {("s/a", ""): {"R@1": {"q1": 0.0, "q2": 1.0, "q3": 1.0, "q4": 0.0}}}
     report = compare(BASE, BASE, VALUES, swapped)
     assert (report.verdict, report.values[0].changed) == ("close", 2)
     assert "(2 of 4 queries) by 0" in report.sentence
-
-
-def test_a_measure_on_one_side_only_differs() -> None:
-    """And so does a task that is not there."""
     more = changed(*LEG, "measures", value={"R@1": 0.5, "R@5": 0.6})
     assert "in one of the two results only" in compare(more, BASE, {}, {}).sentence
     assert compare(BASE, changed("tasks", value={}), {}, {}).verdict == "differs"
