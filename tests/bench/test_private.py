@@ -23,7 +23,7 @@ def test_no_host_user_or_path_is_left(tmp_path: Path, tiny: Path, monkeypatch: p
     home = tmp_path / "secret-home"
     monkeypatch.setenv("HOME", str(home))
     task = Path(shutil.copytree(tiny, home / "data" / "mine"))
-    places = {"store": home / "store", "results": home / "results"}
+    places: dict[str, Any] = {"store": home / "store", "results": home / "results"}
     assert bench.run(bench.Request(("bm25",), ("beir",), (str(task),), **places, offline=True)).rows
     left = [path for top in ("store/artefacts", "results") for path in (home / top).rglob("*") if path.is_file()]
     assert len(left) > 10

@@ -147,8 +147,8 @@ def test_mined_pairs_end_to_end(tmp_path: Path, miner: str) -> None:
     corpus.parent.mkdir()
     rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents("en"))
     corpus.write_text("".join(json.dumps(row) + "\n" for row in islice(rows, 100)), encoding="utf-8")
-    sets = ("prepare.vocabulary=1500", "budget.tokens=2000", "compute.threads=1")
-    sets += ("tune.steps=2", f"tune.mine={miner}", "tune.mine_keep=3")
+    tiny = ("prepare.vocabulary=1500", "budget.tokens=2000", "compute.threads=1")
+    sets = (*tiny, "tune.steps=2", f"tune.mine={miner}", "tune.mine_keep=3")
     places = {"corpus": str(corpus.parent), "store": tmp_path / "store", "results": tmp_path / "results"}
     fixed = {"tasks": ("en",), "settings": ("english",), "backbone": "scratch:1x32", "device": "cpu"}
     request = Request(("crop",), ("mrtydi",), sets=sets, **fixed, **places)  # type: ignore[arg-type]  # of several types

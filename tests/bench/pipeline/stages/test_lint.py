@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_cosines_of_eight_texts(tmp_path: Path, encoder: Path) -> None:
     items = [Item(str(at), text) for at, text in enumerate(lint.TEXTS)]
     assert len(items) == 8
     prompted = replace(PLAIN, query_prompt="query: ", passage_prompt="passage: ")
-    sides = {}
+    sides: dict[tuple[str, str], Any] = {}
     for name, contract in (("plain", PLAIN), ("prompted", prompted)):
         read = load(encoder, "cpu", 1, contract)
         sides |= {("query", name): read.encode(items, "query"), ("passage", name): read.encode(items, "passage")}
