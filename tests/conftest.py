@@ -3,7 +3,10 @@
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Mapping
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,14 +37,9 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 @pytest.fixture(autouse=True)
-def no_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a developer has downloaded changes no test."""
+def alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither what a developer has downloaded nor what ran before changes a test."""
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
-
-
-@pytest.fixture(autouse=True)
-def _seeded() -> None:
-    """What ran before changes no test."""
     torch.default_generator.manual_seed(0)  # `torch.manual_seed` asks for devices, which takes a millisecond
 
 
@@ -72,6 +70,32 @@ def told() -> Told:
         return str(caught.value).split("\n")
 
     return read
+
+
+def cases(table: str) -> list[Any]:
+    """Return the rows of a table of test cases in `tests/fixtures/cases`."""
+    path = Path(__file__).parent / "fixtures" / "cases" / f"{table}.json"
+    return list(json.loads(path.read_text(encoding="utf-8")))
+
+
+@contextmanager
+def traced() -> Iterator[Callable[[], int]]:
+    """Trace Python's memory; what is yielded returns the most bytes that were held at once so far."""
+    tracemalloc.start()
+    try:
+        yield lambda: tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def seconds(work: Callable[[], object], times: int = 3) -> float:
+    """Return the least processor time that some work took, of several times."""
+    found = []
+    for _ in range(times):
+        began = time.process_time()
+        work()
+        found.append(time.process_time() - began)
+    return min(found)
 
 
 def released(path: str) -> Path:
@@ -160,13 +184,7 @@ def start(start_of: Start) -> Path:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training left.
-
-    Args:
-        out: its folder.
-        parts: its checkpoints.
-        facts: what it said.
-    """
+    """What a training left: its folder, the folder of its checkpoints, and the facts that it returned."""
 
     out: Path
     parts: Path

@@ -9,30 +9,14 @@ from hypothesis import strategies as st
 from bench.config.layers import parse_set, read_toml
 from bench.core.errors import ConfigError, DataError
 from bench.testing import fields
+from tests.conftest import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "value"),
-    [
-        ("method.tau=0.05", ("method", "tau"), 0.05),
-        ("search.k = 50 ", ("search", "k"), 50),
-        ("method.variant=rank_bm25", ("method", "variant"), "rank_bm25"),
-        ('method.variant="rank_bm25"', ("method", "variant"), "rank_bm25"),
-        ("method.flag=true", ("method", "flag"), True),
-        ("method.flag=True", ("method", "flag"), "True"),
-        ("method.layers=[1, 2]", ("method", "layers"), [1, 2]),
-        ("method.query=a=b", ("method", "query"), "a=b"),
-        ("method.revision=2024-01-01", ("method", "revision"), "2024-01-01"),
-        ("method.name=1\nother = 2", ("method", "name"), "1\nother = 2"),
-        ("search.k=", ("search", "k"), None),
-        ('method.name=""', ("method", "name"), ""),
-        ("k=1", ("k",), 1),
-    ],
-)
-def test_set_reads_toml_or_text(text: str, path: tuple[str, ...], value: object) -> None:
+@pytest.mark.parametrize(("text", "path", "value"), cases("sets"))
+def test_set_reads_toml_or_text(text: str, path: list[str], value: object) -> None:
     """TOML where it is TOML, text where it is not, nothing where nothing stands."""
     found = parse_set(text)
-    assert found == (path, value)
+    assert found == (tuple(path), value)
     assert type(found[1]) is type(value)
 
 
@@ -94,16 +78,12 @@ def test_values_that_no_setting_has(tmp_path: Path, value: str, found: str) -> N
     assert len(str(typed.value)) < 400
 
 
-def test_keys_of_thousands_of_parts(tmp_path: Path) -> None:
-    """A table a part, each within the one before."""
+def test_keys_and_files_that_cannot_be_read(tmp_path: Path) -> None:
+    """A table a part, each within the one before; a missing file and a folder."""
     file = tmp_path / "run.toml"
     file.write_text("a." * 3000 + "b = 1\n")
     with pytest.raises(DataError, check=fields(found=NESTED)):
         read_toml(file)
-
-
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    """A missing file and a folder."""
     with pytest.raises(DataError, check=fields(found="No such file", expected="a TOML file")):
         read_toml(tmp_path / "none.toml")
     with pytest.raises(DataError, check=fields(found="Is a directory")):

@@ -69,17 +69,13 @@ def made(preset: str | None, *methods: Method, label: str | None = None, **reque
     return configs
 
 
-def test_a_grid_is_one_system_a_cell_over_the_preset() -> None:
-    """The cell's values lie over the preset's, section by section."""
+def test_a_grid_is_one_system_a_cell_over_the_preset(tmp_path: Path) -> None:
+    """The cell's values lie over the preset's, section by section, and the user's over both and in the label."""
     found = made("table5")
     assert list(found) == ["ccp@table5=full,0.1", "ccp@table5=no-bn,0.1", "ccp@table5=fail", "ccp@table5=unknown"]
     assert [config.depth for config in found.values()] == [3, 3, 3, 3]
     assert [config.head.bn for config in found.values()] == [True, False, True, True]
     assert [config.tau for config in found.values()] == [0.1, 0.1, 0.01, 1.0]
-
-
-def test_what_the_user_says_lies_over_every_cell_and_in_the_label(tmp_path: Path) -> None:
-    """A file, then `--set`; both are told in the label, what the cell says is not."""
     (tmp_path / "mine.toml").write_text("[method]\ndepth = 5\n")
     found = made("table5", file=tmp_path / "mine.toml", sets=("method.tau=0.5",))
     assert {(config.tau, config.depth) for config in found.values()} == {(0.5, 5)}
@@ -87,24 +83,16 @@ def test_what_the_user_says_lies_over_every_cell_and_in_the_label(tmp_path: Path
 
 
 def test_one_cell_is_a_preset_of_its_own() -> None:
-    """With its label; a plain preset and no preset are as ever."""
+    """With its label, after the user's; methods without the grid and plain presets run once, as they are."""
     (label, config), *rest = made("Table5=NO-BN,0.1").items()
     assert (label, config.head.bn, rest) == ("ccp@table5=no-bn,0.1", False, [])
     assert list(made("plain")) == ["ccp@plain"]
     assert list(made(None)) == ["ccp"]
     with pytest.raises(UsageError, check=fields(found="preset 'table5=none'", expected="plain, table5", hint="table5")):
         made("table5=none")
-
-
-def test_a_method_without_the_grid_stands_beside_its_cells() -> None:
-    """Once, as it is."""
     found = made("table5", OTHER, METHOD)
     assert len(found) == 5
     assert found["other"] == Settings()
-
-
-def test_a_label_of_the_user_is_followed_by_the_cell() -> None:
-    """And one that grows too long is refused before anything runs."""
     assert list(made("table5=fail", label="mine")) == ["mine=fail"]
     assert next(iter(made("table5=fail", METHOD, OTHER, label="mine"))) == "ccp@mine=fail"
     with pytest.raises(UsageError, match="expected up to 80 letters"):
@@ -127,15 +115,11 @@ def test_a_grid_says_where_to_look_unless_the_user_does() -> None:
 
 
 def test_names_and_numbers_of_a_grid() -> None:
-    """Only grids are listed; the paper's numbers come under one label, a failure without a number."""
+    """Only grids are listed; the paper's numbers come under one label, a failure without a number; all is sound."""
     assert list(grids(METHOD)) == ["ccp/table5"]
     assert reported(GRID) == {"full,0.1": 91.3, "no-bn,0.1": 72.5, "fail": None}
     assert chosen([METHOD], "table5=fail") == [(METHOD, "table5=fail", CellReference("ccp/table5", "fail"))]
     assert unfolded(METHOD).presets["table5=no-bn,0.1"].values == {"depth": 3, "head.bn": False, "tau": 0.1}
-
-
-def test_a_sound_grid_and_space_have_no_faults() -> None:
-    """The method above, and a space of every kind."""
     sound = replace(
         METHOD, space={"tau": LogUniform(0.01, 1), "depth": Choice((1, 2)), "head.bn": Choice((True, False))}
     )

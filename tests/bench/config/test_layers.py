@@ -20,6 +20,7 @@ from bench.core.files import canonical
 from bench.pipeline.settings import RunConfig, Settings, resolve, resolve_run
 from bench.testing import fields
 from bench.types import Method, Preset
+from tests.conftest import cases
 
 OURS: dict[str, Any] = {"source": "ours: a test", "help": "for tests"}
 
@@ -94,10 +95,7 @@ def test_layers_lie_in_order(tmp_path: Path) -> None:
     assert {key: origin for key, origin in origins.items() if key.startswith(("method", "search", "data"))} == {
         "method.k1": "--set",
         "method.b": str(file),
-        "method.variant": "default",
-        "method.name": "default",
-        "method.layers": "default",
-        "method.depth": "default",
+        **dict.fromkeys(("method.variant", "method.name", "method.layers", "method.depth"), "default"),
         "method.head.width": "--set",
         "method.head.bias": "preset tuned",
         "search.k": str(file),
@@ -109,37 +107,16 @@ def test_layers_lie_in_order(tmp_path: Path) -> None:
     assert own(bm25(preset="tuned")).k1 == 0.9
 
 
-def test_a_section_keeps_the_defaults_of_its_place() -> None:
-    """Setting one key of a section leaves the others as the outer config declares them, not as the section does."""
+def test_rows(tmp_path: Path) -> None:
+    """Value, default, source, help, what is allowed; a section's other keys keep the defaults of its place."""
+    (row,) = [row for row in bm25("method.k1=2").rows() if row.key == "method.k1"]
+    assert row[:4] == ("method.k1", 2.0, 1.2, "Robertson & Zaragoza 2009, §3.3")
+    assert row[4:] == ("how soon a repeated word tells no more", "a number ≥ 0", "--set")
+    assert [row.key for row in describe(OtherConfig())] == ["tau", "k1"]
     assert own(bm25("method.head.bias=true")).head == HeadConfig(width=64, bias=True)
 
 
-def test_a_row_says_all(tmp_path: Path) -> None:
-    """Value, default, source of the default, help, what is allowed."""
-    (row,) = [row for row in bm25("method.k1=2").rows() if row.key == "method.k1"]
-    assert row == (
-        "method.k1",
-        2.0,
-        1.2,
-        "Robertson & Zaragoza 2009, §3.3",
-        "how soon a repeated word tells no more",
-        "a number ≥ 0",
-        "--set",
-    )
-    assert [row.key for row in describe(OtherConfig())] == ["tau", "k1"]
-
-
-@pytest.mark.parametrize(
-    ("text", "near"),
-    [
-        ("k=50", "search.k"),
-        ("method.k2=1", "method.k1"),
-        ("serch.kk=1", "search.k"),
-        ("method.width=1", "method.head.width"),
-        ("method.k1.x=1", "method.k1"),
-        ("qqqqqq=1", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "near"), cases("unknown-keys"))
 def test_an_unknown_key_is_reported_with_the_nearest(text: str, near: str) -> None:
     """The nearest key of any section with the values that it takes, and where all of them are listed."""
     with pytest.raises(ConfigError, check=fields(found=text.partition("=")[0], hint=near, exit_code=2)) as error:
@@ -149,48 +126,28 @@ def test_an_unknown_key_is_reported_with_the_nearest(text: str, near: str) -> No
     assert last == "`bench show bm25` lists every setting."
 
 
-def test_a_section_is_reported_with_its_keys() -> None:
-    """Where the name of a section was given a value."""
-    first, _ = refused("method.head=1").splitlines()
-    assert [key in first for key in ("method.head.width", "method.head.bias", "method.k1")] == [True, True, False]
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("method.k1=fast", 'method.k1 is "fast" (--set), expected a number ≥ 0'),
-        ('method.k1="1"', 'method.k1 is "1" (--set), expected a number ≥ 0'),
-        ("method.k1=true", "method.k1 is true (--set), expected a number ≥ 0"),
-        ("method.k1=-1", "method.k1 is -1 (--set), expected a number ≥ 0"),
-        ("method.k1=", "method.k1 is nothing (--set), expected a number ≥ 0"),
-        ("method.k1=nan", "method.k1 is nan (--set), expected a finite number"),
-        ("method.k1=inf", "method.k1 is inf (--set), expected a finite number"),
-        ("method.b=1.01", "method.b is 1.01 (--set), expected a number from 0 to 1"),
-        ("method.variant=okapi", 'method.variant is "okapi" (--set), expected one of lucene, rank_bm25'),
-        ("method.depth=0", "method.depth is 0 (--set), expected a whole number ≥ 1, or nothing"),
-        ("method.depth=true", "method.depth is true (--set), expected a whole number ≥ 1, or nothing"),
-        ("search.k=1.0", "search.k is 1.0 (--set), expected a whole number ≥ 1, or nothing"),
-        ("method.head.bias=1", "method.head.bias is 1 (--set), expected true or false"),
-        ("method.layers=3", "method.layers is 3 (--set), expected a list, each a whole number"),
-        ('method.layers=[1, "2"]', 'method.layers is [1, "2"] (--set), expected a list, each a whole number'),
-        ("method.name=1.2", "method.name is 1.2 (--set), expected text; type --set 'method.name=\"1.2\"'"),
-        ("method.name=", "method.name is nothing (--set), expected text"),
-    ],
-)
-def test_a_value_that_does_not_fit_is_told(text: str, told: str) -> None:
+@pytest.mark.parametrize(("text", "sentence"), cases("misfits"))
+def test_a_value_that_does_not_fit_is_refused(text: str, sentence: str) -> None:
     """Key, value, where it came from, and what is allowed in plain words."""
-    assert refused(text) == told
+    assert refused(text) == sentence
 
 
-def test_values_that_fit_are_kept_as_they_are() -> None:
-    """A whole number does for a number, a list for a tuple, nothing for an optional value."""
+def test_values_are_kept_and_dumped() -> None:
+    """A whole number does for a number, a list for a tuple; `1` and `1.0` hash alike; infinities cannot be dumped."""
     config = own(bm25("method.k1=1", "method.layers=[]", "method.depth=", "method.name=1a"))
     assert (config.k1, type(config.k1), config.layers, config.depth, config.name) == (1.0, float, (), None, "1a")
     assert own(bm25("method={k1 = 3, head.bias = true}")).head.bias is True
+    one, same = bm25("method.k1=1"), bm25("method.k1=1.0")
+    assert canonical(one.dump()) == canonical(same.dump())
+    assert json.loads(canonical(one.dump())) == one.dump() | {"method": dump(one.method) | {"layers": [1, 2]}}
+    assert list(one.dump())[:3] == ["method", "search", "data"]
+    assert dump(RunConfig())["data"] == {"unknown_ids": "refuse", "language": None}
+    with pytest.raises(ConfigError, check=fields(where="k1", found="inf", expected="a finite number")):
+        dump(BM25Config(k1=math.inf))
 
 
 def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
-    """Unknown keys and misfits of every layer, in one message."""
+    """Unknown keys and misfits of every layer in one message, each with its layer; a section with its keys."""
     file = tmp_path / "run.toml"
     file.write_text("[method]\nb = 2\n[serch]\nk = 1\n")
     lines = refused("method.k1=-1", "search.k=0", file=file).splitlines()
@@ -201,33 +158,26 @@ def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
         f"method.b is 2 ({file}), expected a number from 0 to 1",
         "`bench show bm25` lists every setting.",
     ]
-
-
-def test_a_fault_names_its_layer() -> None:
-    """Also a profile's and a preset's."""
     wrong = replace(PROFILE, values={"search.k": 0})
     assert refused(profile=wrong) == "search.k is 0 (profile mini), expected a whole number ≥ 1, or nothing"
     broken = method("bm25", BM25Config, tuned={"b": 3.0})
     with pytest.raises(ConfigError, match=r"method\.b is 3\.0 \(preset tuned\), expected a number from 0 to 1"):
         resolve([broken], preset="tuned")
+    first, _ = refused("method.head=1").splitlines()
+    assert [key in first for key in ("method.head.width", "method.head.bias", "method.k1")] == [True, True, False]
 
 
-def test_a_setting_holds_for_the_methods_that_have_it() -> None:
-    """One that a single method has, one that both have, and one that none has."""
+def test_settings_and_presets_hold_for_the_methods_that_have_them() -> None:
+    """One method at least; an empty preset is one, and an unknown name comes with what there is."""
     both = resolve([BM25, OTHER], sets=["method.k1=3", "method.tau=0.2"])
     assert dump(both["other"].method) == {"tau": 0.2, "k1": 3.0}
     assert (own(both["bm25"]).k1, own(both["bm25"]).b) == (3.0, 0.75)
     assert both["bm25"].origins == {"method.k1": "--set"}
     with pytest.raises(ConfigError, check=fields(found="method.taw", hint="method.tau")):
         resolve([BM25, OTHER], sets=["method.taw=1"])
-    with pytest.raises(
-        ConfigError, match=r"^method\.tau is 1 \(--set\), expected a number > 0 and < 1 \(method other\)$"
-    ):
+    wanted = r"^method\.tau is 1 \(--set\), expected a number > 0 and < 1 \(method other\)$"
+    with pytest.raises(ConfigError, match=wanted):
         resolve([BM25, OTHER], sets=["method.tau=1"])
-
-
-def test_a_preset_holds_for_the_methods_that_have_it() -> None:
-    """One of them at least; an empty preset is one; an unknown name is told with what there is."""
     both = resolve([BM25, OTHER], preset="Tuned")
     assert (own(both["bm25"]).k1, both["other"].method) == (0.9, OtherConfig())
     assert own(bm25(preset="bare")) == BM25Config()
@@ -249,29 +199,6 @@ def test_the_harness_alone_has_no_method() -> None:
         resolve_run(sets=["method.k1=1"])
 
 
-def test_a_dump_is_json_that_hashes_alike() -> None:
-    """`1` and `1.0` are one value of a number; the dump survives JSON; infinities cannot be dumped."""
-    one, same = bm25("method.k1=1"), bm25("method.k1=1.0")
-    assert canonical(one.dump()) == canonical(same.dump())
-    assert json.loads(canonical(one.dump())) == one.dump() | {"method": dump(one.method) | {"layers": [1, 2]}}
-    assert list(one.dump())[:3] == ["method", "search", "data"]
-    assert dump(RunConfig())["data"] == {"unknown_ids": "refuse", "language": None}
-    with pytest.raises(ConfigError, check=fields(where="k1", found="inf", expected="a finite number")):
-        dump(BM25Config(k1=math.inf))
-
-
-def test_a_config_is_frozen_strict_and_closed() -> None:
-    """As a class, without any layers."""
-    config = BM25Config()
-    with pytest.raises(ValidationError, match="frozen"):
-        config.k1 = 2.0  # type: ignore[misc]  # the mistake under test
-    with pytest.raises(ValidationError, match="k2"):
-        BM25Config.model_validate({"k2": 1.0})
-    with pytest.raises(ValidationError, match="k1"):
-        BM25Config.model_validate({"k1": "1"})
-    assert hash(config) == hash(BM25Config())
-
-
 class Crossed(Config):
     """A config with a rule between two fields."""
 
@@ -285,10 +212,12 @@ class Crossed(Config):
         return self
 
 
-def test_a_rule_between_fields_is_told_in_its_authors_words() -> None:
+def test_a_rule_between_fields_is_reported_in_its_authors_words() -> None:
     """It belongs to no key, so the section stands before it."""
     with pytest.raises(ConfigError, match=r"^method: low 5 is above high 2$"):
         resolve([method("crossed", Crossed)], sets=["method.low=5"])
+    with pytest.raises(ConfigError, match=r"^budget: found tokens 5 and flops 1000000000\.0; a training has"):
+        resolve_run(sets=["budget.tokens=5", "budget.flops=1e9"])
 
 
 class Faulty(Config):
@@ -311,14 +240,8 @@ class Lax(Config, extra="allow"):
     """A config that opens what every config closes."""
 
 
-def test_a_rule_within_a_section_names_it() -> None:
-    """Two budgets at once."""
-    with pytest.raises(ConfigError, match=r"^budget: found tokens 5 and flops 1000000000\.0; a training has"):
-        resolve_run(sets=["budget.tokens=5", "budget.flops=1e9"])
-
-
-def test_a_config_class_is_checked() -> None:
-    """Every broken promise is a phrase that names the field; a good class has none."""
+def test_config_classes_and_presets_are_checked() -> None:
+    """Frozen, strict and closed; every broken promise names the field, a good class and packaged profiles have none."""
     assert check_config(BM25Config) == check_config(RunConfig) == []
     assert check_config(Faulty) == [
         "plain names no source of its default",
@@ -331,19 +254,19 @@ def test_a_config_class_is_checked() -> None:
     assert check_config(Required) == ["must has no default"]
     assert check_config(Lax) == ["Lax changes extra, which every config keeps"]
     assert check_config(3) == ["config is 3, expected a subclass of bench.config.layers.Config"]
-
-
-def test_a_preset_is_checked() -> None:
-    """Unknown keys and values that do not fit."""
     assert check_preset(BM25Config, {"k1": 1, "head": {"width": 5}}) == []
     assert check_preset(BM25Config, {"k2": 1, "b": 2}) == [
         "k2 is no setting of BM25Config",
         "b is 2 (preset), expected a number from 0 to 1",
     ]
-
-
-def test_every_profile_sets_what_there_is() -> None:
-    """The packaged profiles' values resolve."""
     for one in PROFILES.values():
         assert isinstance(one, Profile)
         resolve_run(profile=one)
+    config = BM25Config()
+    with pytest.raises(ValidationError, match="frozen"):
+        config.k1 = 2.0  # type: ignore[misc]  # the mistake under test
+    with pytest.raises(ValidationError, match="k2"):
+        BM25Config.model_validate({"k2": 1.0})
+    with pytest.raises(ValidationError, match="k1"):
+        BM25Config.model_validate({"k1": "1"})
+    assert hash(config) == hash(BM25Config())

@@ -7,28 +7,26 @@ from bench.core.errors import UsageError
 from bench.testing import fields
 
 
-def test_the_default_is_mini() -> None:
-    """The design's smallest size: embedded data, random weights, a processor."""
-    mini = profile()
-    assert (mini.name, mini.data, mini.backbone, mini.device) == ("mini", "mini", "scratch:2x128", "cpu")
-    assert DEFAULT == "mini"
-
-
-def test_every_profile_says_all() -> None:
-    """Each stands under its name, reads data that exists, and says how long it takes."""
+def test_profiles() -> None:
+    """Each stands under its name, reads data that exists, and says how long it takes; mini is the default."""
     assert list(PROFILES) == ["mini", "small", "paper"]
     for name, one in PROFILES.items():
         assert one.name == name
         assert one.data in DATA
         assert one.hours
         assert one.summary.endswith(".")
+    mini = profile()
+    assert (mini.name, mini.data, mini.backbone, mini.device) == ("mini", "mini", "scratch:2x128", "cpu")
+    assert DEFAULT == "mini"
 
 
-def test_an_unknown_profile_is_told() -> None:
+def test_unknown_names() -> None:
     """With the near name, and all."""
     with pytest.raises(UsageError, check=fields(found="profile 'papper'", expected="mini, small, paper", hint="paper")):
         profile("papper")
     assert profile("Paper") is PROFILES["paper"]
+    with pytest.raises(UsageError, check=fields(found="data 'offical'", expected="mini, official", hint="official")):
+        choose_data(profile(), "offical")
 
 
 @pytest.mark.parametrize(
@@ -49,13 +47,6 @@ def test_data_is_the_profiles_unless_it_is_asked_for(name: str, data: str | None
 @pytest.mark.parametrize("name", ["small", "paper"])
 def test_a_large_profile_refuses_mini_data(name: str) -> None:
     """And names the remedy."""
-    with pytest.raises(
-        UsageError, check=fields(where=f"profile {name}", found="--data mini", hint="type --profile mini")
-    ):
+    wanted = fields(where=f"profile {name}", found="--data mini", hint="type --profile mini")
+    with pytest.raises(UsageError, check=wanted):
         choose_data(profile(name), "mini")
-
-
-def test_unknown_data_is_told() -> None:
-    """With the near name."""
-    with pytest.raises(UsageError, check=fields(found="data 'offical'", expected="mini, official", hint="official")):
-        choose_data(profile(), "offical")

@@ -51,8 +51,8 @@ def test_what_the_user_says_holds(given: dict[str, Any], expected: dict[str, Any
     assert {name: getattr(asked, name) for name in expected} == expected
 
 
-def test_its_settings_lie_below_the_users(with_runs: Callable[..., Plugins], tmp_path: Path) -> None:
-    """`--set` wins over them, they over the profile; seeds and data are those of the plan."""
+def test_plans_of_a_named_run(with_runs: Callable[..., Plugins], tmp_path: Path) -> None:
+    """`--set` lies over its settings, they over the profile; an unknown name is answered with the near one."""
     request = Request((), ("mrtydi",), preset="quick", tasks=("en",))
     for sets, tokens in (((), 99), (("budget.tokens=7",), 7)):
         found = plan(replace(request, sets=sets), with_runs(OWN), Store(tmp_path / "store"))
@@ -61,10 +61,6 @@ def test_its_settings_lie_below_the_users(with_runs: Callable[..., Plugins], tmp
         assert trained.pretraining.tokens == tokens
         assert {cell.seed for cell in found.cells} == {3, 4}
         assert {cell.data for cell in found.cells} == {"mini"}
-
-
-def test_a_name_that_nobody_brings(with_runs: Callable[..., Plugins], tmp_path: Path) -> None:
-    """The near name; of a method's preset, that the method is to be named."""
     with pytest.raises(UsageError, match=r"no run preset 'quik'; did you mean quick\? .* or --preset METHOD/quik"):
         plan(Request((), (), preset="quik"), with_runs(OWN), Store(tmp_path / "store"))
 
@@ -85,17 +81,13 @@ def test_promises(with_runs: Callable[..., Plugins], broken: RunPreset, reason: 
     assert "quick" not in found.runs
 
 
-def test_the_mini_grid_names_what_there_is() -> None:
-    """Seven methods, eight suites that have mini data, and three seeds."""
+def test_the_mini_grid() -> None:
+    """Seven methods, eight suites that have mini data, three seeds; `bench list presets` and `bench show` know it."""
     plugins = load()
     assert (len(MINI_GRID.methods), len(MINI_GRID.suites), MINI_GRID.seeds) == (7, 8, (0, 1, 2))
     assert set(MINI_GRID.methods) <= set(plugins.methods)
     assert all("mini" in plugins.suite(name).data for name in MINI_GRID.suites)
     assert all(set(MINI_GRID.settings) <= set(plugins.suite(name).settings) for name in MINI_GRID.suites)
-
-
-def test_it_is_listed_and_shown() -> None:
-    """By `bench list presets` and `bench show`."""
     rows = json.loads(CliRunner().invoke(listing.command, ["presets", "--json"]).stdout)["presets"]
     assert next(row for row in rows if row["name"] == "mini-grid")["suite"].startswith("tatoeba, mrtydi")
     found = json.loads(CliRunner().invoke(show.command, ["mini-grid", "--json"]).stdout)

@@ -32,16 +32,12 @@ def test_fields_survive_a_process_boundary(kind: type[BenchError]) -> None:
     assert (str(again), again.where, again.found, again.expected, again.hint) == (str(error), "w", "f", "e", "h")
 
 
-def test_faults_of_data_survive_it_too() -> None:
-    """With the line, and with all faults of a file."""
+def test_faults_of_data() -> None:
+    """They keep their line across a process boundary; texts match by containment, all else by equality."""
     fault = DataError("a.jsonl", 3, "x", "y", "z")
     several = pickle.loads(pickle.dumps(DataFaultsError([fault], 2)))  # noqa: S301 (pickled on the line itself)
     assert (several.faults[0].line, several.faults[0].found, several.more) == (3, "x", 2)
     assert str(several.faults[0]) == "a.jsonl:3: found x, expected y; z"
-
-
-def test_a_check_matches_fields() -> None:
-    """Texts by containment, all else by equality."""
     error = DataError("a.jsonl", 3, "x of 7", "y")
     assert fields(where="a.jsonl", line=3, found="7", exit_code=2)(error)
     assert not fields(line=4)(error)

@@ -44,17 +44,13 @@ def test_several_are_named_with_a_remedy_that_removes_just_those(installed: dict
     assert words[words.index("&&") + 1 :] == ["pip", "install", "retrieval-bench[cpu]"]
 
 
-def test_every_look_up_is_one_name() -> None:
-    """No scan of all distributions: one question a name."""
+def test_versions_come_from_the_environment() -> None:
+    """An installed distribution has one, another has none; one question a name, no scan of all distributions."""
+    assert version_of("pytest") == version("pytest") == pytest.__version__
+    assert version_of("no-such-distribution-as-this") is None
     asked: list[str] = []
     faiss_distributions(asked.append)
     assert asked == list(FAISS)
-
-
-def test_versions_come_from_the_environment() -> None:
-    """An installed distribution has its version, another has none."""
-    assert version_of("pytest") == version("pytest") == pytest.__version__
-    assert version_of("no-such-distribution-as-this") is None
 
 
 def fake(site: Path, name: str) -> Distribution:

@@ -7,51 +7,27 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen, MultipleOf
 from pydantic import Field
 
 from bench.core.messages import bare, canonical, close, did_you_mean, expected, shown, unknown
+from tests.conftest import cases
 
 
-def test_names_are_spelt_one_way() -> None:
-    """Lower case and hyphens."""
+def test_names() -> None:
+    """Lower case and hyphens; a near one in a question, none with a full stop."""
     assert canonical(" Auto_MLM ") == "auto-mlm"
+    assert did_you_mean("crob", ["crop", "ccp"]) == "; did you mean crop?"
+    assert did_you_mean("zzz", ["crop"]) == "."
+    assert unknown("method", "zzz", []) == "no method 'zzz'. There are none."
 
 
-@pytest.mark.parametrize(
-    ("task", "name"),
-    [
-        ("mini/mrtydi/sw", "mrtydi/sw"),
-        ("mini-few-names/beir/nq", "beir/nq"),
-        ("beir/mini/x", "beir/mini/x"),
-        ("minimal/x", "minimal/x"),
-        ("mini-1/x", "mini-1/x"),
-        ("mini", "mini"),
-    ],
-)
+@pytest.mark.parametrize(("task", "name"), cases("tasks"))
 def test_tasks_of_the_embedded_world(task: str, name: str) -> None:
     """Only a first part that names the world is left out."""
     assert bare(task) == name
 
 
-@pytest.mark.parametrize(
-    ("word", "near"),
-    [
-        ("bm52", ["bm25"]),
-        ("auto_mlm", ["auto-mlm"]),
-        ("retrieve", ["xor-retrieve"]),
-        ("mrtydi-gold", ["mrtydi-goldp", "mrtydi"]),
-        ("zzz", []),
-        ("", []),
-        ("r", []),
-    ],
-)
+@pytest.mark.parametrize(("word", "near"), cases("near-names"))
 def test_near_names(word: str, near: list[str]) -> None:
     """By spelling, or because one holds the other; a letter or nothing is near to no name."""
     assert close(word, ["bm25", "auto-mlm", "xor-retrieve", "mrtydi", "mrtydi-goldp"]) == near
-
-
-def test_a_sentence_ends_either_way() -> None:
-    """In a question, or in a full stop."""
-    assert did_you_mean("crob", ["crop", "ccp"]) == "; did you mean crop?"
-    assert did_you_mean("zzz", ["crop"]) == "."
-    assert unknown("method", "zzz", []) == "no method 'zzz'. There are none."
 
 
 @pytest.mark.parametrize(

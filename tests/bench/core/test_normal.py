@@ -1,8 +1,8 @@
 """Normal forms: Python's own, but for what would take it an hour."""
 
-import time
 import unicodedata
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bench.core.normal import normalize
 from bench.data.contamination.index import letters_of
 from bench.data.corpora.dedupe import fingerprint
+from tests.conftest import seconds
 
 MARKS = "\u0300\u0316"
 
@@ -26,13 +27,5 @@ def test_texts_of_any_writing_system(text: str, marks: str) -> None:
 @pytest.mark.parametrize("build", [lambda size: "a" + MARKS * size, lambda size: "".join(one * size for one in MARKS)])
 def test_marks_in_a_row_cost_linear_time(parse: Callable[[str], object], build: Callable[[int], str]) -> None:
     """Four times as many take about four times as long, not sixteen times."""
-
-    def seconds(size: int) -> float:
-        text, found = build(size), []
-        for _ in range(3):
-            began = time.process_time()
-            parse(text)
-            found.append(time.process_time() - began)
-        return min(found)
-
-    assert seconds(20_000) < 7 * max(seconds(5_000), 0.02)
+    few, many = (seconds(partial(parse, build(size))) for size in (5_000, 20_000))
+    assert many < 7 * max(few, 0.02)

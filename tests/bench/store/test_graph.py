@@ -63,31 +63,19 @@ def _diamond(log: list[str]) -> Named:
 
 
 def test_inputs_come_first_and_checks_before_all_other_work() -> None:
-    """`read` comes before `index` although it was met later."""
+    """Bad input of a later task is found before any work; equal stages are one, whoever built them."""
     assert [item.title for item in closure([_diamond([])])] == ["corpus", "right", "left", "end"]
-
-
-def test_the_checks_of_every_task_come_before_the_work_of_any() -> None:
-    """Bad input of a later task is found before an earlier task has cost anything."""
     targets = [_stage("index", name, [], corpus=_stage("validate", f"corpus {name}", [])) for name in ("a", "b")]
     for order in (targets, targets[::-1]):
         assert {item.name for item in closure(order)[:2]} == {"validate"}
         assert [item.title for item in closure(order)[2:]] == [item.title for item in order]
-
-
-def test_a_shared_node_is_one_stage() -> None:
-    """Equal stages are one, whoever built them."""
     assert len(closure([_diamond([]), _diamond([])])) == 4
-
-
-def test_keys_of_inputs_enter_the_key() -> None:
-    """A change far up changes everything below."""
     one, other = _stage("validate", "a", []), _stage("validate", "b", [])
     assert _stage("index", "x", [], corpus=one).key != _stage("index", "x", [], corpus=other).key
 
 
-def test_runs_once_then_nothing(tmp_path: Path) -> None:
-    """A second run finds all four stages."""
+def test_what_runs(tmp_path: Path) -> None:
+    """All once, then nothing; a damaged artefact is made again, a missing one only if somebody still needs it."""
     log: list[str] = []
     store, end = Store(tmp_path), _diamond(log)
     LocalExecutor().run([step.stage for step in steps([end], store) if step.runs], store, NullListener())
@@ -95,13 +83,6 @@ def test_runs_once_then_nothing(tmp_path: Path) -> None:
     assert (store.folder(end) / "text").read_text() == "corpusleftcorpusrightend"
     assert [step.state for step in steps([end], store)] == ["cached"] * 4
     assert not any(step.runs for step in steps([end], store))
-
-
-def test_a_missing_input_of_a_finished_stage_is_not_made_again(tmp_path: Path) -> None:
-    """Only what somebody still needs is made; a damaged artefact is made in any case."""
-    log: list[str] = []
-    store, end = Store(tmp_path), _diamond(log)
-    LocalExecutor().run(closure([end]), store, NullListener())
     left = end.inputs["left"]
     (store.folder(left) / "text").unlink()
     assert [step.stage.title for step in steps([end], store) if step.runs] == ["left"]

@@ -36,7 +36,7 @@ def scratch(store: Store, name: str) -> Path:
     return place
 
 
-def test_what_is_leased_stays(store: Store) -> None:
+def test_what_is_leased_or_locked_stays(store: Store) -> None:
     """As long as the lease lasts, with its unfinished work; also where it was listed before the lease was taken."""
     listed = list(garbage(store, (), 0))
     place = scratch(store, "search-abc")
@@ -47,6 +47,11 @@ def test_what_is_leased_stays(store: Store) -> None:
             assert keys == {KEY, "abc"}
     assert removed(store) == [store.root / "artefacts" / "index" / KEY, place]
     assert list((store.root / "leases").iterdir()) == list((store.root / "work").iterdir()) == []
+    place = scratch(store, f"search-{'f' * 32}")
+    with store.lock("f" * 32, "a title"):
+        assert not remove(store, Garbage(place, "", 0))
+        assert place not in [item.path for item in garbage(store, (KEY,), 0)]
+    assert removed(store)[-1] == place
 
 
 def test_the_lease_of_a_killed_process_is_void(store: Store) -> None:
@@ -69,15 +74,6 @@ def test_a_store_that_takes_no_lease_is_used_all_the_same(store: Store) -> None:
     with leased(store, [KEY]):
         assert (store.root / "artefacts" / "index" / KEY).exists()
     tidy(store)
-
-
-def test_a_stage_at_work_stays(store: Store) -> None:
-    """Whoever holds the lock of a key works in its folder."""
-    place = scratch(store, f"search-{'f' * 32}")
-    with store.lock("f" * 32, "a title"):
-        assert not remove(store, Garbage(place, "", 0))
-        assert place not in [item.path for item in garbage(store, (KEY,), 0)]
-    assert removed(store)[-1] == place
 
 
 def test_a_run_clears_what_killed_ones_have_left(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

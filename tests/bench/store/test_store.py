@@ -60,16 +60,12 @@ def _writes(text: str) -> Work:
 ABC = Worked(work=_writes("abc"))
 
 
-def test_key_is_the_hash_of_the_identity_alone() -> None:
-    """Title and provenance change nothing; stage and every identity value do."""
+def test_made_once_then_found(tmp_path: Path) -> None:
+    """Keys hash the identity alone, not title or provenance; the second call finds the same bytes and facts."""
     assert replace(ABC, label="another title", notes={"host": "x"}).key == ABC.key
     assert Searched(work=ABC.work).key != ABC.key
     assert replace(ABC, k1=0.91).key != ABC.key
     assert len(ABC.key) == 32
-
-
-def test_made_once_then_found(tmp_path: Path) -> None:
-    """The second call runs nothing and finds the same bytes and facts."""
     store = Store(tmp_path)
     first, state = store.make(ABC)
     again, state_again = store.make(replace(ABC, work=_writes("never written")))
@@ -155,19 +151,8 @@ def test_damage_that_keeps_size_and_time_is_found_by_a_thorough_look(tmp_path: P
     assert not store.faults(artefact.folder, thorough=True)
 
 
-def test_a_missing_and_an_added_file_are_faults(tmp_path: Path) -> None:
-    """The manifest lists exactly what is there."""
-    store = Store(tmp_path)
-    artefact, _ = store.make(ABC)
-    (artefact.folder / "stranger").write_bytes(b"")
-    assert [fault.found for fault in store.faults(artefact.folder)] == ["a file that the stage did not write"]
-    (artefact.folder / "stranger").unlink()
-    (artefact.folder / "sub" / "data.bin").unlink()
-    assert [fault.found for fault in store.faults(artefact.folder)] == ["no such file"]
-
-
-def test_a_copied_store_is_hashed_once_and_then_trusted(tmp_path: Path) -> None:
-    """New file times alone are no damage, and are remembered."""
+def test_added_and_missing_files_and_times(tmp_path: Path) -> None:
+    """The manifest lists exactly what is there; new file times alone are no damage, and are remembered."""
     store = Store(tmp_path)
     artefact, _ = store.make(ABC)
     os.utime(artefact.folder / "sub" / "data.bin", (1, 1))
@@ -177,6 +162,11 @@ def test_a_copied_store_is_hashed_once_and_then_trusted(tmp_path: Path) -> None:
     assert before != after
     assert store.state(ABC) == "cached"
     assert (artefact.folder / MANIFEST).read_bytes() == after
+    (artefact.folder / "stranger").write_bytes(b"")
+    assert [fault.found for fault in store.faults(artefact.folder)] == ["a file that the stage did not write"]
+    (artefact.folder / "stranger").unlink()
+    (artefact.folder / "sub" / "data.bin").unlink()
+    assert [fault.found for fault in store.faults(artefact.folder)] == ["no such file"]
 
 
 def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
@@ -190,7 +180,7 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_input_hash_follows_the_bytes(tmp_path: Path) -> None:
-    """A changed file has a new hash, an unchanged one is not read again, a damaged memory is not believed."""
+    """A changed file has a new hash, a damaged memory is not believed, a missing file is the user's to mend."""
     store, path = Store(tmp_path / "store"), tmp_path / "corpus.jsonl"
     path.write_bytes(b"one")
     first = store.hash_input(path)
@@ -200,9 +190,5 @@ def test_input_hash_follows_the_bytes(tmp_path: Path) -> None:
     assert store.hash_input(path) == first
     path.write_bytes(b"two")
     assert store.hash_input(path) != first
-
-
-def test_a_missing_input_is_the_users_to_mend(tmp_path: Path) -> None:
-    """Exit code 2, and the path."""
     with pytest.raises(UsageError, match=r"cannot read .*nowhere\.jsonl"):
         Store(tmp_path).hash_input(tmp_path / "nowhere.jsonl")
