@@ -57,18 +57,14 @@ def test_readers_take_a_member_for_a_file(tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"{archive}:r/bad.tsv:2: found 'no tab', expected a query id, a tab")
 
 
-def test_links_and_missing_members_are_not_followed(tmp_path: Path) -> None:
-    """A link is no file, whatever it is called; the sentence lists what is there."""
+def test_links_missing_and_broken_members(tmp_path: Path) -> None:
+    """A link is no file; what is there is listed; an archive or member that is cut short or broken."""
     archive = pack(tmp_path / "a.tar.gz", {f"r/{at}.txt": b"x\n" for at in range(6)}, link="r/t.tsv")
     found = "no such file in the archive (it holds r/t.tsv, r/0.txt, r/1.txt, r/2.txt, r/3.txt and 2 more)"
     with pytest.raises(DataError, check=fields(where=f"{archive}:r/t.tsv", found=found, expected="one")):
         list(lines(Member(archive, "r/t.tsv")))
     with pytest.raises(DataError, check=fields(where="none.tar", found="no such file", expected="a tar archive")):
         list(lines(Member(tmp_path / "none.tar", "r/t.tsv")))
-
-
-def test_broken_archives_get_a_sentence(tmp_path: Path) -> None:
-    """Cut short, no archive at all, and a member whose own compression is broken or cut."""
     good = pack(tmp_path / "a.tar.gz", {"r/first.txt": NOISE.encode()}).read_bytes()
     cut = tmp_path / "cut.tar.gz"
     cut.write_bytes(good[: len(good) // 2])

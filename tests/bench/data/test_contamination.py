@@ -215,7 +215,7 @@ def test_a_run_may_begin_anywhere(shared: int, found: bool) -> None:
 
 
 def test_grams_of_questions_alone() -> None:
-    """A question with a word changed is alike; a keyword inside a long sentence is not, nor is a passage."""
+    """A question with a word changed is alike, a keyword inside a long sentence is not, nor is a passage."""
     training = [
         Text("q", ("When was the Great Wall of China being rebuilt?", "It is of the Great Wall that they told us."))
     ]
@@ -228,29 +228,21 @@ def test_grams_of_questions_alone() -> None:
     assert [list(ways) for ways in found] == [["alike"], [], []]
     # 35 letters have 30 grams, 38 have 33; of the former the 5 across the gap are lost.
     assert found[0]["alike"].share == pytest.approx(25 / (30 + 33 - 25))
-
-
-def test_a_sentence_that_holds_no_more_grams_than_needed_is_looked_at() -> None:
-    """Also where it lacks all the rarest: half of the 24 grams of a question, which another text has too."""
     rules = AuditConfig(gram=3, alike=0.5)
     asked = [
         SoughtText("abcdefghijklmnopqrstuvwxyz", question=True),
         SoughtText("abcdefghijklmn0123456789", question=True),
     ]
-    found, _ = scan([Text("d", ("abcdefghijklmn",))], asked, rules)
-    assert found == {"alike": Hit("d", "abcdefghijklmn", share=0.5)}
+    half, _ = scan([Text("d", ("abcdefghijklmn",))], asked, rules)
+    assert half == {"alike": Hit("d", "abcdefghijklmn", share=0.5)}
     assert scan([Text("d", ("abcdefghijklm",))], asked[:1], rules) == [{}]
 
 
-def test_progress_counts_bytes() -> None:
-    """All of them, in UTF-8."""
+def test_progress_and_excerpts() -> None:
+    """Bytes of UTF-8 are counted; an excerpt is short, on one line, and of a long text what follows the place."""
     heard: list[float] = []
     scan([Text("a", ("äb", "c")), Text("b", ())], [SoughtText("x")], AuditConfig(), heard.append)
     assert sum(heard) == 4
-
-
-def test_an_excerpt_is_short_and_on_one_line() -> None:
-    """Of a long text what follows the place."""
     assert excerpt("a\nb  c") == "a b c"
     long = " ".join(map(str, range(1000)))
     begun, within, ended = excerpt(long), excerpt(long, 0.5), excerpt(long, 0.9999)

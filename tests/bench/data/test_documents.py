@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,7 +21,7 @@ from bench.data.corpora import documents as module
 from bench.data.corpora import documents as tables
 from bench.data.corpora.documents import documents
 from bench.testing import fields
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, cases
 
 JSONL = """\
 {"id": "a", "lang": "de", "title": "Eins", "sentences": ["Ein Satz.", " ", "Noch  einer."], "parallel_group": "g1"}
@@ -31,12 +31,17 @@ JSONL = """\
 """
 
 
-def test_json_lines(put: Put) -> None:
-    """Sentences are taken as they are, text is split; what a record does not say, the file's name does."""
+def test_text_and_json_lines(put: Put) -> None:
+    """Sentences are taken as they are, text is split; blank lines of plain text separate documents (CC-100's form)."""
     assert list(documents(put("en.jsonl", JSONL)).read()) == [
         Document("a", "de", ("Ein Satz.", "Noch einer."), "Eins", "g1"),
         Document("en.jsonl:2", "en", ("One.", "Two.")),
         Document("7", "sw", (), group="3"),
+    ]
+    path = put("fi.txt", "\nYksi\nkaksi. Kolme.\n \n\nNelj\u00e4\n")
+    assert list(documents(path).read()) == [
+        Document("fi.txt:2", "fi", ("Yksi", "kaksi.", "Kolme.")),
+        Document("fi.txt:6", "fi", ("Nelj\u00e4",)),
     ]
 
 
@@ -52,17 +57,8 @@ def test_compressed_files(put: Put, ending: str, compress: Callable[[bytes], byt
     ]
 
 
-def test_plain_text(put: Put) -> None:
-    """Blank lines separate documents (CC-100's form); every line ends a sentence."""
-    path = put("fi.txt", "\nYksi\nkaksi. Kolme.\n \n\nNelj\u00e4\n")
-    assert list(documents(path).read()) == [
-        Document("fi.txt:2", "fi", ("Yksi", "kaksi.", "Kolme.")),
-        Document("fi.txt:6", "fi", ("Nelj\u00e4",)),
-    ]
-
-
-def test_wikiextractor(put: Put) -> None:
-    """Folders AA, AB … of files without an ending; both of its forms; the folder above tells the language."""
+def test_wikipedia(put: Put) -> None:
+    """WikiExtractor's folders in both forms, with the language of the folder above; a dump's articles alone."""
     put("sw/AA/wiki_00", '<doc id="12" url="u" title="Paka">\nPaka\n\nPaka ni mnyama.\n</doc>\n')
     row = {"id": "13", "url": "u", "title": "Mbwa", "text": "Mbwa ni mnyama."}
     folder = put("sw/AB/wiki_01.bz2", bz2.compress(json.dumps(row).encode())).parent.parent.parent
@@ -70,10 +66,6 @@ def test_wikiextractor(put: Put) -> None:
         Document("12", "sw", ("Paka ni mnyama.",), "Paka"),
         Document("13", "sw", ("Mbwa ni mnyama.",), "Mbwa"),
     ]
-
-
-def test_mediawiki_dump(put: Put) -> None:
-    """Articles alone, without markup."""
     page = "<page>\n<title>{}</title>\n<ns>{}</ns>\n<id>{}</id>\n<text>'''A'''\n[[b]] c.</text>\n</page>\n"
     dump = f"<mediawiki>\n<siteinfo/>\n{page.format('One', 0, 1)}{page.format('Talk:One', 1, 2)}</mediawiki>\n"
     path = put("swwiki-20240101-pages-articles.xml.bz2", bz2.compress(dump.encode()))
@@ -109,23 +101,7 @@ def test_crawl(put: Put) -> None:
     assert [one.language for one in documents(put("crawl.wet", WET), "fr").read()] == ["fr"]
 
 
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("sw.txt", "sw"),
-        ("ceb.txt", "ceb"),
-        ("sw-001.txt", "sw"),
-        ("sw_Latn.txt", "sw"),
-        ("arzwiki-latest.txt", "arz"),
-        ("sw.train.txt", "sw"),
-        ("de/corpus.txt", "de"),
-        ("de/more/sw.txt", "sw"),
-        ("corpus.txt", "xx"),
-        ("my-corpus.txt", "xx"),
-        ("all.txt", "xx"),
-        ("doc/corpus.txt", "xx"),
-    ],
-)
+@pytest.mark.parametrize(("name", "language"), cases("languages-of-files"))
 def test_language_of_a_file(put: Put, tmp_path: Path, name: str, language: str) -> None:
     """Its name, else a folder of two letters, else the argument; common words are no languages."""
     put(f"root/{name}", "Text.")
@@ -145,22 +121,7 @@ def test_unknown_language_says_how_to_give_it(put: Put) -> None:
         assert str(caught.value) == f"{path}: {expected}"
 
 
-@pytest.mark.parametrize(
-    ("line", "complaint"),
-    [
-        ("{", "found no JSON (Expecting property name"),
-        ('{"id": "x"}', "found no \"text\" (only 'id'), expected a string under that key, or a list of strings under"),
-        ('{"text": 5}', 'found "text": 5, expected a string'),
-        ('{"sentences": "x"}', "found \"sentences\": 'x', expected a list of strings"),
-        ('{"sentences": ["x", 1]}', "found \"sentences\": ['x', 1], expected a list of strings"),
-        ('{"sentences": ["\\ud800"]}', 'found half of a surrogate pair (\\ud800) in "sentences", expected whole char'),
-        ('{"text": "x", "title": []}', 'found "title": [], expected a string'),
-        ('{"text": "x", "lang": "English"}', "found language 'English', expected an ISO 639 code in lower case"),
-        ('{"text": "x", "lang": 3}', 'found "lang": 3, expected a string'),
-        ('{"text": "x", "id": true}', 'found "id": True, expected a string'),
-        ('{"text": "x", "parallel_group": {}}', 'found "parallel_group": {}, expected a string'),
-    ],
-)
+@pytest.mark.parametrize(("line", "complaint"), cases("document-records"))
 def test_malformed_records(put: Put, told: Told, line: str, complaint: str) -> None:
     """Each is named with its line, all of a file at once, and no record is handed on after the first."""
     path = put("en.jsonl", f'{{"text": "fine"}}\n{line}\n{{"text": "fine"}}\n{{"text": 2}}\n')
@@ -201,7 +162,7 @@ def test_a_document_without_end_is_refused(put: Put, told: Told, monkeypatch: py
 
 
 def test_folders(put: Put, tmp_path: Path) -> None:
-    """Files in the order of their names, sub-folders too; notes and hidden files are none of them."""
+    """Files in the order of their names, sub-folders too, no notes or hidden ones; none at all is refused."""
     put("c/sw.txt", "Habari.")
     put("c/en.jsonl", '{"text": "Hello."}')
     for other in ("README.txt", ".cache/x.txt", "sums.sha256", "LICENSE.txt"):
@@ -210,27 +171,24 @@ def test_folders(put: Put, tmp_path: Path) -> None:
     assert [one.id for one in source.read()] == ["en.jsonl:1", "sw.txt:1"]
     assert [path.name for path in source.files] == ["en.jsonl", "sw.txt"]
     assert source.name == "c"
-
-
-def test_places_without_documents(put: Put, tmp_path: Path) -> None:
-    """What was found is named, and what would do."""
-    with pytest.raises(
-        UsageError, match="found no such file or folder, expected one with JSON lines, plain text, parq"
-    ):
+    wanted = "found no such file or folder, expected one with JSON lines, plain text, parq"
+    with pytest.raises(UsageError, match=wanted):
         documents(tmp_path / "none")
-    put("c/table.csv", "a,b")
+    put("d/table.csv", "a,b")
     with pytest.raises(UsageError, check=fields(found="table.csv", expected="files of JSON lines")):
-        documents(tmp_path / "c")
+        documents(tmp_path / "d")
 
 
 def test_source_says_what_decides_it(put: Put) -> None:
-    """The language is in the key (a file's name is not among its bytes), and sources travel to other processes."""
+    """The language is in the key (a file's name is not among its bytes); no optional library is imported."""
     content = '{"text": "Hello. You."}\n'
     first, second = documents(put("en.jsonl", content)), documents(put("de.jsonl", content))
     assert first.reader != second.reader
     assert first.reader.startswith("documents/1:sentencex-")
     assert documents(put("c.jsonl", content), "en").reader == first.reader
     assert list(pickle.loads(pickle.dumps(first)).read()) == list(first.read())  # noqa: S301 (our own bytes)
+    assert importlib.util.find_spec("bench.data.corpora.documents")
+    assert not {"pyarrow", "datasets"} & set(vars(tables))
 
 
 ROWS = [
@@ -290,50 +248,22 @@ def test_what_to_install(tmp_path: Path, library: str, monkeypatch: pytest.Monke
         documents(where)
 
 
-class Hub(ModuleType):
-    """Stands in for the datasets library: what is asked of it, and rows or an error in return."""
-
-    def __init__(self, answer: Any) -> None:
-        """Answer so."""
-        super().__init__("datasets")
-        self.answer = answer
-        self.asked: tuple[Any, ...] = ()
-
-    def load_dataset(self, *names: Any, **options: Any) -> Any:
-        """Answer as was said."""
-        self.asked = (*names, options)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-
 def test_data_set_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Name, config and revision are taken apart; the config's end tells the language; all of it is in the key."""
-    hub = Hub(ROWS)
-    monkeypatch.setitem(sys.modules, "datasets", hub)
+    """Name, config and revision are taken apart, the config's end gives the language; errors say what to do offline."""
+    load = Mock(return_value=ROWS)
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load))
     monkeypatch.setattr(tables, "version", lambda _: "5.0")
     source = documents("hf:wikimedia/wikipedia:20231101.en@abc")
-    assert not hub.asked
+    load.assert_not_called()
     assert list(source.read()) == found("wikimedia/wikipedia")
-    assert hub.asked == ("wikimedia/wikipedia", "20231101.en", {"split": "train", "revision": "abc"})
+    load.assert_called_once_with("wikimedia/wikipedia", "20231101.en", split="train", revision="abc")
     assert source.reader.endswith(":datasets-5.0:hf:wikimedia/wikipedia:20231101.en@abc:en")
     assert [one.language for one in documents("hf:x/y", "fr").read()] == ["de", "fr"]
-    with pytest.raises(
-        UsageError, check=fields(where="corpus hf:a b", expected="hf:NAME[:CONFIG][@REVISION], e.g. hf:wikimedia")
-    ):
+    wanted = fields(where="corpus hf:a b", expected="hf:NAME[:CONFIG][@REVISION], e.g. hf:wikimedia")
+    with pytest.raises(UsageError, check=wanted):
         documents("hf:a b")
-
-
-def test_data_set_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Says why, and what to do where there is no network."""
-    monkeypatch.setitem(sys.modules, "datasets", Hub(ConnectionError("no route\nto host")))
+    load.side_effect = ConnectionError("no route\nto host")
     monkeypatch.setattr(tables, "version", lambda _: "5.0")
     wanted = fields(where="corpus hf:x/y", found="cannot be fetched (no route)", hint="save it with save_to_disk where")
     with pytest.raises(UsageError, check=wanted):
         list(documents("hf:x/y", "en").read())
-
-
-def test_nothing_is_imported_early() -> None:
-    """Naming a corpus of files imports none of the optional libraries."""
-    assert importlib.util.find_spec("bench.data.corpora.documents")
-    assert not {"pyarrow", "datasets"} & set(vars(tables))

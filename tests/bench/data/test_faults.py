@@ -22,33 +22,12 @@ def gather(lines: Iterable[int], then: Exception | None = None, limit: int = 20)
             raise then
 
 
-def test_one_fault_is_raised_as_itself() -> None:
-    """A single fault needs no list."""
+def test_a_single_fault_and_other_errors_are_raised_as_they_are() -> None:
+    """A single fault needs no list; a bug is no fault of the data, even after one."""
     only = fault(3)
     with pytest.raises(DataError) as caught, Faults() as faults:
         faults.add(only)
     assert caught.value is only
-
-
-def test_faults_beyond_the_limit_are_counted() -> None:
-    """Twenty are listed by line, the others are a number."""
-    with pytest.raises(DataFaultsError) as caught:
-        gather(range(25, 0, -1))
-    assert [one.line for one in caught.value.faults] == list(range(6, 26))
-    assert caught.value.more == 5
-    assert str(caught.value).endswith("… and 5 more faults like these")
-
-
-def test_a_fatal_fault_is_told_even_beyond_the_limit() -> None:
-    """What ended the reading is never only counted."""
-    with pytest.raises(DataFaultsError) as caught:
-        gather([1, 2], then=fault(9), limit=1)
-    assert [one.line for one in caught.value.faults] == [1, 9]
-    assert caught.value.more == 1
-
-
-def test_other_errors_pass_through() -> None:
-    """A bug is no fault of the data, even after one."""
     with pytest.raises(ZeroDivisionError):
         gather([1], then=ZeroDivisionError())
     with pytest.raises(DataError) as caught:
@@ -56,14 +35,23 @@ def test_other_errors_pass_through() -> None:
     assert caught.value.line == 4
 
 
-def test_record_error_gets_its_place() -> None:
-    """The sentence is composed where file and line are known."""
+def test_faults_beyond_the_limit_are_counted() -> None:
+    """Twenty are listed by line, the others are a number; what ended the reading is listed in any case."""
+    with pytest.raises(DataFaultsError) as caught:
+        gather(range(25, 0, -1))
+    assert [one.line for one in caught.value.faults] == list(range(6, 26))
+    assert caught.value.more == 5
+    assert str(caught.value).endswith("… and 5 more faults like these")
+    with pytest.raises(DataFaultsError) as caught:
+        gather([1, 2], then=fault(9), limit=1)
+    assert [one.line for one in caught.value.faults] == [1, 9]
+    assert caught.value.more == 1
+
+
+def test_messages() -> None:
+    """The sentence is composed where file and line are known; long or strange values do not flood it."""
     sentence = str(RecordError("x", "y", "do z").at("f.tsv", 7))
     assert sentence == "f.tsv:7: found x, expected y; do z"
-
-
-def test_shown_is_short_and_on_one_line() -> None:
-    """Long or strange values do not flood a message."""
     assert shown("a\nb") == r"'a\nb'"
     assert len(shown("x" * 10_000)) == 60
     assert len(shown(["y"] * 10_000)) == 60

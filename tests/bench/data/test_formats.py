@@ -1,7 +1,6 @@
 """Small formats: values of nested JSON, aligned sentences, strings on disk, passages with titles."""
 
 import pickle
-import tracemalloc
 from bisect import bisect_left
 from pathlib import Path
 from typing import Any
@@ -19,17 +18,21 @@ from bench.data.formats.titled import joined, titled
 from bench.data.pairs.arrays import elements
 from bench.testing import fields
 from bench.types import Corpus, Item, Judgement, Source
+from tests.conftest import traced
 
 ROW: dict[str, Any] = {"object": {"a": 1}, "list": [{"b": 2}], "text": "ü𐐀", "number": 3, "half": "x\ud83d"}
 
 
-def test_values_are_taken() -> None:
-    """Objects, lists, texts beyond the first plane, and spans that reach the end of a text."""
+def test_values_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also texts beyond the first plane, and spans that end with a text; brackets and commas in texts are no values."""
     assert nested.inner(ROW, "object") == {"a": 1}
     assert nested.members(ROW, "list") == nested.objects(ROW, "list") == [{"b": 2}]
     assert nested.text(ROW, "text") == "ü𐐀"
     assert nested.whole_number(0, "x") == 0
     assert nested.span(0, 5, 5, "sentence") == (0, 5)
+    monkeypatch.setattr(nested, "ELEMENTS", 10)
+    assert nested.json_object('{"a": "[[[[[[[[[[,,,,,,,,,,\\"::::::"}', ("a",)) == {"a": '[[[[[[[[[[,,,,,,,,,,"::::::'}
+    nested.check_elements('"' + '\\"' * 200_000)
 
 
 @pytest.mark.parametrize(
@@ -64,24 +67,14 @@ def test_values_are_counted_before_they_are_made(tmp_path: Path, monkeypatch: py
     text = f"[{element * 200_000}0]"
     (tmp_path / "a.json").write_text(f"[{text}]")
     for read in (lambda: nested.json_object(text, ()), lambda: list(elements(tmp_path / "a.json"))):
-        tracemalloc.start()
-        try:
+        with traced() as peak:
             with pytest.raises((RecordError, DataError), match="JSON of more than 100,000 values"):
                 read()
-            assert tracemalloc.get_traced_memory()[1] < 5 * len(text) + 5_000_000
-        finally:
-            tracemalloc.stop()
+            assert peak() < 5 * len(text) + 5_000_000
 
 
-def test_brackets_and_commas_inside_texts_are_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many; a text without end is none."""
-    monkeypatch.setattr(nested, "ELEMENTS", 10)
-    assert nested.json_object('{"a": "[[[[[[[[[[,,,,,,,,,,\\"::::::"}', ("a",)) == {"a": '[[[[[[[[[[,,,,,,,,,,"::::::'}
-    nested.check_elements('"' + '\\"' * 200_000)
-
-
-def test_ids_are_line_numbers_from_zero(tmp_path: Path) -> None:
-    """Texts stand as they are; a carriage return at the end and the last line feed are no text."""
+def test_aligned_sentences(tmp_path: Path) -> None:
+    """Ids are line numbers from zero, texts are kept as they are; a blank line would shift all behind it."""
     path = tmp_path / "x.fra"
     path.write_bytes("Un.\r\n Deux \u2028 trois.\nQuatre.".encode())
     source, judged = aligned.sentences(path), aligned.same_line(path, "pairs")
@@ -90,11 +83,6 @@ def test_ids_are_line_numbers_from_zero(tmp_path: Path) -> None:
     assert [line for line, _ in source.numbered()] == [line for line, _ in judged.numbered()] == [1, 2, 3]
     assert (source.name, judged.name, source.files) == ("x.fra", "pairs", (path,))
     assert source.reader != judged.reader
-
-
-def test_blank_lines_are_refused(tmp_path: Path) -> None:
-    """Passing over one would shift the partners of all lines behind it."""
-    path = tmp_path / "x.fra"
     path.write_text("un\n\ndeux\n \n")
     for source in (aligned.sentences(path), aligned.same_line(path)):
         with pytest.raises(DataFaultsError) as caught:
@@ -126,14 +114,10 @@ def test_sorted_strings_can_be_searched(tmp_path: Path) -> None:
     assert [bisect_left(Strings(tmp_path, "terms"), term) for term in terms] == list(range(6))
 
 
-def test_title_blank_text() -> None:
-    """Without a title nothing is put in front; the text is kept as it is."""
+def test_titles_before_texts(tmp_path: Path) -> None:
+    """Without a title nothing is put in front; a corpus's passages come in their order, with their own reader."""
     assert joined(Item("d", " a text", "A title")) == "A title  a text"
     assert joined(Item("d", "a text")) == "a text"
-
-
-def test_a_corpus_gets_them_as_its_texts(tmp_path: Path) -> None:
-    """Of the passages that are searched, in their order, with a reader of their own in the key; it can be pickled."""
     path = tmp_path / "corpus.jsonl"
     path.write_text('{"_id": "a", "title": "T", "text": "one"}\n{"_id": "b", "title": "", "text": "two"}\n')
     items = beir.corpus(tmp_path)

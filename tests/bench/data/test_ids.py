@@ -1,7 +1,6 @@
 """Ids kept as hashes: repeated and unknown ones are found and placed, chance agreements raise no alarm."""
 
 import json
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from bench.data.formats.ids import IdCollector, Ids, locate, unknown_ids
 from bench.data.formats.source import FileSource
 from bench.testing import fields
 from bench.types import Corpus, Item, Judgement, Leg, Source
-from tests.conftest import Put
+from tests.conftest import Put, traced
 
 
 def corpus(put: Put, names: list[str]) -> FileSource[Item]:
@@ -30,7 +29,7 @@ def collect(source: Source[Item]) -> Ids:
 
 
 def test_contains(put: Put, tmp_path: Path) -> None:
-    """What was added is there, also after a way through a file; other ids are not."""
+    """What was added is there, also when read from a file, whose bytes do not depend on the order."""
     names = [f"d{number}" for number in range(1_000)]
     found = collect(corpus(put, names))
     found.save(tmp_path / "ids.npy")
@@ -39,17 +38,13 @@ def test_contains(put: Put, tmp_path: Path) -> None:
         assert known.contains(["d999", "d1000", "", "d0", "D0"]) == [True, False, False, True, False]
         assert known.contains([]) == []
     assert Ids(found.hashes[:0]).contains(["d1"]) == [False]
-
-
-def test_saved_bytes_do_not_depend_on_the_order(put: Put, tmp_path: Path) -> None:
-    """Sorted hashes: the same ids give the same file."""
     for place, names in enumerate((["a", "b", "c"], ["c", "a", "b"])):
         collect(corpus(put, names)).save(tmp_path / f"{place}.npy")
     assert (tmp_path / "0.npy").read_bytes() == (tmp_path / "1.npy").read_bytes()
 
 
-def test_repeated_ids_are_placed(put: Put) -> None:
-    """Each repetition is told at its line, with the line of the first."""
+def test_repeated_ids_are_placed(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each repetition at its line or record, with that of the first; ids that only share a hash are none."""
     source = corpus(put, ["a", "b", "a", "c", "b", "a"])
     with pytest.raises(DataFaultsError) as caught:
         collect(source)
@@ -57,13 +52,14 @@ def test_repeated_ids_are_placed(put: Put) -> None:
     sentence = "{}:{}: found document id '{}' a second time, expected it once (first at line {}); remove one of the two"
     expected = [sentence.format(where, *rest) for rest in ((3, "a", 1), (5, "b", 2), (6, "a", 1))]
     assert str(caught.value) == "\n".join(expected)
-
-
-def test_repeated_id_of_a_source_without_file() -> None:
-    """Where there is no file, the record's number is told."""
     source = Source("somewhere", "test/1", (), lambda: iter([Item("a", ""), Item("b", ""), Item("b", "")]))
     with pytest.raises(DataError, match=r"^somewhere:3: found document id 'b' a second time, .*first at line 2"):
         collect(source)
+    monkeypatch.setattr(ids, "_hash", lambda name: name[0].encode() * 8)
+    assert len(collect(corpus(put, ["a1", "a2", "b1"]))) == 3
+    with pytest.raises(DataError, match="document id 'a2' a second time"):
+        collect(corpus(put, ["a1", "a2", "b1", "a2"]))
+    assert locate(corpus(put, ["a", "b", "a"]), ["a", "x"]) == {"a": [1, 3]}
 
 
 def test_a_corpus_twice_over_is_counted_in_full(put: Put) -> None:
@@ -78,30 +74,15 @@ def test_a_corpus_twice_over_is_counted_in_full(put: Put) -> None:
         assert f"(first at line {fault.line - 3_000})" in fault.expected
 
 
-def test_agreeing_hashes_are_no_repetition(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where two different ids share a hash, the second pass clears them."""
-    monkeypatch.setattr(ids, "_hash", lambda name: name[0].encode() * 8)
-    assert len(collect(corpus(put, ["a1", "a2", "b1"]))) == 3
-    with pytest.raises(DataError, match="document id 'a2' a second time"):
-        collect(corpus(put, ["a1", "a2", "b1", "a2"]))
-
-
-def test_locate(put: Put) -> None:
-    """The places of some ids; those that are nowhere have none."""
-    assert locate(corpus(put, ["a", "b", "a"]), ["a", "x"]) == {"a": [1, 3]}
-
-
 def test_memory_per_id() -> None:
     """A million ids take some 8 bytes each, not the hundred of a set of strings."""
     empty: Source[Item] = Source("none", "test/1", (), lambda: iter(()))
-    tracemalloc.start()
-    collector = IdCollector()
-    for number in range(300_000):
-        collector.add(f"document-{number}")
-    collector.close(empty)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 300_000 * 20
+    with traced() as peak:
+        collector = IdCollector()
+        for number in range(300_000):
+            collector.add(f"document-{number}")
+        collector.close(empty)
+        assert peak() < 300_000 * 20
 
 
 def check(put: Put, judged: list[tuple[str, str]], *, check_documents: bool = True) -> int:
@@ -112,20 +93,13 @@ def check(put: Put, judged: list[tuple[str, str]], *, check_documents: bool = Tr
     folder = put("set/qrels/test.tsv", f"query-id\tcorpus-id\tscore\n{rows}").parent.parent
     qrels = beir.qrels(folder, "test")
     leg = Leg("", beir.queries(folder), qrels, Corpus("set", beir.corpus(folder)))
-    collector = IdCollector()
-    for item in leg.corpus.items.read():
-        collector.add(item.id)
-    documents = collector.close(leg.corpus.items)
-    return unknown_ids(leg, list(qrels.read()), list(leg.queries.read()), documents, check_documents=check_documents)
-
-
-def test_nothing_unknown(put: Put) -> None:
-    """Unjudged queries and documents are no fault."""
-    assert check(put, [("q1", "d1"), ("q1", "d3")]) == 0
+    judgements, documents = list(qrels.read()), collect(leg.corpus.items)
+    return unknown_ids(leg, judgements, list(leg.queries.read()), documents, check_documents=check_documents)
 
 
 def test_unknown_ids_are_placed(put: Put, tmp_path: Path) -> None:
-    """Each unknown id is told at its row of the qrels, with the file that should hold it."""
+    """Each at its row of the qrels, with the nearest id; documents may be kept, then they are counted once each."""
+    assert check(put, [("q1", "d1"), ("q1", "d3")]) == 0
     with pytest.raises(DataFaultsError) as caught:
         check(put, [("q1", "d1"), ("q3x", "d1"), ("q2", "d9"), ("zzz", "d9")])
     folder = tmp_path / "set"
@@ -136,16 +110,8 @@ def test_unknown_ids_are_placed(put: Put, tmp_path: Path) -> None:
         f"{qrels}:5: found query id 'zzz', expected one of the 2 ids in {queries}",
         f"{qrels}:5: found document id 'd9', expected one of the 3 ids in {corpus}",
     ]
-
-
-def test_the_nearest_query_is_named(put: Put) -> None:
-    """A slip of one letter is recognised."""
     with pytest.raises(DataError, match=r":2: found query id 'q1_', .*; the nearest is 'q1'$"):
         check(put, [("q1_", "d1")])
-
-
-def test_unknown_documents_may_be_kept(put: Put) -> None:
-    """Where the user wants them kept, documents are counted once each; queries are refused all the same."""
     assert check(put, [("q1", "d8"), ("q2", "d8"), ("q2", "d9")], check_documents=False) == 2
     with pytest.raises(DataError, check=fields(found="query id 'zzz'")):
         check(put, [("zzz", "d8")], check_documents=False)
@@ -157,8 +123,6 @@ def test_sources_without_files_are_named(put: Put) -> None:
     items = beir.queries(folder)
     rows = [Judgement("q1", "q1", 1), Judgement("q1", "other", 1)]
     leg = Leg("", items, Source("somewhere qrels", "test/1", (), lambda: iter(rows)), Corpus("set", items))
-    collector = IdCollector()
-    collector.add("q1")
-    documents = collector.close(items)
+    documents = collect(items)
     with pytest.raises(DataError, match=r"^somewhere qrels:2: found document id 'other'"):
         unknown_ids(leg, rows, list(items.read()), documents, check_documents=True)

@@ -1,9 +1,10 @@
 """Data sets of ir_datasets as sources: made locally here; what cannot be fetched is told in a sentence."""
 
-from collections.abc import Callable, Iterator
+from collections import namedtuple
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ir_datasets
 import pytest
@@ -18,66 +19,26 @@ from tests.conftest import Put, Told
 Register = Callable[[str, Any], Sources]
 
 
-class Titled(NamedTuple):
-    """A document with a title, as BEIR's."""
-
-    doc_id: str
-    text: str
-    title: str
+Titled = namedtuple("Titled", "doc_id text title")
+"""A document with a title, as BEIR's."""
+Parsed = namedtuple("Parsed", "doc_id title abstract url body year marked_up_doc")
+"""A document whose words are in fields of other names."""
 
 
-class Parsed(NamedTuple):
-    """A document whose words stand in fields of other names."""
-
-    doc_id: str
-    title: str
-    abstract: str
-    url: str
-    body: str
-    year: int
-    marked_up_doc: bytes
-
-
-class Topic(NamedTuple):
+class Topic(namedtuple("Topic", "query_id title narrative")):
     """A query without a field `text`, as TREC's topics."""
-
-    query_id: str
-    title: str
-    narrative: str
 
     def default_text(self) -> str:
         """Say which field is asked, as the library's own topics do."""
-        return self.title
+        return str(self.title)
 
 
-class Rows:
-    """Rows out of a list."""
-
-    def __init__(self, rows: list[Any]) -> None:
-        self.rows = rows
-
-    def stream(self) -> Iterator[Any]:
-        """Stream the rows."""
-        return iter(self.rows)
+def part(base: type, method: str) -> Callable[[list[Any]], Any]:
+    """Return what makes a part of a data set of rows in a list, all of them Swahili."""
+    return lambda rows: type("Part", (base,), {method: lambda _: iter(rows), "docs_lang": lambda _: "sw"})()
 
 
-class Docs(Rows, BaseDocs):  # type: ignore[misc]  # the library has no types
-    """Documents out of a list, all of them Swahili."""
-
-    docs_iter = Rows.stream
-    docs_lang = staticmethod(lambda: "sw")
-
-
-class Queries(Rows, BaseQueries):  # type: ignore[misc]  # the library has no types
-    """Queries out of a list."""
-
-    queries_iter = Rows.stream
-
-
-class Qrels(Rows, BaseQrels):  # type: ignore[misc]  # the library has no types
-    """Judgements out of a list."""
-
-    qrels_iter = Rows.stream
+Docs, Queries, Qrels = part(BaseDocs, "docs_iter"), part(BaseQueries, "queries_iter"), part(BaseQrels, "qrels_iter")
 
 
 @pytest.fixture
@@ -91,8 +52,8 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Register:
     return enter
 
 
-def test_a_data_set_of_files(put: Put, register: Register) -> None:
-    """The library's own readers, over local files, give items and judgements."""
+def test_data_sets(put: Put, register: Register) -> None:
+    """Title and text stay apart, other fields of words are joined; the library's version, id and part make the key."""
     docs = put("docs.tsv", "d1\tfirst text\nd2\tsecond text\n")
     queries = put("queries.tsv", "q1\twhat?\nq2\twho?\n")
     qrels = put("qrels", "q1 0 d1 2\nq2 0 d2 0\n")
@@ -101,18 +62,10 @@ def test_a_data_set_of_files(put: Put, register: Register) -> None:
     assert list(made.queries.read()) == [Item("q1", "what?"), Item("q2", "who?")]
     assert list(made.qrels.read()) == [Judgement("q1", "d1", 2), Judgement("q2", "d2", 0)]
     assert list(made.corpus.read()) == list(made.corpus.read())
-
-
-def test_sources_name_the_library_and_its_version(register: Register) -> None:
-    """Without files of its own, a source is keyed by the library's version, the id and the part."""
     made = register("bench-test/empty", Dataset(Docs([])))
     assert made.corpus.files == ()
     assert made.corpus.reader == f"ir_datasets/{version('ir-datasets')}:bench-test/empty:docs/1"
     assert len({made.corpus.reader, made.queries.reader, made.qrels.reader}) == 3
-
-
-def test_titles_texts_and_languages(register: Register) -> None:
-    """Title and text stay apart; without `text` the other fields of words are joined; a topic is its title."""
     rows = [
         Titled("d1", "the text", "the title"),
         Parsed("d2", "the title", "an abstract", "https://example.org", "a body", 1999, b"<doc>"),
@@ -125,9 +78,9 @@ def test_titles_texts_and_languages(register: Register) -> None:
     assert list(made.queries.read()) == [Item("q1", "asked")]
 
 
-def test_malformed_records(register: Register, told: Told) -> None:
-    """Faults are gathered as for files, with the number of the record."""
-    docs = Docs([Titled("d1", "t", ""), Titled("d 2", "t", ""), Titled("d3", None, "")])  # type: ignore[arg-type]
+def test_malformed_records_and_missing_parts(register: Register, told: Told) -> None:
+    """Faults as for files, with the record's number; an id that the library does not know, or that lacks a part."""
+    docs = Docs([Titled("d1", "t", ""), Titled("d 2", "t", ""), Titled("d3", None, "")])
     rows = [TrecQrel("q1", "d1", 1, "0"), TrecQrel("q1", "d1", 0, "0"), TrecQrel("q1", "d2", 0.5, "0")]
     made = register("bench-test/bad", Dataset(docs, Qrels(rows)))
     assert told(made.corpus.read()) == [
@@ -144,10 +97,6 @@ def test_malformed_records(register: Register, told: Told) -> None:
         ),
         "bench-test/bad qrels (ir_datasets):3: found grade 0.5, expected a whole number",
     ]
-
-
-def test_missing_parts_and_unknown_ids(register: Register, told: Told) -> None:
-    """An id that the library does not know, or that lacks a part, is told when it is read."""
     made = register("bench-test/docs-only", Dataset(Docs([Titled("d1", "t", "")])))
     assert told(made.qrels.read()) == [
         (

@@ -88,16 +88,12 @@ def test_a_form_that_a_suite_brings(put: Put) -> None:
     assert pair_texts(str(put("b.tsv", 'a\t"mine"\n')), [form]) != found
 
 
-def test_questions_in_beirs_layout(put: Put) -> None:
-    """The text of each, compressed or not; the reader's name is recorded in stores."""
+def test_questions_and_columns(put: Put) -> None:
+    """Each question in BEIR's layout, every column of a table but its header; stores record the reader's name."""
     content = _rows({"_id": "q1", "text": "Who?"}, {"_id": "q2", "text": "Où?"})
     expected = [("queries.jsonl.gz:1", "Who?"), ("queries.jsonl.gz:2", "Où?")]
     path = put("queries.jsonl.gz", gzip.compress(content.encode()))
     assert (_texts(path), _source(path).reader) == (expected, "pair-texts/1")
-
-
-def test_columns(put: Put) -> None:
-    """All of them are texts, also of topics; a header line of pairs is none."""
     table = put("a.tsv", "query\tpositive\n7 up?\tHe.\n")
     assert [text for _, text in _texts(table)] == ["7 up?", "He."]
     assert [text for _, text in _texts(put("topics.tsv", "7\tWho?\n8\tWhat?\n"))] == ["7", "Who?", "8", "What?"]

@@ -28,7 +28,7 @@ PAIRS = (
 )
 
 
-def test_passages_are_told_apart_by_title_and_text(tmp_path: Path) -> None:
+def test_passages_are_distinct_by_title_and_text(tmp_path: Path) -> None:
     """One under two ids is one, two under one id are two; ids are numbers while they are searched."""
     assert write_pool(tmp_path, PAIRS) == {"passages": 5, "given": 6, "language": "en"}
     pool = Pool(tmp_path)
@@ -38,6 +38,11 @@ def test_passages_are_told_apart_by_title_and_text(tmp_path: Path) -> None:
     with pytest.raises(IndexError):
         pool[5]
     assert pool.language == "en"
+    pairs = [pair(Item("q", "x"), [Item("a", "y", language="en")], [Item("b", "z")])]
+    assert write_pool(tmp_path, pairs)["language"] == ""
+    assert Pool(tmp_path).language == ""
+    with pytest.raises(UsageError, check=fields(expected="a pool of passages on disk")):
+        Pool(tmp_path / "none")
 
 
 def test_what_is_judged_for_a_query(tmp_path: Path) -> None:
@@ -51,13 +56,6 @@ def test_what_is_judged_for_a_query(tmp_path: Path) -> None:
     assert {at for at in range(len(pool)) if int(pool.texts[at]) in first.texts} == {0, 3, 4}
     second = pool.judged(1)
     assert second.rows == second.named == {0, 2}, "c is the passage that came first as a"
-
-
-def test_several_languages_are_none(tmp_path: Path) -> None:
-    """A pool of one language says which; a passage without a language is of another."""
-    pairs = [pair(Item("q", "x"), [Item("a", "y", language="en")], [Item("b", "z")])]
-    assert write_pool(tmp_path, pairs)["language"] == ""
-    assert Pool(tmp_path).language == ""
 
 
 ITEMS = st.builds(Item, st.sampled_from("abc"), st.sampled_from(["x", "X ", "y", "z"]), st.sampled_from(["", "t"]))
@@ -99,12 +97,6 @@ def test_judged_is_what_a_reader_of_all_pairs_would_say(pairs: list[TrainingPair
             assert same == {at for at, item in enumerate(pool) if says(item) in {says(own) for own in positives}}
 
 
-def test_a_folder_that_holds_none(tmp_path: Path) -> None:
-    """Refused in a sentence."""
-    with pytest.raises(UsageError, check=fields(expected="a pool of passages on disk")):
-        Pool(tmp_path)
-
-
 TEXTS = (100, 101, 102, 103, 100, 105, 106, 107)  # 4 says what 0 says
 JUDGED = Judged(frozenset({0}), frozenset({0, 1}), frozenset({100}))  # 1 has the id of 0
 
@@ -114,20 +106,16 @@ def never() -> float:
     raise AssertionError
 
 
-def test_every_reason_by_hand() -> None:
-    """In rank order: the positive, its id, above 0.5 × 8, its text, two kept, one too many."""
+def test_choices_by_hand() -> None:
+    """In rank order, by every reason; ranks count positives, and a ranking may end early or begin too late."""
     rows, scores = (0, 1, 2, 4, 3, 5, 6), (8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0)
     mined = choose(rows, scores, JUDGED, TEXTS, MiningRules(1, 7, 2, 0.5), never)
     assert mined.rows == (3, 5)
     assert mined.left_out == {POSITIVE: 2, SCORE: 1, SAME_TEXT: 1, ENOUGH: 1}
-
-
-def test_ranks_count_positives_and_end_where_they_shall() -> None:
-    """Ranks 2 to 4 of the ranking as it is; a ranking that ends before is no fault, nor one that begins too late."""
-    rows, scores = (0, 2, 1, 3, 5), (5.0, 4.0, 3.0, 2.0, 1.0)
-    assert choose(rows, scores, JUDGED, TEXTS, MiningRules(2, 4, 9), never).rows == (2, 3)
-    assert choose(rows[:2], scores[:2], JUDGED, TEXTS, MiningRules(2, 4, 9), never).rows == (2,)
-    assert choose(rows[:1], scores[:1], JUDGED, TEXTS, MiningRules(2, 4, 9, 0.9), never).rows == ()
+    ranked, falling = (0, 2, 1, 3, 5), (5.0, 4.0, 3.0, 2.0, 1.0)
+    assert choose(ranked, falling, JUDGED, TEXTS, MiningRules(2, 4, 9), never).rows == (2, 3)
+    assert choose(ranked[:2], falling[:2], JUDGED, TEXTS, MiningRules(2, 4, 9), never).rows == (2,)
+    assert choose(ranked[:1], falling[:1], JUDGED, TEXTS, MiningRules(2, 4, 9, 0.9), never).rows == ()
     assert choose((), (), JUDGED, TEXTS, MiningRules(1, 4, 9, 0.9), never).rows == ()
 
 
@@ -171,29 +159,25 @@ def by_definition(
     return tuple(free[: rules.keep])
 
 
-@settings(deadline=None)  # the machine may be busy
-@given(
-    rankings(),
-    st.lists(st.integers(0, 5), min_size=8, max_size=8),
-    st.frozensets(st.integers(0, 7), max_size=2),
-    st.integers(1, 8),
-    st.integers(0, 7),
-    st.integers(1, 8),
-    st.one_of(st.none(), st.sampled_from([0.5, 1.0, 1.5])),
+RULES = st.builds(
+    lambda first, deeper, keep, margin: MiningRules(first, first + deeper, keep, margin),
+    *(st.integers(1, 8), st.integers(0, 7), st.integers(1, 8), st.sampled_from([None, 0.5, 1.0, 1.5])),
 )
+TEXTS_OF_ROWS = st.lists(st.integers(0, 5), min_size=8, max_size=8)
+ALIASES = st.frozensets(st.integers(0, 7), max_size=2)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(rankings(), TEXTS_OF_ROWS, ALIASES, RULES)
 def test_the_definition_and_nothing_judged(
     ranked: tuple[list[int], list[float], float, frozenset[int]],
     texts: list[int],
     alias: frozenset[int],
-    first: int,
-    deeper: int,
-    keep: int,
-    margin: float | None,
+    rules: MiningRules,
 ) -> None:
     """Whatever the ranking, whether or not it holds a positive; every candidate is kept or left out once."""
     rows, scores, best, positives = ranked
     judged = Judged(positives, positives | alias, frozenset(texts[row] for row in positives))
-    rules = MiningRules(first, first + deeper, keep, margin)
     mined = choose(rows, scores, judged, texts, rules, lambda: best)
     assert mined.rows == by_definition(rows, scores, best, judged, texts, rules)
     assert not judged.named & set(mined.rows)

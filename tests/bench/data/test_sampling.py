@@ -49,17 +49,13 @@ def drawn(shards: Shards, most: int, *languages: str) -> list[Item]:
     return list(sampling.source(shards, languages, most).read())
 
 
-def test_all_sentences_where_there_are_few(shards: Shards) -> None:
-    """In the order of the corpus, spelt as they were, under ids that tell language and place."""
+def test_a_sample_holds_all_sentences_or_a_random_part(shards: Shards) -> None:
+    """All in the order of the corpus, spelt as they were; a part is the same every time, and not the first ones."""
     found = drawn(shards, 100, "en", "sw")
     wanted = [sentence for texts in TEXTS.values() for one in texts for sentence in one]
     assert [item.text for item in found] == wanted
     assert [item.id for item in found[:4]] == ["en:0", "en:1", "en:2", "sw:0"]
     assert [item.language for item in found] == [sampling.language_of(item.id) for item in found]
-
-
-def test_a_lot_is_drawn_without_repetition(shards: Shards) -> None:
-    """The same one again, a part of all, not simply the first."""
     found, every = drawn(shards, 10, "sw"), drawn(shards, 100, "sw")
     assert found == drawn(shards, 10, "sw")
     assert len({item.id for item in found}) == 10

@@ -1,11 +1,11 @@
 """Sentences: where texts are cut, and what a clean sentence is."""
 
-import time
 from importlib.metadata import version
 
 import pytest
 
 from bench.data.corpora.sentences import clean, cleaned, split, splitter
+from tests.conftest import seconds
 
 
 @pytest.mark.parametrize(
@@ -33,33 +33,18 @@ def test_thai_is_cut_at_blanks() -> None:
 
 
 def test_clean() -> None:
-    """Controls are blanks, blanks are one, soft hyphens and byte order marks go."""
+    """Controls are blanks, blanks are one, soft hyphens and byte order marks go; nothing gives nothing."""
     assert clean("\ufeffa\u00ad\tb\x00c\u0085 \u3000d\n") == "a b c d"
     assert clean("so\u00adft") == "soft"
     assert cleaned([" a ", "\t", "", "b"]) == ("a", "b")
-
-
-def test_blank_text_has_no_sentence() -> None:
-    """Nothing gives nothing."""
     assert split(" \n\t\n", "en") == ()
-
-
-def test_splitter_names_its_version() -> None:
-    """The key knows which library decided."""
     assert splitter() == f"sentencex-{version('sentencex')}"
 
 
 @pytest.mark.parametrize("mark", ["“a. ", "«", "‘", "` ", "„a", "a"])
 def test_hostile_quotes_cost_linear_time(mark: str) -> None:
     """Four times as many unclosed quotation marks take about four times as long, not sixteen times."""
-
-    def seconds(size: int) -> float:
-        text, found = mark * size, []
-        for _ in range(3):
-            began = time.process_time()
-            pieces = split(text, "en")
-            found.append(time.process_time() - began)
-        assert "".join("".join(pieces).split()) == "".join(text.split())
-        return min(found)
-
-    assert seconds(80_000) < 7 * max(seconds(20_000), 0.02)
+    texts = mark * 20_000, mark * 80_000
+    few, many = (seconds(lambda text=text: split(text, "en")) for text in texts)
+    assert many < 7 * max(few, 0.02)
+    assert all("".join("".join(split(text, "en")).split()) == "".join(text.split()) for text in texts)

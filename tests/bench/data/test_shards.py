@@ -38,16 +38,8 @@ def test_reading(tmp_path: Path, vocabulary: int) -> None:
     assert shards.tokenizer_folder == tmp_path / "tokenizer"
 
 
-def test_sentences_are_views_of_the_file(tmp_path: Path) -> None:
-    """Nothing is copied, and nobody can write through them."""
-    sentence = Shards(written(tmp_path)).sentence(2, 0)
-    assert isinstance(sentence, np.memmap)
-    with pytest.raises(ValueError, match="read-only"):
-        sentence[0] = 0
-
-
 def test_what_is_not_there(tmp_path: Path) -> None:
-    """A sentence past the document's end is not the next document's, nor is one before it."""
+    """A sentence past the document's end is not the next document's, nor is one before it; views are read-only."""
     shards = Shards(written(tmp_path))
     with pytest.raises(IndexError, match="document 0 has 2 sentences, there is no 2"):
         shards.sentence(0, 2)
@@ -55,17 +47,17 @@ def test_what_is_not_there(tmp_path: Path) -> None:
         shards.sentence(1, -1)
     with pytest.raises(KeyError, match="fr"):
         shards.documents("fr")
+    sentence = Shards(written(tmp_path)).sentence(2, 0)
+    assert isinstance(sentence, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        sentence[0] = 0
 
 
 def test_meta_survives_the_way_to_disk(tmp_path: Path) -> None:
-    """What is read is what was written, with sums for people."""
+    """What is read is what was written, with sums for people; ids take two bytes below a vocabulary of 65,536."""
     value = json.loads((written(tmp_path) / META).read_text())
     assert (value["documents"], value["sentences"], value["tokens"]) == (3, 5, 8)
     assert Meta.load(tmp_path) == Meta((Stretch("de", 0, 2, 3, 4), Stretch("sw", 2, 3, 2, 4)), 100, SPECIAL)
-
-
-def test_width() -> None:
-    """Ids of a vocabulary of 65,536 would fit in two bytes, too; the layout says less than."""
     assert [width(size).itemsize for size in (8000, 65_535, 65_536, 250_002)] == [2, 2, 4, 4]
 
 
@@ -81,15 +73,13 @@ def test_files_that_contradict_each_other(tmp_path: Path) -> None:
     """Files of two preparations are told from one, and another format from this."""
     written(tmp_path)
     (tmp_path / TOKENS).write_bytes(b"\0" * 18)
-    with pytest.raises(
-        UsageError, check=fields(found="files of different preparations", expected="one", hint="prepare the corpus aga")
-    ):
+    wanted = fields(found="files of different preparations", expected="one", hint="prepare the corpus aga")
+    with pytest.raises(UsageError, check=wanted):
         Shards(tmp_path)
     meta = json.loads((tmp_path / META).read_text())
     (tmp_path / META).write_text(json.dumps(meta | {"format": 2}))
-    with pytest.raises(
-        UsageError, check=fields(where="meta.json", found="format 2, expected 1", expected="the description")
-    ):
+    wanted = fields(where="meta.json", found="format 2, expected 1", expected="the description")
+    with pytest.raises(UsageError, check=wanted):
         Shards(tmp_path)
 
 
@@ -109,18 +99,13 @@ def test_what_a_training_has_seen(tmp_path: Path) -> None:
         again.see(np.zeros(2, np.uint8))
 
 
-def test_languages_and_ids_of_documents(tmp_path: Path) -> None:
-    """By number; ids that occur, ascending."""
+def test_a_stretch_crosses_sentences_and_documents(tmp_path: Path) -> None:
+    """Tokens of a language end to end; the sentences that it touches are seen, and no others."""
     shards = Shards(written(tmp_path))
     assert [shards.language_of(document) for document in range(3)] == ["de", "de", "sw"]
     with pytest.raises(IndexError, match="no document 3"):
         shards.language_of(3)
     assert shards.used_ids().tolist() == [10, 11, 12, 13, 14, 15, 16, 17]
-
-
-def test_a_stretch_crosses_sentences_and_documents(tmp_path: Path) -> None:
-    """Tokens of a language end to end; the sentences that it touches are seen, and no others."""
-    shards = Shards(written(tmp_path))
     assert [shards.place(document) for document in range(3)] == [(0, 3), (3, 4), (0, 4)]
     assert shards.stretch("de", 1, 2).tolist() == [11, 12]
     assert shards.distinct_tokens == 2 + 1  # [10 11] and [12]; [13] begins where the stretch ends

@@ -6,7 +6,6 @@ import lzma
 import os
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from bench.core.errors import DataError, DataFaultsError
 from bench.data.formats.faults import Faults
 from bench.data.formats.text import lines
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, traced
 
 PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 AGAIN = "expected at least one line; fetch it again"
@@ -57,11 +56,9 @@ def test_memory_does_not_grow_with_the_file(put: Put) -> None:
     peaks = []
     for size in (20_000, 1_000_000):
         path = put(f"{size}.txt", b"twenty bytes a line\n" * size)
-        tracemalloc.start()
-        count = sum(1 for _ in lines(path))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-        assert count == size
+        with traced() as peak:
+            assert sum(1 for _ in lines(path)) == size
+            peaks.append(peak())
     assert peaks[1] < peaks[0] * 1.5
 
 
@@ -81,8 +78,8 @@ def test_truncated_stream(put: Put, kind: tuple[str, str]) -> None:
         assert 19_000 < len(reached) < 21_000
 
 
-def test_truncated_stream_is_told_after_the_faults_before_it(put: Put) -> None:
-    """Faults gathered before the stream breaks are not lost."""
+def test_what_follows_a_broken_stream(put: Put, told: Told) -> None:
+    """Faults gathered before a stream breaks are not lost; garbage behind one is a fault."""
     path = put("text.gz", gzip.compress(b"good\n\xff\n" + os.urandom(300_000).hex().encode())[:-9])
     with pytest.raises(DataFaultsError) as caught, Faults() as faults:
         list(lines(path, faults))
@@ -90,6 +87,8 @@ def test_truncated_stream_is_told_after_the_faults_before_it(put: Put) -> None:
         (2, "byte 0xff at place 1 of the line, which is not UTF-8"),
         (3, "a truncated gzip stream"),
     ]
+    (sentence,) = told(lines(put("text.gz", gzip.compress(b"one\ntwo\n") + b"garbage")))
+    assert ":3: found a corrupt gzip stream" in sentence
 
 
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
@@ -102,26 +101,18 @@ def test_flipped_byte_in_a_stream(put: Put, told: Told, ending: str) -> None:
     assert sentence.endswith("fetch it again")
 
 
-def test_garbage_behind_a_gzip_stream(put: Put, told: Told) -> None:
-    """What follows the stream is told too."""
-    (sentence,) = told(lines(put("text.gz", gzip.compress(b"one\ntwo\n") + b"garbage")))
-    assert ":3: found a corrupt gzip stream" in sentence
-
-
-def test_invalid_utf8_says_which_byte(put: Put, told: Told) -> None:
-    """The wrong byte is named with its line and its place in the line."""
+def test_wrong_bytes_are_placed(put: Put, told: Told) -> None:
+    """A wrong byte is named with its line and place; with a collector reading goes on; UTF-16 is named at once."""
     path = put("text.txt", b"fine\nfine\nK\xc3\xb6ln caf\xe9 noir\nfine\n")
     found = "byte 0xe9 at place 10 of the line, which is not UTF-8"
     sentence = f"{path}:3: found {found}, expected UTF-8 text; convert the file, e.g. with iconv"
     assert told(lines(path)) == [sentence]
-
-
-def test_lines_that_are_not_utf8_can_be_gathered(put: Put) -> None:
-    """With a collector reading goes on behind a wrong line."""
     faults = Faults()
     path = put("text.txt", b"1\n\xe9\n3\n\x80\n5")
     assert list(lines(path, faults)) == [(1, "1"), (3, "3"), (5, "5")]
     assert [fault.line for fault in faults.listed] == [2, 4]
+    path = put("a.txt", "text\n".encode("utf-16"))
+    assert told(lines(path)) == [f"{path}:1: found UTF-16 text, expected UTF-8 text; convert the file, e.g. with iconv"]
 
 
 @pytest.mark.parametrize(
@@ -150,14 +141,8 @@ def test_not_what_it_should_be(put: Put, told: Told, name: str, content: bytes, 
     assert told(lines(path)) == [f"{path}: {sentence}"]
 
 
-def test_utf16(put: Put, told: Told) -> None:
-    """Text of another encoding is named at once instead of line by line."""
-    path = put("a.txt", "text\n".encode("utf-16"))
-    assert told(lines(path)) == [f"{path}:1: found UTF-16 text, expected UTF-8 text; convert the file, e.g. with iconv"]
-
-
-def test_missing_file_names_its_neighbours(put: Put, told: Told) -> None:
-    """A mistyped name is answered with the near ones, another with what there is."""
+def test_missing_files_and_endless_lines(put: Put, told: Told) -> None:
+    """A mistyped name is answered with the near ones; a line without end is refused before it fills the memory."""
     folder = put("corpus.jsonl", "x").parent
     put("other.txt", "x")
     start = "found no such file, expected a file; "
@@ -166,10 +151,6 @@ def test_missing_file_names_its_neighbours(put: Put, told: Told) -> None:
     nowhere = folder / "no" / "file"
     assert told(lines(nowhere)) == [f"{nowhere}: {start}there is no folder {folder / 'no'} either"]
     assert told(lines(folder)) == [f"{folder}: found a folder, expected a file"]
-
-
-def test_a_line_without_end(put: Put, told: Told) -> None:
-    """A file of one endless line is refused before it fills the memory."""
     path = put("a.txt", b"x\n" + b"y" * (1 << 27))
     assert told(lines(path)) == [f"{path}:2: found a line longer than 64 MiB, expected one record a line"]
 

@@ -59,28 +59,20 @@ def test_texts_can_be_had_back(trained: Tokenizer, text: str) -> None:
     assert (encoded.tokens[0], encoded.tokens[-1]) == ("[CLS]", "[SEP]")
 
 
-def test_special_tokens_come_first_and_bytes_next(trained: Tokenizer) -> None:
-    """Ids 0 to 4 are the special ones in their order, 5 to 260 the bytes."""
+def test_the_vocabulary(trained: Tokenizer) -> None:
+    """Special tokens first, then the 256 bytes; frequent words of every script are short, no token is a phrase."""
     assert [trained.id_to_token(number) for number in range(5)] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     assert [trained.id_to_token(number) for number in (5, 260)] == ["<0x00>", "<0xFF>"]
     assert trained.get_vocab_size() <= 700
-
-
-def test_learns_words_of_scripts_without_blanks(trained: Tokenizer) -> None:
-    """A word that is frequent is shorter than its letters, in every script; no token is a phrase."""
     for word in ("ภาษาไทย", "日本語", "الولد", "dog"):
         assert len(trained.encode(word, add_special_tokens=False).ids) < len(word)
     assert max(len(token) for token in trained.get_vocab()) <= 16
-
-
-def test_a_vocabulary_too_small_is_refused() -> None:
-    """Special tokens and bytes alone need 261 ids."""
     with pytest.raises(ValueError, match="a vocabulary of 300, expected at least 512"):
         tokenizer.train(TEXTS, 300)
 
 
 def test_saved_and_loaded(trained: Tokenizer, tmp_path: Path) -> None:
-    """The folder is one that Hugging Face loads, with the names of the special tokens; saving twice gives the same."""
+    """Hugging Face loads the folder; saving twice gives the same; truncation and padding of others are lifted."""
     for folder in ("a", "b"):
         tokenizer.save(trained, tmp_path / folder, 128)
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
@@ -91,10 +83,6 @@ def test_saved_and_loaded(trained: Tokenizer, tmp_path: Path) -> None:
     assert (len(loaded), loaded.model_max_length) == (trained.get_vocab_size(), 128)
     text = TEXTS["th"][0]
     assert loaded(text)["input_ids"] == trained.encode(text).ids
-
-
-def test_truncation_of_a_foreign_tokenizer_is_lifted(trained: Tokenizer, tmp_path: Path) -> None:
-    """A tokenizer.json may carry truncation and padding; corpora are encoded without."""
     other = Tokenizer.from_str(trained.to_str())
     other.enable_truncation(4)
     other.enable_padding(length=9)
@@ -106,10 +94,8 @@ def test_truncation_of_a_foreign_tokenizer_is_lifted(trained: Tokenizer, tmp_pat
 
 def test_folders_that_hold_none_are_refused(trained: Tokenizer, tmp_path: Path) -> None:
     """The message names the folder and what is wanted, or the token that lacks."""
-    with pytest.raises(
-        UsageError,
-        check=fields(found="no tokenizer that can be loaded", expected="tokenizer.json and tokenizer_config"),
-    ):
+    wanted = fields(found="no tokenizer that can be loaded", expected="tokenizer.json and tokenizer_config")
+    with pytest.raises(UsageError, check=wanted):
         tokenizer.load(tmp_path / "nothing")
     tokenizer.save(trained, tmp_path / "bare", 128)
     config = tmp_path / "bare" / "tokenizer_config.json"
@@ -120,18 +106,14 @@ def test_folders_that_hold_none_are_refused(trained: Tokenizer, tmp_path: Path) 
         tokenizer.load(tmp_path / "bare")
 
 
-def test_a_sample_is_bounded_and_does_not_depend_on_order() -> None:
-    """Of each language just enough documents to reach the bound are held: those with the lowest fingerprints."""
+def test_a_sample_is_bounded_and_follows_the_exponent() -> None:
+    """The lowest fingerprints of each language up to the bound; by ½ a hundredth of the text gives a tenth."""
     offers = [("en", mark, ["x" * 9, str(mark % 10)]) for mark in (5, 3, 9, 1, 7)]
     for order in (offers, offers[::-1]):
         sample = TokenizerSample(20)
         for language, mark, sentences in order:
             sample.add(language, mark, sentences)
         assert sample.texts(1) == {"en": ["xxxxxxxxx\n1", "xxxxxxxxx\n3"]}
-
-
-def test_a_sample_follows_the_exponent() -> None:
-    """A language with a hundredth of the text gives a tenth by ½, as much as there is by 0."""
     sample = TokenizerSample(1000)
     for mark in range(1000):
         sample.add("en", mark, ["e" * 10])

@@ -15,9 +15,8 @@ from bench.core.errors import DataError, PluginError
 from bench.data.formats.trec import qrels_source, read_qrels, read_run, topics_source, write_run
 from bench.testing import fields
 from bench.types import Item, Judgement, Ranking, Tie
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, cases
 
-RUN = "6 columns separated by white space: query, Q0, document, rank, score, tag"
 QRELS = (
     "4 columns separated by white space: query, iteration, document, grade (or BEIR's 3 columns under the header line "
     "query-id, corpus-id, score)"
@@ -61,15 +60,11 @@ def test_malformed_qrels(put: Put, told: Told, row: str, sentence: str) -> None:
     assert told(qrels_source(path).read()) == [f"{path}:2: {sentence}"]
 
 
-def test_topics(put: Put) -> None:
-    """The text is all behind the first tab."""
+def test_topics(put: Put, told: Told) -> None:
+    """The text is all behind the first tab; rows without tab or text and repeated ids are faults."""
     path = put("topics.tsv", "1\twhat is\tthis\n2\tund das?\n")
     expected = [Item("1", "what is\tthis"), Item("2", "und das?")]
     assert list(topics_source(path).read()) == expected
-
-
-def test_malformed_topics(put: Put, told: Told) -> None:
-    """Rows without tab or text, and repeated ids."""
     path = put("topics.tsv", "1\ta\n2 b\n3\t \n1\tc\n")
     expected = "expected a query id, a tab and the query's text"
     assert told(topics_source(path).read()) == [
@@ -79,36 +74,20 @@ def test_malformed_topics(put: Put, told: Told) -> None:
     ]
 
 
-def test_run_in_score_order(put: Put) -> None:
-    """Under `trec` the score decides in 32 bits, then the id, descending; ranks and adjacency count for nothing."""
+def test_runs_in_either_order(put: Put) -> None:
+    """By 32-bit score, then id descending, under `trec`; by rank, with gaps and any first one, under `list`."""
     path = put("run", "q1 Q0 a 1 0.5 t\nq2 Q0 z 1 7 t\nq1 Q0 d10 2 2.00000001 t\nq1 Q0 d2 3 2 t\nq1 Q0 b 9 -1e-3 t\n")
     assert read_run(path, "trec") == {
         "q1": Ranking("q1", ("d2", "d10", "a", "b"), (2.0, 2.0, 0.5, float(np.float32(-1e-3)))),
         "q2": Ranking("q2", ("z",), (7.0,)),
     }
-
-
-def test_run_in_rank_order(put: Put) -> None:
-    """Under `list` the rank decides; gaps and any first rank are fine, scores keep their precision."""
     path = put("run.gz", gzip.compress(b"q1 Q0 a 7 0.1 t\nq1 Q0 b 0 0.30000000000000004 t\nq1 Q0 c 3 0.1 t\n"))
     assert read_run(path, "list") == {"q1": Ranking("q1", ("b", "c", "a"), (0.30000000000000004, 0.1, 0.1))}
 
 
 @pytest.mark.parametrize(
     ("row", "sentence"),
-    [
-        ("q1 Q0 b 2 1.0", f"found 5 columns in 'q1 Q0 b 2 1.0', expected {RUN}"),
-        ("q1 Q0 b 2 1.0 my tag", f"found 7 columns in 'q1 Q0 b 2 1.0 my tag', expected {RUN}"),
-        ("q1 Q0 b 2.0 1.0 t", "found rank '2.0', expected a whole number"),
-        ("q1 Q0 b 1_0 1.0 t", "found rank '1_0', expected a whole number"),
-        (f"q1 Q0 b {'9' * 5000} 1 t", f"found rank '{'9' * 58}…, expected a whole number"),
-        ("q1 Q0 b 2 high t", "found score 'high', expected a finite number that 32 bits can hold"),
-        ("q1 Q0 b 2 NaN t", "found score 'NaN', expected a finite number that 32 bits can hold"),
-        ("q1 Q0 b 2 -inf t", "found score '-inf', expected a finite number that 32 bits can hold"),
-        ("q1 Q0 b 2 1e39 t", "found score '1e39', expected a finite number that 32 bits can hold"),
-        ("q1 Q0 b 2 1_0 t", "found score '1_0', expected a finite number that 32 bits can hold"),
-        ("q1 Q0 a 2 0.5 t", f"found document 'a' of query 'q1' a second time, {ONCE.format(1)}"),
-    ],
+    [*cases("runs"), (f"q1 Q0 b {'9' * 5000} 1 t", f"found rank '{'9' * 58}…, expected a whole number")],
 )
 @pytest.mark.parametrize("tie", ["trec", "list"])
 def test_malformed_runs(put: Put, row: str, sentence: str, tie: Tie) -> None:
@@ -142,12 +121,17 @@ def test_empty_run(put: Put, content: str) -> None:
         assert read_run(path, "trec", may_be_empty=True) == {}
 
 
-def test_written_lines() -> None:
-    """Ranks count from 1 per query; scores have the fewest digits that name their 32-bit value."""
+def test_written_runs() -> None:
+    """Ranks count from 1 per query, scores have the fewest digits that name their 32-bit value; one ranking a query."""
     scores = (16777216.0, 1 / 3, 0.1, 0.0, -1e-10)
     assert written(Ranking("q1", ("a", "b", "c", "d", "é"), scores), Ranking("q2", (), ()), tag="x") == (
         "q1 Q0 a 1 1.6777216e+07 x\nq1 Q0 b 2 0.33333334 x\nq1 Q0 c 3 0.1 x\nq1 Q0 d 4 0.0 x\nq1 Q0 é 5 -1e-10 x\n"
     )
+    one = Ranking("q", ("a",), (1.0,))
+    with pytest.raises(PluginError, check=fields(found="two rankings of query 'q'")):
+        written(one, one)
+    with pytest.raises(PluginError, check=fields(found="tag 'my tag' in a run", expected="an id without white space")):
+        written(one, tag="my tag")
 
 
 @pytest.mark.parametrize(
@@ -169,15 +153,6 @@ def test_a_retriever_that_breaks_its_promise(ranking: Ranking, sentence: str) ->
     with pytest.raises(PluginError) as caught:
         written(ranking)
     assert str(caught.value).startswith(sentence)
-
-
-def test_a_query_twice_or_a_tag_of_two_words() -> None:
-    """One ranking a query, one word for the tag."""
-    one = Ranking("q", ("a",), (1.0,))
-    with pytest.raises(PluginError, check=fields(found="two rankings of query 'q'")):
-        written(one, one)
-    with pytest.raises(PluginError, check=fields(found="tag 'my tag' in a run", expected="an id without white space")):
-        written(one, tag="my tag")
 
 
 ids = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8).filter(

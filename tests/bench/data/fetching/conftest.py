@@ -141,13 +141,12 @@ def server(serve: Serve) -> str:
     return f"http://127.0.0.1:{serve()}"
 
 
+@dataclass
 class Ear:
     """Remembers what it hears."""
 
-    def __init__(self) -> None:
-        """Have heard nothing."""
-        self.steps: list[tuple[int, int | None]] = []
-        self.said: list[str] = []
+    steps: list[tuple[int, int | None]] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
 
     def at(self, done: int, total: int | None) -> None:
         """Remember a step."""
@@ -160,13 +159,7 @@ class Ear:
 
 @dataclass
 class Attempt:
-    """A fetch of `suite/file.bin` with little patience; its sha256 was published unless something else is said.
-
-    Args:
-        root: the folder of data.
-        waits: seconds that were waited.
-        ear: what was heard.
-    """
+    """A fetch of `suite/file.bin` with little patience (`waits`, seconds), whose sha256 is published by default."""
 
     root: Path
     waits: list[float] = field(default_factory=list)

@@ -17,10 +17,11 @@ from bench.core.publications import Release
 from bench.data.fetching.client import AddressError, Client, Patience, followed
 from bench.data.fetching.fetch import FetchError, fetch
 from bench.data.fetching.records import public_url
+from tests.conftest import cases
 
 
 def test_redirects(script: Any, server: str, attempt: Any, data: bytes) -> None:
-    """They are followed, to another host too, and secrets of an address are neither shown nor handed on."""
+    """Followed to another host too; secrets of an address are neither shown nor passed on."""
     port = server.rpartition(":")[2]
     elsewhere = f"http://localhost:{port}/there?signature=geheim"
     script.answers |= {"/f": [{"status": 302, "headers": {"Location": elsewhere}}], "/there": [{"status": 404}, {}]}
@@ -35,37 +36,17 @@ def test_redirects(script: Any, server: str, attempt: Any, data: bytes) -> None:
     assert record.source == f"{server}/f?…"
     notes = b"".join(path.read_bytes() for path in attempt.root.rglob("*.json"))
     assert "geheim" not in str(caught.value) + "".join(attempt.ear.said) + notes.decode()
+    assert public_url("https://u:p@[::1]:8/a?b#c") == "https://[::1]:8/a?…"
+    assert public_url("http://u:p@[::1") == "an address that cannot be read"
 
 
-FOLLOWED = [
-    ("https://192.0.0.9/x/y", "../z", "https://192.0.0.9/z"),
-    ("http://8.8.8.8/x", "https://9.9.9.9/y?k=1", "https://9.9.9.9/y?k=1"),
-    ("http://127.0.0.1/x", "http://[::1]:8/y", "http://[::1]:8/y"),
-    ("http://10.0.0.1/x", "//10.0.0.1:81/y", "http://10.0.0.1:81/y"),
-]
-PUBLIC, HERE = "http://8.8.8.8/x", "http://127.0.0.1/x"
-PRIVATE = ("127.0.0.1", "localhost", "10.1.2.3", "169.254.169.254", "[::1]", "[::ffff:192.168.0.1]")
-MALFORMED = ("http://[::1", "http://a:port/", "//[x]/", "http://a:99999/")
-REFUSED = [
-    ("https://8.8.8.8/x", "http://u:p@9.9.9.9/y?k=1", "from https to http://9.9.9.9/y?…, which is not followed"),
-    (PUBLIC, "ftp://9.9.9.9/y", "to ftp://9.9.9.9/y; only http and https are followed"),
-    (PUBLIC, "file:///etc/hostname", "to file:///etc/hostname; only http and https are followed"),
-    (HERE, "https:///y", "to https:///y; only http and https are followed"),
-    *(
-        (PUBLIC, f"http://{host}/y", f"to http://{host}/y in a private network, which is not followed")
-        for host in PRIVATE
-    ),
-    *((HERE, target, "to something that is no address") for target in MALFORMED),
-]
-
-
-@pytest.mark.parametrize(("url", "target", "expected"), FOLLOWED)
+@pytest.mark.parametrize(("url", "target", "expected"), cases("redirects-followed"))
 def test_redirects_that_are_followed(url: str, target: str, expected: str) -> None:
     """Relative ones, those to a public address, and those within a private network."""
     assert followed(url, target) == expected
 
 
-@pytest.mark.parametrize(("url", "target", "reason"), REFUSED)
+@pytest.mark.parametrize(("url", "target", "reason"), cases("redirects-refused"))
 def test_redirects_that_are_refused(url: str, target: str, reason: str) -> None:
     """No other scheme, no less safe one, no way into a private network, nothing malformed; secrets are not shown."""
     with pytest.raises(AddressError) as caught:
@@ -92,12 +73,6 @@ def test_a_name_that_leads_elsewhere_when_it_is_connected(
         attempt(f"http://public.test:{port}/f")
     assert [one.path for one in script.asked] == ["/f"]
     attempt(f"http://public.test:{port}/own")  # what a suite names itself may be anywhere
-
-
-def test_public_addresses() -> None:
-    """User, password and query of an address are not shown."""
-    assert public_url("https://u:p@[::1]:8/a?b#c") == "https://[::1]:8/a?…"
-    assert public_url("http://u:p@[::1") == "an address that cannot be read"
 
 
 ENDLESS = {"status": 302, "headers": {"Location": "/there"}}, {"status": 503}
@@ -158,12 +133,23 @@ def test_only_http_is_fetched(attempt: Any, url: str) -> None:
     assert attempt.files == {}
 
 
-def test_a_server_that_says_nothing(script: Any, server: str, attempt: Any, data: bytes) -> None:
-    """It takes the call, and that is all."""
+def test_sizes_and_silence(script: Any, server: str, attempt: Any, data: bytes, serve: Any) -> None:
+    """A server that accepts the call alone is tried again; a size is asked for without fetching."""
     script.answers["/f"] = [{"play": lambda _: time.sleep(0.7)}, {}]
     attempt(f"{server}/f", patience={"read": 0.3})
     assert "did not answer in 0.3 s" in attempt.ear.said[0]
     assert attempt.files == {"suite/file.bin": data}
+    address = f"http://127.0.0.1:{serve()}"
+    heads: list[str] = []
+
+    def head(handler: Any) -> None:
+        heads.append(handler.command)
+        handler.head(200, {"Content-Length": str(len(data))})
+
+    script.answers |= {"/f": [{"play": head}], "/none": [{"status": 404}]}
+    with Client(Patience(connect=2, read=2)) as client:
+        assert (client.size(f"{address}/f"), client.size(f"{address}/none")) == (len(data), None)
+    assert heads == ["HEAD"]
 
 
 def test_a_server_that_is_not_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -179,18 +165,3 @@ def test_a_server_that_is_not_there(tmp_path: Path, caplog: pytest.LogCaptureFix
             assert waits == [1.0, 2.0]
         assert client.size(f"{nobody}/three") is None
     assert not caplog.records
-
-
-def test_the_size_that_a_server_tells(script: Any, serve: Any, data: bytes) -> None:
-    """Asked without fetching; nothing where it does not say."""
-    address = f"http://127.0.0.1:{serve()}"
-    heads: list[str] = []
-
-    def head(handler: Any) -> None:
-        heads.append(handler.command)
-        handler.head(200, {"Content-Length": str(len(data))})
-
-    script.answers |= {"/f": [{"play": head}], "/none": [{"status": 404}]}
-    with Client(Patience(connect=2, read=2)) as client:
-        assert (client.size(f"{address}/f"), client.size(f"{address}/none")) == (len(data), None)
-    assert heads == ["HEAD"]

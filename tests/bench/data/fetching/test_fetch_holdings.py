@@ -18,6 +18,7 @@ from bench.data.fetching.local_files import LocalFile, asked_tasks, examine, loc
 from bench.data.fetching.official import data_cache
 from bench.testing import fields
 from bench.types import Corpus, DataRequest, Leg, Source, Suite, Task
+from tests.conftest import cases
 
 TEXT = b"official\n"
 SHA256 = hashlib.sha256(TEXT).hexdigest()
@@ -37,24 +38,10 @@ def make_suite(*listed: Release, **others: Any) -> Suite:
         nothing: Source[Any] = Source("toy", "toy/1", (path,), lambda: iter(()))
         return Task(f"toy/{name}", "official", (Leg("", nothing, nothing, Corpus("toy", nothing)),), ("RR@10",))
 
-    given: dict[str, Any] = {
-        "name": "toy",
-        "version": "1",
-        "title": "Toy",
-        "summary": "A toy.",
-        "citation": "None.",
-        "licence": "CC0",
-        "settings": ("unsupervised",),
-        "data": ("official",),
-        "task_names": lambda _: tuple(READ),
-        "load": load,
-        "folder": None,
-        "macros": (),
-        "primary": "RR@10",
-        "card": lambda: "",
-        "releases": lambda: listed,
-    }
-    return Suite(**{**given, **others})
+    texts = {"name": "toy", "version": "1", "title": "Toy", "summary": "A toy.", "citation": "None.", "licence": "CC0"}
+    kinds: dict[str, Any] = {"settings": ("unsupervised",), "data": ("official",), "macros": (), "primary": "RR@10"}
+    reads = {"task_names": lambda _: tuple(READ), "load": load, "folder": None}
+    return Suite(**{**texts, **kinds, **reads, "card": lambda: "", "releases": lambda: listed, **others})
 
 
 @pytest.fixture
@@ -80,25 +67,19 @@ def pack(root: Path) -> Path:
 def test_the_cache_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable of ours before all; relative places of XDG's are ignored, as its specification has it."""
     monkeypatch.setenv("HOME", "/home/me")
-    found = {
-        (platform, tuple(given.items())): cache_folder(given, platform)
-        for platform, given in (
-            ("linux", {}),
-            ("linux", {"XDG_CACHE_HOME": "/var/x"}),
-            ("linux", {"XDG_CACHE_HOME": "x"}),
-            ("darwin", {"XDG_CACHE_HOME": "/var/x"}),
-            ("linux", {"BENCH_CACHE": "~/mine", "XDG_CACHE_HOME": "/var/x"}),
-        )
-    }
-    expected = [".cache/retrieval-bench", None, ".cache/retrieval-bench", "Library/Caches/retrieval-bench", "mine"]
-    assert [*found.values()] == [
-        Path("/home/me") / part if part else Path("/var/x/retrieval-bench") for part in expected
-    ]
-    assert cache_folder({"LOCALAPPDATA": "/w"}, "win32") == Path("/w/retrieval-bench/cache")
+    for platform, given, expected in (
+        ("linux", {}, "/home/me/.cache/retrieval-bench"),
+        ("linux", {"XDG_CACHE_HOME": "/var/x"}, "/var/x/retrieval-bench"),
+        ("linux", {"XDG_CACHE_HOME": "x"}, "/home/me/.cache/retrieval-bench"),
+        ("darwin", {"XDG_CACHE_HOME": "/var/x"}, "/home/me/Library/Caches/retrieval-bench"),
+        ("linux", {"BENCH_CACHE": "~/mine", "XDG_CACHE_HOME": "/var/x"}, "/home/me/mine"),
+        ("win32", {"LOCALAPPDATA": "/w"}, "/w/retrieval-bench/cache"),
+    ):
+        assert cache_folder(given, platform) == Path(expected)
 
 
-def test_one_folder_of_data_for_one_suite(root: Path) -> None:
-    """The folder of data where it has the suite, else the cache; both missing is told with what fetches it."""
+def test_folders_of_data(root: Path) -> None:
+    """The folder of data where it has the suite, else the cache; a run looks into the first that has it."""
     own, cached = root / "toy", data_cache() / "toy"
     cached.mkdir(parents=True)
     assert official.folder(DataRequest("official", root), "toy") == own
@@ -109,28 +90,21 @@ def test_one_folder_of_data_for_one_suite(root: Path) -> None:
     for request in (DataRequest("official", root), DataRequest("official")):
         with pytest.raises(UsageError, match=r"`bench data fetch toy` fetches what may be fetched"):
             official.folder(request, "toy")
-    with pytest.raises(
-        UsageError, check=fields(where="nowhere", found="no such folder", expected="the folder of data")
-    ):
+    wanted = fields(where="nowhere", found="no such folder", expected="the folder of data")
+    with pytest.raises(UsageError, check=wanted):
         official.folder(DataRequest("official", root / "nowhere"), "toy")
+    own.mkdir()
+    other = root.parent / "other"
+    (other / "toy").mkdir(parents=True)
+    (other / "toy/a.txt").write_bytes(TEXT)
+    suite = make_suite(PLAIN)
+    assert [one.root for one in local_files(suite, [root, other])] == [root]
+    (root / "toy").rmdir()
+    assert [(one.root, one.state) for one in local_files(suite, [root, other])] == [(other, "present")]
+    assert [one.root for one in local_files(suite, [root, root.parent / "none"])] == [root]
 
 
-FAULTS = [
-    ({"path": "a.txt"}, "a path that is not FOLDER/FILE"),
-    ({"path": "/toy/a.txt"}, "a path that is not FOLDER/FILE"),
-    ({"path": "toy/../../a.txt"}, "a path that is not FOLDER/FILE"),
-    ({"path": "toy//a.txt"}, "a path that is not FOLDER/FILE"),
-    ({"path": ".bench-data/a.txt"}, "a path that is not FOLDER/FILE"),
-    ({"unpack": "../toy"}, "the folder '../toy' to unpack into"),
-    ({"unpack": "."}, "the folder '.' to unpack into"),
-    ({"sha256": "abc"}, "the sha256 'abc'"),
-    ({"md5": "z" * 32}, "the md5 'zzzz"),
-    ({"size": -1}, "a size of -1"),
-    ({"urls": ()}, "neither addresses nor instructions"),
-]
-
-
-@pytest.mark.parametrize(("change", "fault"), FAULTS)
+@pytest.mark.parametrize(("change", "fault"), cases("release-faults"))
 def test_what_a_suite_may_not_say(change: dict[str, Any], fault: str) -> None:
     """A path that leads out of the folder of data, a checksum that is none, no way to get it."""
     with pytest.raises(PluginError, match="mend its releases") as caught:
@@ -138,15 +112,11 @@ def test_what_a_suite_may_not_say(change: dict[str, Any], fault: str) -> None:
     assert fault in str(caught.value)
 
 
-def test_no_file_twice() -> None:
-    """Two files of one path cannot both be right."""
+def test_what_a_suite_lists(root: Path) -> None:
+    """No file twice; tasks with and without prefix, by group, with dev questions where there are some."""
     with pytest.raises(PluginError, match=r"lists 'toy/a\.txt' twice"):
         releases(make_suite(PLAIN, PACKED, PLAIN))
     assert releases(make_suite(releases=None)) == ()
-
-
-def test_tasks_as_they_are_typed() -> None:
-    """With and without prefix, a group, dev questions where there are some; the unknown is refused."""
     suite = make_suite(PLAIN)
     assert asked_tasks(suite, []) == ("a", "b", "group/c")
     assert asked_tasks(suite, ["toy/b", "group", "b"]) == ("b", "group/c")
@@ -157,10 +127,6 @@ def test_tasks_as_they_are_typed() -> None:
     assert asked_tasks(with_dev, ["a@dev", "toy/a"]) == ("a@dev", "a")
     with pytest.raises(UsageError, match="no official data"):
         asked_tasks(make_suite(PLAIN, data=("mini",)), [])
-
-
-def test_files_that_tasks_need(root: Path) -> None:
-    """A file of a group is needed by every task of it; one that names no task by all."""
     listed = (PLAIN, replace(PACKED, tasks=("group",)), Release("toy/all.txt", ("https://example.org/x",), "CC0"))
     suite = make_suite(*listed)
     assert list(states(local_files(suite, [root], ("group/c",)))) == ["toy/b.zip", "toy/all.txt"]
@@ -216,18 +182,6 @@ def test_dev_questions_count_too(root: Path) -> None:
     assert states(local_files(make_suite(PACKED, dev=dev), [root])) == {"toy/b.zip": "missing"}
     other = make_suite(PACKED, dev=dev, dev_names=lambda _: ("a",))
     assert states(local_files(other, [root])) == {"toy/b.zip": "present"}
-
-
-def test_the_first_folder_that_has_the_suite_is_looked_into(root: Path) -> None:
-    """As a run does it; where none has, the first is where it would be fetched to."""
-    other = root.parent / "other"
-    (other / "toy").mkdir(parents=True)
-    (other / "toy/a.txt").write_bytes(TEXT)
-    suite = make_suite(PLAIN)
-    assert [one.root for one in local_files(suite, [root, other])] == [root]
-    (root / "toy").rmdir()
-    assert [(one.root, one.state) for one in local_files(suite, [root, other])] == [(other, "present")]
-    assert [one.root for one in local_files(suite, [root, root.parent / "none"])] == [root]
 
 
 def test_examining(root: Path) -> None:

@@ -58,13 +58,9 @@ PINNED = "5e3a4ddf2cbd6d66736609d308f0b8504a704ed347974fae6af5db3d9b18aa44"
 
 
 def _digest(order: str, hash_seed: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", DIGEST, order],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
-    )
+    env = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", DIGEST, order]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     return done.stdout.strip()
 
 
@@ -73,18 +69,14 @@ def test_every_text_is_the_same_in_another_process_order_and_hash_seed() -> None
     assert _digest("forward", "1") == _digest("backward", "2") == PINNED
 
 
-def test_draws_are_numpy_s_own_doubles() -> None:
-    """The upper 53 bits are what numpy's generator makes of the same state, block by block; no key is another's."""
+def test_draws_are_numpy_s_and_fair() -> None:
+    """The upper 53 bits are numpy's own; Zipf weights and shuffles are fair within four standard errors."""
     import numpy as np
 
     expected = np.random.Generator(np.random.PCG64(np.random.SeedSequence([3, 1, 8]))).random(600).tolist()
     draws = Draws(3, 8)
     assert [draws.unit() for _ in range(600)] == expected
     assert len({Draws(*key).unit() for key in ((0,), (0, 0), (0, 0, 0), (0, "a"), (0, "a", 0))}) == 5
-
-
-def test_draws_are_fair() -> None:
-    """Weights of a Zipf law and shuffles come out as they should, within four standard errors."""
     draws = Draws(1, "fair")
     counts = Counter(draws.weighted(cumulative_weights(3, 1.0)) for _ in range(11_000))
     for rank, share in enumerate((6 / 11, 3 / 11, 2 / 11)):
@@ -116,7 +108,7 @@ def test_texts_hold_nothing_but_words_shared_tokens_and_marks() -> None:
 
 
 def test_languages_share_only_names_and_numerals() -> None:
-    """No form of a word occurs in two languages, and what two corpora have in common is shared by all."""
+    """No form occurs in two languages or of two words; what two corpora have in common is shared by all."""
     forms = {code: lexicon(mini.DEFAULT, code).forms() for code in mini.LANGUAGES}
     for one, other in combinations(mini.LANGUAGES, 2):
         assert forms[one].isdisjoint(forms[other])
@@ -129,10 +121,6 @@ def test_languages_share_only_names_and_numerals() -> None:
         common = seen[one] & seen[other]
         assert common <= tokens
         assert len(common) > len(tokens) / 4
-
-
-def test_no_form_of_a_word_is_a_form_of_another() -> None:
-    """Within a language too, what stands in a text tells one concept."""
     for code, language in LANGUAGES.items():
         words = [word for group in lexicon(SMALL, code).content for word in group]
         assert len({form for word in words for form in inflected(word, language)}) == sum(
@@ -197,8 +185,8 @@ def test_synonyms_follow_their_law() -> None:
     assert abs(counts[first] - 2000) < 4 * (3000 * 2 / 9) ** 0.5
 
 
-def test_the_five_settings_differ() -> None:
-    """Each named world has its own digest and texts, and the name alone changes neither."""
+def test_settings_seeds_and_sizes_differ() -> None:
+    """Named worlds have their own digest and texts, seeds their own words; its number alone decides a document."""
     assert tuple(mini.PRESETS) == ("default", "few-names", "many-names", "no-order", "noisy-synonyms")
     assert len({settings.digest() for settings in mini.PRESETS.values()}) == 5
     first = {digest(next(mini.documents("sw", settings)).sentences) for settings in mini.PRESETS.values()}
@@ -208,23 +196,15 @@ def test_the_five_settings_differ() -> None:
     assert next(mini.documents("sw", renamed)) == next(mini.documents("sw"))
     assert [settings.corpus for settings in mini.PRESETS.values()][:2] == ["mini", "mini-few-names"]
     assert [mini.of_corpus(settings.corpus) for settings in mini.PRESETS.values()] == list(mini.PRESETS.values())
-
-
-def test_another_seed_is_another_world() -> None:
-    """No word of it is the same."""
     other = replace(SMALL, seed=SMALL.seed + 1)
     common = lexicon(SMALL, "ru").forms() & lexicon(other, "ru").forms()
     assert len(common) < len(lexicon(SMALL, "ru").forms()) / 20
     assert next(mini.documents("ru", SMALL)).sentences != next(mini.documents("ru", other)).sentences
-
-
-def test_larger_sizes_keep_what_smaller_ones_have() -> None:
-    """Every document is decided by its number alone."""
     assert list(mini.documents("ja", SMALL)) == list(mini.documents("ja", mini.DEFAULT))[: SMALL.documents]
 
 
-def test_documents_are_as_many_and_as_long_as_promised() -> None:
-    """All languages, unique ids, no sentence empty, no group; the stream in pieces is the stream as a whole."""
+def test_documents_and_dialogues() -> None:
+    """As many and as long as promised, the stream in pieces as a whole; sessions have both kinds of utterances."""
     everything = list(mini.corpus(SMALL).read())
     assert len(everything) == len({document.id for document in everything}) == 14 * SMALL.documents
     assert everything == [document for code in mini.LANGUAGES for document in mini.documents(code, SMALL)]
@@ -233,10 +213,6 @@ def test_documents_are_as_many_and_as_long_as_promised() -> None:
         assert document.title
         assert not document.group
         assert all(sentence == sentence.strip() != "" for sentence in document.sentences)
-
-
-def test_dialogues_hold_questions_and_answers() -> None:
-    """Sessions have utterances of both kinds, and are none of the documents."""
     sessions = [session for code in ("es", "ar") for session in mini.dialogues(code, SMALL)]
     turns = [turn for session in sessions for turn in session.sentences]
     asking = sum(turn.endswith(("?", "؟")) for turn in turns)

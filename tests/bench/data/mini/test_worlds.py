@@ -35,19 +35,17 @@ def keys(found: Plan) -> dict[str, set[str]]:
     return {stage: {step.stage.key for step in found.steps if step.stage.name == stage} for stage in stages}
 
 
-def test_the_setting_takes_what_there_is() -> None:
-    """Written out, so that reading settings imports no world; the default is the default."""
+def test_worlds_by_name(tmp_path: Path) -> None:
+    """Written out, so that reading settings imports no world; the names are listed where one does not exist."""
     annotation = MiniConfig.model_fields["world"].annotation
     assert get_args(annotation) == tuple(mini.PRESETS)
     assert MiniConfig().world == mini.DEFAULT.name
-
-
-def test_a_world_that_is_not_there(tmp_path: Path) -> None:
-    """The names are listed, for the setting and for the corpus."""
     with pytest.raises(ConfigError, match=r"mini.world is \"few\" .*expected one of default, few-names, many-names"):
         planned(tmp_path, "mini.world=few")
     with pytest.raises(UsageError, match="no corpus of the mini world 'mini-few'; did you mean mini-few-names"):
         planned(tmp_path, corpus="mini-few")
+    (cell,) = planned(tmp_path, *OTHER, methods=("bm25",), tasks=("mini-few-names/mrtydi/sw",)).cells
+    assert [task.id for task in cell.tasks] == ["mini-few-names/mrtydi/sw"]
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -69,17 +67,13 @@ def test_every_suite_hands_the_world_on(tmp_path: Path, suite: str) -> None:
             assert next(there.corpus.items.read()).text
 
 
-def test_no_key_is_shared(tmp_path: Path) -> None:
-    """Nothing made in one world is reused in another; the same system in the same world is."""
+def test_nothing_is_shared_between_worlds(tmp_path: Path) -> None:
+    """No key; BM25 is one system in all worlds, so only the kind of data separates its results; crop is another."""
     usual, other, again = (keys(planned(tmp_path, *sets)) for sets in ((), OTHER, OTHER))
     assert other == again
     assert {"validate", "prepare", "train", "score"} <= usual.keys()
     for stage, found in usual.items():
         assert not found & other[stage], stage
-
-
-def test_results_lie_apart(tmp_path: Path) -> None:
-    """BM25 is one system in all worlds, so only the kind of data parts its results; crop is another system."""
     usual, other = planned(tmp_path), planned(tmp_path, *OTHER)
     ((one,), (two,)) = (cells(found, "bm25") for found in (usual, other))
     assert one.system.hash == two.system.hash
@@ -89,8 +83,8 @@ def test_results_lie_apart(tmp_path: Path) -> None:
     assert two.system.choices["corpus"]["name"] == "mini-few-names"
 
 
-def test_a_corpus_by_its_name(tmp_path: Path) -> None:
-    """It is the same corpus as the setting chooses; tested in another world it says so, and `mini` is the default's."""
+def test_a_corpus_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that the setting chooses, with a warning in another world; a folder of the name comes first."""
     chosen, named = planned(tmp_path, *OTHER), planned(tmp_path, corpus="mini-few-names")
     assert keys(chosen)["train"] == keys(named)["train"]
     assert not chosen.warnings
@@ -98,10 +92,6 @@ def test_a_corpus_by_its_name(tmp_path: Path) -> None:
     crossed = planned(tmp_path, *OTHER, corpus="mini")
     assert keys(crossed)["train"] == keys(planned(tmp_path))["train"]
     assert crossed.warnings == ("trained on mini, tested in another world (mini-few-names)",)
-
-
-def test_a_folder_of_that_name_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands on disk comes first, but for `mini` itself."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mini-own").mkdir()
     (tmp_path / "mini-own" / "sw.txt").write_text("Moja. Mbili.\n\nTatu. Nne.\n", encoding="utf-8")
@@ -139,25 +129,13 @@ def test_names_copied_from_a_table(tmp_path: Path, given: dict[str, Any], senten
         planned(tmp_path, **given, methods=("bm25",))
 
 
-def test_a_task_by_its_full_name(tmp_path: Path) -> None:
-    """In the run's own world it is taken."""
-    (cell,) = planned(tmp_path, *OTHER, methods=("bm25",), tasks=("mini-few-names/mrtydi/sw",)).cells
-    assert [task.id for task in cell.tasks] == ["mini-few-names/mrtydi/sw"]
-
-
 def test_a_run_from_elsewhere_in_another_world(tmp_path: Path) -> None:
     """`bench score` reads the setting too: the official order of the candidates differs from world to world."""
     from bench.studies.external import score_against_task
 
-    found = {
-        world: score_against_task(
-            load(),
-            Store(tmp_path),
-            suite="askubuntu",
-            task="test",
-            run_file=Path("candidates"),
-            sets=(f"mini.world={world}",),
-        )
+    asked: dict[str, Any] = {"suite": "askubuntu", "task": "test", "run_file": Path("candidates")}
+    usual, noisy = (
+        score_against_task(load(), Store(tmp_path), **asked, sets=(f"mini.world={world}",)).means["AP"]
         for world in ("default", "noisy-synonyms")
-    }
-    assert found["default"].means["AP"] > found["noisy-synonyms"].means["AP"], "more synonyms, fewer words in common"
+    )
+    assert usual > noisy, "more synonyms, fewer words in common"

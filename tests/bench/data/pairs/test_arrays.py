@@ -4,7 +4,6 @@ import gzip
 import json
 import random
 import tarfile
-import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from bench.data.formats import text
 from bench.data.formats.archive import Member
 from bench.data.pairs import arrays
 from bench.data.pairs.arrays import elements, head
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, cases, traced
 
 VALUES: list[Any] = [
     {"a": 'quoted "x" \\ [1, {"b": 2}', "c": [1.5, -2e3, None, True]},
@@ -71,41 +70,22 @@ def test_values_are_the_same_wherever_a_block_ends(
     assert [value for _, value in elements(path)] == made
 
 
-def test_an_array_under_a_key(put: Put) -> None:
-    """What stands around it is passed over, the same key deeper inside too."""
+def test_an_array_under_a_key(put: Put, tmp_path: Path) -> None:
+    """What stands around it is passed over, the same key deeper inside too, as are blanks; in an archive as well."""
     path = put("a.json", '\ufeff {"version": {"data": [0]}, "data": [{"x": 1}, {"x": 2}], "more": [3], "data": [4]}\n')
     assert list(elements(path, "data")) == [(1, {"x": 1}), (2, {"x": 2})]
     assert list(elements(put("b.json", '{"data": []}'), "data")) == []
-
-
-def test_in_an_archive(put: Put, tmp_path: Path) -> None:
-    """A file of an archive is read as it is."""
     path = put("a.json", json.dumps(VALUES))
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
         archive.add(path, "in/a.json")
     assert [value for _, value in elements(Member(tmp_path / "a.tar.gz", "in/a.json"))] == VALUES
+    assert head(put("a.json", ' \n [ {"a": 1}]')) == '[ {"a": 1}]'
 
 
 @pytest.mark.parametrize(
     ("content", "key", "message"),
     [
-        ('{"a": 1}', "", "a.json:1: found '{\"a\": 1}', expected a list"),
-        ("\n \n", "", "a.json:3: found the end of the file, expected a list"),
-        ('[{"a": 1},\n {"b": 2}', "", "a.json:2: found the end of the file, expected a comma or the end of the list"),
-        ('[{"a": 1}\n {"b": 2}]', "", "a.json:2: found '{\"b\": 2}]', expected a comma or the end of the list"),
-        (
-            '[{"a": 1},\n {"b" 2}]',
-            "",
-            "a.json:2: found no JSON (Expecting ':' delimiter), expected a JSON value that is whole",
-        ),
-        (
-            '[{"a": 1},\n {"b": "x',
-            "",
-            "a.json:2: found no JSON (Unterminated string starting at), expected a JSON value that is whole",
-        ),
-        ("[1]\n]", "", "a.json:2: found ']' behind the end of the JSON, expected nothing more"),
-        ('{"a": [1]}', "data", 'a.json:1: found no "data", expected an object with a list under "data"'),
-        ('{"data": 3}', "data", "a.json:1: found '3}', expected a list"),
+        *cases("json-arrays"),
         ("[" * 100_000, "", "a.json:1: found JSON that cannot be read (maximum recursion depth exceeded"),
     ],
 )
@@ -132,8 +112,8 @@ def test_a_broken_element_is_not_looked_for_to_the_end_of_the_file(
     assert sum(read) < 0.5 * path.stat().st_size
 
 
-def test_files_that_cannot_be_read(put: Put, told: Told, tmp_path: Path) -> None:
-    """As told for every text file: not there, another kind, cut off, not UTF-8 (with its line)."""
+def test_files_that_cannot_be_read(put: Put, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As any text file: missing, another kind, cut off, not UTF-8 (with its line); no element is gathered for ever."""
     assert "found no such file, expected a file" in told(elements(tmp_path / "none.json"))[0]
     whole = gzip.compress(json.dumps(VALUES).encode())
     assert "found a gzip stream, expected plain text" in told(elements(put("a.json", whole)))[0]
@@ -142,10 +122,6 @@ def test_files_that_cannot_be_read(put: Put, told: Told, tmp_path: Path) -> None
     assert f"{path}:2: found byte 0xe4, which is not UTF-8, expected UTF-8 text" in told(elements(path))[0]
     path = put("d.json", b'[{"a":\n "\xc3')
     assert f"{path}:2: found byte 0xc3, which is not UTF-8" in told(elements(path))[0]
-
-
-def test_an_element_without_end(put: Put, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is bounded: an element is not gathered for ever."""
     monkeypatch.setattr(arrays, "_LONGEST", 1 << 16)
     path = put("a.json", '[{"a": "' + "x" * 5_000_000 + '"}]')
     assert told(elements(path)) == [f"{path}:1: found an element of more than 65,536 characters, expected its end"]
@@ -155,20 +131,12 @@ def test_memory_does_not_grow_with_the_file(put: Put) -> None:
     """Four times as many elements take no more memory."""
     element = json.dumps({"text": "word " * 200, "list": list(range(50))})
 
-    def peak(count: int) -> int:
+    def most(count: int) -> int:
         path = put(f"{count}.json", f"[{', '.join([element] * count)}]")
-        tracemalloc.start()
-        try:
+        with traced() as peak:
             assert sum(1 for _ in elements(path)) == count
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+            return peak()
 
-    small, large = peak(4_000), peak(16_000)
+    small, large = most(4_000), most(16_000)
     assert large < 1.2 * small
     assert large < 0.6 * 16_000 * len(element)
-
-
-def test_head(put: Put) -> None:
-    """The beginning, from the first character that is not blank."""
-    assert head(put("a.json", ' \n [ {"a": 1}]')) == '[ {"a": 1}]'

@@ -61,18 +61,8 @@ def test_files(put: Put, name: str, content: str, positive: str, language: str, 
     assert next(iter(pickle.loads(pickle.dumps(source)).read())) == first  # noqa: S301 (our own bytes)
 
 
-def test_faults_are_those_of_the_form(put: Put, told: Told) -> None:
-    """A .json file that turns out to be of some form is refused in its words."""
-    path = put("p.json", json.dumps([{**DPR, "question": ""}]))
-    assert told(of(str(path)).read()) == [f"{path}, record:1: found an empty query, expected the query's text"]
-    path = put("q.json", "[")
-    assert told(of(str(path)).read()) == [
-        f"{path}:1: found no JSON (Expecting value), expected a JSON value that is whole"
-    ]
-
-
-def test_a_folder(put: Put) -> None:
-    """Its files in the order of their names, ids apart; notes are passed over."""
+def test_folders(put: Put) -> None:
+    """Files in the order of their names, ids apart, notes passed over; `FOLDER:SPLIT` reads a split."""
     put("en/b.jsonl", json.dumps(ROW))
     put("en/a.tsv", "who?\tshe\n")
     folder = put("en/README.md", "# Notes").parent
@@ -83,10 +73,6 @@ def test_a_folder(put: Put) -> None:
     ]
     assert source.name == "en"
     assert [path.name for path in source.files] == ["a.tsv", "b.jsonl"]
-
-
-def test_a_split_of_a_folder(put: Put) -> None:
-    """`FOLDER:SPLIT`; the folder alone, or another split, is a question back."""
     put("set/corpus.jsonl", '{"_id": "d", "text": "this"}\n')
     put("set/queries.jsonl", '{"_id": "q", "text": "what?"}\n')
     folder = put("set/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq\td\t1\n").parent.parent
@@ -98,8 +84,8 @@ def test_a_split_of_a_folder(put: Put) -> None:
         of(str(folder))
 
 
-def test_what_holds_no_pairs(put: Put, tmp_path: Path) -> None:
-    """Names are told apart from files of another kind and folders without any; each says what is wanted."""
+def test_what_holds_no_pairs(put: Put, tmp_path: Path, told: Told) -> None:
+    """Names, other files and folders without any say what is wanted; a .json file is refused in its form's words."""
     wanted = "pairs as .tsv (query, positive, negatives)"
     with pytest.raises(UsageError, check=fields(found="no such file or folder", expected=wanted)):
         of(str(tmp_path / "none.tsv"))
@@ -109,6 +95,12 @@ def test_what_holds_no_pairs(put: Put, tmp_path: Path) -> None:
         of(str(put("p.parquet", b"PAR1")))
     with pytest.raises(UsageError, check=fields(found="notes.md", expected=wanted)):
         of(str(put("some/notes.md", "x").parent))
+    path = put("p.json", json.dumps([{**DPR, "question": ""}]))
+    assert told(of(str(path)).read()) == [f"{path}, record:1: found an empty query, expected the query's text"]
+    path = put("q.json", "[")
+    assert told(of(str(path)).read()) == [
+        f"{path}:1: found no JSON (Expecting value), expected a JSON value that is whole"
+    ]
 
 
 @pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="needs BENCH_DATA, the folder of official layouts")

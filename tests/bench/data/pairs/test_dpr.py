@@ -79,49 +79,30 @@ def test_languages(put: Put) -> None:
 
 
 def test_all_faults_are_told_with_the_number_of_the_record(put: Put, told: Told) -> None:
-    """One file is mended in one go; nothing malformed is handed on."""
+    """One file is mended in one go, question ids are unique, and an empty array or a row a line is refused."""
     good = RECORDS[0]
-    bad: list[Any] = [
-        {**good, "question": " "},
-        "text",
-        {"question": "q"},
-        {**good, "positive_ctxs": [{"title": "T"}]},
-        {**good, "positive_ctxs": [_context("1", " ", "")]},
-        {**good, "hard_negative_ctxs": [7]},
-        {**good, "positive_ctxs": [_context("a b", "x")]},
-        {**good, "positive_ctxs": [_context("1", "\ud800")]},
+    bad: list[tuple[Any, str]] = [
+        ({**good, "question": " "}, "found an empty query"),
+        ("text", "found JSON that is no object: 'text'"),
+        ({"question": "q"}, "found no \"positive_ctxs\" (only 'question')"),
+        ({**good, "positive_ctxs": [{"title": "T"}]}, "found no \"text\" (only 'title')"),
+        ({**good, "positive_ctxs": [_context("1", " ", "")]}, "found an empty positive"),
+        ({**good, "hard_negative_ctxs": [7]}, 'found negative 7, expected a text, or an object with "text"'),
+        (
+            {**good, "positive_ctxs": [_context("a b", "x")]},
+            "found id of a positive 'a b', expected an id without white",
+        ),
+        ({**good, "positive_ctxs": [_context("1", "\ud800")]}, 'found half of a surrogate pair (\\ud800) in "text"'),
     ]
-    path = put("bad.json", json.dumps([good, *bad, good]))
+    path = put("bad.json", json.dumps([good, *(record for record, _ in bad), good]))
     sentences = told(dpr.pairs(path).read())
     assert [sentence.partition(": ")[0] for sentence in sentences] == [f"{path}, record:{at}" for at in range(2, 10)]
-    for sentence, words in zip(
-        sentences,
-        (
-            "found an empty query",
-            "found JSON that is no object: 'text'",
-            "found no \"positive_ctxs\" (only 'question')",
-            "found no \"text\" (only 'title')",
-            "found an empty positive",
-            'found negative 7, expected a text, or an object with "text"',
-            "found id of a positive 'a b', expected an id without white space",
-            'found half of a surrogate pair (\\ud800) in "text"',
-        ),
-        strict=True,
-    ):
-        assert words in sentence
-
-
-def test_a_question_id_that_stands_twice(put: Put, told: Told) -> None:
-    """Ids are unique, whether they are given or numbers."""
+    assert all(words in sentence for sentence, (_, words) in zip(sentences, bad, strict=True))
     path = put("x.json", json.dumps([{**RECORDS[0], "id": "a"}, RECORDS[0], {**RECORDS[0], "id": "a"}]))
     (sentence,) = told(dpr.pairs(path).read())
     assert sentence == (
         f"{path}, record:3: found query id 'a' a second time, expected it once (first at line 1); remove one of the two"
     )
-
-
-def test_no_record_and_no_array(put: Put, told: Told) -> None:
-    """An empty array trains nobody, and a row a line is another form."""
     path = put("x.json", "[]")
     assert told(dpr.pairs(path).read()) == [f"{path}, record: found no record, expected at least one record"]
     path = put("y.json", '{"question": "q"}\n')

@@ -26,15 +26,11 @@ def folder(put: Put) -> Path:
 
 
 def test_rows_of_the_files_that_are_read(folder: Path) -> None:
-    """The same ids in rows of other files leave nothing out."""
+    """Rows of other files leave nothing out, unless they are named; the key knows, and the table is among the files."""
     source = without(split(folder / "set", "train"), folder / TABLE)
     assert [one.query.id for one in source.read()] == ["q1", "q3"]
     assert [(one.query, one.left_out) for _, one in outcomes(source)] == [("q1", ()), ("q2", (LEAKED,)), ("q3", ())]
     assert list(pickle.loads(pickle.dumps(source)).read()) == list(source.read())  # noqa: S301 (our own bytes)
-
-
-def test_files_may_be_named(folder: Path) -> None:
-    """Where the pairs come from a copy elsewhere; the key knows, and the table is among the files."""
     made = Source("copy", "copy/1", (), partial(iter, [TrainingPair(Item("q3", "?"), (Item("d", "x"),))]))
     source = without(made, folder / TABLE, ["other/x.tsv"])
     assert list(source.read()) == []

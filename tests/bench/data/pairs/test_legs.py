@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import tracemalloc
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -21,7 +20,7 @@ from bench.data.pairs import describe, from_leg, of_dataset, outcomes, split
 from bench.data.pairs.sources import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
 from bench.testing import fields
 from bench.types import Answers, Corpus, Item, Judgement, Leg, Source, TrainingPair
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, traced
 
 PASSAGES = [Item(f"d{number}", f"text {number}", "T", "de" if number == 3 else "") for number in range(6)]
 QUERIES = [Item("q1", "one?"), Item("q2", "two?", language="fr"), Item("q3", "three?"), Item("q4", "not judged")]
@@ -56,7 +55,7 @@ def _leg(**changes: Any) -> Leg:
 
 
 def test_judgements_become_pairs() -> None:
-    """Best grades first, judged and wrong ones as negatives, languages filled in, the order that of the judgements."""
+    """Best grades first, wrong ones as negatives, in the judgements' order; the corpus is read once, to its end."""
     source = from_leg(_leg(counts={"queries": 3, "qrels": 6}), "made up")
     assert list(source.read()) == PAIRS
     assert [(at, one.query, one.left_out) for at, one in source.found()] == [
@@ -65,10 +64,6 @@ def test_judgements_become_pairs() -> None:
         (3, "q3", (NO_POSITIVE,)),
     ]
     assert list(pickle.loads(pickle.dumps(source)).read()) == PAIRS  # noqa: S301 (our own bytes)
-
-
-def test_the_corpus_is_read_once() -> None:
-    """And to its end, however early the last judged passage comes."""
     read: list[str] = []
 
     def passages() -> Iterator[Item]:
@@ -82,7 +77,7 @@ def test_the_corpus_is_read_once() -> None:
 
 
 def test_what_has_no_text() -> None:
-    """An empty passage or query is left out and counted: corpora may have them."""
+    """An empty passage or query is left out and counted; two ids of one text are one passage."""
     empty = [Item("d1", " "), Item("d2", ""), *(item for item in PASSAGES if item.id not in ("d1", "d2"))]
     leg = _leg(corpus=Corpus("c", _source(empty)), queries=_source([*QUERIES[:2], Item("q3", "")]))
     found = {one.query: one for _, one in outcomes(from_leg(leg, "x"))}
@@ -91,10 +86,6 @@ def test_what_has_no_text() -> None:
     assert found["q1"].pair is not None
     assert [item.id for item in found["q1"].pair.positives] == ["d3"]
     assert (found["q3"].pair, found["q3"].left_out) == (None, (NO_TEXT,))
-
-
-def test_passages_of_equal_text_come_once() -> None:
-    """Two ids of one text are one passage for training."""
     twins = [*PASSAGES[:3], Item("d3", "text 1", "T"), *PASSAGES[4:]]
     found = {one.query: one for _, one in outcomes(from_leg(_leg(corpus=Corpus("c", _source(twins))), "x"))}
     assert found["q1"].pair is not None
@@ -130,9 +121,8 @@ def test_counts_are_held(key: str, count: int) -> None:
 def test_answers_alone_name_no_passage() -> None:
     """Strings are no passages to train on."""
     leg = _leg(qrels=None, answers=_source([Answers("q1", ("x",))]))
-    with pytest.raises(
-        UsageError, check=fields(where="x", found="answers and no judgements of passages", expected="judgements")
-    ):
+    wanted = fields(where="x", found="answers and no judgements of passages", expected="judgements")
+    with pytest.raises(UsageError, check=wanted):
         from_leg(leg, "x")
 
 
@@ -170,16 +160,15 @@ def test_data_sets_of_the_library(put: Put, monkeypatch: pytest.MonkeyPatch) -> 
         TrainingPair(Item("q1", "what?"), (Item("d2", "second text"),), (), "bench-test/train")
     ]
     monkeypatch.setitem(ir_datasets.registry._registered, "msmarco-passage/train", made)
-    with pytest.raises(
-        DataError, check=fields(found="1 judged queries", expected="502,939", hint="this is not the published release")
-    ):
+    wanted = fields(found="1 judged queries", expected="502,939", hint="this is not the published release")
+    with pytest.raises(DataError, check=wanted):
         list(of_dataset().read())
 
 
 def test_memory_grows_with_the_judged_passages_only(put: Put) -> None:
     """A corpus eight times as large, with the same judgements, takes no more memory."""
 
-    def peak(count: int) -> int:
+    def most(count: int) -> int:
         rows = (json.dumps({"_id": f"d{at}", "text": f"{at} " + "word " * 100}) for at in range(count))
         put(f"{count}/corpus.jsonl", "\n".join(rows))
         put(f"{count}/queries.jsonl", "\n".join(json.dumps({"_id": f"q{at}", "text": "what?"}) for at in range(100)))
@@ -187,14 +176,11 @@ def test_memory_grows_with_the_judged_passages_only(put: Put) -> None:
         folder = put(f"{count}/qrels/train.tsv", f"query-id\tcorpus-id\tscore\n{judged}").parent.parent
         source = split(folder, "train")
         list(source.read())  # whatever is imported and cached once
-        tracemalloc.start()
-        try:
+        with traced() as peak:
             assert [pair.positives[0].text.split()[0] for pair in source.read()] == [str(at * 7) for at in range(100)]
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+            return peak()
 
-    assert peak(16_000) < 1.3 * peak(2_000)
+    assert most(8_000) < 1.3 * most(1_000)
 
 
 @pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="needs BENCH_DATA, the folder of official layouts")

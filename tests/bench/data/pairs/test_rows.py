@@ -8,7 +8,7 @@ import pytest
 
 from bench.data.pairs.rows import jsonl_pairs, text_id, tsv_pairs
 from bench.types import Item, TrainingPair
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, cases
 
 WORDS = [
     Item(text_id("yes"), "yes", language="sw"),
@@ -16,20 +16,9 @@ WORDS = [
     Item("7", "maybe", "", "sw"),
 ]
 EXPECTED = TrainingPair(Item("1", "is it?", language="sw"), (WORDS[0],), (WORDS[1], WORDS[2]), "own")
-NO, MAYBE = {"title": "N", "text": "no"}, {"docid": 7, "text": "maybe", "title": None}
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"query": "is it?", "positive": "yes", "negative": [NO, MAYBE]},
-        {"question": "is it?", "positives": ["yes"], "negatives": [NO, MAYBE], "answers": ["x"]},
-        {"query": "is it?", "positive_passages": [{"text": "yes", "title": ""}], "negative_passages": [NO, MAYBE]},
-        {"query": "is it?", "pos": ["yes"], "neg": [NO, MAYBE], "prompt": "x"},
-        {"query": "is it?", "positive": {"text": "yes"}, "negatives": [], "hard_negatives": [NO, MAYBE]},
-        {"question": "is it?", "positive_ctxs": [{"text": "yes"}], "hard_negative_ctxs": [NO, MAYBE]},
-    ],
-)
+@pytest.mark.parametrize("row", cases("pair-spellings"))
 def test_spellings(put: Put, row: dict[str, Any]) -> None:
     """One schema comes of all of them; passages have the language of the query; texts without id are hashed."""
     path = put("p.jsonl", json.dumps(row) + "\n")
@@ -37,7 +26,7 @@ def test_spellings(put: Put, row: dict[str, Any]) -> None:
 
 
 def test_what_a_line_says_itself(put: Put) -> None:
-    """Id, language and source of the line count; without an id, it is the line's number in the file."""
+    """Its id, language and source count, else its number; texts without an id are hashed, title and text apart."""
     rows = [
         {"id": 12, "query": "a", "positive": {"_id": "x", "text": "b", "lang": "en"}, "lang": "ko", "source": "here"},
         {"query": "c", "positive": "d", "language": "th"},
@@ -47,10 +36,6 @@ def test_what_a_line_says_itself(put: Put) -> None:
         TrainingPair(Item("12", "a", language="ko"), (Item("x", "b", language="en"),), (), "here"),
         TrainingPair(Item("3", "c", language="th"), (Item(text_id("d"), "d", language="th"),), (), "p.jsonl"),
     ]
-
-
-def test_equal_passages_share_an_id_and_others_do_not() -> None:
-    """Title and text both count, and where one ends and the other begins."""
     assert text_id("b", "a") == text_id("b", "a")
     assert len({text_id("b", "a"), text_id("ab"), text_id("", "ab"), text_id("a", "b"), text_id("b")}) == 5
 
@@ -102,19 +87,11 @@ def test_rows(put: Put, header: str, first: int) -> None:
     ]
 
 
-def test_compressed(put: Put) -> None:
-    """The ending tells how."""
+def test_tables(put: Put, told: Told) -> None:
+    """The ending decides compression; the word "query" alone is no header; each faulty row comes with its line."""
     assert len(list(tsv_pairs(put("p.tsv.bz2", bz2.compress(ROWS.encode()))).read())) == 3
-
-
-def test_a_query_that_only_looks_like_a_header(put: Put) -> None:
-    """The word alone is no header."""
     (found,) = tsv_pairs(put("p.tsv", "query\tan answer\n")).read()
     assert (found.query.text, found.positives[0].text) == ("query", "an answer")
-
-
-def test_faulty_rows(put: Put, told: Told) -> None:
-    """Each with its line."""
     path = put("p.tsv", "a\tb\nalone\n\tb\na\t\na\tb\t \tc\n")
     assert told(tsv_pairs(path).read()) == [
         (

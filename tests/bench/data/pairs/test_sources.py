@@ -43,13 +43,10 @@ def _stream(count: int) -> Iterator[tuple[int, PairOutcome]]:
 
 
 def test_a_pair() -> None:
-    """Passages stay in their order, on their sides."""
+    """Passages stay in order; a negative that is a positive by id or text goes, as do repetitions; all are counted."""
     found = pair(ASKED, [TWO, ONE], [THREE], "made up")
     assert found == PairOutcome("q", TrainingPair(ASKED, (TWO, ONE), (THREE,), "made up"), ())
-
-
-def test_passages_are_the_same_by_id_or_by_text() -> None:
-    """A negative that is a positive goes, whichever of the two agrees, as does what comes twice; all are counted."""
+    assert pair(ASKED, [Item("d", "", "Title")], [], "s").left_out == ()
     other_id, other_text = Item("d9", "two", "Title"), Item("d1", "other words")
     same_text_alone = Item("d8", "two")  # another title is another passage
     found = pair(ASKED, [ONE, TWO, ONE], [other_id, THREE, other_text, same_text_alone, Item("d7", "three")], "s")
@@ -75,36 +72,23 @@ def test_what_cannot_be_meant_is_refused(
     assert str(caught.value) == message
 
 
-def test_a_title_is_a_text() -> None:
-    """A passage that has only a title says something."""
-    assert pair(ASKED, [Item("d", "", "Title")], [], "s").left_out == ()
-
-
-def test_source_of_pairs(tmp_path: Path) -> None:
-    """It reads pairs, tells all that was found, names each file once, and can be pickled."""
+def test_outcomes(tmp_path: Path) -> None:
+    """A source reads pairs, keeps what was left out, names each file once and can be pickled; any other is numbered."""
     files: list[File] = [tmp_path / "a", Member(tmp_path / "b.tar", "x"), Member(tmp_path / "b.tar", "y")]
     source = pair_source("name", reader("code/1", "x", 3), files, partial(_stream, 4))
     assert [one.query.id for one in source.read()] == ["1", "3"]
     assert [(at, one.query) for at, one in outcomes(source)] == [(1, "1"), (2, "2"), (3, "3"), (4, "4")]
     assert source.files == (tmp_path / "a", tmp_path / "b.tar")
     assert list(pickle.loads(pickle.dumps(source)).read()) == list(source.read())  # noqa: S301 (our own bytes)
-
-
-def test_outcomes_of_any_source() -> None:
-    """Where nothing is told beside the pairs, all are numbered and nothing is left out."""
     made = TrainingPair(ASKED, (ONE,))
-    source = Source("name", "reader", (), partial(iter, [made]))
-    assert list(outcomes(source)) == [(1, PairOutcome("q", made))]
-
-
-def test_reader_says_what_it_was_told() -> None:
-    """The code stands in front; other settings make another word."""
+    plain = Source("name", "reader", (), partial(iter, [made]))
+    assert list(outcomes(plain)) == [(1, PairOutcome("q", made))]
     assert reader("code/1", "x", 3).startswith("code/1:")
     assert len({reader("code/1", "x", 3), reader("code/1", "x", 4), reader("code/1", "x"), reader("code/1")}) == 4
 
 
 def test_dev_pairs_decide_nothing_about_training_pairs(put: Put) -> None:
-    """Name, reader, files and records are as they were; without any, the source itself comes back."""
+    """Name, reader, files and records stay, without any the source itself comes back; drawn pairs have none."""
     train, dev = tsv_pairs(put("train.tsv", "a\tb\n")), tsv_pairs(put("dev.tsv", "c\td\n"))
     both = with_dev(train, dev)
     assert (both.name, both.reader, both.files) == (train.name, train.reader, train.files)
@@ -113,15 +97,13 @@ def test_dev_pairs_decide_nothing_about_training_pairs(put: Put) -> None:
     assert dev_of(train) is None
     assert with_dev(train, None) is train
     assert dev_of(pickle.loads(pickle.dumps(both))) is not None  # noqa: S301 (our own bytes)
-
-
-def test_any_source_may_have_dev_pairs(put: Put) -> None:
-    """One that cannot say what it left out gets its records counted."""
     pair = TrainingPair(Item("q", "a question"), (Item("d", "a passage"),))
     plain: Source[TrainingPair] = Source("made", "made/1", (), lambda: iter([pair]))
     both = with_dev(plain, tsv_pairs(put("dev.tsv", "c\td\n")))
     assert [(at, one.query, one.pair) for at, one in outcomes(both)] == [(1, "q", pair)]
     assert list(both.read()) == [pair]
+    train = tsv_pairs(put("train.tsv", "a\tb\nc\td\n"))
+    assert dev_of(drawn(with_dev(train, train), 1, 0)) is None
 
 
 def test_joined_sources_have_dev_pairs_where_each_has(put: Put) -> None:
@@ -133,12 +115,6 @@ def test_joined_sources_have_dev_pairs_where_each_has(put: Put) -> None:
     assert held.name == "both dev"
     assert [pair.query.id for pair in held.read()] == ["en:1", "sw:1"]
     assert dev_of(joined({"en": one, "sw": tsv_pairs(other.files[0])}, "both")) is None
-
-
-def test_pairs_that_were_drawn_have_none(put: Put) -> None:
-    """Who has so few pairs has no more of them to choose weights by."""
-    train = tsv_pairs(put("train.tsv", "a\tb\nc\td\n"))
-    assert dev_of(drawn(with_dev(train, train), 1, 0)) is None
 
 
 def test_questions_of_a_test_are_left_out(put: Put) -> None:
@@ -155,7 +131,7 @@ def test_questions_of_a_test_are_left_out(put: Put) -> None:
 
 
 def test_ids_stay_apart(put: Put) -> None:
-    """Equal ids of two sources do not meet; texts and sources stay."""
+    """Equal ids of two sources do not meet, texts and sources stay; another label makes other ids."""
     one = tsv_pairs(put("one.tsv", "a\tb\tc\n"), language="en")
     two = tsv_pairs(put("two.tsv", "a\tb\nd\te\n"), language="sw")
     source = joined({"en": one, "sw": two}, "both")
@@ -170,10 +146,6 @@ def test_ids_stay_apart(put: Put) -> None:
     assert [at for at, _ in outcomes(source)] == [1, 2, 3]
     assert source.files == (*one.files, *two.files)
     assert list(pickle.loads(pickle.dumps(source)).read()) == found  # noqa: S301 (our own bytes)
-
-
-def test_key_knows_labels_and_parts(put: Put) -> None:
-    """Another label makes other ids."""
     one = tsv_pairs(put("one.tsv", "a\tb\n"))
     other = tsv_pairs(one.files[0], language="en")
     assert len({joined(parts, "x").reader for parts in ({"a": one}, {"b": one}, {"a": other})}) == 3
@@ -189,7 +161,7 @@ def test_labels_that_no_id_can_begin_with(put: Put, label: str) -> None:
 
 
 def test_numbers(put: Put) -> None:
-    """By language and source, most first; negatives, and what was left out."""
+    """By language and source, most first; negatives, and what was left out; no pairs have a share of nothing."""
     rows = [
         {"query": "a", "positive": ["b", "c"], "negative": ["d", "e", "b"], "lang": "sw", "source": "one"},
         {"query": "a", "positive": "b", "lang": "en", "source": "two"},
@@ -207,10 +179,6 @@ def test_numbers(put: Put) -> None:
         "left_out": {ALSO_POSITIVE: 1},
     }
     assert list(found.languages) == ["en", "sw", "unknown"]
-
-
-def test_nothing() -> None:
-    """A source without pairs has a share of nothing."""
     assert describe(Source("x", "x/1", (), partial(iter, []))).share_with_negatives == 0
 
 
@@ -231,13 +199,19 @@ def ids(source: Source[TrainingPair]) -> list[str]:
 
 
 def test_the_lowest_hashes_win() -> None:
-    """Held against hashes that are sorted here; what is drawn keeps its order and its place."""
+    """As hashes sorted here; over many seeds every question has the same chance (20 of 40, six deviations)."""
     names = [f"q{number}" for number in range(50)]
     lots = {name: hashlib.blake2b(f"3 {name}".encode(), digest_size=16).digest() for name in names}
     winners = set(sorted(names, key=lambda name: lots[name])[:8])
     source = drawn(of(names), 8, 3)
     assert ids(source) == [name for name in names if name in winners]
     assert [at for at, _ in outcomes(source)] == [7 + at for at, name in enumerate(names) if name in winners]
+    names = [f"q{number}" for number in range(40)]
+    counts = dict.fromkeys(names, 0)
+    for seed in range(400):
+        for name in ids(drawn(of(names), 20, seed)):
+            counts[name] += 1
+    assert all(140 <= count <= 260 for count in counts.values())
 
 
 @settings(deadline=None)  # the machine may be busy
@@ -252,28 +226,14 @@ def test_smaller_draws_are_parts_of_larger_ones(names: list[str], data: st.DataO
     assert ids(drawn(of(names), len(names), 0)) == names
 
 
-def test_seeds_draw_differently() -> None:
-    """Over many seeds every question has the same chance: 20 of 40, binomial, six standard deviations."""
-    names = [f"q{number}" for number in range(40)]
-    counts = dict.fromkeys(names, 0)
-    for seed in range(400):
-        for name in ids(drawn(of(names), 20, seed)):
-            counts[name] += 1
-    assert all(140 <= count <= 260 for count in counts.values())
-
-
-def test_the_key_knows_number_seed_and_source(put: Put) -> None:
-    """Whatever decides the pairs decides the reader; the files are those of the source."""
+def test_what_decides_a_draw(put: Put) -> None:
+    """The reader knows number, seed and source; a question without a positive neither counts nor comes."""
     one = tsv_pairs(put("one.tsv", "a\tb\nc\td\n"))
     readers = [drawn(one, 1, 0), drawn(one, 2, 0), drawn(one, 1, 1), drawn(tsv_pairs(one.files[0], "x", "en"), 1, 0)]
     assert len({source.reader for source in readers}) == 4
     assert drawn(one, 1, 0).reader == readers[0].reader
     assert readers[0].files == one.files
     assert ids(pickle.loads(pickle.dumps(readers[0]))) == ids(readers[0])  # noqa: S301 (our own bytes)
-
-
-def test_what_is_left_out_is_not_drawn(put: Put) -> None:
-    """A question without a positive is no pair, so it neither counts nor comes."""
     names = ["a", "b", "c", "d"]
     assert ids(drawn(of(names, lacking=["b"]), 3, 0)) == ["a", "c", "d"]
     wanted = fields(

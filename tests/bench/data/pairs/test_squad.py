@@ -30,7 +30,7 @@ def _file(*questions: dict[str, Any], **more: Any) -> str:
 
 
 def test_sentence_and_paragraph(put: Put) -> None:
-    """Of several answers the first counts; the positive is what the test searches; sentences are found."""
+    """The first of several answers counts; the positive is what the test searches, or two segments as in the script."""
     path = put("train.json", _file(_question("a", "1815", "notes"), _question("b", "notes")))
     found = list(squad.pairs(path, "squad").read())
     assert [(one.query.id, one.query.text, one.query.language, one.source) for one in found] == [
@@ -43,10 +43,6 @@ def test_sentence_and_paragraph(put: Put) -> None:
     ]
     assert {(item.title, item.language) for one in found for item in one.positives} == {("", "en")}
     assert all(not one.negatives for one in found)
-
-
-def test_two_segments(put: Put) -> None:
-    """As the official script feeds them: the sentence, then the paragraph as it stands; the key knows."""
     path = put("train.json", _file(_question("a", "1815")))
     source = squad.pairs(path, segments=True)
     (found,) = source.read()
@@ -54,20 +50,16 @@ def test_two_segments(put: Put) -> None:
     assert source.reader != squad.pairs(path).reader
 
 
-def test_given_breaks_count(put: Put) -> None:
-    """What the file says is not looked for; an answer between two sentences belongs to none."""
+def test_sentences(put: Put) -> None:
+    """Found ones end at no abbreviation and have no blanks around; given ones count, what is between is in none."""
+    assert [CONTEXT[start:end] for start, end in inferred(CONTEXT, "en")] == [FIRST, SECOND, THIRD]
+    assert inferred("", "en") == []
     path = put("train.json", _file(_question("a", "1815"), _question("b", "Ada"), sentence_breaks=[[0, 8], [20, 57]]))
     found = {one.query: one for _, one in outcomes(squad.pairs(path, segments=True))}
     assert found["a"].pair is not None
     assert found["a"].pair.positives[0].title == CONTEXT[20:57]
     path = put("other.json", _file(_question("a", "was"), sentence_breaks=[[0, 7], [20, 57]]))
     assert [(one.pair, one.left_out) for _, one in outcomes(squad.pairs(path))] == [(None, (NO_SENTENCE,))]
-
-
-def test_sentences_are_found_without_the_blanks_around_them() -> None:
-    """A line end is a blank; an abbreviation ends nothing."""
-    assert [CONTEXT[start:end] for start, end in inferred(CONTEXT, "en")] == [FIRST, SECOND, THIRD]
-    assert inferred("", "en") == []
 
 
 def test_what_cannot_be_trained_on_is_left_out(put: Put) -> None:
@@ -83,29 +75,19 @@ def test_what_cannot_be_trained_on_is_left_out(put: Put) -> None:
 def test_all_faults_are_told(put: Put, told: Told) -> None:
     """With the number of the paragraph; a question may stand once in the file."""
     good = {"context": CONTEXT, "qas": [_question("a", "1815")]}
-    bad = [
-        {"context": CONTEXT},
-        {**good, "qas": [{"id": "x", "question": "x?", "answers": [{"text": "1815", "answer_start": -1}]}]},
-        {**good, "sentence_breaks": [[0, 999]]},
-        {**good, "sentence_breaks": [7]},
-        {**good, "qas": [{"id": "x", "question": " ", "answers": [{"text": "1815", "answer_start": 20}]}]},
-    ]
-    path = put("train.json", json.dumps({"data": [{"paragraphs": [good, *bad[:2]]}, {"paragraphs": bad[2:]}]}))
-    sentences = told(squad.pairs(path).read())
-    for number, (sentence, words) in enumerate(
-        zip(
-            sentences,
-            (
-                "found no \"qas\" (only 'context')",
-                "found answer start -1, expected a whole number of at least 0",
-                "found sentence from 0 to 999, expected 0 ≤ start < end ≤ 57",
-                'found "sentence_breaks": 7, expected pairs of start and end',
-                "found an empty query",
-            ),
-            strict=True,
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({"context": CONTEXT}, "found no \"qas\" (only 'context')"),
+        (
+            {**good, "qas": [_question("x", "1815", start=-1)]},
+            "found answer start -1, expected a whole number of at least 0",
         ),
-        start=2,
-    ):
+        ({**good, "sentence_breaks": [[0, 999]]}, "found sentence from 0 to 999, expected 0 ≤ start < end ≤ 57"),
+        ({**good, "sentence_breaks": [7]}, 'found "sentence_breaks": 7, expected pairs of start and end'),
+        ({**good, "qas": [{**_question("x", "1815"), "question": " "}]}, "found an empty query"),
+    ]
+    halves = [good, *(one for one, _ in bad[:2])], [one for one, _ in bad[2:]]
+    path = put("train.json", json.dumps({"data": [{"paragraphs": half} for half in halves]}))
+    for number, (sentence, (_, words)) in enumerate(zip(told(squad.pairs(path).read()), bad, strict=True), start=2):
         assert sentence.startswith(f"{path}, paragraph:{number}: {words}")
     path = put("twice.json", json.dumps({"data": [{"paragraphs": [good, good]}]}))
     assert told(squad.pairs(path).read()) == [
