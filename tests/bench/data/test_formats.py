@@ -84,9 +84,9 @@ def test_aligned_sentences(tmp_path: Path) -> None:
     assert (source.name, judged.name, source.files) == ("x.fra", "pairs", (path,))
     assert source.reader != judged.reader
     path.write_text("un\n\ndeux\n \n")
-    for source in (aligned.sentences(path), aligned.same_line(path)):
+    for blank in (aligned.sentences(path), aligned.same_line(path)):
         with pytest.raises(DataFaultsError) as caught:
-            list(source.read())
+            list(blank.read())
         assert [fault.line for fault in caught.value.faults] == [2, 4]
     with pytest.raises(DataError, check=fields(where="none.fra", found="no such file")):
         list(aligned.sentences(tmp_path / "none.fra").read())

@@ -52,9 +52,9 @@ def test_repeated_ids_are_placed(put: Put, monkeypatch: pytest.MonkeyPatch) -> N
     sentence = "{}:{}: found document id '{}' a second time, expected it once (first at line {}); remove one of the two"
     expected = [sentence.format(where, *rest) for rest in ((3, "a", 1), (5, "b", 2), (6, "a", 1))]
     assert str(caught.value) == "\n".join(expected)
-    source = Source("somewhere", "test/1", (), lambda: iter([Item("a", ""), Item("b", ""), Item("b", "")]))
+    listed = Source("somewhere", "test/1", (), lambda: iter([Item("a", ""), Item("b", ""), Item("b", "")]))
     with pytest.raises(DataError, match=r"^somewhere:3: found document id 'b' a second time, .*first at line 2"):
-        collect(source)
+        collect(listed)
     monkeypatch.setattr(ids, "_hash", lambda name: name[0].encode() * 8)
     assert len(collect(corpus(put, ["a1", "a2", "b1"]))) == 3
     with pytest.raises(DataError, match="document id 'a2' a second time"):

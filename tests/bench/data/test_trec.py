@@ -66,10 +66,10 @@ def test_topics(put: Put, told: Told) -> None:
     expected = [Item("1", "what is\tthis"), Item("2", "und das?")]
     assert list(topics_source(path).read()) == expected
     path = put("topics.tsv", "1\ta\n2 b\n3\t \n1\tc\n")
-    expected = "expected a query id, a tab and the query's text"
+    wanted = "expected a query id, a tab and the query's text"
     assert told(topics_source(path).read()) == [
-        f"{path}:2: found '2 b', {expected}",
-        f"{path}:3: found '3\\t ', {expected}",
+        f"{path}:2: found '2 b', {wanted}",
+        f"{path}:3: found '3\\t ', {wanted}",
         f"{path}:4: found query id '1' a second time, {ONCE.format(1)}",
     ]
 

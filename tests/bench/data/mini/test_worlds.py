@@ -74,11 +74,11 @@ def test_nothing_is_shared_between_worlds(tmp_path: Path) -> None:
     assert {"validate", "prepare", "train", "score"} <= usual.keys()
     for stage, found in usual.items():
         assert not found & other[stage], stage
-    usual, other = planned(tmp_path), planned(tmp_path, *OTHER)
-    ((one,), (two,)) = (cells(found, "bm25") for found in (usual, other))
+    plans = planned(tmp_path), planned(tmp_path, *OTHER)
+    ((one,), (two,)) = (cells(each, "bm25") for each in plans)
     assert one.system.hash == two.system.hash
     assert (one.data, two.data) == ("mini", "mini-few-names")
-    ((one,), (two,)) = (cells(found, "crop") for found in (usual, other))
+    ((one,), (two,)) = (cells(each, "crop") for each in plans)
     assert one.system.hash != two.system.hash
     assert two.system.choices["corpus"]["name"] == "mini-few-names"
 

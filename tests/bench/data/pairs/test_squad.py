@@ -45,8 +45,8 @@ def test_sentence_and_paragraph(put: Put) -> None:
     assert all(not one.negatives for one in found)
     path = put("train.json", _file(_question("a", "1815")))
     source = squad.pairs(path, segments=True)
-    (found,) = source.read()
-    assert [(item.title, item.text) for item in found.positives] == [(FIRST, CONTEXT)]
+    (one,) = source.read()
+    assert [(item.title, item.text) for item in one.positives] == [(FIRST, CONTEXT)]
     assert source.reader != squad.pairs(path).reader
 
 
