@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"bench", "methods", "suites", "leaderboard"}
+TRAINED = ("auto-mlm", "ccp", "cmlm", "contriever", "crop", "ict", "mlm", "msm", "quickthought", "simcse")
 TINY = ROOT / "tests" / "fixtures" / "tiny-beir"
 
 
@@ -48,25 +49,10 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(ROOT, tmp_path_factory.mktemp("sdist"), "--sdist")
 
 
-@pytest.fixture(scope="module")
-def wheel_of_sdist(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that a stranger's machine builds from the sdist."""
-    place = tmp_path_factory.mktemp("unpacked")
-    unpack(sdist, place)
-    (source,) = place.iterdir()
-    return build(source, tmp_path_factory.mktemp("wheel-of-sdist"), "--wheel")
-
-
-def wheel_names(wheel: Path) -> set[str]:
-    """Names of the files in a wheel."""
+def checksums(wheel: Path) -> dict[str, int]:
+    """Return file → CRC-32 of its bytes."""
     with zipfile.ZipFile(wheel) as archive:
-        return {name for name in archive.namelist() if not name.endswith("/")}
-
-
-def sdist_names(sdist: Path) -> set[str]:
-    """Names of the files in an sdist, below its one folder."""
-    with tarfile.open(sdist) as archive:
-        return {name.partition("/")[2] for name in archive.getnames() if archive.getmember(name).isfile()}
+        return {item.filename: item.CRC for item in archive.infolist() if not item.is_dir()}
 
 
 def sources() -> set[str]:
@@ -76,23 +62,13 @@ def sources() -> set[str]:
 
 
 def test_the_wheel_holds_the_packages_whole_and_nothing_else(wheel: Path) -> None:
-    """Every file of the four packages is in, with its cards, READMEs and `py.typed`; beside them metadata alone."""
-    names = wheel_names(wheel)
+    """Every file of the four packages, READMEs of methods, cards and `py.typed` among them, and otherwise metadata."""
+    names = set(checksums(wheel))
     metadata = {name for name in names if PurePosixPath(name).parts[0].endswith(".dist-info")}
     assert names - metadata == sources()
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
-    assert {PurePosixPath(name).name for name in metadata} == {
-        "METADATA",
-        "WHEEL",
-        "RECORD",
-        "entry_points.txt",
-        "LICENSE",
-    }
-
-
-def test_what_people_read_is_in_the_wheel(wheel: Path) -> None:
-    """Each method has its README and each suite its card, a file of Markdown that the package itself reads."""
-    names = wheel_names(wheel)
+    expected = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "LICENSE"}
+    assert {PurePosixPath(name).name for name in metadata} == expected
     methods = {f"methods/{path.parent.name}/README.md" for path in (ROOT / "methods").glob("*/__init__.py")}
     cards = {f"suites/cards/{path.name}" for path in (ROOT / "suites" / "cards").glob("*.md")}
     assert methods
@@ -102,38 +78,28 @@ def test_what_people_read_is_in_the_wheel(wheel: Path) -> None:
 
 def test_the_sdist_holds_the_packages_and_the_papers_of_the_project(sdist: Path) -> None:
     """No tests, no scripts of ours: only what is needed to build the same wheel."""
-    names = sdist_names(sdist)
+    with tarfile.open(sdist) as archive:  # names below its one folder
+        names = {item.name.partition("/")[2] for item in archive.getmembers() if item.isfile()}
     assert {name for name in names if PurePosixPath(name).parts[0] in PACKAGES} == sources()
     rest = {name for name in names if PurePosixPath(name).parts[0] not in PACKAGES}
     guide = {f"docs/guide/{path.name}" for path in (ROOT / "docs" / "guide").iterdir()}
-    assert rest == guide | {
-        "docs/architecture.md",
-        "CITATION.cff",
-        "constraints.txt",
-        "CHANGELOG.md",
-        "LICENSE",
-        "PKG-INFO",
-        "README.md",
-        "pyproject.toml",
-        ".gitignore",
-    }
+    papers = {"docs/architecture.md", "CITATION.cff", "constraints.txt", "CHANGELOG.md", "LICENSE", "README.md"}
+    assert rest == guide | papers | {"PKG-INFO", "pyproject.toml", ".gitignore"}
 
 
-def test_the_sdist_builds_the_same_wheel(wheel: Path, wheel_of_sdist: Path) -> None:
-    """File by file, the same bytes."""
-    with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(wheel_of_sdist) as other:
-        assert {item.filename: item.CRC for item in one.infolist()} == {
-            item.filename: item.CRC for item in other.infolist()
-        }
+def test_the_sdist_builds_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    """File by file the same bytes, so what is shown of an installed wheel holds for both."""
+    unpack(sdist, tmp_path / "unpacked")
+    (source,) = (tmp_path / "unpacked").iterdir()
+    assert checksums(build(source, tmp_path / "again", "--wheel")) == checksums(wheel)
 
 
-@pytest.fixture(scope="module", params=["wheel", "wheel_of_sdist"])
-def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder into which a wheel was installed, without its dependencies (this environment has them)."""
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the wheel was installed, without its dependencies (this environment has them)."""
     target = tmp_path_factory.mktemp("installed")
-    made = request.getfixturevalue(request.param)
     install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
-    command(sys.executable, *install, target, made, cwd=target)
+    command(sys.executable, *install, target, wheel, cwd=target)
     return target
 
 
@@ -144,21 +110,18 @@ def elsewhere(target: Path, folder: Path, *arguments: str | Path) -> str:
 
 
 def test_it_is_the_installed_copy_that_runs(installed: Path, tmp_path: Path) -> None:
-    """`import` finds the installed folder, not the checkout."""
+    """`import` finds the installed folder, not the checkout; plugins of ours come by the installed entry points."""
     code = "import bench, methods, suites, leaderboard as l; print(*(m.__file__ for m in (bench, methods, suites, l)))"
     env = {**os.environ, "PYTHONPATH": str(installed)}
     printed = command(sys.executable, "-c", code, cwd=tmp_path, env=env).split()
-    assert printed == [
-        str(installed / package / "__init__.py") for package in ("bench", "methods", "suites", "leaderboard")
-    ]
-
-
-def test_help_and_list_work_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
-    """Our own plugins are found through the entry points of the installed metadata."""
+    packages = ("bench", "methods", "suites", "leaderboard")
+    assert printed == [str(installed / package / "__init__.py") for package in packages]
     assert "bench run" in elsewhere(installed, tmp_path, "--help")
-    listed = json.dumps(json.loads(elsewhere(installed, tmp_path, "list", "--json")))
-    assert '"bm25"' in listed
-    assert '"beir"' in listed
+    listed = json.loads(elsewhere(installed, tmp_path, "list", "--json"))
+    assert {*TRAINED, "bm25", "pretrained"} == {row["name"] for row in listed["methods"]}
+    assert "beir" in {row["name"] for row in listed["suites"]}
+    for row in listed["suites"]:
+        assert json.loads(elsewhere(installed, tmp_path, "show", row["name"], "--json"))["card"].startswith("#")
 
 
 def test_a_tiny_run_works_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
@@ -175,15 +138,8 @@ def test_a_tiny_run_works_outside_the_checkout(installed: Path, tmp_path: Path) 
     assert {path.name for path in tmp_path.iterdir()} == {"store", "results"}
 
 
-TRAINED = ("auto-mlm", "ccp", "cmlm", "contriever", "crop", "ict", "mlm", "msm", "quickthought", "simcse")
-
-
-def test_every_card_and_trainer_is_found_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
-    """Each suite has its card; each method trains a tiny encoder, and its result has the cards of method and suite."""
-    listed = json.loads(elsewhere(installed, tmp_path, "list", "--json"))
-    assert {*TRAINED, "bm25", "pretrained"} == {row["name"] for row in listed["methods"]}
-    for row in listed["suites"]:
-        assert json.loads(elsewhere(installed, tmp_path, "show", row["name"], "--json"))["card"].startswith("#")
+def test_every_trainer_is_found_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+    """Each method trains a tiny encoder, and its result has the cards of method and suite."""
     sentences = [json.loads(line)["text"] for line in (TINY / "corpus.jsonl").read_text().splitlines()]
     rows = [{"id": str(at), "sentences": sentences[at : at + 4]} for at in range(0, len(sentences), 4)]
     (tmp_path / "en.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))

@@ -15,8 +15,11 @@ from typing import Any
 
 import pytest
 
-CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"
-SENTENCES = Path(__file__).parents[1] / "golden" / "sentences.json"
+CORPUS, QRELS = "corpus.jsonl", "qrels/test.tsv"
+GOLDEN = Path(__file__).parents[1] / "golden"
+SENTENCES = GOLDEN / "sentences.json"
+CASES = json.loads((GOLDEN / "bad-input.json").read_text(encoding="utf-8"))
+"""What is typed or read, and the fields of the error; run files by name."""
 Fields = dict[str, Any]
 
 
@@ -46,6 +49,11 @@ def _compare(case: str, sentence: str) -> None:
     assert known.get(case) == sentence
 
 
+def _named(part: str | Fields) -> str:
+    """Return the name of a part of a case: what is typed."""
+    return part if isinstance(part, str) else ""
+
+
 def _holds(error: Fields, wanted: Fields) -> bool:
     """Return whether every field contains (a text) or equals (a number) what is wanted."""
     return all(
@@ -60,116 +68,28 @@ def copy(tmp_path: Path, tiny: Path) -> Path:
     return Path(shutil.copytree(tiny, tmp_path / "copy"))
 
 
-def _replace(path: Path, line: int, text: bytes) -> None:
-    lines = path.read_bytes().split(b"\n")
-    lines[line - 1] = text
-    path.write_bytes(b"\n".join(lines))
+def _damage(path: Path, line: int, text: str | None) -> None:
+    """Write Latin-1 as a line (the one after the last, too), or, for line 0, as a whole file; None removes the path."""
+    if path.suffix == ".gz":
+        plain = path.with_suffix("")
+        packed = gzip.compress(plain.read_bytes() * 20)
+        plain.unlink()
+        path.write_bytes(packed[: len(packed) // 2])
+    elif text is None:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    else:
+        lines = path.read_bytes().split(b"\n") if line else [b""]
+        lines[max(0, line - 1)] = text.encode("latin-1")
+        path.write_bytes(b"\n".join(lines))
 
 
-def _append(path: Path, text: str) -> int:
-    """Add a line; return its number."""
-    whole = path.read_bytes().rstrip(b"\n") + b"\n" + text.encode() + b"\n"
-    path.write_bytes(whole)
-    return whole.count(b"\n")
-
-
-def _truncated_gzip(folder: Path) -> Fields:
-    path = folder / CORPUS
-    packed = gzip.compress(path.read_bytes() * 20)
-    path.unlink()
-    (folder / "corpus.jsonl.gz").write_bytes(packed[: len(packed) // 2])
-    return {"where": "corpus.jsonl.gz"}
-
-
-def _three_columns(folder: Path) -> Fields:
-    _replace(folder / QRELS, 3, b"q1\td1")
-    return {"where": QRELS, "line": 3, "found": "2 columns"}
-
-
-def _repeated_document(folder: Path) -> Fields:
-    first = json.loads((folder / CORPUS).read_text().splitlines()[0])
-    line = _append(folder / CORPUS, json.dumps(first))
-    found = f"document id {first['_id']!r} a second time"
-    return {"where": CORPUS, "line": line, "found": found, "expected": "it once (first at line 1)"}
-
-
-def _repeated_query(folder: Path) -> Fields:
-    first = json.loads((folder / QUERIES).read_text().splitlines()[0])
-    line = _append(folder / QUERIES, json.dumps(first))
-    return {"where": QUERIES, "line": line, "found": f"query id {first['_id']!r} a second time"}
-
-
-def _unknown_document(folder: Path) -> Fields:
-    query = (folder / QRELS).read_text().splitlines()[1].split("\t")[0]
-    line = _append(folder / QRELS, f"{query}\tnobody\t1")
-    return {"where": QRELS, "line": line, "found": "document id 'nobody'", "expected": "one of the 40 ids in"}
-
-
-def _unknown_query(folder: Path) -> Fields:
-    document = (folder / QRELS).read_text().splitlines()[1].split("\t")[1]
-    line = _append(folder / QRELS, f"nobody\t{document}\t1")
-    return {"where": QRELS, "line": line, "found": "query id 'nobody'", "expected": "one of the 13 ids in"}
-
-
-def _broken_grade(folder: Path) -> Fields:
-    query, document, _ = (folder / QRELS).read_text().splitlines()[1].split("\t")
-    _replace(folder / QRELS, 2, f"{query}\t{document}\tmuch".encode())
-    return {"where": QRELS, "line": 2, "found": "grade 'much'", "expected": "a whole number"}
-
-
-def _broken_utf8(folder: Path) -> Fields:
-    _replace(folder / CORPUS, 7, b'{"_id": "d7", "title": "", "text": "caf\xe9"}')
-    return {"where": CORPUS, "line": 7}
-
-
-def _broken_json(folder: Path) -> Fields:
-    _replace(folder / CORPUS, 5, b'{"_id": "d5", "text": ')
-    return {"where": CORPUS, "line": 5, "found": "no JSON"}
-
-
-def _empty_corpus(folder: Path) -> Fields:
-    (folder / CORPUS).write_bytes(b"")
-    return {"where": CORPUS}
-
-
-def _empty_qrels(folder: Path) -> Fields:
-    (folder / QRELS).write_bytes(b"")
-    return {"where": QRELS}
-
-
-def _no_qrels(folder: Path) -> Fields:
-    shutil.rmtree(folder / "qrels")
-    return {"exit_code": 2}
-
-
-def _no_queries(folder: Path) -> Fields:
-    (folder / QUERIES).unlink()
-    return {"exit_code": 2}
-
-
-DAMAGE = [
-    _truncated_gzip,
-    _three_columns,
-    _repeated_document,
-    _repeated_query,
-    _unknown_document,
-    _unknown_query,
-    _broken_grade,
-    _broken_utf8,
-    _broken_json,
-    _empty_corpus,
-    _empty_qrels,
-    _no_qrels,
-    _no_queries,
-]
-
-
-@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__.strip("_"))
+@pytest.mark.parametrize(("name", "line", "text", "wanted"), CASES["folders"].values(), ids=CASES["folders"])
 def test_a_damaged_folder(
-    tmp_path: Path, copy: Path, refused: Callable[..., Fields], damage: Callable[[Path], Fields]
+    tmp_path: Path, copy: Path, refused: Callable[..., Fields], name: str, line: int, text: str | None, wanted: Fields
 ) -> None:
     """The error has place, found and expected; nothing was indexed."""
-    wanted, store = damage(copy), tmp_path / "store"
+    store = tmp_path / "store"
+    _damage(copy / name, line, text)
     error = refused("run", "--method", "bm25", "--suite", "beir", "--task", copy, "--store", store)
     assert _holds(error, wanted), error
     assert not (store / "artefacts" / "index").exists()
@@ -178,7 +98,7 @@ def test_a_damaged_folder(
 def test_all_faults_of_a_file_are_reported_at_once(tmp_path: Path, copy: Path, bench: Any) -> None:
     """A user mends a file in one go."""
     for line in (2, 4, 6):
-        _replace(copy / CORPUS, line, b"{}")
+        _damage(copy / CORPUS, line, "{}")
     done = bench("run", "--method", "bm25", "--suite", "beir", "--task", copy, "--store", tmp_path / "store")
     assert done.returncode == 2
     assert [f"corpus.jsonl:{line}: found" in done.stderr for line in (2, 4, 6)] == [True] * 3
@@ -188,40 +108,16 @@ def test_unknown_documents_can_be_kept(tmp_path: Path, copy: Path, run_json: Any
     """`data.unknown_ids=keep`: the document stays in the denominator, as official scorers have it."""
     options = ("run", "--method", "bm25", "--suite", "beir", "--task", copy, "--store", tmp_path / "store")
     before = run_json(*options)["results"][0]["measures"]["R@100"]
-    query, _, grade = (copy / QRELS).read_text().splitlines()[1].split("\t")
-    relevant = sum(
-        line.split("\t")[0] == query and int(line.split("\t")[2]) > 0
-        for line in (copy / QRELS).read_text().splitlines()[1:]
-    )
-    _append(copy / QRELS, f"{query}\tnobody\t{grade}")
+    head, *rows = (copy / QRELS).read_text().splitlines()
+    query, _, grade = rows[0].split("\t")
+    relevant = sum(int(mark) > 0 for asked, _, mark in (row.split("\t") for row in rows) if asked == query)
+    (copy / QRELS).write_text("\n".join([head, *rows, f"{query}\tnobody\t{grade}\n"]))
     after = run_json(*options, "--set", "data.unknown_ids=keep")["results"][0]["measures"]["R@100"]
     assert before == 1.0
     assert after == pytest.approx(1 - (1 - relevant / (relevant + 1)) / 12)
 
 
-RUN = "q1 Q0 d1 1 3.0 t\nq1 Q0 d2 2 2.0 t\nq2 Q0 d1 1 1.5 t\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        pytest.param(RUN + "q2 Q0 d2 2 1.0\n", {"line": 4, "found": "5 columns"}, id="columns"),
-        pytest.param(
-            RUN + "q2 Q0 d2 2 nan t\n", {"line": 4, "found": "score 'nan'", "expected": "a finite number"}, id="nan"
-        ),
-        pytest.param(RUN + "q2 Q0 d2 2 inf t\n", {"line": 4, "found": "score 'inf'"}, id="infinity"),
-        pytest.param(
-            RUN + "q2 Q0 d2 two 1.0 t\n", {"line": 4, "found": "rank 'two'", "expected": "a whole number"}, id="rank"
-        ),
-        pytest.param(
-            RUN + "q1 Q0 d1 3 1.0 t\n", {"line": 4, "found": "document 'd1' of query 'q1' a second time"}, id="twice"
-        ),
-        pytest.param("", {"where": "run.trec"}, id="empty"),
-        pytest.param(
-            "x1 Q0 d1 1 3.0 t\n", {"line": 1, "found": "query id 'x1'", "expected": "ids like 'q1'"}, id="ids"
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "wanted"), CASES["runs"].values(), ids=CASES["runs"])
 def test_a_damaged_run(tmp_path: Path, refused: Callable[..., Fields], text: str, wanted: Fields) -> None:
     """`bench score` refuses what no scorer could read rightly."""
     (tmp_path / "run.trec").write_text(text)
@@ -242,30 +138,7 @@ def test_a_run_that_names_unknown_ids(tmp_path: Path, tiny: Path, bench: Any) ->
     assert "run.trec:3: found query id 'no-query', expected one of the 13 ids" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "wanted"),
-    [
-        ("--method", "bm52", {"found": "method 'bm52'", "hint": "bm25"}),
-        ("--suite", "bier", {"found": "suite 'bier'", "hint": "beir"}),
-        ("--setting", "englsh", {"type": "UsageError"}),
-        ("--profile", "smal", {"found": "profile 'smal'", "hint": "small"}),
-        ("--data", "offical", {"found": "data 'offical'", "hint": "official"}),
-        ("--profile", "paper", {}),
-        ("--set", "method.k2=1", {"type": "ConfigError", "found": "method.k2", "hint": "method.k1"}),
-        ("--set", "k=5", {"type": "ConfigError", "found": "k", "hint": "search.k"}),
-        ("--set", "method.k1=-1", {"type": "ConfigError"}),
-        ("--set", "method.k1=fast", {"type": "ConfigError"}),
-        ("--set", "method.k1", {"type": "ConfigError"}),
-        ("--seed", "one", {"where": "--seed", "found": "'one'", "expected": "whole numbers from 0 up"}),
-        ("--label", "a b", {"type": "UsageError"}),
-        ("--device", "gpu", {"type": "UsageError"}),
-        ("--executor", "slurm", {"type": "UsageError"}),
-        ("--backbone", "xlm-r", {"type": "UsageError"}),
-        ("--preset", "bm25/lucne", {"found": "preset 'lucne'", "hint": "lucene"}),
-        ("--task", "no/such/folder", {"type": "UsageError"}),
-    ],
-    ids=lambda part: "" if isinstance(part, dict) else part,
-)
+@pytest.mark.parametrize(("option", "value", "wanted"), CASES["options"], ids=_named)
 def test_a_mistyped_option(
     tmp_path: Path, tiny: Path, refused: Callable[..., Fields], option: str, value: str, wanted: Fields
 ) -> None:
@@ -277,57 +150,7 @@ def test_a_mistyped_option(
     assert not (tmp_path / "store" / "artefacts").exists()
 
 
-@pytest.mark.parametrize(
-    ("typed", "wanted"),
-    [
-        ("frobnicate", {"type": "UsageError"}),
-        ("run --suite beir", {"type": "UsageError"}),
-        ("plan --method bm25", {"type": "UsageError"}),
-        ("list metods", {"type": "UsageError"}),
-        ("show bm52", {"found": "'bm52'", "hint": "bm25"}),
-        ("show mrtydi/xx", {"found": "task 'mrtydi/xx'"}),
-        ("show none.json", {"where": "none.json", "expected": "a result file"}),
-        ("show bm25 --reported", {"found": "--reported with bm25", "expected": "a suite"}),
-        ("score --run run.trec", {"found": "neither --qrels FILE nor --suite NAME", "expected": "one of the two"}),
-        ("score --run r --qrels q --suite beir", {"found": "--qrels with --suite"}),
-        ("score --run r --suite beir --task scifact --tie list", {"found": "--tie with --suite"}),
-        ("compare bm25 crop --suite bier", {"found": "suite 'bier'", "hint": "beir"}),
-        ("compare bm25 crop --suite beir --format csv", {"found": "--json and --format csv"}),
-        ("export --out out", {"found": "neither of --result FILE and --key KEY", "expected": "one of them"}),
-        ("export --out out --result none.json", {"where": "none.json", "expected": "a result file"}),
-        ("export --out out --key zzz --store none", {"where": "none", "found": "no encoder with the key 'zzz'"}),
-        ("check bm52", {"found": "method or suite 'bm52'", "hint": "bm25"}),
-        ("check bm25 --only tie", {"found": "check 'tie'", "hint": "ties"}),
-        ("check beir --set method.k1=1", {"where": "suite beir", "found": "--set method.k1=1"}),
-        ("new method Bad_Name", {"found": "the name 'Bad_Name'"}),
-        ("new method bm25 --out new", {"found": "the name 'bm25', which is taken"}),
-        ("data fech beir", {"type": "UsageError"}),
-        ("data fetch bier", {"found": "suite 'bier'", "hint": "beir"}),
-        ("data check beir --task scifcat", {"type": "UsageError"}),
-        ("leaderboard check none.json", {"type": "UsageError"}),
-        ("gc --older-than soon", {"type": "UsageError"}),
-        ("ablate --method bm25", {"type": "UsageError"}),
-        ("ablate bm25/lucene", {"type": "UsageError"}),
-        ("data fetch", {"type": "UsageError"}),
-        ("data audit --corpus mini --suite beir --alike 1.5", {"type": "ConfigError"}),
-        ("data audit --corpus nowhere --suite beir", {"type": "UsageError"}),
-        ("data audit --corpus mini --suite bier", {"found": "suite 'bier'", "hint": "beir"}),
-        ("run --method bm25+crop+ict --suite mrtydi", {"type": "UsageError"}),
-        ("run --method bm25+bm25 --suite mrtydi", {"type": "UsageError"}),
-        ("run --method bm25+crop --suite lareqa", {"type": "UsageError"}),
-        ("run --method bm25 --suite mrtydi --rerank ./nowhere", {"type": "UsageError"}),
-        ("run --method bm25 --suite mrtydi --readout both", {"type": "UsageError"}),
-        ("run --method bm25 --suite mrtydi --set post.kind=shift", {"type": "UsageError"}),
-        (
-            "run --method bm25 --suite beir --task scifact --data official --set data.language=sw",
-            {"type": "UsageError"},
-        ),
-        ("run --method bm25 --suite tatoeba --task afr-eng", {"type": "UsageError"}),
-        ("run --method crop --suite mrtydi --profile small --device cpu", {"type": "UsageError"}),
-        ("run --method crop --suite mrtydi --profile small --device cpu --corpus mini", {"type": "UsageError"}),
-    ],
-    ids=lambda part: "" if isinstance(part, dict) else part,
-)
+@pytest.mark.parametrize(("typed", "wanted"), CASES["commands"].items(), ids=_named)
 def test_a_mistyped_command(refused: Callable[..., Fields], typed: str, wanted: Fields) -> None:
     """Every command refuses in the same way."""
     error = refused(*typed.split())

@@ -102,10 +102,7 @@ class Toy:
 
 @pytest.fixture
 def toy(
-    tmp_path: Path,
-    environment: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, environment: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Toy]:
     """A stranger's suite, installed; its archive is the small BEIR folder of the repository."""
     plugin, site = tmp_path / "plugin", tmp_path / "site"

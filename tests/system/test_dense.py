@@ -64,15 +64,21 @@ def test_a_dense_run_and_what_it_reuses(tmp_path: Path, corpus: Path, run_json: 
 def test_training_killed_and_begun_again_is_the_same(
     tmp_path: Path, corpus: Path, environment: dict[str, str], run_json: RunJson
 ) -> None:
-    """SIGKILL in the middle of training, several times: the same bytes in every artefact."""
-    more = ("--set", "budget.tokens=150000", "--set", "method.checkpoint_tokens=20000")
+    """SIGKILL in the middle of training, thrice, with another checkpoint each: the same bytes in every artefact."""
+    more = ("--set", "budget.tokens=60000", "--set", "method.checkpoint_tokens=5000")
     whole = run_json(*_options(tmp_path / "whole", corpus, *more))
     command = [str(part) for part in _options(tmp_path / "killed", corpus, *more)]
-    for seconds in (8.0, 12.0, 16.0):
-        process = subprocess.Popen([sys.executable, "-m", "bench", *command], cwd=tmp_path, env=environment)
-        time.sleep(seconds)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+
+    def checkpoints() -> set[Path]:
+        return set((tmp_path / "killed" / "store" / "work").glob("train-*/parts/checkpoint-*.json"))
+
+    for _ in range(3):
+        before = checkpoints()
+        with subprocess.Popen([sys.executable, "-m", "bench", *command], cwd=tmp_path, env=environment) as process:
+            while not checkpoints() - before and process.poll() is None:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
     again = run_json(*command)
     assert again["results"][0]["measures"] == whole["results"][0]["measures"]
     for one in sorted((tmp_path / "whole" / "store" / "artefacts").glob("*/*/**/*")):

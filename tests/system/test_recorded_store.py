@@ -33,16 +33,8 @@ Answer = tuple[int, str, str]
 
 PINNED = "--offline --device cpu --set compute.threads=1 --store store --json"
 TASK = "--suite beir --task tiny-beir"
-SMALL = "--corpus corpus --backbone scratch:1x16 --set prepare.vocabulary=512 --set budget.tokens=300"
-PAIRS = "--setting english --set tune.data=pairs.jsonl"
-RUNS = {
-    "fused": f"--method bm25+crop {TASK} {SMALL} --set fuse.weight=0.3",
-    "post-processed": f"--method crop {TASK} {SMALL} --set post.kind=whiten --label mine",
-    "tuned": f"--method crop {TASK} {SMALL} {PAIRS} --set tune.epochs=1 --set tune.mine=bm25",
-    "re-ranked": f"--method bm25 {TASK} {SMALL} {PAIRS} --rerank trained --set rerank.train.steps=2 "
-    "--set rerank.depth=5",
-    "without its prompt": f"--method pretrained {TASK} --set method.model=encoder --set 'method.query_prompt=\"\"'",
-}
+GIVEN = json.loads((TESTS / "golden" / "store-commands.json").read_text(encoding="utf-8"))
+RUNS: dict[str, str] = GIVEN["runs"]
 """Name → the words after `bench run`; the last one reads what `bench export` wrote after the first one."""
 AUDIT = f"data audit --corpus corpus {TASK} --store store --json"
 STAGES = """
@@ -174,39 +166,7 @@ def _lost(old: Any, new: Any, at: str = "") -> Iterator[str]:
         yield f"{at}: recorded {old!r}, found {new!r}"
 
 
-RESULT = "results/local/beir/unsupervised/bm25-e7c5c6d5/seed-0"
-NAMED = "--results results"
-COMMANDS = {
-    "run": f"run {RUNS['fused']} {PINNED} --results again",
-    "run, tuned": f"run {RUNS['tuned']} {PINNED} --results again",
-    "run, not all of it applies": f"run {RUNS['tuned']} --method bm25,crop {PINNED} --results again",
-    "plan": f"plan {RUNS['fused']} {PINNED}",
-    "list": "list --json",
-    "list tasks": "list tasks --json",
-    "list presets": "list presets --json",
-    "list results": f"list results --json {NAMED}",
-    "show a method": "show msm --json",
-    "show bm25": "show bm25 --json",
-    "show a suite": "show beir --json",
-    "show a suite's reported numbers": "show xor-retrieve --reported --json",
-    "show a task": "show beir/scifact --json",
-    "show a profile": "show small --json",
-    "show a run preset": "show mini-grid --json",
-    "show a result": f"show {RESULT}/result.json --json",
-    "compare": f"compare bm25 crop bm25+crop --suite beir --setting unsupervised --queries 2 --json {NAMED}",
-    "score a file": f"score --qrels tiny-beir/qrels/test.tsv --run {RESULT}/runs/beir/tiny-beir.trec.gz "
-    "--measures 'nDCG@10 R@100' --per-query --json",
-    "score a task": f"score {TASK} --run {RESULT}/runs/beir/tiny-beir.trec.gz --store store --json",
-    "data list": "data list --json",
-    "data audit": AUDIT,
-    "gc": f"gc --store store {NAMED} --older-than 0 --dry-run --json",
-    "verify": f"verify --store store {NAMED} --json",
-    "export": "export --key KEY --out exported --store store --json",
-    "leaderboard build": f"leaderboard build --out site --store store --json {NAMED}",
-    "leaderboard export": f"leaderboard export local/all --format json {NAMED}",
-    "leaderboard schema": "leaderboard schema",
-    "reproduce": f"reproduce {RESULT}/result.json --task tiny-beir --dry-run --json",
-}
+COMMANDS: dict[str, str] = GIVEN["printed"]
 """Name → the words after `bench`; KEY is the key of the trained encoder."""
 
 

@@ -30,22 +30,28 @@ LANGUAGE = "sw"
 LABEL = f"mrtydi/{LANGUAGE}:"
 
 
-def planned(tmp_path: Path, store: Store) -> Plan:
+def planned(folder: Path, store: Store) -> Plan:
     """A plan of a tiny encoder's start, tuned for the test in one language."""
-    corpus = tmp_path / "corpus" / f"{LANGUAGE}.jsonl"
-    corpus.parent.mkdir()
+    corpus = folder / "corpus" / f"{LANGUAGE}.jsonl"
+    corpus.parent.mkdir(exist_ok=True)
     rows = ({"id": one.id, "sentences": one.sentences} for one in mini.documents(LANGUAGE))
     corpus.write_text("".join(json.dumps(row) + "\n" for row in islice(rows, 40)), encoding="utf-8")
     request = Request(("crop",), ("mrtydi",), tasks=(LANGUAGE,), settings=("english",), backbone="scratch:1x32")
     sets = ("prepare.vocabulary=800", "budget.tokens=500", "compute.threads=1")
-    request = replace(request, corpus=str(corpus.parent), device="cpu", sets=sets, results=tmp_path / "results")
+    request = replace(request, corpus=str(corpus.parent), device="cpu", sets=sets, results=folder / "results")
     return plan(request, load(), store)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for both miners, whose store has the encoder once."""
+    return tmp_path_factory.mktemp("guarded")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("miner", ["bm25", "self"])
 def test_no_judged_positive_and_no_judgement_of_a_test(
-    tmp_path: Path, miner: Any, monkeypatch: pytest.MonkeyPatch
+    folder: Path, miner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the ids of the training judgements and the texts of the passages; every pair finds a negative."""
     opened: list[str] = []
@@ -56,8 +62,8 @@ def test_no_judged_positive_and_no_judgement_of_a_test(
         yield from plain(settings, language, split)
 
     monkeypatch.setattr(retrieval, "_judgements", noted)
-    store = Store(tmp_path / "store")
-    ready = planned(tmp_path, store)
+    store = Store(folder / "store")
+    ready = planned(folder, store)
     (at,) = (at for at, cell in enumerate(ready.cells) if cell.system.untrained)
     tuned = ready.legs[at][0].by_name["tune"]
     assert isinstance(tuned, Tune)

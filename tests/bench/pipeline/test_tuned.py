@@ -138,31 +138,38 @@ def test_a_method_that_cannot_index(encoders: Build) -> None:
         encoders(0, replace(found, methods=shelf)).tuned(start(), [tuning(mine="bm25")])
 
 
+@pytest.fixture(scope="module")
+def tmp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus, and for one store of several tests."""
+    folder = tmp_path_factory.mktemp("mined")
+    (folder / "corpus").mkdir()
+    rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents("en"))
+    text = "".join(json.dumps(row) + "\n" for row in islice(rows, 100))
+    (folder / "corpus" / "en.jsonl").write_text(text, encoding="utf-8")
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("miner", ["bm25", "self"])
-def test_mined_pairs_end_to_end(tmp_path: Path, miner: str) -> None:
+def test_mined_pairs_end_to_end(tmp: Path, miner: str) -> None:
     """A task of the embedded world after a tuning on mined pairs; no negative is a positive; nothing is made again."""
-    corpus = tmp_path / "corpus" / "en.jsonl"
-    corpus.parent.mkdir()
-    rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents("en"))
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in islice(rows, 100)), encoding="utf-8")
-    tiny = ("prepare.vocabulary=1500", "budget.tokens=2000", "compute.threads=1")
-    sets = (*tiny, "tune.steps=2", f"tune.mine={miner}", "tune.mine_keep=3")
-    places = {"corpus": str(corpus.parent), "store": tmp_path / "store", "results": tmp_path / "results"}
+    small = ("prepare.vocabulary=1500", "budget.tokens=2000", "compute.threads=1")
+    sets = (*small, "tune.steps=2", f"tune.mine={miner}", "tune.mine_keep=3")
+    places = {"corpus": str(tmp / "corpus"), "store": tmp / "store", "results": tmp / "results"}
     fixed = {"tasks": ("en",), "settings": ("english",), "backbone": "scratch:1x32", "device": "cpu"}
     request = Request(("crop",), ("mrtydi",), sets=sets, **fixed, **places)  # type: ignore[arg-type]  # of several types
-    outcome = pipeline.run(request, load(), Store(tmp_path / "store"), NullListener())
+    outcome = pipeline.run(request, load(), Store(tmp / "store"), NullListener())
     assert [row["system"] for row in outcome.rows] == ["crop", "crop@init"]
     (leg,) = outcome.plan.legs[0]
     mined = leg.by_name["mine"]
-    found = StoredPairs(Store(tmp_path / "store").folder(mined))
-    before = StoredPairs(Store(tmp_path / "store").folder(mined.inputs["pairs"]))
+    found = StoredPairs(Store(tmp / "store").folder(mined))
+    before = StoredPairs(Store(tmp / "store").folder(mined.inputs["pairs"]))
     assert [one.query for one in found] == [one.query for one in before]
     assert found.negatives.tolist() == [3] * len(before)
     right: dict[str, set[Item]] = {}
     for one in before:
         right.setdefault(one.query.text, set()).update(one.positives)
     assert not any(right[one.query.text] & set(one.negatives) for one in found)
-    again = plan(request, load(), Store(tmp_path / "store"))
+    again = plan(request, load(), Store(tmp / "store"))
     assert not [step.stage.title for step in again.steps if step.runs]
