@@ -1,8 +1,10 @@
 """The papers' tables against their own arithmetic: averages, possible values, no errors but the known ones."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -78,41 +80,17 @@ def members(average: Reported, row: Mapping[str, Reported]) -> list[Reported] | 
     return cells if cells and all(cell.value is not None for cell in cells) else None
 
 
-Average = tuple[str, str, str, str, str]
-# What the arithmetic of the tables contradicts, worked out by hand from the printed cells: mean → flagged with.
-WRONG: Mapping[Average, str] = {
-    ("CCP", "Table 4", "XLMR", "R@2kt", "0.452"): "",  # by CCP-2, a cell of the row
-    ("CCP", "Table 4", "CCP", "R@5kt", "0.570"): "CCP-3",
-    ("MSM", "Table 15", "GMT + PATH", "R@2kt", "58.2"): "MSM-5",
-    ("Contriever", "Table 4", "BM25 (Zhang et al., 2021)", "R@100", "74.3"): "Contriever-6",
-    ("Contriever", "Table 6", "MoCo", "nDCG@10", "30.1"): "Contriever-5",
-    ("Contriever", "Table 7", "ICT", "nDCG@10", "25.9"): "Contriever-5",
-    ("Contriever", "Table 7", "Crop", "nDCG@10", "32.2"): "Contriever-5",
-    ("Contriever", "Table 7", "Crop + delete", "nDCG@10", "33.8"): "Contriever-5",
-    ("Contriever", "Table 7", "Crop + replace", "nDCG@10", "32.9"): "Contriever-5",
-    ("Contriever", "Table 8", "Wiki", "nDCG@10", "33.0"): "Contriever-5",
-    ("Contriever", "Table 8", "CCNet", "nDCG@10", "34.9"): "Contriever-5",
-    ("Contriever", "Table 8", "Uniform", "nDCG@10", "33.9"): "Contriever-5",
-    ("Contriever", "Table 8", "50/50%", "nDCG@10", "34.7"): "Contriever-5",
-    ("Contriever", "Table 9", "BERT", "nDCG@10", "42.0"): "Contriever-5",
-    ("Contriever", "Table 9", "Contriever", "nDCG@10", "46.5"): "Contriever-5",
-    ("Contriever", "Table 11", "BERT", "nDCG@10", "8.7"): "Contriever-3",
-    (README, "README", "Contriever", "nDCG@10", "37.7"): "Contriever-3",
-    (README, "README", "mContriever-msmarco", "RR@100", "38.4"): "",  # by Contriever-8, a cell of the row
-}
-"""Off by more than a printed unit, so no rounding of the cells explains them."""
-ROUNDED: Mapping[Average, str] = {
-    ("MSM", "Table 2", "CROP", "RR@100", "38.9"): "MSM-5",
-    ("MSM", "Table 3", "XLMR", "R@5kt", "39.3"): "MSM-5",
-    ("MSM", "Table 10", "XLMR", "R@5kt", "39.3"): "MSM-5",
-    ("Contriever", "Table 10", "Gen-Q", "R@100 (capped for Trec-COVID)", "64.2"): "Contriever-5",
-    ("CCP", "Table 3", "XLMR", "RR@100", "0.333"): "CCP-1",  # for the measure's name, as its whole row
-    ("MSM", "Table 14", "XLMR Large", "RR@100", "33.3"): "",  # copied from there
-    ("MSM", "Table 3", "MSM", "R@5kt", "44.7"): "",
-    ("MSM", "Table 10", "MSM", "R@5kt", "44.7"): "",
-    ("MSM", "Table 14", "MSM Large", "R@100", "81.6"): "",
-}
-"""Off by more than half a printed unit, yet within one: means of values that were not rounded can look so."""
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "reported.json").read_text(encoding="utf-8"))
+WRONG, ROUNDED = (
+    {tuple(row[:5]): row[5] for row in GOLDEN[f"off by more than {name}"]} for name in ("a printed unit", "half of one")
+)
+"""What the arithmetic of the tables contradicts, worked out by hand from the printed cells: mean → flagged with.
+
+`WRONG`: off by more than a printed unit, so no rounding of the cells explains them. CCP's row of Table 4 is flagged by
+CCP-2, the README's of mContriever by Contriever-8, each a cell of the row. `ROUNDED`: off by more than half a printed
+unit, yet within one, as means of values that were not rounded can look; CCP's row by CCP-1, for the measure's name, and
+copied from there in MSM's Table 14.
+"""
 
 
 def averages() -> list[tuple[Reported, list[Reported] | None]]:
@@ -339,21 +317,5 @@ def test_how_many_cells_belong_to_each_error() -> None:
     flagged = [row for row in reported.rows() if row.error]
     known = Counter(row.error for row in flagged if row.corrected is not None)
     assert {error: (count, known[error]) for error, count in Counter(row.error for row in flagged).items()} == {
-        "CCP-1": (5 * 12, 0),
-        "CCP-2": (1, 1),
-        "CCP-3": (1, 1),
-        "CCP-7": (1, 0),
-        "MSM-1": (52, 52),
-        "MSM-2": (2, 0),
-        "MSM-3": (24, 24),
-        "MSM-4": (2, 2),
-        "MSM-5": (1 + 2 + 8, 0),
-        "MSM-7": (3 * 4, 0),
-        "Auto-MLM-1": (1, 0),
-        "Contriever-1": (2 * 8 + 3, 2 * 8 + 3),
-        "Contriever-2": (2 * 3 * 13, 0),
-        "Contriever-3": (2, 2),
-        "Contriever-5": (2 + 10, 1),
-        "Contriever-6": (1 + 2 * 24, 1 + 2 * 2),
-        "Contriever-8": (16 + 1, 1),
+        name: tuple(row) for name, row in GOLDEN["cells by error, and those whose right value is known"].items()
     }

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,39 +30,27 @@ def _seconds() -> float:
     return used.children_user + used.children_system
 
 
-def test_the_json_of_a_run(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """Every promised key, the promised types, and files that are there."""
-    outcome = run_json(*BM25, "--task", tiny, *_places(tmp_path))
-    assert outcome["macro"] == []
-    (row,) = outcome["results"]
-    about = {
-        key: row[key] for key in ("system", "method", "suite", "task", "leg", "setting", "data", "profile", "seed")
-    }
-    assert about == {
-        "system": "bm25",
-        "method": "bm25",
-        "suite": "beir",
-        "task": "beir/tiny-beir",
-        "leg": None,
-        "setting": "unsupervised",
-        "data": "local",
-        "profile": "mini",
-        "seed": 0,
-    }
-    assert row["queries"] == 12
+def test_a_run_and_what_a_second_one_reuses(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """Every promised key and file; means are those of the values by query, the run is cut at the deepest measure.
+
+    A second run takes under two seconds of a processor, runs no stage and gives the same result file, byte for byte;
+    another k searches and scores alone; a label computes nothing.
+    """
+    options = (*BM25, "--task", tiny, *_places(tmp_path))
+    first = run_json(*options)
+    assert first["macro"] == []
+    (row,) = first["results"]
+    about = {"system": "bm25", "method": "bm25", "suite": "beir", "task": "beir/tiny-beir", "leg": None}
+    about |= {"setting": "unsupervised", "data": "local", "profile": "mini", "seed": 0, "queries": 12}
+    assert {key: row[key] for key in about} == about
     assert set(row["measures"]) == {"nDCG@10", "R@100", "Rcap@100", "RR@10"}
     assert all(0 <= value <= 1 for value in row["measures"].values())
     lines = Path(row["run_file"]).read_text().splitlines()
     assert {len(line.split()) for line in lines} == {6}
-    result = json.loads(Path(row["result_file"]).read_text())
+    content = Path(row["result_file"]).read_bytes()
+    result, folder = json.loads(content), Path(row["result_file"]).parent
     assert result["schema"] == "retrieval-bench/result/1"
     assert result["tasks"]["beir/tiny-beir"][""]["measures"] == row["measures"]
-
-
-def test_the_bundle_holds_every_judged_query_and_the_run(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """Means are the means of the per-query values; the run in the bundle is the run, cut at the deepest measure."""
-    (row,) = run_json(*BM25, "--task", tiny, *_places(tmp_path))["results"]
-    folder = Path(row["result_file"]).parent
     values = json.loads(gzip.decompress((folder / "per-query" / "beir" / "tiny-beir.json.gz").read_bytes()))
     assert len(values["queries"]) == 12
     for name, mean in row["measures"].items():
@@ -72,38 +61,20 @@ def test_the_bundle_holds_every_judged_query_and_the_run(tmp_path: Path, tiny: P
     assert "BEIR" in cards["suite"]
     assert "BM25" in cards["method"]
 
-
-def test_a_second_run_runs_nothing_and_is_quick(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """Under two seconds of a processor, no stage, the same answer and the same result file, byte for byte."""
-    first = run_json(*BM25, "--task", tiny, *_places(tmp_path))
-    result = Path(first["results"][0]["result_file"])
-    before, start = result.read_bytes(), _seconds()
-    second = run_json(*BM25, "--task", tiny, *_places(tmp_path), seconds=240)
+    start = _seconds()
+    second = run_json(*options, seconds=240)
     assert _seconds() - start < 2
     assert set(_states(second).values()) == {"cached"}
     assert second["results"] == first["results"]
-    assert result.read_bytes() == before
+    assert Path(row["result_file"]).read_bytes() == content
 
-
-def test_changing_k_searches_and_scores_only(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """The index stands; the shallow measures do not change."""
-    first = run_json(*BM25, "--task", tiny, *_places(tmp_path))
-    second = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--set", "search.k=2")
-    assert {stage for stage, state in _states(second).items() if state == "ran"} == {"search", "score"}
-    per_query: dict[str, int] = {}
-    for line in Path(second["results"][0]["run_file"]).read_text().splitlines():
-        per_query[line.split()[0]] = per_query.get(line.split()[0], 0) + 1
-    assert max(per_query.values()) == 2
-    depths = [line.split()[3] for line in Path(first["results"][0]["run_file"]).read_text().splitlines()]
-    assert max(map(int, depths)) > 2
-
-
-def test_a_label_runs_nothing_again_and_names_the_row(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """A name changes nothing that is computed."""
-    run_json(*BM25, "--task", tiny, *_places(tmp_path))
-    again = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--label", "my-bm25")
-    assert again["results"][0]["system"] == "my-bm25"
-    assert set(_states(again).values()) == {"cached"}
+    deep = run_json(*options, "--set", "search.k=2", "--results", tmp_path / "deep")
+    assert {stage for stage, state in _states(deep).items() if state == "ran"} == {"search", "score"}
+    found = Counter(line.split()[0] for line in Path(deep["results"][0]["run_file"]).read_text().splitlines())
+    assert max(found.values()) == 2 < max(int(line.split()[3]) for line in lines)
+    named = run_json(*options, "--label", "my-bm25")
+    assert named["results"][0]["system"] == "my-bm25"
+    assert set(_states(named).values()) == {"cached"}
 
 
 def test_settings_presets_and_files_name_the_system(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
@@ -120,16 +91,13 @@ def test_settings_presets_and_files_name_the_system(tmp_path: Path, tiny: Path, 
     assert (origins["method.k1"], origins["method.b"], origins["method.variant"]) == ("file", "--set", "default")
 
 
-def test_one_seed_stands_for_all(tmp_path: Path, tiny: Path, bench: Any) -> None:
-    """A deterministic method is run once, and says so."""
+def test_what_does_not_apply_is_an_answer(tmp_path: Path, tiny: Path, bench: Any) -> None:
+    """A deterministic method is run once, and says so; the cells that apply run, the others say why they do not."""
     done = bench(*BM25, "--task", tiny, *_places(tmp_path), "--seed", "3,4", "--json")
     assert [row["seed"] for row in json.loads(done.stdout)["results"]] == [0]
     assert "deterministic" in done.stderr
-
-
-def test_a_setting_without_a_recipe_is_an_answer(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """The cells that apply run, the others say why they do not; nothing fails."""
-    outcome = run_json(*BM25, "--task", tiny, *_places(tmp_path), "--setting", "unsupervised,multilingual")
+    done = bench(*BM25, "--task", tiny, *_places(tmp_path), "--setting", "unsupervised,multilingual", "--json")
+    outcome = json.loads(done.stdout)
     assert [row["setting"] for row in outcome["results"]] == ["unsupervised"]
     (refused,) = outcome["not_applicable"]
     assert refused["setting"] == "multilingual"
@@ -146,8 +114,13 @@ def test_tasks_merge_into_one_result_file(tmp_path: Path, tiny: Path, folder: Pa
     assert len(both["results"]) == 2
 
 
-def test_plan_tells_what_run_would_do(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """Before: all five stages run, nothing is made. After: all are cached and cost nothing."""
+def test_plan_tells_what_run_would_do_and_gc_spares_what_results_rest_on(
+    tmp_path: Path, tiny: Path, run_json: RunJson
+) -> None:
+    """Before: all five stages run, nothing is made. After: all are cached and cost nothing.
+
+    Artefacts of a superseded run go, those of the result stay, and the next run finds them all.
+    """
     options = ("--method", "bm25", "--suite", "beir", "--task", tiny, *_places(tmp_path))
     before = run_json("plan", *options)
     assert [step["stage"] for step in before["steps"]] == ["validate", "read", "index", "search", "score"]
@@ -158,20 +131,14 @@ def test_plan_tells_what_run_would_do(tmp_path: Path, tiny: Path, run_json: RunJ
     assert {step["state"] for step in after["steps"]} == {"cached"}
     assert after["seconds"] == 0
 
-
-def test_gc_spares_what_results_rest_on(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """Artefacts of a superseded run go, those of the result stay, and the next run finds them all."""
-    run_json(*BM25, "--task", tiny, *_places(tmp_path))
-    run_json(*BM25, "--task", tiny, *_places(tmp_path), "--set", "method.k1=1.7", "--results", tmp_path / "thrown-away")
-    spared = run_json("gc", *_places(tmp_path))
-    assert spared["garbage"] == []
-    listed = run_json("gc", *_places(tmp_path), "--older-than", "0", "--dry-run")
-    assert {Path(item["path"]).parent.name for item in listed["garbage"]} == {"index", "search", "score"}
-    assert all(Path(item["path"]).exists() for item in listed["garbage"])
-    removed = run_json("gc", *_places(tmp_path), "--older-than", "0")
-    assert removed["removed"] == listed["garbage"]
-    assert not any(Path(item["path"]).exists() for item in listed["garbage"])
-    assert set(_states(run_json(*BM25, "--task", tiny, *_places(tmp_path))).values()) == {"cached"}
+    run_json("run", *options, "--set", "method.k1=1.7", "--results", tmp_path / "thrown-away")
+    assert run_json("gc", *_places(tmp_path))["garbage"] == []
+    listed = run_json("gc", *_places(tmp_path), "--older-than", "0", "--dry-run")["garbage"]
+    assert {Path(item["path"]).parent.name for item in listed} == {"index", "search", "score"}
+    assert all(Path(item["path"]).exists() for item in listed)
+    assert run_json("gc", *_places(tmp_path), "--older-than", "0")["removed"] == listed
+    assert not any(Path(item["path"]).exists() for item in listed)
+    assert set(_states(run_json("run", *options)).values()) == {"cached"}
 
 
 def test_help_is_quick_and_light() -> None:

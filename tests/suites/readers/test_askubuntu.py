@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.core.errors import DataError, DataFaultsError
+from bench.core.errors import DataError
 from bench.types import Candidates, Item, Judgement
 from suites.readers import askubuntu as candidates
 
@@ -41,39 +41,6 @@ def test_lists_and_judgements_of_a_file(lists: Path) -> None:
     assert list(pickle.loads(pickle.dumps(given)).read()) == list(given.read())  # noqa: S301 (our own bytes)
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("10\t12\t11 12", r"found 3 columns in .*, expected 4 columns separated by tabs: query id, similar ids"),
-        ("1 0\t12\t11 12\t2 1", r"query id '1 0', expected an id without white space"),
-        ("10\t13\t11 12\t2 1", r"similar question '13', expected one of the 2 candidates of the line"),
-        ("10\t11 11\t11 12\t2 1", r"similar question '11' a second time"),
-        ("10\t\t11 11\t2 1", r"candidate '11' a second time"),
-        ("10\t\t\t", r"no candidate of query '10', expected at least one"),
-        ("10\t\t11 12\t2", r"found 1 scores, expected 2, one a candidate"),
-        ("10\t\t11 12\t2 x", r"could not convert string to float: 'x', expected a number"),
-        ("10\t\t11 12\t2 nan", r"not finite"),
-        ("10\t\t11 12\t1 2", r"found score 2\.0 after 1\.0, expected scores that never increase"),
-    ],
-)
-def test_malformed_lines_get_a_sentence(tmp_path: Path, line: str, message: str) -> None:
-    """Whoever reads the file first says so, with the line."""
-    path = tmp_path / "test.txt"
-    path.write_text(f"5\t\t6\t1\n{line}\n")
-    for source in (candidates.candidates(path), candidates.judgements(path)):
-        with pytest.raises(DataError, match=message) as caught:
-            list(source.read())
-        assert caught.value.line == 2
-
-
-def test_a_query_stands_once(tmp_path: Path) -> None:
-    """Two lines of one query would be scored twice."""
-    path = tmp_path / "test.txt"
-    path.write_text(f"{LISTS}10\t\t11\t1\n")
-    with pytest.raises(DataError, match=r":4: found query id '10' a second time, expected it once \(first at line 1\)"):
-        list(candidates.candidates(path).read())
-
-
 def test_texts_are_titles_or_title_and_body(tmp_path: Path) -> None:
     """Packed or not; a missing body, or title, leaves the other; the two ways of reading are told apart in keys."""
     path = tmp_path / "texts.gz"
@@ -94,16 +61,6 @@ def test_texts_are_titles_or_title_and_body(tmp_path: Path) -> None:
     assert joined["10"] == "ask ten body of ten"
     assert (joined["11"], joined["12"], joined["13"]) == ("eleven", "twelve", "only a body")
     assert titles.reader != whole.reader
-
-
-def test_malformed_texts(tmp_path: Path) -> None:
-    """A wrong number of columns and a question that comes twice."""
-    path = tmp_path / "texts"
-    path.write_text("1\n1\ta\tb\tc\n1\ta\n1\tb\n")
-    with pytest.raises(DataFaultsError) as caught:
-        list(candidates.texts(path).read())
-    assert [fault.line for fault in caught.value.faults] == [1, 2, 4]
-    assert "expected 3 columns separated by tabs: question id, title, body" in str(caught.value)
 
 
 def test_only_the_named_questions_are_read(tmp_path: Path, lists: Path) -> None:

@@ -1,6 +1,5 @@
 """Mewsli-X: strings as the official script makes them, entities, articles, pairs, and what is said of faults."""
 
-import copy
 import json
 import os
 import tarfile
@@ -13,7 +12,7 @@ from bench.data.formats.archive import Member
 from bench.data.formats.faults import RecordError
 from bench.types import Item, Judgement, TrainingPair
 from suites.readers import mewsli_x as mewslix
-from tests.conftest import Put, Told
+from tests.conftest import Put
 from tests.suites.conftest import jsonl as rows
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "scorers" / "mewslix" / "preprocess_golden.json"
@@ -150,63 +149,6 @@ def test_an_archive_is_read_without_unpacking(put: Put, tmp_path: Path) -> None:
     assert source.files == (archive,)
 
 
-def test_faults_of_entities(put: Put, told: Told) -> None:
-    """Each with its line."""
-    without = {key: value for key, value in entity("Q3").items() if key != "sentence_spans"}
-    keys = "'entity_id', 'title', 'description', 'description_language'"
-    path = put(
-        "e.jsonl",
-        rows(
-            entity("Q 1"),
-            entity("Q2", sentence_spans=[{"start": 0, "end": 10}]),
-            without,
-            entity("Q4", sentence_spans=[{"start": 0}]),
-            entity("Q5", sentence_spans=[[0, 3]]),
-            entity("Q6", description_language=None),
-        ),
-    )
-    assert [line.removeprefix(f"{path}:") for line in told(mewslix.entities(path).read())] == [
-        "1: found entity id 'Q 1', expected an id without white space; run and qrels files are separated by it",
-        "2: found sentence from 0 to 10, expected 0 ≤ start < end ≤ 9, which is the text's number of characters",
-        f'3: found no "sentence_spans" (only {keys}), expected a list under that key',
-        "4: found no \"end\" (only 'start'), expected where the span ends",
-        '5: found a member of "sentence_spans": [0, 3], expected an object',
-        '6: found "description_language": None, expected a string',
-    ]
-
-
-def test_faults_of_mentions(put: Put, told: Told) -> None:
-    """Each with its line; an id that stands twice is one too, wherever it stands."""
-    moved = article("Köln am Rhein", ("m2", "Köln", "Q1"))
-    moved["mentions"][0]["mention_span"]["start"] = 1
-    path = put(
-        "m.jsonl",
-        rows(
-            article("Köln", ("m1", "Köln", "Q1")),
-            article("", language="de"),
-            moved,
-            article("Bonn", ("m1", "Bonn", "Q2")),
-            article("Köln am Rhein", ("m3", "am", "Q1"), sentence_spans=[{"start": 0, "end": 6}]),
-            article("Ulm", ("m4", "Ulm", "Q 4")),
-            {"context": []},
-        ),
-    )
-    hint = "the released files leave texts out; get-mewsli-x.sh of the release fills them in"
-    expected = [
-        f"2: found an article without text, expected its text; {hint}",
-        "3: found 'öln' at mention m2, expected 'Köln', its own text",
-        "5: found a mention from 5 to 7, expected one inside a single sentence",
-        "6: found entity id 'Q 4', expected an id without white space; run and qrels files are separated by it",
-        '7: found "context": [], expected an object',
-    ]
-    found = [line.removeprefix(f"{path}:") for line in told(mewslix.mentions(path, "de").read())]
-    assert found == expected
-    twice = put("t.jsonl", rows(*(article("Bonn", ("m1", "Bonn", "Q2")) for _ in range(2))))
-    assert told(mewslix.meant(twice, "de").read()) == [
-        f"{twice}:2: found query id 'm1' a second time, expected it once (first at line 1); remove one of the two"
-    ]
-
-
 def test_a_language_without_articles(put: Put) -> None:
     """There is nothing to read, and that is no fault of the file's; the suite asserts the count."""
     path = put("m.jsonl", rows(article("Rome", ("m3", "Rome", "Q220"), language="en")))
@@ -223,43 +165,9 @@ PAIR = {
 }
 
 
-def changed(path: str, value: Any) -> dict[str, Any]:
-    """Change one of the pair's values, named by its path."""
-    row = copy.deepcopy(PAIR)
-    *parents, last = path.split(".")
-    inside: dict[str, Any] = row
-    for parent in parents:
-        inside = inside[parent]
-    inside[last] = value
-    return row
-
-
 def test_pairs_are_strings_of_the_test(put: Put) -> None:
     """The mention with its sentence, marked; the entity's sentences without its title."""
     query = Item("m1", "Paris: Later (all) of { Paris } was lit.", language="en")
     positive = Item("Q90", "Paris is a city. It is the capital.", language="en")
     pairs = mewslix.pairs(put("pairs.jsonl", rows(PAIR)), "mewsli-x")
     assert list(pairs.read()) == [TrainingPair(query, (positive,), (), "mewsli-x")]
-
-
-def test_faults_of_pairs(put: Put, told: Told) -> None:
-    """Each with its line; a mention may come once."""
-    mention = "contextual_mention.mention.mention_span"
-    cases = [
-        (changed("entity.entity_id", "Q91"), "entity 'Q91' with a mention of 'Q90', expected the entity that is meant"),
-        (changed(f"{mention}.text", "London"), "'Paris' at mention m1, expected 'London', its own text"),
-        (changed(f"{mention}.end", 999), "mention from 31 to 999, expected 0 ≤ start < end ≤ 55"),
-        (
-            changed("contextual_mention.context.sentence_spans", SENTENCES[:1]),
-            "a mention from 31 to 36, expected one inside a single sentence",
-        ),
-        (changed("entity.sentence_spans", []), "an empty positive"),
-        ({"entity": PAIR["entity"]}, "no \"contextual_mention\" (only 'entity')"),
-    ]
-    path = put("pairs.jsonl", rows(*(row for row, _ in cases)))
-    for at, (sentence, (_, words)) in enumerate(zip(told(mewslix.pairs(path).read()), cases, strict=True), start=1):
-        assert sentence.startswith(f"{path}:{at}: found {words}")
-    path = put("twice.jsonl", rows(PAIR, PAIR))
-    assert told(mewslix.pairs(path).read()) == [
-        f"{path}:2: found query id 'm1' a second time, expected it once (first at line 1); remove one of the two"
-    ]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.types import Answers, Item
 from suites.readers import mkqa
-from tests.conftest import Put, Told
+from tests.conftest import Put
 
 
 def answer(kind: str, text: str | None = "x", *aliases: str) -> dict[str, Any]:
@@ -55,38 +55,6 @@ def test_questions_and_answers(put: Put) -> None:
     assert (answers.name, questions.name, answers.files, questions.files) == ("a", path.name, (path,), (path,))
     assert len({answers.reader, questions.reader, mkqa.questions_source(path, "no").reader}) == 3
     assert list(pickle.loads(pickle.dumps(questions)).read()) == list(questions.read())  # noqa: S301 (our own bytes)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (row(7, answer("entity", None)), '"text": None, expected a string'),
-        (row(7, answer("entity") | {"aliases": [1]}), "aliases and text: [1, 'x'], expected a list of strings"),
-        (row(7, answer("entity") | {"aliases": "x"}), "\"aliases\": 'x', expected a list"),
-        (row(7, answer("entities")), "an English answer of \"type\" 'entities', expected one of entity, date"),
-        (row(7, answer("entity", "\\ud800").copy()).replace("\\\\", "\\"), "half of a surrogate pair"),
-        (row(7, answers={"de": []}), "no \"en\" (only 'de')"),
-        (row(7, answers=[]), '"answers": [], expected an object'),
-        (row(7, answer("entity"), queries={"en": "who"}), "no \"no\" (only 'en')"),
-        (row("7 b", answer("entity")), "question id '7 b', expected an id without white space"),
-        (row("7", answer("entity"), queries={"no": 1}), '"no": 1, expected a string'),
-        ("[1]\n", "JSON that is no object: [1]"),
-    ],
-)
-def test_what_is_refused(put: Put, told: Told, line: str, message: str) -> None:
-    """Every fault with its line; a question that is not kept is read as closely."""
-    good = row(1, answer("entity"), queries={"no": "hvem"})
-    path = put("mkqa.jsonl", good + line + row(8, answer("binary"), queries={"no": "ja"}))
-    (found,) = told(mkqa.questions_source(path, "no").read())
-    assert found.startswith(f"{path}:2: found ")
-    assert message in found
-
-
-def test_an_id_stands_once(put: Put, told: Told) -> None:
-    """Also where one of the two is not kept."""
-    path = put("mkqa.jsonl", row(1, answer("entity")) + row("1", answer("binary")))
-    (found,) = told(mkqa.answers_source(path).read())
-    assert "question id '1' a second time, expected it once (first at line 1)" in found
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.core.errors import DataError, DataFaultsError
 from bench.core.order import best
 from bench.evaluation.measures.evaluate import evaluate
 from bench.evaluation.measures.specs import parse
@@ -149,65 +148,6 @@ def test_sources_say_what_they_read(tmp_path: Path) -> None:
     assert sources[0].files == (files["de"], files["en"])
     for source in sources:
         assert len(ForkingPickler.dumps(source)) < 1_000  # paths, no content
-
-
-def test_faults_name_file_and_paragraph(tmp_path: Path) -> None:
-    """Every malformed paragraph, in file order; the numbers go on through the articles."""
-    good = paragraph("Ja.", [[0, 3]], ("a", 0))
-    without = {key: value for key, value in good.items() if key != "sentence_breaks"}
-    two = json.loads(json.dumps(good))
-    two["qas"][0]["answers"] *= 2
-    path = lay_out(
-        tmp_path,
-        {
-            "de": squad(
-                [good, without, paragraph("Ja.", [[0, 4]], ("b", 0))],
-                [paragraph("Ja.", [[0, 3, 5]]), two, paragraph("Ja.", [[0, 3]], ("b c", 0)), good, ["x"]],
-            )
-        },
-    )["de"]
-    with pytest.raises(DataFaultsError) as caught:
-        list(xquad.questions("de", path, "x").read())
-    assert [line.removeprefix(f"{path}, paragraph ") for line in str(caught.value).splitlines()] == [
-        "2: found no \"sentence_breaks\" (only 'context', 'qas'), expected a list under that key",
-        "3: found sentence from 0 to 4, expected 0 ≤ start < end ≤ 3, which is the text's number of characters",
-        '4: found "sentence_breaks": [0, 3, 5], expected pairs of start and end',
-        "5: found 2 answers of a question, expected exactly one",
-        "6: found question id 'b c', expected an id without white space; run and qrels files are separated by it",
-        "7: found question id 'a' a second time, expected it once (first in paragraph 1)",
-        "8: found the paragraph: ['x'], expected an object",
-    ]
-
-
-def test_an_id_twice_in_one_paragraph(tmp_path: Path) -> None:
-    """It is a fault there too."""
-    path = lay_out(tmp_path, {"de": squad([paragraph("Ja.", [[0, 3]], ("a", 0), ("a", 1))])})["de"]
-    with pytest.raises(DataError, match=r"paragraph 1: found question id 'a' a second time"):
-        list(xquad.paragraphs(path))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (
-            '{"data": [}',
-            r"de\.json:1: found no JSON \(Expecting value at place 11 of the line\), expected an object in",
-        ),
-        ('{"data":\n [1,,]}', r"de\.json:2: found no JSON"),
-        ("[" * 100_000, r"de\.json: found JSON that cannot be read"),
-        ("[]", r"de\.json: found the file: \[\], expected an object"),
-        ('{"version": "1.1"}', r"de\.json: found no \"data\" \(only 'version'\), expected a list under that key"),
-        ('{"data": [{"title": "t"}]}', r"de\.json: found no \"paragraphs\""),
-        ('{"data": []}', r"de\.json: found no paragraph, expected at least one"),
-        ("", r"de\.json: found an empty file"),
-    ],
-)
-def test_a_file_that_is_no_release(tmp_path: Path, content: str, message: str) -> None:
-    """What is wrong with the whole file is said of it, with the line where there is one."""
-    path = tmp_path / "de.json"
-    path.write_text(content)
-    with pytest.raises(DataError, match=message):
-        list(xquad.paragraphs(path))
 
 
 def test_the_released_files() -> None:
