@@ -54,8 +54,8 @@ def missing(text: str) -> Iterator[str]:
             yield one
 
 
-def test_the_drawings_are_those_of_the_code() -> None:
-    """If not: `make docs`, and look at what has changed."""
+def test_drawings_and_names_are_those_of_the_code() -> None:
+    """If not: `make docs`, and look at what has changed. Modules, functions, attributes, files and folders exist."""
     spec = importlib.util.spec_from_file_location("flow", ROOT / "docs" / "flow.py")
     assert spec is not None
     assert spec.loader is not None
@@ -65,10 +65,6 @@ def test_the_drawings_are_those_of_the_code() -> None:
     for name in ("prepare", "train", "tune", "encode", "index", "search", "fuse", "rerank", "score"):
         assert re.search(rf"^{name} .*●.*→", TEXT, flags=re.MULTILINE), name
     assert "`bench.cli`" in TEXT.partition("<!-- layers -->")[2].partition("<!-- end of layers -->")[0]
-
-
-def test_all_that_it_names_exists() -> None:
-    """Modules, classes, functions, attributes, files and folders."""
     assert len([one for one in quoted(TEXT) if ":" in one]) > 30
     assert list(missing(TEXT)) == []
 

@@ -53,15 +53,11 @@ def test_the_cap_fails_and_names_the_slowest_first_with_the_one_that_hangs(tmp_p
     assert float(rows[1].split()[0]) == pytest.approx(0.3, abs=0.25)
 
 
-def test_without_slow_tests_nothing_fails(tmp_path: Path) -> None:
-    """Pytest's exit code for "no tests" is no failure, and is said."""
+def test_the_verdict_is_pytests(tmp_path: Path) -> None:
+    """Its exit code for "no tests" is no failure, and is said; that of a failing test is passed on."""
     done = slow(suite(tmp_path, "def test_quick(): pass\n"))
     assert done.returncode == 0
     assert "no test is marked slow" in done.stdout
-
-
-def test_a_failing_slow_test_fails(tmp_path: Path) -> None:
-    """Pytest's own verdict is passed on."""
     done = slow(suite(tmp_path, "import pytest\n@pytest.mark.slow\ndef test_wrong(): assert 1 == 2\n"))
     assert done.returncode == 1
 

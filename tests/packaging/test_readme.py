@@ -52,10 +52,12 @@ def test_every_command_can_be_parsed(command: str) -> None:
     found.make_context(name, rest, resilient_parsing=True)
 
 
-def test_there_are_commands_and_examples() -> None:
-    """The README was read as it is written."""
+def test_the_readme_is_short_and_has_examples() -> None:
+    """It was read as it is written, in five minutes; the changelog has a paragraph on the version of pyproject.toml."""
     assert len(set(typed())) >= 10
     assert sum(len(shown(document)) for document in GUIDE) >= 4
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+    assert f"\n## [{PROJECT['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("document", [one for one in GUIDE if shown(one)], ids=lambda one: one.stem)
@@ -84,14 +86,16 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert f"{100 * float(done.stdout):.1f}" == table[1]
 
 
-def test_every_extra_is_documented() -> None:
-    """The table of extras is that of pyproject.toml."""
+def test_extras_variables_and_targets_are_complete() -> None:
+    """The table of extras is that of pyproject.toml; whatever BENCH_ variable the harness reads has a row."""
     rows = re.findall(r"^\| `(\w+)` \| ", README.partition("| extra |")[2].partition("\n\n")[0], flags=re.MULTILINE)
     assert rows == list(PROJECT["optional-dependencies"])
-
-
-def test_make_targets_exist() -> None:
-    """Each `make WORD` of README and CONTRIBUTING is a target."""
+    read = set()
+    for path in (ROOT / "bench").rglob("*.py"):
+        read |= set(re.findall(r"[\"'](BENCH_[A-Z]+)[\"']", path.read_text(encoding="utf-8")))
+    documented = set(re.findall(r"^\| `(BENCH_[A-Z]+)`", README, flags=re.MULTILINE))
+    assert documented == read
+    # Each `make WORD` of README and CONTRIBUTING is a target.
     papers = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
     called = re.findall(r"^make ([a-z -]+?)(?: *#.*)?$|`make ([a-z-]+)[ `]", papers, flags=re.MULTILINE)
@@ -100,16 +104,7 @@ def test_make_targets_exist() -> None:
     assert names <= targets
 
 
-def test_every_environment_variable_is_documented() -> None:
-    """Whatever BENCH_ variable the harness reads stands in the table."""
-    read = set()
-    for path in (ROOT / "bench").rglob("*.py"):
-        read |= set(re.findall(r"[\"'](BENCH_[A-Z]+)[\"']", path.read_text(encoding="utf-8")))
-    documented = set(re.findall(r"^\| `(BENCH_[A-Z]+)`", README, flags=re.MULTILINE))
-    assert documented == read
-
-
-def test_links_lead_somewhere() -> None:
+def test_links_and_names_of_files_lead_somewhere() -> None:
     """Relative links name files of the repository and headings of theirs, and nothing is left to be filled in."""
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")
@@ -120,16 +115,11 @@ def test_links_lead_somewhere() -> None:
             heads = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE) if heading else []
             slugs = [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads]
             assert not heading or heading in slugs, (document.name, link, heading)
-
-
-def test_the_readme_is_short() -> None:
-    """A newcomer reads it in five minutes."""
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
-
-
-def test_the_changelog_has_the_version() -> None:
-    """The version of pyproject.toml has its paragraph."""
-    assert f"\n## [{PROJECT['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    # A module or test that moved takes its mention along.
+    every = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS[:-1])
+    named = set(re.findall(r"\b(?:bench|methods|suites|leaderboard|tests|docs)/[\w./-]+\.(?:py|md|json)\b", every))
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
 
 
 def test_the_constraints_pin_what_we_ask_for() -> None:
@@ -148,30 +138,16 @@ def test_the_constraints_pin_what_we_ask_for() -> None:
     unmet = [str(one) for one in asked if not one.specifier.contains(versions.get(canonicalize_name(one.name), "0"))]
     assert unmet == []
 
-
-def test_the_lock_agrees_with_the_constraints() -> None:
-    """Each entry has the version of the constraints and a sha256; whatever make installs by default is in it."""
-    from packaging.requirements import Requirement
-    from packaging.utils import canonicalize_name
-
-    def pins(lines: Iterable[str]) -> dict[str, str]:
+    # Each entry of the lock has that version and a sha256; whatever make installs by default is in it.
+    def pinned(lines: Iterable[str]) -> dict[str, str]:
         found = [Requirement(line) for line in lines if line and not line.startswith("#")]
         return {canonicalize_name(one.name): str(one.specifier) for one in found}
 
     entries = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
-    locked = pins(entry.partition(" --hash=")[0] for entry in entries)
+    locked = pinned(entry.partition(" --hash=")[0] for entry in entries)
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}( |$)", entry) for entry in entries)
-    known = pins((ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
+    known = pinned((ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
     assert {name: version for name, version in locked.items() if known.get(name, version) != version} == {}
     default = re.findall(r"^EXTRAS +\?= ([\w,]+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[0]
-    extras = PROJECT["optional-dependencies"]
     asked = [Requirement(text) for name in default.split(",") for text in [*PROJECT["dependencies"], *extras[name]]]
     assert {canonicalize_name(one.name) for one in asked} - locked.keys() == {"torch"}
-
-
-def test_every_file_that_a_document_names_exists() -> None:
-    """A module or test that moved takes its mention along."""
-    text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS[:-1])
-    named = set(re.findall(r"\b(?:bench|methods|suites|leaderboard|tests|docs)/[\w./-]+\.(?:py|md|json)\b", text))
-    assert named
-    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []

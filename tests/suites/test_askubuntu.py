@@ -84,11 +84,14 @@ def test_without_the_texts(tmp_path: Path) -> None:
 
 
 def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
-    """It names the file and whence it comes."""
+    """It names the file and whence it comes: the candidates with checksums, the texts without one that is known."""
     request = lay_out(tmp_path)
     (tmp_path / "askubuntu" / "dev.txt").unlink()
     with pytest.raises(UsageError, match=r"dev\.txt: found no such file, expected 200 lines.*taolei87/askubuntu"):
         askubuntu.SUITE.load("dev", request)
+    named = {one.path: one for one in askubuntu.releases()}
+    assert [name.partition("/")[2] for name in named] == ["dev.txt", "test.txt", "heldout.txt", "text_tokenized.txt.gz"]
+    assert not named["askubuntu/text_tokenized.txt.gz"].sha256
 
 
 def test_the_golden_file_through_the_loader(tmp_path: Path) -> None:
@@ -133,13 +136,6 @@ def test_the_released_files(split: str) -> None:
     if split == "test":
         means = {name: round(100 * value, 1) for name, value in found.scores.means.items()}
         assert means == {"AP": 56.0, "RR": 68.0, "P@1": 53.8, "P@5": 42.5}
-
-
-def test_where_the_files_come_from() -> None:
-    """The candidates have checksums; the texts have none that is known."""
-    named = {one.path: one for one in askubuntu.releases()}
-    assert [name.partition("/")[2] for name in named] == ["dev.txt", "test.txt", "heldout.txt", "text_tokenized.txt.gz"]
-    assert not named["askubuntu/text_tokenized.txt.gz"].sha256
 
 
 def test_title_and_body_are_a_task_of_their_own(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def make(folder: Path, splits: tuple[str, ...] = ("test",), *, queries: bool = T
     return folder
 
 
-def test_the_sets() -> None:
+def test_the_sets_and_their_archives() -> None:
     """Fourteen single sets and twelve forums, whose counts add up to CQADupStack's published ones."""
     names = beir.SUITE.task_names("official")
     assert len(names) == len(set(names)) == 26
@@ -48,6 +48,22 @@ def test_the_sets() -> None:
     assert len(forums) == 12
     counts = ((one.queries, one.documents, one.judgements) for one in forums)
     assert [sum(each) for each in zip(*counts, strict=True)] == [13_145, 457_199, 23_703]
+    # Every public set is in just one archive; where, how large and with which checksum is as ir_datasets has it.
+    found = beir.releases()
+    tasks = [task for one in found for task in one.tasks]
+    assert sorted(tasks) == sorted(beir.SUITE.task_names("official"))
+    assert len(tasks) == len(set(tasks))
+    catalogue = json.loads(files("ir_datasets").joinpath("etc/downloads.json").read_text(encoding="utf-8"))["beir"]
+    for release in found:
+        name = release.path.removeprefix("beir/").removesuffix(".zip")
+        listed = catalogue[name]
+        assert release.urls == (listed["url"],)
+        assert (release.md5, release.size, release.unpack) == (listed["expected_md5"], listed["size_hint"], "beir")
+    assert [len(one.tasks) for one in found if one.path == "beir/cqadupstack.zip"] == [12]
+    card = beir.SUITE.card()
+    assert all(f"| {name} |" in card for name in beir.SUITE.task_names("official"))
+    for heading in ("What is official", "What is our choice", "What else bears the name", "Licences"):
+        assert f"\n## {heading}\n" in card
 
 
 @pytest.mark.parametrize("one", beir.SETS, ids=lambda one: one.name)
@@ -91,11 +107,14 @@ def test_a_set_under_the_data_folder(tmp_path: Path, name: str, published: tuple
 
 
 def test_the_folder_named_beir_comes_first(tmp_path: Path) -> None:
-    """With both, the one under `beir/` is meant."""
+    """With both, the one under `beir/` is meant; of Touché, which has two versions, the one is recorded."""
     make(tmp_path / "scifact")
     first = make(tmp_path / "beir" / "scifact")
     task = beir.SUITE.load("scifact", DataRequest("official", tmp_path))
     assert task.legs[0].corpus.items.files == (first / "corpus.jsonl",)
+    for name, release in (("webis-touche2020", "v1"), ("scifact", "")):
+        make(tmp_path / name)
+        assert beir.SUITE.load(name, DataRequest("official", tmp_path)).release == release
 
 
 def test_what_was_fetched_is_found(tmp_path: Path, empty_cache: Path) -> None:
@@ -155,8 +174,8 @@ def test_a_set_that_cannot_be_meant(tmp_path: Path) -> None:
         beir.SUITE.load("scifact", DataRequest("official", tmp_path))
 
 
-def test_a_folder_of_the_users(tmp_path: Path) -> None:
-    """A folder is a task under its own name, in English where no record says otherwise; no count is asserted."""
+def test_a_folder_of_the_users_and_its_language(tmp_path: Path) -> None:
+    """A folder is a task under its own name; no count is asserted."""
     folder = make(tmp_path / "my data: v2")
     task = beir.folder(folder)
     (leg,) = task.legs
@@ -164,10 +183,7 @@ def test_a_folder_of_the_users(tmp_path: Path) -> None:
     assert (leg.corpus.documents, leg.counts, leg.language, leg.corpus.language) == (None, {}, "en", "en")
     assert (task.tie, task.depth, task.drop_identical) == ("trec", 1000, True)
     assert [item.id for item in leg.queries.read()] == ["q1"]
-
-
-def test_the_language_that_a_folder_says(tmp_path: Path) -> None:
-    """The first record of the corpus, and that of the queries, say it."""
+    # Its language is English where neither the first record of the corpus nor that of the queries says another one.
     folder = make(tmp_path / "set")
     (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "habari", "metadata": {"lang": "sw"}}\n')
     (leg,) = beir.folder(folder).legs
@@ -261,37 +277,6 @@ def test_mini_data(name: str, checked: Checked) -> None:
     grades = facts["grades"]
     assert isinstance(grades, Mapping)
     assert set(grades) == ({"1", "2"} if name == "articles" else {"1"})
-
-
-def test_the_archives() -> None:
-    """Every public set is in just one; where, how large and with which checksum is as ir_datasets has it."""
-    found = beir.releases()
-    tasks = [task for one in found for task in one.tasks]
-    assert sorted(tasks) == sorted(beir.SUITE.task_names("official"))
-    assert len(tasks) == len(set(tasks))
-    catalogue = json.loads(files("ir_datasets").joinpath("etc/downloads.json").read_text(encoding="utf-8"))["beir"]
-    for one in found:
-        name = one.path.removeprefix("beir/").removesuffix(".zip")
-        listed = catalogue[name]
-        assert one.urls == (listed["url"],)
-        assert (one.md5, one.size, one.unpack) == (listed["expected_md5"], listed["size_hint"], "beir")
-    forums = next(one for one in found if one.path == "beir/cqadupstack.zip")
-    assert len(forums.tasks) == 12
-
-
-def test_version_1_of_touche_is_recorded(tmp_path: Path) -> None:
-    """It alone has two versions, and the one of today's archive has other counts."""
-    for name, release in (("webis-touche2020", "v1"), ("scifact", "")):
-        make(tmp_path / name)
-        assert beir.SUITE.load(name, DataRequest("official", tmp_path)).release == release
-
-
-def test_the_card() -> None:
-    """It lists every set."""
-    card = beir.SUITE.card()
-    assert all(f"| {name} |" in card for name in beir.SUITE.task_names("official"))
-    for heading in ("What is official", "What is our choice", "What else bears the name", "Licences"):
-        assert f"\n## {heading}\n" in card
 
 
 @pytest.mark.parametrize("name", ["scifact", "nfcorpus"])

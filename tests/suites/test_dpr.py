@@ -69,8 +69,8 @@ def test_a_release(root: Path, name: str, checked: Checked) -> None:
     assert (facts["queries"], facts["answers"]) == (2, 3)
 
 
-def test_published_counts_are_asserted(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passages and questions alike."""
+def test_published_counts_and_missing_files(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of passages and questions are asserted; questions are missed in their folder, passages when read."""
     request = DataRequest("official", root)
     with pytest.raises(DataError, check=fields(found="1 documents", expected="21,015,324")):
         checked(by_name("nq").load("test", request).legs[0])
@@ -78,6 +78,16 @@ def test_published_counts_are_asserted(root: Path, checked: Checked, monkeypatch
     for name, expected in (("nq", "3,610"), ("triviaqa", "11,313")):
         with pytest.raises(DataError, match=rf"found 2 judged queries, expected {expected}"):
             checked(by_name(name).load("test", request).legs[0])
+    (root / "triviaqa" / "trivia-test.qa.csv.gz").unlink()
+    place, hint = f"{root}/triviaqa/trivia-test.qa.csv.gz", f"fetch {dpr.URL}/trivia-test.qa.csv.gz and put it there"
+    with pytest.raises(UsageError, check=fields(where=place, expected="the 11,313 test questions", hint=hint)):
+        by_name("triviaqa").load("test", DataRequest("official", root))
+    (root / "triviaqa" / "trivia-test.qa.csv").write_text(QUESTIONS)
+    (root / "dpr-w100" / "psgs_w100.tsv").unlink()
+    leg = by_name("triviaqa").load("test", DataRequest("official", root)).legs[0]
+    assert len(list(leg.queries.read())) == 2
+    with pytest.raises(UsageError, match=r"psgs_w100.tsv.gz: found no such file"):
+        list(leg.corpus.items.read())
 
 
 def test_what_is_encoded_once(root: Path) -> None:
@@ -106,20 +116,6 @@ def test_questions_to_choose_settings_by(root: Path, checked: Checked) -> None:
     assert (suite.dev_names("official"), suite.dev_names("mini")) == (("test",), ())
     with pytest.raises(UsageError, match=r"no task of nq 'test'"):
         suite.dev("test", DataRequest("mini"))
-
-
-def test_missing_files_get_a_sentence(root: Path) -> None:
-    """Questions in their folder, passages when they are read."""
-    (root / "triviaqa" / "trivia-test.qa.csv.gz").unlink()
-    place, hint = f"{root}/triviaqa/trivia-test.qa.csv.gz", f"fetch {dpr.URL}/trivia-test.qa.csv.gz and put it there"
-    with pytest.raises(UsageError, check=fields(where=place, expected="the 11,313 test questions", hint=hint)):
-        by_name("triviaqa").load("test", DataRequest("official", root))
-    (root / "triviaqa" / "trivia-test.qa.csv").write_text(QUESTIONS)
-    (root / "dpr-w100" / "psgs_w100.tsv").unlink()
-    leg = by_name("triviaqa").load("test", DataRequest("official", root)).legs[0]
-    assert len(list(leg.queries.read())) == 2
-    with pytest.raises(UsageError, match=r"psgs_w100.tsv.gz: found no such file"):
-        list(leg.corpus.items.read())
 
 
 def test_mini_data() -> None:

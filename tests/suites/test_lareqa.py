@@ -27,15 +27,17 @@ def lay_out(root: Path, *, without: str = "") -> Path:
     return root
 
 
-def test_the_table_adds_up_to_the_published_totals() -> None:
-    """Eleven languages and their candidates, as XTREME-R's loader counts them."""
+def test_the_table_and_the_files() -> None:
+    """Eleven languages and their candidates, as XTREME-R's loader counts them; every file once, with its checksum."""
     assert list(lareqa.LANGUAGES) == list(lareqa.SUITE.task_names("official")) == LANGUAGES
     assert sum(lareqa.LANGUAGES.values()) == lareqa.CANDIDATES == 13_014
     assert lareqa.QUESTIONS * len(lareqa.LANGUAGES) == 13_090
+    assert [one.path for one in lareqa.RELEASES.values()] == [f"lareqa/xquad-r/{code}.json" for code in LANGUAGES]
+    assert all(len(bytes.fromhex(one.sha256)) == 32 and one.urls for one in lareqa.RELEASES.values())
 
 
-def test_a_task(tmp_path: Path) -> None:
-    """The questions of one language over the pool of all."""
+def test_a_task_and_the_pool_of_all(tmp_path: Path) -> None:
+    """The questions of one language over the pool of all, which is read from the same files in the same order."""
     task = lareqa.SUITE.load("el", DataRequest("official", lay_out(tmp_path), offline=True))
     (leg,) = task.legs
     assert (task.id, task.data, leg.corpus.id, leg.name) == ("lareqa/el", "official", "lareqa", "")
@@ -46,11 +48,7 @@ def test_a_task(tmp_path: Path) -> None:
     assert [item.id for item in pool] == [f"{code}_1_{at}" for code in LANGUAGES for at in (0, 1)]
     assert (pool[5].text, pool[5].title, pool[5].language) == ("So.el. So.", "", "el")
     assert [row.document for row in present(leg.qrels).read()] == [f"{code}_1_1" for code in LANGUAGES]
-
-
-def test_all_tasks_share_one_pool(tmp_path: Path) -> None:
-    """It is read from the same files in the same order, so it is indexed and encoded once."""
-    request = DataRequest("official", lay_out(tmp_path))
+    request = DataRequest("official", tmp_path)
     pools = [lareqa.SUITE.load(code, request).legs[0].corpus for code in LANGUAGES]
     assert len({(pool.id, pool.items.reader, pool.items.files) for pool in pools}) == 1
 
@@ -102,9 +100,3 @@ def test_mini_data(checked: Checked) -> None:
     assert (item.id, item.text, item.title) == (raw.id, raw.title + raw.text, "")
     facts = checked(legs[-1])
     assert facts["judgements"] == 6 * int(str(facts["queries"])) > 0
-
-
-def test_where_the_files_come_from() -> None:
-    """Every file once, with its checksum."""
-    assert [one.path for one in lareqa.RELEASES.values()] == [f"lareqa/xquad-r/{code}.json" for code in LANGUAGES]
-    assert all(len(bytes.fromhex(one.sha256)) == 32 and one.urls for one in lareqa.RELEASES.values())

@@ -59,11 +59,19 @@ def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str]]]:
     return list(leg.corpus.items.read()), list(leg.queries.read()), pairs
 
 
-def test_the_table_adds_up_to_the_published_totals() -> None:
+def test_the_table_and_the_files() -> None:
     """Eleven languages, those of the official scorer; sums as the release's page prints them."""
     assert tuple(mewsli_x.LANGUAGES) == mewsli_x.SUITE.task_names("official") == MEWSLIX_LANGUAGES
     counts = mewsli_x.LANGUAGES.values()
     assert [sum(one[split] for one in counts) for split in ("dev", "test")] == [2_991, 14_624]
+    # What cannot be fetched has instructions.
+    archive, test, dev = mewsli_x.releases()
+    assert (archive.path, archive.md5, archive.unpack) == ("mewsli-x/mewsli-x_20220518_6.zip", mewsli_x.MD5, "mewsli-x")
+    assert archive.urls
+    assert not archive.instructions
+    for made, split in ((test, "test"), (dev, "dev")):
+        assert (made.path, made.urls) == (f"mewsli-x/wikinews_mentions-{split}.jsonl", ())
+        assert "get-mewsli-x.sh" in made.instructions
 
 
 def test_a_task(tmp_path: Path) -> None:
@@ -140,11 +148,8 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
     (folder / ENTITIES).unlink()
     with pytest.raises(UsageError, match=r"expected the 1,003,893 entities .* md5 6d3f137027c7e0146c7aa0b3c21e90f4"):
         mewsli_x.BENCHMARK.load_dev("ro", DataRequest("official", root))
-
-
-def test_files_without_texts_are_refused(tmp_path: Path) -> None:
-    """The released file, renamed, is not taken for the one that the script makes."""
-    root = lay_out(tmp_path / "mewsli-x")
+    # The released file, renamed, is not taken for the one that the script makes.
+    root = lay_out(tmp_path / "renamed" / "mewsli-x")
     rows = [article(f"t{at}", "Cluj", "Q1") for at in range(2)]
     for row in rows:
         row["context"]["text"] = ""
@@ -194,14 +199,3 @@ def test_mini_data(checked: Checked) -> None:
     assert query.text.startswith(f"{words}: ")
     assert f"{{ {words} }}" in query.text
     assert len(query.text) < len(mention.text)
-
-
-def test_where_the_files_come_from() -> None:
-    """What cannot be fetched has instructions."""
-    archive, test, dev = mewsli_x.releases()
-    assert (archive.path, archive.md5, archive.unpack) == ("mewsli-x/mewsli-x_20220518_6.zip", mewsli_x.MD5, "mewsli-x")
-    assert archive.urls
-    assert not archive.instructions
-    for made, split in ((test, "test"), (dev, "dev")):
-        assert (made.path, made.urls) == (f"mewsli-x/wikinews_mentions-{split}.jsonl", ())
-        assert "get-mewsli-x.sh" in made.instructions

@@ -39,12 +39,16 @@ def root(tmp_path: Path, put: Put) -> Path:
     return tmp_path
 
 
-def test_the_languages() -> None:
-    """26, English among them; the embedded world speaks ten of them."""
+def test_the_languages_and_the_files() -> None:
+    """26, English among them, ten of the embedded world; the passages with the published md5."""
     from bench.data import mini
 
     assert len(set(mkqa.SUITE.task_names("official"))) == 26
     assert set(mkqa.SUITE.task_names("mini")) == set(mkqa.LANGUAGES) & set(mini.LANGUAGES)
+
+    questions, wikipedia = mkqa.releases()
+    assert questions.path == "mkqa/mkqa.jsonl.gz"
+    assert (wikipedia.path, wikipedia.md5) == ("dpr-w100/psgs_w100.tsv.gz", "612fe66e0b6b41ee28f806140226c563")
 
 
 def test_a_release(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,18 +79,15 @@ def test_a_release(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_published_counts_are_asserted(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passages and questions alike."""
+def test_published_counts_and_missing_files(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of passages and questions are asserted; without questions nothing is loaded."""
     request = DataRequest("official", root)
     with pytest.raises(DataError, check=fields(found="2 documents", expected="21,015,324")):
         checked(mkqa.SUITE.load("sv", request).legs[0])
     monkeypatch.setattr(dpr, "PASSAGES", 2)
     with pytest.raises(DataError, check=fields(found="2 judged queries", expected="6,619")):
         checked(mkqa.SUITE.load("sv", request).legs[0])
-
-
-def test_missing_files_get_a_sentence(root: Path) -> None:
-    """Without questions nothing is loaded; without passages the questions can be read, and a search says why not."""
+    # Without passages the questions can be read, and a search says why not.
     (root / "dpr-w100" / "psgs_w100.tsv.gz").unlink()
     leg = mkqa.SUITE.load("sv", DataRequest("official", root)).legs[0]
     assert len(list(leg.queries.read())) == 2
@@ -113,10 +114,3 @@ def test_mini_data(name: str) -> None:
     for answer in list(present(leg.answers).read())[:5]:
         assert any(has_answer(answer.strings, item.text) for item in originals)
     assert {item.language for item in leg.queries.read()} == {name}
-
-
-def test_where_the_files_come_from() -> None:
-    """The passages with the published md5."""
-    questions, wikipedia = mkqa.releases()
-    assert questions.path == "mkqa/mkqa.jsonl.gz"
-    assert (wikipedia.path, wikipedia.md5) == ("dpr-w100/psgs_w100.tsv.gz", "612fe66e0b6b41ee28f806140226c563")

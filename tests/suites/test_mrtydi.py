@@ -57,7 +57,7 @@ def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str, int]
     return list(leg.corpus.items.read()), list(leg.queries.read()), rows
 
 
-def test_the_table_adds_up_to_the_published_totals() -> None:
+def test_the_table_the_files_and_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eleven languages; sums as the release and its catalogue print them."""
     assert mrtydi.SUITE.task_names("official") == mrtydi.SUITE.task_names("mini")
     assert " ".join(mrtydi.LANGUAGES) == "ar bn en fi id ja ko ru sw te th"
@@ -68,6 +68,22 @@ def test_the_table_adds_up_to_the_published_totals() -> None:
     }
     assert (sums["test"], sums["dev"][0], sums["train"][0]) == ([8_661, 10_105], 12_317, 48_729)
     assert len({bytes.fromhex(one.md5) for one in ones}) == 11
+    # A tarball a language, of v1.1, which is the version that is recorded; no checksum of it was published. Every id
+    # that is asked of ir_datasets is in its catalogue, with the published number of passages.
+    named = mrtydi.releases()
+    assert [one.tasks for one in named] == [(name,) for name in mrtydi.LANGUAGES]
+    assert named[8].path == "mrtydi/mrtydi-v1.1-swahili.tar.gz"
+    assert named[8].urls[0].endswith("/mr.tydi/-/raw/master/data/mrtydi-v1.1-swahili.tar.gz")
+    assert not any(one.sha256 or one.md5 or one.size for one in named)
+
+    import ir_datasets
+
+    for name, one in mrtydi.LANGUAGES.items():
+        found: Any = ir_datasets.load(f"mr-tydi/{name}/test")
+        assert found.has_docs()
+        assert found.has_queries()
+        assert found.metadata()["docs"]["count"] == one.passages
+        assert found.metadata()["queries"]["count"] == one.counts["test"][0]
 
 
 def test_the_tarball_gives_what_the_unpacked_release_gives(tmp_path: Path) -> None:
@@ -171,16 +187,7 @@ def test_the_released_questions_and_judgements(name: str) -> None:
         assert {grade for row in grades.values() for grade in row.values()} == {1}
 
 
-def test_where_the_files_come_from() -> None:
-    """A tarball a language, of v1.1, which is the version that is recorded; no checksum of it was published."""
-    named = mrtydi.releases()
-    assert [one.tasks for one in named] == [(name,) for name in mrtydi.LANGUAGES]
-    assert named[8].path == "mrtydi/mrtydi-v1.1-swahili.tar.gz"
-    assert named[8].urls[0].endswith("/mr.tydi/-/raw/master/data/mrtydi-v1.1-swahili.tar.gz")
-    assert not any(one.sha256 or one.md5 or one.size for one in named)
-
-
-def test_versions_have_ids_and_records_of_their_own(tmp_path: Path) -> None:
+def test_version_1_0_has_ids_and_records_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids, readers and the recorded release differ from v1.1's; counts are those of the table."""
     task = mrtydi_v1_0.SUITE.load("sw", DataRequest("official"))
     (leg,) = task.legs
@@ -191,22 +198,7 @@ def test_versions_have_ids_and_records_of_their_own(tmp_path: Path) -> None:
     assert mrtydi_v1_0.BENCHMARK.load_dev("sw", DataRequest("official")).id == "mrtydi-v1-0/sw@dev"
     members = {member for macro in mrtydi_v1_0.SUITE.macros for member in macro.members}
     assert not members & {member for macro in mrtydi.SUITE.macros for member in macro.members}
-
-
-def test_nothing_is_downloaded_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sentence says how much would be fetched, and what else there is."""
+    # Nothing is downloaded offline: the sentence says how much would be fetched, and what else there is.
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
     with pytest.raises(UsageError, match=r"10,452,957 bytes.*run mrtydi"):
         mrtydi_v1_0.SUITE.load("sw", DataRequest("official", tmp_path, offline=True))
-
-
-def test_the_library_knows_the_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every id that is asked of ir_datasets is in its catalogue, with the published number of passages."""
-    import ir_datasets
-
-    for name, one in mrtydi.LANGUAGES.items():
-        found: Any = ir_datasets.load(f"mr-tydi/{name}/test")
-        assert found.has_docs()
-        assert found.has_queries()
-        assert found.metadata()["docs"]["count"] == one.passages
-        assert found.metadata()["queries"]["count"] == one.counts["test"][0]

@@ -52,17 +52,13 @@ def test_what_a_protocol_says(plugins: Plugins, name: str) -> None:
         assert task.lengths == LENGTHS.get(name)
 
 
-def test_tatoeba_of_24_layers(plugins: Plugins) -> None:
-    """CCP prints 14 of 24 (index 13 of XTREME's)."""
+def test_tatoeba_of_24_layers_and_mini_texts_of_mkqa(plugins: Plugins) -> None:
+    """CCP prints 14 of 24 (index 13 of XTREME's); MKQA's mini texts are in lower case: nothing is done twice."""
     suite = plugins.suite("tatoeba")
     readout = present(suite.load(suite.task_names("mini")[0], DataRequest("mini")).readout)
     assert fixed(readout, "scratch:24x32")["layer"] == 14
-
-
-def test_mini_texts_of_mkqa_need_no_lower_case(plugins: Plugins) -> None:
-    """They are so already: nothing is done twice."""
-    suite = plugins.suite("mkqa")
-    task = suite.load(suite.task_names("mini")[0], DataRequest("mini"))
+    mkqa = plugins.suite("mkqa")
+    task = mkqa.load(mkqa.task_names("mini")[0], DataRequest("mini"))
     assert present(task.readout).lowercase is None
     (leg,) = task.legs
     for source in (leg.queries, leg.corpus.items):

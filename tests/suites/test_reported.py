@@ -42,7 +42,7 @@ def test_every_cell_is_shown_as_printed(name: str) -> None:
     ]
 
 
-def test_every_table_is_there() -> None:
+def test_every_table_is_there_with_numbers_and_units() -> None:
     """All numbered tables but Contriever's 12, a list of languages; and nothing stands twice."""
     found: dict[str, set[int]] = defaultdict(set)
     for row in reported.rows():
@@ -55,10 +55,8 @@ def test_every_table_is_there() -> None:
         "Contriever": set(range(1, 16)) - {12},
     }
     assert len(reported.rows()) == sum(CELLS.values()) == 3_090
-
-
-def test_what_is_no_number_has_no_value() -> None:
-    """Dashes, failed trainings and illegible cells; all else is a number, also in thousands and millions."""
+    # Dashes, failed trainings and illegible cells have no value; all else is a number, also in thousands and millions.
+    # CCP prints fractions in Tables 3 and 4; counts are no scores.
     without = Counter(row.printed for row in reported.rows() if row.value is None)
     assert set(without) == {"-", "fail", ""}
     assert (without["fail"], without[""]) == (4, 78)
@@ -67,10 +65,6 @@ def test_what_is_no_number_has_no_value() -> None:
     for row in reported.rows():
         if row.value is not None and row.printed[-1] not in "KM":
             assert row.value == float(row.printed)
-
-
-def test_units() -> None:
-    """CCP prints fractions in Tables 3 and 4; counts are no scores."""
     fractions = {(row.paper, row.table) for row in reported.rows() if row.unit == "fraction"}
     assert fractions == {("CCP", "Table 3"), ("CCP", "Table 4")}
     assert {row.key for row in reported.rows() if row.unit == "count" and row.suite} == {"best_on"}
@@ -118,10 +112,16 @@ def test_tasks_and_averages_are_the_suites(name: str) -> None:
     assert averages <= {one.name for one in suite.macros}
 
 
-def test_all_suites_together_hand_over_all_that_was_printed() -> None:
-    """Every number comes from one suite, also those that belong to none."""
+def test_suites_hand_over_all_that_was_printed() -> None:
+    """Every number comes from one suite, also those that belong to none; all about it fits into plain JSON."""
     told = Counter(row for owned in load().suites.values() if (tell := owned.value.reported) for row in tell())
     assert told == Counter(reported.rows())
+    rows = json.loads(json.dumps([asdict(row) for row in reported.of("xor-retrieve")]))
+    assert len(rows) == len(reported.of("xor-retrieve"))
+    (typo,) = (row for row in rows if row["error"] == "CCP-2")
+    assert (typo["task"], typo["average"], typo["corrected"]) == ("xor-retrieve/ru", "", 0.266)
+    assert "0.397" in typo["wrong"]
+    assert {row["wrong"] for row in rows if not row["error"]} == {""}
 
 
 def test_a_task_stands_beside_a_column() -> None:
@@ -211,16 +211,6 @@ def test_what_released_models_reach(model: str, suite: str, key: str, measure: s
     """The targets of the released models are found as a caller would look for them."""
     found = [row for row in reported.of(suite) if (row.paper, row.model, row.key) == (README, model, key)]
     assert [row.printed for row in found if row.measure == measure] == [printed]
-
-
-def test_plain_tables_for_pages() -> None:
-    """Everything about a number in plain JSON, with what stands beside it and what is wrong with it."""
-    rows = json.loads(json.dumps([asdict(row) for row in reported.of("xor-retrieve")]))
-    assert len(rows) == len(reported.of("xor-retrieve"))
-    (typo,) = (row for row in rows if row["error"] == "CCP-2")
-    assert (typo["task"], typo["average"], typo["corrected"]) == ("xor-retrieve/ru", "", 0.266)
-    assert "0.397" in typo["wrong"]
-    assert {row["wrong"] for row in rows if not row["error"]} == {""}
 
 
 def test_nothing_is_read_before_it_is_asked_for() -> None:

@@ -310,10 +310,7 @@ def test_every_known_error_is_told() -> None:
     assert all(row.error or row.corrected is None for row in reported.rows())
     same = {row.error for row in reported.rows() if row.corrected is not None and row.corrected == row.value}
     assert same <= {"MSM-1", "MSM-3"}  # two languages, two models with the same value
-
-
-def test_how_many_cells_belong_to_each_error() -> None:
-    """Counted by hand in the tables: cells, and those among them whose right value is known."""
+    # Counted by hand in the tables: cells, and those among them whose right value is known.
     flagged = [row for row in reported.rows() if row.error]
     known = Counter(row.error for row in flagged if row.corrected is not None)
     assert {error: (count, known[error]) for error, count in Counter(row.error for row in flagged).items()} == {

@@ -25,24 +25,18 @@ def shown(name: str, qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, R
 
 
 def test_official_scorers_answer_in_words_where_the_official_code_stops() -> None:
-    """BEIR's mean over no query, and R_cap for a query without a relevant document."""
+    """BEIR's mean over no query, and R_cap for a query without a relevant document; then nothing is shown by our 0."""
     with pytest.raises(UndefinedError, match="nothing to average"):
         beir(QRELS, {})
     with pytest.raises(UndefinedError, match=r"without a relevant document; there are 1, e\.g\. 'q3'; use Rcap"):
         beir_capped_recall(QRELS, {"q3": ranking("q3", "d")})
-
-
-def test_what_is_not_defined_is_not_shown_and_faults_still_are() -> None:
-    """An empty run has no BEIR value next to our 0; a NaN is an error all the same."""
+    # A NaN is an error all the same.
     assert shown("beir", QRELS, {}) == {}
     assert shown("beir-capped", QRELS, {"q3": ranking("q3", "d")}) == {}
     assert shown("beir-custom", QRELS, {})["MRR@10 (BEIR)"] == 0
     with pytest.raises(UsageError, match="the score nan"):
         shown("beir", QRELS, {"q2": Ranking("q2", ("a",), (math.nan,))})
-
-
-def test_ccp_takes_every_row_for_relevant() -> None:
-    """Its script never looks at the grade, so the document judged 0 is a hit at rank 1."""
+    # CCP's script never looks at the grade, so the document judged 0 is a hit at rank 1.
     assert mrtydi_ccp({"q": {"a": 0, "b": 1}}, {"q": ranking("q", "a")}) == {"MRR@100": 1.0, "Recall@100": 0.5}
 
 

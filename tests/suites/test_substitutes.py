@@ -177,8 +177,8 @@ def test_candidate_lists(tmp_path: Path, put: Put, checked: Checked) -> None:
     assert threads.language == "en"
 
 
-def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
-    """The folder, the file, the split."""
+def test_missing_files_and_splits_get_a_sentence(tmp_path: Path) -> None:
+    """The folder, the file, the split; a dash in a table is a split that is not there."""
     request = DataRequest("official", tmp_path)
     with pytest.raises(UsageError, match=r"mrtydi-goldp: found no such folder"):
         mrtydi.GOLDP.benchmark().load("sw", request)
@@ -190,10 +190,6 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
     (folder / "corpus.jsonl").unlink()
     with pytest.raises(UsageError, match=r"bn: found no corpus.jsonl"):
         mrtydi.GOLDP.benchmark().load("bn", request)
-
-
-def test_a_table_of_parts() -> None:
-    """A dash is a split that is not there."""
     (part,) = table("zh_cn 12 3/4 - 5/6\n", folders=True)
     assert part == Part("zh_cn", "zh", 12, {"test": (3, 4), "train": (5, 6)}, "zh_cn")
 

@@ -25,8 +25,8 @@ def lay_out(root: Path, code: str, foreign: list[str], english: list[str]) -> Pa
     return root
 
 
-def test_the_pairs() -> None:
-    """112 of them with 88,877 sentence pairs; codes are unique and short where a short one exists."""
+def test_the_pairs_and_their_files() -> None:
+    """112 of them with 88,877 sentence pairs, two files each; codes are unique and short where a short one exists."""
     pairs = tatoeba.PAIRS
     assert len(pairs) == len({pair.language for pair in pairs.values()}) == 112
     assert sum(pair.sentences for pair in pairs.values()) == 88_877
@@ -35,6 +35,17 @@ def test_the_pairs() -> None:
     known = {"fra": "fr", "swh": "sw", "cmn": "zh", "pes": "fa", "zsm": "ms", "ast": "ast", "lvs": "lv", "ell": "el"}
     assert {code: pairs[f"{code}-eng"].language for code in known} == known
     assert all(len(pair.code) == 3 and len(pair.language) in (2, 3) for pair in pairs.values())
+    # Fifteen pairs without English, of sixteen languages; not comparable with what was published.
+    named = tatoeba.releases()
+    assert len(named) == 224
+    assert {one.tasks[0] for one in named} == set(tatoeba.PAIRS)
+    found = {one.path for one in named if one.tasks == ("fra-eng",)}
+    assert found == {f"tatoeba/v1/tatoeba.fra-eng.{side}" for side in ("fra", "eng")}
+    names = tatoeba_pairs.SUITE.task_names("official")
+    assert len(names) == 15
+    assert len({code for pair in tatoeba_pairs.PAIRS for code in pair}) == 16
+    assert names[:2] == ("deu-ell", "deu-ita")
+    assert tatoeba_pairs.SUITE.stands_for == "tatoeba"
 
 
 def test_the_published_averages() -> None:
@@ -72,19 +83,15 @@ def test_a_pair_has_two_legs(tmp_path: Path) -> None:
     assert there.corpus.documents == there.counts["queries"] == there.counts["qrels"] == 1_000
 
 
-def test_sizes_are_asserted(tmp_path: Path, checked: Checked) -> None:
-    """Both sides must have the published number of lines."""
+def test_sizes_are_asserted_and_missing_files_named(tmp_path: Path, checked: Checked) -> None:
+    """Both sides must have the published number of lines; a missing file is named, and whence it comes."""
     root = lay_out(tmp_path, "swg", ["a"] * 112, ["b"] * 111)
     there, back = tatoeba.SUITE.load("swg-eng", DataRequest("official", root)).legs
     with pytest.raises(DataError, check=fields(where=".eng", found="111 documents", expected="112")):
         checked(there)
     with pytest.raises(DataError, check=fields(found="111 judged queries", expected="112")):
         checked(back)
-
-
-def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
-    """It names the file and whence it comes."""
-    root = lay_out(tmp_path, "fra", ["un"], ["one"])
+    root = lay_out(tmp_path / "other", "fra", ["un"], ["one"])
     (root / "tatoeba" / "v1" / "tatoeba.fra-eng.eng").unlink()
     with pytest.raises(UsageError, match=r"tatoeba\.fra-eng\.eng: found no such file, expected 1,000 sentences.*LASER"):
         tatoeba.SUITE.load("fra-eng", DataRequest("official", root))
@@ -119,15 +126,6 @@ def test_the_released_files() -> None:
     assert total == 2 * 88_877
 
 
-def test_where_the_files_come_from() -> None:
-    """Two files a pair."""
-    named = tatoeba.releases()
-    assert len(named) == 224
-    assert {one.tasks[0] for one in named} == set(tatoeba.PAIRS)
-    found = {one.path for one in named if one.tasks == ("fra-eng",)}
-    assert found == {f"tatoeba/v1/tatoeba.fra-eng.{side}" for side in ("fra", "eng")}
-
-
 def _export(path: Path, name: str, text: str) -> None:
     """Pack one file as Tatoeba does."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,15 +133,6 @@ def _export(path: Path, name: str, text: str) -> None:
         entry, data = tarfile.TarInfo(name), text.encode()
         entry.size = len(data)
         archive.addfile(entry, io.BytesIO(data))
-
-
-def test_the_pairs_without_english() -> None:
-    """Fifteen, of sixteen languages, none of them English; not comparable with what was published."""
-    names = tatoeba_pairs.SUITE.task_names("official")
-    assert len(names) == 15
-    assert len({code for pair in tatoeba_pairs.PAIRS for code in pair}) == 16
-    assert names[:2] == ("deu-ell", "deu-ita")
-    assert tatoeba_pairs.SUITE.stands_for == "tatoeba"
 
 
 def test_drawn_by_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,10 +153,7 @@ def test_drawn_by_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert (there.name, there.language, there.corpus.language, back.name) == ("cmn-jpn", "zh", "ja", "jpn-cmn")
     assert [item.text for item in there.corpus.items.read()] == ["sentence in jpn"]
     assert [item.text for item in back.corpus.items.read()] == ["sentence in cmn"]
-
-
-def test_what_is_missing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without exports nothing is drawn, and the status says so."""
-    assert tatoeba_pairs.main([str(tmp_path)]) == 2
+    # Without exports nothing is drawn, and the status says so.
+    assert tatoeba_pairs.main([str(tmp_path / "none")]) == 2
     assert "sentences.tar.bz2" in capsys.readouterr().err
     assert tatoeba_pairs.main([]) == 2

@@ -36,14 +36,23 @@ def questions(source: Source[TrainingPair] | None) -> list[str]:
     return [pair.query.text for pair in source.read()]
 
 
-def test_natural_questions(put: Put, tmp_path: Path) -> None:
-    """DPR's dev file, plain or compressed by name; none where it is not there."""
+def test_dev_files_of_the_release(put: Put, tmp_path: Path) -> None:
+    """DPR's, plain or compressed by name, Mewsli-X's, which is told by its name; none where it is not there."""
     put("nq/biencoder-nq-train.json", dpr("one"))
     asked = DataRequest("official", tmp_path)
     assert dev_of(tunings.nq(asked)) is None
     put("nq/biencoder-nq-dev.json", dpr("two", "three"))
     found = tunings.nq(asked)
     assert (questions(found), questions(dev_of(found))) == (["one"], ["two", "three"])
+    # XOR-Retrieve is scored on its dev questions, so its baseline's dev file chooses nothing.
+    put("xor-retrieve/xor_train_dpr.json", dpr("one"))
+    put("xor-retrieve/xor_dev_dpr.json", dpr("two"))
+    assert dev_of(tunings.xor_train(DataRequest("official", tmp_path))) is None
+    put("mewsli-x/wikipedia_pairs-train.jsonl", "")
+    assert dev_of(tunings.wikipedia_pairs(asked)) is None
+    put("mewsli-x/wikipedia_pairs-dev.jsonl", "")
+    held = present(dev_of(tunings.wikipedia_pairs(asked)))
+    assert [path.name for path in held.files] == ["wikipedia_pairs-dev.jsonl"]
 
 
 def test_squad_without_what_xquad_asks(put: Put, tmp_path: Path) -> None:
@@ -57,23 +66,6 @@ def test_squad_without_what_xquad_asks(put: Put, tmp_path: Path) -> None:
     put("lareqa/xquad-r/en.json", json.dumps(test))
     found = tunings.squad_sentences(asked)
     assert (questions(found), questions(dev_of(found))) == (["When?"], ["When was Ada born?"])
-
-
-def test_xor_retrieve_is_scored_on_its_dev_questions(put: Put, tmp_path: Path) -> None:
-    """So its baseline's dev file chooses nothing."""
-    put("xor-retrieve/xor_train_dpr.json", dpr("one"))
-    put("xor-retrieve/xor_dev_dpr.json", dpr("two"))
-    assert dev_of(tunings.xor_train(DataRequest("official", tmp_path))) is None
-
-
-def test_mewsli_x(put: Put, tmp_path: Path) -> None:
-    """The dev file of the Wikipedia pairs is told by its name; nothing is opened."""
-    put("mewsli-x/wikipedia_pairs-train.jsonl", "")
-    asked = DataRequest("official", tmp_path)
-    assert dev_of(tunings.wikipedia_pairs(asked)) is None
-    put("mewsli-x/wikipedia_pairs-dev.jsonl", "")
-    held = present(dev_of(tunings.wikipedia_pairs(asked)))
-    assert [path.name for path in held.files] == ["wikipedia_pairs-dev.jsonl"]
 
 
 def test_the_embedded_world() -> None:

@@ -47,7 +47,7 @@ def answers_of(leg: Leg) -> list[Answers]:
     return list(present(leg.answers).read())
 
 
-def test_the_table_is_the_published_one() -> None:
+def test_the_table_and_the_files() -> None:
     """2,110 dev questions, 1,928 of them counted, in the paper's languages."""
     assert xor_retrieve.SUITE.task_names("official") == xor_retrieve.SUITE.task_names("mini")
     assert " ".join(xor_retrieve.LANGUAGES) == "ar bn fi ja ko ru te"
@@ -56,6 +56,12 @@ def test_the_table_is_the_published_one() -> None:
     assert (sum(one.dev for one in ones), sum(one.counted for one in ones)) == (2_110, 1_928)
     assert all(one.counted <= one.dev for one in ones)
     assert sum(one.train for one in ones) < xor_retrieve.ROWS["train"] == 15_250
+    # Questions with their checksums, passages without.
+    dev, train, wikipedia = xor_retrieve.releases()
+    assert dev.urls == ("https://nlp.cs.washington.edu/xorqa/XORQA_site/data/xor_dev_retrieve_eng_span_v1_1.jsonl",)
+    assert (dev.size, train.size) == (426_987, 2_912_848)
+    assert wikipedia.urls[0].endswith("/XORQA_site/data/models/enwiki_20190201_w100.tsv")
+    assert not wikipedia.sha256
 
 
 @pytest.mark.usefixtures("small")
@@ -88,7 +94,7 @@ def test_questions_to_train_on(tmp_path: Path) -> None:
         list(xor_retrieve.leg("ar", "dev", DataRequest("official", tmp_path)).queries.read())
 
 
-def test_published_counts_are_asserted(tmp_path: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_published_counts_and_missing_files(tmp_path: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file with other rows is refused, and so is a language with another number of counted questions."""
     request = DataRequest("official", lay_out(tmp_path))
     with pytest.raises(DataError, check=fields(found="3 questions", expected="2,110")):
@@ -96,11 +102,8 @@ def test_published_counts_are_asserted(tmp_path: Path, checked: Checked, monkeyp
     monkeypatch.setitem(xor_retrieve.ROWS, "dev", 3)
     with pytest.raises(DataError, check=fields(found="1 judged queries", expected="238")):
         checked(xor_retrieve.SUITE.load("te", request).legs[0])
-
-
-def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
-    """Without questions nothing is loaded; without passages the questions can be read, and a search says why not."""
-    lay_out(tmp_path, passages=False)
+    # Without questions nothing is loaded; without passages the questions can be read, and a search says why not.
+    (tmp_path / "xor-retrieve" / "enwiki_20190201_w100.tsv").unlink()
     leg = xor_retrieve.SUITE.load("te", DataRequest("official", tmp_path)).legs[0]
     place = tmp_path / "xor-retrieve"
     hint = "the suites xor-mlqa-en and xor-afriqa-en ask the same kind of question over smaller English pools"
@@ -125,15 +128,6 @@ def test_mini_data(name: str) -> None:
     other = xor_retrieve.SUITE.load("ko", DataRequest("mini")).legs[0]
     assert other.corpus.items.reader == leg.corpus.items.reader
     assert other.queries.reader != leg.queries.reader
-
-
-def test_where_the_files_come_from() -> None:
-    """Questions with their checksums, passages without."""
-    dev, train, wikipedia = xor_retrieve.releases()
-    assert dev.urls == ("https://nlp.cs.washington.edu/xorqa/XORQA_site/data/xor_dev_retrieve_eng_span_v1_1.jsonl",)
-    assert (dev.size, train.size) == (426_987, 2_912_848)
-    assert wikipedia.urls[0].endswith("/XORQA_site/data/models/enwiki_20190201_w100.tsv")
-    assert not wikipedia.sha256
 
 
 @pytest.mark.parametrize("split", xor_retrieve.SPLITS)

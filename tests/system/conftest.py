@@ -165,12 +165,3 @@ def write_folder(place: Path, documents: int, queries: int, seed: int = 0) -> Pa
             )
             qrels.write(f"q{number}\td{answer}\t1\n")
     return place
-
-
-@pytest.fixture
-def beir_data() -> Path:
-    """The folder of real data."""
-    place = os.environ.get("BENCH_DATA")
-    if not place or not (Path(place) / "beir" / "scifact").is_dir():
-        pytest.skip("BENCH_DATA names no folder with beir/scifact")
-    return Path(place)

@@ -99,24 +99,21 @@ def test_answers_are_looked_for_in_the_originals(tmp_path: Path) -> None:
     assert values["evidence"] == {"rank": [2, 1], "tokens": [5 + 2, 4]}
 
 
-def test_dev_questions_are_asked_for_by_name(tmp_path: Path) -> None:
-    """`t@dev` stands for the suite's dev questions, and for those alone."""
+def test_names_of_tasks(tmp_path: Path) -> None:
+    """`t@dev` asks the suite's dev questions, and those alone."""
     (row,) = _run(tmp_path, _plugins(), "t@dev").rows
     assert row["task"] == "mini/toy/t@dev"
     with pytest.raises(UsageError, match="no task 'u@dev'"):
         _run(tmp_path, _plugins(), "u@dev")
-
-
-def test_a_task_of_mini_data_says_so(tmp_path: Path) -> None:
-    """Refused before any work, for its result could not be told from an official one."""
+    # A task of mini data says so: refused before any work, for its result could not be told from an official one.
     plugins = _plugins()
     suite = plugins.suite("toy")
     named = replace(suite, load=lambda name, request: replace(suite.load(name, request), id="toy/t"))
     module = ModuleType("bare_suite")
     module.bench_suites = bench.hookimpl(lambda: [named])  # type: ignore[attr-defined]  # a plugin made here
     with pytest.raises(PluginError, check=fields(found="'toy/t'", expected="'mini/toy/t'")):
-        _run(tmp_path, load({}, extra=(module,)))
-    assert not (tmp_path / "store").exists()
+        _run(tmp_path / "bare", load({}, extra=(module,)))
+    assert not (tmp_path / "bare" / "store").exists()
 
 
 @pytest.fixture
@@ -212,9 +209,6 @@ def test_measures_that_nothing_can_judge_are_refused(scored: Any) -> None:
     plugins = _plugins(replace(LEG, answers=None, qrels=_source("qrels", Judgement("q1", "a", 1)), counts={}))
     with pytest.raises(UsageError, match="looks for answers"):
         scored("q1 Q0 a 1 2.0 x\n", plugins, measures="answer-R@1")
-
-
-def test_an_empty_answer_is_found_only_where_something_is_ranked(scored: Any) -> None:
-    """It stands in every text, as the official scorers have it; a query that the run misses still counts 0."""
+    # An empty answer stands in every text, as the official scorers have it; a query that the run misses still counts 0.
     plugins = _plugins(replace(LEG, answers=_source("answers", Answers("q1", ("",)), Answers("q2", ("",)))))
     assert scored("q1 Q0 a 1 2.0 x\n", plugins).means["R@1kt"] == 0.5

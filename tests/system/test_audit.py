@@ -69,8 +69,8 @@ def test_an_audit_is_told_and_kept(run_json: RunJson, bench: Bench, tiny: Path, 
     assert changed["key"] != leg["key"]
 
 
-def test_other_rules_and_pairs(run_json: RunJson, tiny: Path, tmp_path: Path) -> None:
-    """A file of pairs; a question with two words changed is alike where less is asked for."""
+def test_files_of_pairs_and_other_rules(run_json: RunJson, tiny: Path, tmp_path: Path) -> None:
+    """A question with two words changed is alike where less is asked for."""
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text(json.dumps({"query": "What does the yeast do in a dough?", "positive": "It makes gas."}) + "\n")
     typed = ("data", "audit", "--corpus", pairs, "--suite", "beir", "--task", tiny, "--store", tmp_path / "store")
@@ -78,6 +78,14 @@ def test_other_rules_and_pairs(run_json: RunJson, tiny: Path, tmp_path: Path) ->
         share: run_json(*typed, "--gram", 4, "--alike", share)["legs"][0]["queries"]["near"] for share in (0.4, 0.9)
     }
     assert counts == {0.4: 1, 0.9: 0}
+    # DPR's array, whose question the test asks and whose passages it does not hold, is audited as released.
+    question = json.loads((tiny / "queries.jsonl").read_text().splitlines()[0])["text"]
+    pairs = tmp_path / "biencoder-nq-train.json"
+    pairs.write_text(json.dumps([{"question": question, "positive_ctxs": [{"title": "", "text": "another thing"}]}]))
+    typed_ = ("data", "audit", "--corpus", pairs, "--suite", "beir", "--task", tiny, "--store", tmp_path / "store")
+    told = run_json(*typed_)
+    (leg,) = told["legs"]
+    assert (told["corpus"], leg["queries"]["exact"], leg["training_texts"]) == ("biencoder-nq-train.json", 1, 2)
 
 
 def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> None:
@@ -167,7 +175,7 @@ def test_few_shot_pairs_of_public_sets_have_a_name(tmp_path: Path, tiny: Path) -
     assert names == {name: [[f"{root / name}:train"]] for name in ("beir/scifact", "beir/nfcorpus")}
 
 
-def test_what_a_person_types_for_the_files_of_pairs(tmp_path: Path) -> None:
+def test_what_a_person_types_and_reads(tmp_path: Path) -> None:
     """One name for each folder in BEIR's layout; one for a file or a folder; none for what has no name."""
     one, other = tmp_path / "one", tmp_path / "other"
     split = [one / "corpus.jsonl", one / "queries.jsonl", one / "qrels" / "train.tsv.gz"]
@@ -177,17 +185,10 @@ def test_what_a_person_types_for_the_files_of_pairs(tmp_path: Path) -> None:
     assert typed([one / "a.jsonl", one / "b.jsonl"]) == [str(one)]
     assert typed([one / "a.jsonl", other / "b.jsonl"]) == []
     assert typed([]) == []
-
-
-def test_released_files_are_audited_as_they_are(run_json: RunJson, tiny: Path, tmp_path: Path) -> None:
-    """DPR's array of questions, whose question the test asks and whose passages it does not hold."""
-    question = json.loads((tiny / "queries.jsonl").read_text().splitlines()[0])["text"]
-    pairs = tmp_path / "biencoder-nq-train.json"
-    pairs.write_text(json.dumps([{"question": question, "positive_ctxs": [{"title": "", "text": "another thing"}]}]))
-    typed_ = ("data", "audit", "--corpus", pairs, "--suite", "beir", "--task", tiny, "--store", tmp_path / "store")
-    told = run_json(*typed_)
-    (leg,) = told["legs"]
-    assert (told["corpus"], leg["queries"]["exact"], leg["training_texts"]) == ("biencoder-nq-train.json", 1, 2)
+    # The sentence leaves out what was not looked for; thousands are set apart.
+    none = {"of": 0, "exact": 0, "near": 0}
+    counts = {"queries": {"of": 2345, "exact": 1, "near": 1}, "passages": none, "answers": {**none, "of": 3}}
+    assert sentence(counts) == "2 of 2,345 queries, 0 of 3 answers"
 
 
 def test_legs_share_one_reading(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,10 +211,3 @@ def test_legs_share_one_reading(corpus: Path, tmp_path: Path, monkeypatch: pytes
     assert len(every) == 11
     assert one[0].key in {leg.key for leg in every}
     assert all(leg.artefact.facts["queries"]["exact"] == 0 for leg in every)
-
-
-def test_a_sentence_leaves_out_what_was_not_looked_for() -> None:
-    """Thousands are set apart."""
-    none = {"of": 0, "exact": 0, "near": 0}
-    counts = {"queries": {"of": 2345, "exact": 1, "near": 1}, "passages": none, "answers": {**none, "of": 3}}
-    assert sentence(counts) == "2 of 2,345 queries, 0 of 3 answers"

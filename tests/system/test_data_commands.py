@@ -177,23 +177,20 @@ def test_from_nothing_to_a_run(toy: Toy) -> None:
     assert (states["validate"], states["read"]) == ("cached", "cached")
 
 
-def test_only_what_a_task_needs(toy: Toy) -> None:
-    """The other task's file is not spoken of; an unknown task is named."""
-    done = toy.json("fetch", "toy", "--task", "toy/one", "--yes")
-    assert (done["complete"], [one["path"] for one in done["files"]]) == (True, ["toy/one.zip"])
-    assert done["into"] == [str(toy.cache)]
-    wrong = toy("fetch", "toy", "--task", "tow", "--yes")
-    assert (wrong.returncode, wrong.stderr.count("Traceback")) == (2, 0)
-    assert "no task of toy 'tow'" in wrong.stderr
-
-
-def test_nobody_to_ask(toy: Toy) -> None:
+def test_only_what_a_task_needs_and_is_agreed_to(toy: Toy) -> None:
     """Without a terminal --yes is needed; nothing is fetched, but size and licence are shown."""
     done = toy("fetch", "toy")
     assert done.returncode == 2
     assert "there is no terminal to ask on; type --yes" in done.stderr
     assert "to fetch: 1 file, " in done.stdout
     assert (toy.asked, toy.states()["toy/one.zip"]) == ([], "missing")
+    # The other task's file is not spoken of; an unknown task is named.
+    fetched = toy.json("fetch", "toy", "--task", "toy/one", "--yes")
+    assert (fetched["complete"], [one["path"] for one in fetched["files"]]) == (True, ["toy/one.zip"])
+    assert fetched["into"] == [str(toy.cache)]
+    wrong = toy("fetch", "toy", "--task", "tow", "--yes")
+    assert (wrong.returncode, wrong.stderr.count("Traceback")) == (2, 0)
+    assert "no task of toy 'tow'" in wrong.stderr
 
 
 @pytest.mark.parametrize(("answer", "state"), [("y\n", "present"), ("n\n", "missing")])
@@ -337,15 +334,11 @@ def test_a_file_that_may_not_grow(toy: Toy) -> None:
     assert (toy.cache / "toy/large.bin").stat().st_size == 300_000
 
 
-def test_a_suite_without_official_files(toy: Toy) -> None:
-    """Exit status 2, and where to look."""
+def test_the_overview(toy: Toy) -> None:
+    """One row a suite, those without official files too, which say where to look; the machine's view has every file."""
     done = toy("fetch", "bare-toy", "--yes")
     assert done.returncode == 2
     assert "bare-toy lists no official files; `bench show bare-toy` says what it reads" in done.stderr
-
-
-def test_the_overview(toy: Toy) -> None:
-    """One row a suite, those without official files too; the machine's view has every file."""
     done = toy("list")
     assert done.returncode == 0
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}

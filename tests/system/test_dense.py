@@ -87,20 +87,17 @@ def test_training_killed_and_begun_again_is_the_same(
             assert other.read_bytes() == one.read_bytes(), one.name
 
 
-def test_another_device_never_reuses(tmp_path: Path) -> None:
+def test_another_device_never_reuses_and_must_be_there(tmp_path: Path, corpus: Path, bench: Any) -> None:
     """Device class and threads are part of every key that they can change; the device's number is not."""
+    import torch
+
     from bench.pipeline.compute import Compute
 
     cpu, cuda = Compute("cpu", 2), Compute("cuda:1", 2)
     assert cpu.identity() != cuda.identity()
     assert cuda.identity() == replace(cuda, device="cuda").identity()
     assert cpu.identity() != Compute("cpu", 3).identity()
-
-
-def test_a_device_that_is_not_there(tmp_path: Path, corpus: Path, bench: Any) -> None:
-    """Refused before anything runs."""
-    import torch
-
+    # One that is not there is refused before anything runs.
     if torch.cuda.is_available():
         pytest.skip("this machine has a CUDA device")
     done = bench(*_options(tmp_path, corpus, "--device", "cuda"))

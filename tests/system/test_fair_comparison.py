@@ -40,7 +40,7 @@ def test_two_systems_are_found_by_label_and_by_path(
 def test_what_cannot_be_compared_is_a_sentence(
     tiny: Path, run_json: RunJson, bench: Any, places: tuple[str | Path, ...]
 ) -> None:
-    """One system, an unknown one, a label of two systems."""
+    """One system, an unknown one, a label of two systems; a damaged result, which may say anything."""
     run = ("run", "--method", "bm25", "--suite", "beir", "--task", tiny, *places)
     run_json(*run, "--label", "mine")
     run_json(*run, "--label", "mine", "--set", "method.k1=0")
@@ -54,13 +54,6 @@ def test_what_cannot_be_compared_is_a_sentence(
         done = bench("compare", *systems, "--suite", "beir", *places[2:])
         assert done.returncode == 2
         assert message in done.stderr
-
-
-def test_a_damaged_result_is_not_compared(
-    tiny: Path, run_json: RunJson, bench: Any, places: tuple[str | Path, ...]
-) -> None:
-    """It may say anything."""
-    run = ("run", "--method", "bm25", "--suite", "beir", "--task", tiny, *places)
     path = Path(run_json(*run)["results"][0]["result_file"])
     path.write_text(path.read_text().replace('"queries": 12', '"queries": 13'))
     done = bench("compare", "bm25", "x", "--suite", "beir", *places[2:])

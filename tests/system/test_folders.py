@@ -30,8 +30,8 @@ def test_the_language_decides_the_analyzer_and_is_recorded(tmp_path: Path, tiny:
     assert "validate" not in ran
 
 
-def test_a_doubtful_language_is_told(tmp_path: Path, tiny: Path, bench: Any) -> None:
-    """Queries that say a language beside a corpus that says none: a notice with the remedy."""
+def test_doubtful_languages_and_names_of_folders(tmp_path: Path, tiny: Path, bench: Any) -> None:
+    """Queries of another language than a corpus that has none: a notice with the remedy."""
     folder = Path(shutil.copytree(tiny, tmp_path / "copy"))
     rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
     text = "".join(json.dumps({**row, "metadata": {"lang": "sw"}}) + "\n" for row in rows)
@@ -40,10 +40,7 @@ def test_a_doubtful_language_is_told(tmp_path: Path, tiny: Path, bench: Any) -> 
     assert done.returncode == 0
     assert "the queries of beir/copy are in sw, its corpus is taken for en" in done.stderr
     assert "--set data.language=sw" in done.stderr
-
-
-def test_two_folders_of_one_name_are_refused(tmp_path: Path, tiny: Path, bench: Any) -> None:
-    """One row of a table cannot stand for both; the same folder twice is one task."""
+    # One row of a table cannot be of two folders with one name; the same folder twice is one task.
     other = Path(shutil.copytree(tiny, tmp_path / "other" / tiny.name))
     done = bench("plan", *BM25[1:], "--task", f"{tiny},{other}")
     assert done.returncode == 2

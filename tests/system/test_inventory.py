@@ -184,31 +184,25 @@ def _accepted(bench: Bench, values: Mapping[str, Any]) -> bool:
     return True
 
 
-def test_what_is_listed(bench: Bench, recorded: dict[str, Any]) -> None:
+def test_lists_methods_and_suites(bench: Bench, recorded: dict[str, Any]) -> None:
     """Measures with their other names, profiles, presets with their cells, plugins."""
     found = {
         kind: {row["name"]: _plain(row) for row in bench(f"list {kind} --json")[kind]}
         for kind in ("measures", "profiles", "presets", "plugins")
     }
     _compare("lists", found, recorded)
-
-
-def test_methods(bench: Bench, recorded: dict[str, Any]) -> None:
-    """Versions, settings with their defaults, values of presets, search spaces."""
-    found = {}
+    # Of methods versions, settings with their defaults, values of presets, search spaces; of suites tasks, settings,
+    # headline measure, averages, recipes with their values, and how many numbers papers printed.
+    found_methods = {}
     for row in bench("list methods --json")["methods"]:
         about = _plain(bench(f"show {row['name']} --json"))
-        found[row["name"]] = {**about, "config": {one["key"]: one["default"] for one in about["config"]}}
-    _compare("methods", found, recorded)
-
-
-def test_suites(bench: Bench, recorded: dict[str, Any]) -> None:
-    """Tasks, settings, headline measure, averages, recipes with their values; how many numbers papers printed."""
-    found = {}
+        found_methods[row["name"]] = {**about, "config": {one["key"]: one["default"] for one in about["config"]}}
+    _compare("methods", found_methods, recorded)
+    found_suites = {}
     for row in bench("list suites --json")["suites"]:
         about = bench(f"show {row['name']} --json")
-        found[row["name"]] = {**_plain(about), "numbers reported": len(about["reported"])}
-    _compare("suites", found, recorded)
+        found_suites[row["name"]] = {**_plain(about), "numbers reported": len(about["reported"])}
+    _compare("suites", found_suites, recorded)
 
 
 def test_hooks_and_public_names(recorded: dict[str, Any]) -> None:

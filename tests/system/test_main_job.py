@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import released
+
 RunJson = Callable[..., dict[str, Any]]
 BM25 = ("run", "--method", "bm25", "--suite", "beir")
 
@@ -31,11 +33,7 @@ def _seconds() -> float:
 
 
 def test_a_run_and_what_a_second_one_reuses(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
-    """Every promised key and file; means are those of the values by query, the run is cut at the deepest measure.
-
-    A second run takes under two seconds of a processor, runs no stage and gives the same result file, byte for byte;
-    another k searches and scores alone; a label computes nothing.
-    """
+    """Every promised key and file; means are those of the values by query, the run is cut at the deepest measure."""
     options = (*BM25, "--task", tiny, *_places(tmp_path))
     first = run_json(*options)
     assert first["macro"] == []
@@ -60,14 +58,14 @@ def test_a_run_and_what_a_second_one_reuses(tmp_path: Path, tiny: Path, run_json
     cards = json.loads((folder / "cards.json").read_text())
     assert "BEIR" in cards["suite"]
     assert "BM25" in cards["method"]
-
+    # A second run takes under two seconds of a processor, runs no stage and gives the same result file, byte for byte;
+    # another k searches and scores alone; a label computes nothing.
     start = _seconds()
     second = run_json(*options, seconds=240)
     assert _seconds() - start < 2
     assert set(_states(second).values()) == {"cached"}
     assert second["results"] == first["results"]
     assert Path(row["result_file"]).read_bytes() == content
-
     deep = run_json(*options, "--set", "search.k=2", "--results", tmp_path / "deep")
     assert {stage for stage, state in _states(deep).items() if state == "ran"} == {"search", "score"}
     found = Counter(line.split()[0] for line in Path(deep["results"][0]["run_file"]).read_text().splitlines())
@@ -117,10 +115,7 @@ def test_tasks_merge_into_one_result_file(tmp_path: Path, tiny: Path, folder: Pa
 def test_plan_tells_what_run_would_do_and_gc_spares_what_results_rest_on(
     tmp_path: Path, tiny: Path, run_json: RunJson
 ) -> None:
-    """Before: all five stages run, nothing is made. After: all are cached and cost nothing.
-
-    Artefacts of a superseded run go, those of the result stay, and the next run finds them all.
-    """
+    """Before: all five stages run, nothing is made. After: all are cached and cost nothing."""
     options = ("--method", "bm25", "--suite", "beir", "--task", tiny, *_places(tmp_path))
     before = run_json("plan", *options)
     assert [step["stage"] for step in before["steps"]] == ["validate", "read", "index", "search", "score"]
@@ -130,7 +125,7 @@ def test_plan_tells_what_run_would_do_and_gc_spares_what_results_rest_on(
     after = run_json("plan", *options)
     assert {step["state"] for step in after["steps"]} == {"cached"}
     assert after["seconds"] == 0
-
+    # Artefacts of a superseded run go, those of the result stay, and the next run finds them all.
     run_json("run", *options, "--set", "method.k1=1.7", "--results", tmp_path / "thrown-away")
     assert run_json("gc", *_places(tmp_path))["garbage"] == []
     listed = run_json("gc", *_places(tmp_path), "--older-than", "0", "--dry-run")["garbage"]
@@ -156,10 +151,10 @@ def test_help_is_quick_and_light() -> None:
 
 
 @pytest.mark.parametrize("task", ["scifact", "nfcorpus"])
-def test_the_real_sets(tmp_path: Path, beir_data: Path, run_json: RunJson, task: str) -> None:
+def test_the_real_sets(tmp_path: Path, run_json: RunJson, task: str) -> None:
     """nDCG@10 within 0.01 of 0.679 and 0.322 (Anserini's BM25 with the English analyzer), counts as published."""
     expected = {"scifact": (0.679, 300), "nfcorpus": (0.322, 323)}[task]
-    options = ("--task", task, "--data", "official", "--data-dir", beir_data)
+    options = ("--task", task, "--data", "official", "--data-dir", released(f"beir/{task}"))
     (row,) = run_json(*BM25, *options, *_places(tmp_path))["results"]
     assert row["measures"]["nDCG@10"] == pytest.approx(expected[0], abs=0.01)
     assert row["queries"] == expected[1]

@@ -1,12 +1,13 @@
 """Fine-tuning on real English pairs as a user types it: one command, with the badge of the audit."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.conftest import released
 
 RunJson = Callable[..., dict[str, Any]]
 Bench = Callable[..., Any]
@@ -21,13 +22,11 @@ TASK = ("--suite", "mrtydi-goldp", "--task", "sw", "--data", "official")
 @pytest.mark.timeout(600)
 def test_english_pairs_before_a_test_in_swahili(bench: Bench, run_json: RunJson, tmp_path: Path) -> None:
     """The result knows pairs, recipe and what the audit found; the numbers are the run's; the output says it."""
-    folder = Path(os.environ.get("BENCH_DATA", ""))
-    if not (folder / "supervised" / "en").is_dir() or not (folder / "mrtydi-goldp").is_dir():
-        pytest.skip("BENCH_DATA is not set, or holds no supervised/en and mrtydi-goldp/: no real data")
+    folder, *_ = (released(name) for name in ("supervised/en", "mrtydi-goldp", "pretrain-nonsoftware"))
     place = {"BENCH_DATA": str(folder)}
     store = ("--store", tmp_path / "store")
-    told = bench("data", "audit", "--corpus", folder / "supervised" / "en", *TASK, *store, **place)
-    assert told.returncode == 0, told.stderr
+    audited = bench("data", "audit", "--corpus", folder / "supervised" / "en", *TASK, *store, **place)
+    assert audited.returncode == 0, audited.stderr
     # The beginning of the data kit's documents in the language: enough for a vocabulary and a few steps.
     corpus = tmp_path / "corpus" / "sw.jsonl"
     corpus.parent.mkdir()

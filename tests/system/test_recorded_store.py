@@ -120,9 +120,13 @@ def _artefacts(place: Path) -> set[str]:
     return {path.relative_to(root).as_posix() for path in root.glob("*/*")}
 
 
-def test_every_stage_is_in_the_store(place: Path) -> None:
-    """A stage that the archive lacks would be reused by nobody."""
+def test_every_stage_is_in_the_store(place: Path, bench: Callable[[str], str]) -> None:
+    """A stage that the archive lacks would be reused by nobody; an audit's key is found."""
     assert {name.partition("/")[0] for name in _artefacts(place)} == set(STAGES.split())
+    before = _artefacts(place)
+    (leg,) = json.loads(bench(AUDIT))["legs"]
+    assert f"audit/{leg['key']}" in before
+    assert _artefacts(place) == before
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -137,14 +141,6 @@ def test_nothing_is_run_again(name: str, bench: Callable[[str], str], place: Pat
         old = json.loads((place / "results" / path.relative_to(place / "again")).read_text())
         new = json.loads(path.read_text())
         assert list(_lost({**old, "files": sorted(old["files"]), "seal": ""}, {**new, "seal": ""})) == []
-
-
-def test_an_audit_is_not_carried_out_again(bench: Callable[[str], str], place: Path) -> None:
-    """Its key is found."""
-    before = _artefacts(place)
-    (leg,) = json.loads(bench(AUDIT))["legs"]
-    assert f"audit/{leg['key']}" in before
-    assert _artefacts(place) == before
 
 
 def _lost(old: Any, new: Any, at: str = "") -> Iterator[str]:
@@ -222,14 +218,12 @@ def test_no_field_is_lost(
     _compare(name, _fields(bench(COMMANDS[name].replace("KEY", key))), printed)
 
 
-def test_doctor_examines_the_same(bench: Callable[[str], str], printed: dict[str, dict[str, str]]) -> None:
-    """The sections and the fields of a finding; what is found is of this machine."""
-    fields = _fields(bench("doctor --store store --json"))
-    _compare("doctor", dict.fromkeys(fields, "any"), printed)
-
-
-def test_an_error_is_json_too(pinned: tuple[Path, Callable[..., Answer]], printed: dict[str, dict[str, str]]) -> None:
-    """Status 2 and an object that says what is wrong."""
+def test_doctor_and_an_error(
+    bench: Callable[[str], str], printed: dict[str, dict[str, str]], pinned: tuple[Path, Callable[..., Answer]]
+) -> None:
+    """The sections and the fields of a finding, which is of this machine; an object that says what is wrong."""
+    found = _fields(bench("doctor --store store --json"))
+    _compare("doctor", dict.fromkeys(found, "any"), printed)
     status, out, _ = pinned[1]("run", "--method", "nobody", "--json")
     assert status == 2
     _compare("an error", _fields(out), printed)

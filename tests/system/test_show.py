@@ -3,8 +3,8 @@
 from typing import Any
 
 
-def test_reported_numbers_with_their_errors(bench: Any, run_json: Any) -> None:
-    """CCP's impossible cell stands with the right value beside it, and the sentence that says why."""
+def test_reported_numbers_and_recipes(bench: Any, run_json: Any) -> None:
+    """CCP's impossible cell is printed with the right value and the sentence that says why."""
     printed = bench("show", "xor-retrieve", "--reported").stdout
     assert "0.397 (right: 0.266)" in printed or "0.566 (right: 0.266)" in printed
     assert "CCP-2: " in printed
@@ -13,10 +13,7 @@ def test_reported_numbers_with_their_errors(bench: Any, run_json: Any) -> None:
     assert (typo["paper"], typo["table"], typo["task"]) == ("CCP", "Table 4", "xor-retrieve/ru")
     assert typo["corrected"] == 0.266
     assert "no paper's number is known" in bench("show", "stackfaq-threads", "--reported").stdout
-
-
-def test_recipes_of_a_suite(bench: Any, run_json: Any) -> None:
-    """What is tuned before the test: MSM's for Mr. TyDi go on from English to all languages."""
+    # What is tuned before the test: MSM's for Mr. TyDi go on from English to all languages.
     recipes = run_json("show", "mrtydi")["recipes"]
     assert list(recipes) == ["english", "multilingual"]
     (english,) = recipes["english"]["msmarco"]

@@ -2,13 +2,14 @@
 
 import csv
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.conftest import released
 
 Bench = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -32,16 +33,8 @@ FIGURES = {
 }
 
 
-def data_with(suite: str) -> Path:
-    """The folder of real data."""
-    folder = os.environ.get("BENCH_DATA")
-    if not folder or not (Path(folder) / suite).is_dir():
-        pytest.skip(f"BENCH_DATA is not set, or holds no {suite}/: no real data")
-    return Path(folder)
-
-
 def said(suite: str) -> str:
-    """What stands beside every number of a suite."""
+    """What is said with every number of a suite."""
     return f"substitute for {STANDS_FOR[suite]}: not comparable with published numbers"
 
 
@@ -52,7 +45,7 @@ def test_one_command(bench: Bench, suite: str) -> None:
     done = bench(
         *("run", "--preset", "bm25/plain", "--suite", suite, "--data", "official", "--json"),
         seconds=290,
-        BENCH_DATA=str(data_with(suite)),
+        BENCH_DATA=str(released(suite)),
     )
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout)
@@ -75,7 +68,7 @@ def test_one_command(bench: Bench, suite: str) -> None:
 def test_marked_wherever_it_shows(tmp_path: Path, bench: Bench) -> None:
     """The table of a run, the lists, the result file as it is shown, the pages and the files beside them."""
     suite = "stackfaq-threads"
-    place = {"BENCH_DATA": str(data_with(suite))}
+    place = {"BENCH_DATA": str(released(suite))}
     ran = bench("run", "--preset", "bm25/plain", "--suite", suite, "--data", "official", **place)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(f"{suite} · unsupervised · {said(suite)} · percent\n")

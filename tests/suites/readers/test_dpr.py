@@ -118,8 +118,8 @@ def test_title_and_text_may_be_prepared_apart(title: str, text: str) -> None:
     assert f"{item.title} {item.text}" == mkqa.normalise(f"{title} {text}".lower())
 
 
-def test_passages_that_are_not_there(tmp_path: Path) -> None:
-    """Naming them is no fault, reading them is, with the path and the sentence; preparing changes nothing of it."""
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    """Naming passages is no fault, reading them is, with path and sentence, prepared or not; of a line, the columns."""
     path = tmp_path / "psgs.tsv"
     source = missing(path, "p", "it", "fetch it")
     for one in (source, mkqa.prepared(source)):
@@ -128,10 +128,6 @@ def test_passages_that_are_not_there(tmp_path: Path) -> None:
             UsageError, check=fields(where=str(path), found="no such file", expected="it", hint="fetch it")
         ):
             next(iter(one.read()))
-
-
-def test_other_columns_are_named() -> None:
-    """The message says what a line of that file should hold."""
     with pytest.raises(RecordError, match=r"found 1 column in 'x', expected 2 columns separated by tabs: a, b"):
         dpr.cells("x", ("a", "b"))
 

@@ -94,17 +94,14 @@ def test_queries_by_hand(text: str, mention: str, expected: str) -> None:
     assert mewslix.query_text(text, [(0, len(text))], start, start + len(mention)) == expected
 
 
-def test_the_first_sentence_that_holds_the_whole_mention() -> None:
-    """A sentence that ends inside the mention does not; borders may coincide; without one it is refused."""
+def test_sentences_of_mentions_and_entities(put: Put) -> None:
+    """The first that holds the whole mention; a sentence that ends inside it does not, borders may coincide."""
     assert mewslix.query_text("ab cd ef", [(0, 4), (3, 8), (0, 8)], 3, 5) == "cd: { cd } ef"
     assert mewslix.query_text("ab cd ef", [(0, 3), (3, 5)], 3, 5) == "cd: { cd }"
     for spans in ([(0, 4), (4, 8)], []):
         with pytest.raises(RecordError, match="found a mention from 3 to 5, expected one inside a single"):
             mewslix.query_text("ab cd ef", spans, 3, 5)
-
-
-def test_entities(put: Put) -> None:
-    """Sentences are parted by one blank, what stands between them is left out; there may be none."""
+    # An entity's are parted by one blank, what stands between them is left out; there may be none.
     text = "Eins.[1] Zwei\u2009drei. Vier."
     empty = entity("Q2", sentence_spans=[])
     path = put("e.jsonl", rows(entity("Q1", text, sentence_spans=cut(text, "Eins.", "Vier.")), empty))
@@ -136,6 +133,9 @@ def test_mentions_of_one_language(put: Put) -> None:
     assert list(mewslix.meant(path, "en").read()) == [Judgement("m3", "Q220", 1)]
     readers = {source.reader for source in (queries, meant, mewslix.mentions(path, "en"), mewslix.meant(path, "en"))}
     assert len(readers) == 4  # the language is in no file's hash
+    # A language without articles is no fault of the file's; the suite asserts the count.
+    path = put("other.jsonl", rows(article("Rome", ("m3", "Rome", "Q220"), language="en")))
+    assert list(mewslix.mentions(path, "de").read()) == []
 
 
 def test_an_archive_is_read_without_unpacking(put: Put, tmp_path: Path) -> None:
@@ -147,12 +147,6 @@ def test_an_archive_is_read_without_unpacking(put: Put, tmp_path: Path) -> None:
     source = mewslix.entities(Member(archive, "raw/e.jsonl"))
     assert list(source.read()) == list(mewslix.entities(path).read())
     assert source.files == (archive,)
-
-
-def test_a_language_without_articles(put: Put) -> None:
-    """There is nothing to read, and that is no fault of the file's; the suite asserts the count."""
-    path = put("m.jsonl", rows(article("Rome", ("m3", "Rome", "Q220"), language="en")))
-    assert list(mewslix.mentions(path, "de").read()) == []
 
 
 TEXT, DESCRIPTION = "It began there. Later {all} of Paris\nwas lit. It ended.", "Paris is a city.  It is the capital."

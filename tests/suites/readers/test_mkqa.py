@@ -86,17 +86,14 @@ def test_characters_by_their_names(plain: str, names: tuple[str, ...]) -> None:
         assert mkqa.normalise(f"a{character}b{character}") == f"a{plain}b{plain}", name
 
 
-def test_control_characters() -> None:
+def test_control_characters_and_dots() -> None:
     """Most vanish; three line breaks become a blank; tabs, line ends and some others stay."""
     kept = "\0\t\n\r\x10\x1c\x1d\x1e\x1f\x7f"
     for code in (*range(0x20), 0x7F, 0x85):
         found = mkqa.normalise(f"a{chr(code)}b")
         expected = " " if chr(code) in "\x0b\x0c\x85" else chr(code) if chr(code) in kept else ""
         assert found == f"a{expected}b", hex(code)
-
-
-def test_dots() -> None:
-    """Three dots apart are drawn together only between blanks."""
+    # Three dots apart are drawn together only between blanks.
     assert mkqa.normalise("a . . . b") == "a ... b"
     assert mkqa.normalise("a . . .") == "a . . ."
     assert mkqa.normalise("Köln ～ ＋ ½ É") == "Köln ～ ＋ ½ É"

@@ -36,7 +36,7 @@ def path(put: Put) -> Path:
     return put("dev.jsonl", "\n".join(ROWS) + "\n")
 
 
-def test_questions_of_a_language(path: Path) -> None:
+def test_questions_and_counted_answers_of_a_language(path: Path) -> None:
     """Blanks around a language are left out; questions without a counted answer are there too."""
     source = xor.questions(path, xor.Part("ar", "dev", 5), "q")
     found = [Item(one, f"Was {one}?", language="ar") for one in ("-1", "-3", "-4")]
@@ -45,26 +45,16 @@ def test_questions_of_a_language(path: Path) -> None:
     assert (source.name, source.files) == ("q", (path,))
     assert [item.id for item in xor.questions(path, xor.Part("te", "dev")).read()] == ["-2", "-5"]
     assert list(pickle.loads(pickle.dumps(source)).read()) == found  # noqa: S301 (our own bytes)
-
-
-def test_answers_that_count(path: Path) -> None:
-    """Each question's counted answers as they stand; a question without one has no row."""
-    source = xor.answers(path, xor.Part("ar", "dev", 5), "a")
-    found = [Answers("-1", ("Portland", "Portland")), Answers("-3", ("Yes",))]
-    assert list(source.numbered()) == list(zip([1, 3], found, strict=True))
+    # Each question's counted answers as they stand; a question without one has no row; bare yes and no do not count.
+    # Whatever decides which records come stands in the reader's name: the file is one for all languages.
+    judged = xor.answers(path, xor.Part("ar", "dev", 5), "a")
+    accepted = [Answers("-1", ("Portland", "Portland")), Answers("-3", ("Yes",))]
+    assert list(judged.numbered()) == list(zip([1, 3], accepted, strict=True))
     assert list(xor.answers(path, xor.Part("te", "dev")).read()) == [Answers("-5", ("", "don't"))]
-
-
-def test_readers_are_told_apart(path: Path) -> None:
-    """Whatever decides which records come stands in the reader's name: the file is one for all languages."""
     parts = [xor.Part("ar", "dev", 5), xor.Part("te", "dev", 5), xor.Part("ar", "train", 5), xor.Part("ar", "dev")]
     names = {xor.questions(path, part).reader for part in parts}
     names |= {xor.answers(path, part).reader for part in parts}
     assert len(names) == 8
-
-
-def test_what_is_not_counted() -> None:
-    """A bare yes or no; "Yes" stays, and so does an empty answer, which is part of everything."""
     assert xor.counted(["yes", "Berlin", "no", "Yes", "no one", ""]) == ("Berlin", "Yes", "no one", "")
     assert xor.counted(["no", "yes"]) == ()
 
