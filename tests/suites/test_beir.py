@@ -112,8 +112,8 @@ def test_the_folder_named_beir_comes_first(tmp_path: Path) -> None:
     first = make(tmp_path / "beir" / "scifact")
     task = beir.SUITE.load("scifact", DataRequest("official", tmp_path))
     assert task.legs[0].corpus.items.files == (first / "corpus.jsonl",)
+    make(tmp_path / "webis-touche2020")
     for name, release in (("webis-touche2020", "v1"), ("scifact", "")):
-        make(tmp_path / name)
         assert beir.SUITE.load(name, DataRequest("official", tmp_path)).release == release
 
 

@@ -99,9 +99,10 @@ def test_published_counts_and_missing_files(tmp_path: Path, checked: Checked, mo
     request = DataRequest("official", lay_out(tmp_path))
     with pytest.raises(DataError, check=fields(found="3 questions", expected="2,110")):
         checked(xor_retrieve.SUITE.load("te", request).legs[0])
-    monkeypatch.setitem(xor_retrieve.ROWS, "dev", 3)
-    with pytest.raises(DataError, check=fields(found="1 judged queries", expected="238")):
-        checked(xor_retrieve.SUITE.load("te", request).legs[0])
+    with monkeypatch.context() as patch:
+        patch.setitem(xor_retrieve.ROWS, "dev", 3)
+        with pytest.raises(DataError, check=fields(found="1 judged queries", expected="238")):
+            checked(xor_retrieve.SUITE.load("te", request).legs[0])
     # Without questions nothing is loaded; without passages the questions can be read, and a search says why not.
     (tmp_path / "xor-retrieve" / "enwiki_20190201_w100.tsv").unlink()
     leg = xor_retrieve.SUITE.load("te", DataRequest("official", tmp_path)).legs[0]
