@@ -78,10 +78,10 @@ def test_one_seed_in_three_minutes_and_three_seeds(tmp_path: Path, bench: Bench,
     outcome = run_json(*_job(tmp_path, "--seed", "0,1,2"))
     for seed in range(3):
         _trained_beats_start(outcome, seed)
-    trained, start = (_values(outcome, name) for name in ("msm", "msm@init"))
-    assert trained.keys() == start.keys()
-    assert {len(values) for values in (*trained.values(), *start.values())} == {3}
-    differences = np.array([np.mean(trained[query]) - np.mean(start[query]) for query in trained])
+    trained, untrained = (_values(outcome, name) for name in ("msm", "msm@init"))
+    assert trained.keys() == untrained.keys()
+    assert {len(values) for values in (*trained.values(), *untrained.values())} == {3}
+    differences = np.array([np.mean(trained[query]) - np.mean(untrained[query]) for query in trained])
     assert len(differences) == 660
     assert differences.mean() > 0
     assert stats.ttest_1samp(differences, 0).pvalue < LEVEL
