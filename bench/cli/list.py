@@ -101,6 +101,12 @@ def _plugins(plugins: Plugins) -> Rows:
     return sound + broken
 
 
+def _results(folder: Path) -> Rows:
+    from bench.evaluation.results.read import legs
+
+    return legs(folder)
+
+
 KINDS: dict[str, Callable[[Plugins], Rows]] = {
     "methods": _methods,
     "suites": _suites,
@@ -130,11 +136,9 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
 
     By default all but tasks, presets and results.
     """
-    from bench.evaluation.results.read import legs
-
     plugins = load()
     kinds = [what] if what else [kind for kind in KINDS if kind not in _LONG]
-    found = {kind: legs(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
+    found = {kind: _results(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
     for twice in plugins.duplicates:
         notice(twice.reason)
     for one in plugins.broken:

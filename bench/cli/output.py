@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.cells import cell_len
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table as RichTable
-from rich.text import Text
 
 from bench.core.installed import faiss_conflict
-from bench.evaluation.tables import MISSING, Column, Table, as_rich, duration
-from bench.store.graph import Step
-from bench.store.stage import Stage
+from bench.evaluation.tables import MISSING, Column, Table, duration, visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from bench.store.graph import Step
+    from bench.store.stage import Stage
 
 _GAP = 2
 """Blanks between two columns of a table."""
@@ -59,34 +61,60 @@ def print_table(found: Table) -> None:
     """
     if found.caption:
         click.echo(found.caption)
-    place, cells = console(), found.shown()
-    heads = [column.title for column in found.columns]
+    cells = [[visible(text) for text in row] for row in found.shown()]
+    heads, right = [column.title for column in found.columns], found.numeric
     columns = list(zip(heads, *cells, strict=True))
-    words = [max((cell_len(word) for text in texts for word in text.split()), default=0) for texts in columns]
-    spare = place.width - sum(words) - _GAP * (len(words) - 1)
+    widths = [max((cell_len(word) for text in texts for word in text.split()), default=0) for texts in columns]
+    spare = line_width() - sum(widths) - _GAP * (len(widths) - 1)
     if spare >= 0:
-        laid = as_rich(found)
-        wanted = [max(map(cell_len, texts)) - longest for texts, longest in zip(columns, words, strict=True)]
-        for left, at in zip(range(len(words), 0, -1), sorted(range(len(words)), key=wanted.__getitem__), strict=True):
+        wanted = [max(map(cell_len, texts)) - longest for texts, longest in zip(columns, widths, strict=True)]
+        for left, at in zip(range(len(widths), 0, -1), sorted(range(len(widths)), key=wanted.__getitem__), strict=True):
             extra = min(wanted[at], spare // left)
-            laid.columns[at].width, spare = words[at] + extra, spare - extra
-        place.print(laid)
+            widths[at], spare = widths[at] + extra, spare - extra
+        for number, row in enumerate((heads, *cells)):
+            click.echo(click.style("\n".join(_laid(row, widths, right)), bold=number == 0 or None))
     else:
-        for first, *others in cells:
-            place.print(Text(first, style="bold"))
-            block = RichTable.grid(padding=(0, _GAP))
-            for head, cell in zip(heads[1:], others, strict=True):
-                if cell not in ("", MISSING):
-                    block.add_row(Text(f"  {head}"), Text(cell))
-            place.print(block)
+        for title, *values in cells:
+            click.echo(click.style(title, bold=True))
+            named = zip(heads[1:], values, strict=True)
+            block = [(f"  {head}", cell) for head, cell in named if cell not in ("", MISSING)]
+            longest = max((cell_len(head) for head, _ in block), default=0)
+            for row in block:
+                click.echo("\n".join(_laid(row, (longest, line_width() - longest - _GAP), (False, False))))
     for note in found.notes:
         click.echo(note)
 
 
-def console() -> Console:
-    """Return the console of stdout."""
-    wide = None if sys.stdout.isatty() else 10_000
-    return Console(width=wide, highlight=False)
+def line_width() -> int:
+    """Return the cells of a line of stdout, more than anything takes where it is no terminal."""
+    return get_terminal_size().columns if sys.stdout.isatty() else 10_000
+
+
+def _laid(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> list[str]:
+    """Return the lines of a row whose cells are broken between words to the widths of their columns."""
+    parts = zip_longest(*(_broken(text, width) for text, width in zip(row, widths, strict=True)), fillvalue="")
+    return [
+        (" " * _GAP)
+        .join(
+            " " * (width - cell_len(part)) + part if flush else part + " " * (width - cell_len(part))
+            for part, width, flush in zip(line, widths, right, strict=True)
+        )
+        .rstrip()
+        for line in parts
+    ]
+
+
+def _broken(text: str, width: int) -> Iterator[str]:
+    """Yield the lines of a text, as many words each as fit, at least one."""
+    for paragraph in text.split("\n"):
+        line, *words = [paragraph] if cell_len(paragraph) <= width else paragraph.split(" ")
+        for word in words:
+            if cell_len(line) + 1 + cell_len(word) > width:
+                yield line
+                line = word
+            else:
+                line = f"{line} {word}"
+        yield line
 
 
 class Lines:
@@ -102,38 +130,32 @@ class Lines:
         self._began: dict[str, float] = {}
         self._reached: dict[str, float] = {}
         self._printed = time.monotonic()
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f}% {task.fields[rate]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-            disable=not sys.stderr.isatty(),
-        )
+        self._bar = _bar() if sys.stderr.isatty() else None
         self._tasks: dict[str, TaskID] = {}
         self.outcomes: list[dict[str, Any]] = []
 
     def __enter__(self) -> Lines:
         """Take the terminal's last lines."""
-        self._bar.start()
+        if self._bar:
+            self._bar.start()
         return self
 
     def __exit__(self, *failure: object) -> None:
         """Give them back."""
-        self._bar.stop()
+        if self._bar:
+            self._bar.stop()
 
     def started(self, item: Stage) -> None:
         """Open a bar."""
         self._began[item.key], self._reached[item.key] = time.monotonic(), 0.0
-        text = self._heading(item).replace("[", r"\[")
-        self._tasks[item.key] = self._bar.add_task(text, total=item.cost.units or None, rate="")
+        if self._bar:
+            text = self._heading(item).replace("[", r"\[")
+            self._tasks[item.key] = self._bar.add_task(text, total=item.cost.units or None, rate="")
 
     def advanced(self, item: Stage, units: float) -> None:
         """Move the bar, or print a line if the last one is a minute old."""
         self._reached[item.key] += units
-        if self._bar.disable:
+        if self._bar is None:
             now = time.monotonic()
             if now - self._printed >= self.INTERVAL:
                 self._printed = now
@@ -161,12 +183,29 @@ class Lines:
         """Close the bar and remember how it ended."""
         self._done += 1
         self._waiting.pop(item.key, None)
-        self._bar.remove_task(self._tasks.pop(item.key))
         about = {"stage": item.name, "title": item.title, "key": item.key}
         self.outcomes.append({**about, "state": state, "seconds": seconds})
-        if sys.stderr.isatty():
+        if self._bar:
+            self._bar.remove_task(self._tasks.pop(item.key))
             ending = f": {error}" if error else f" {duration(seconds)}"
-            self._bar.console.print(Text(f"{item.name:<9} {item.title:<40} {state}{ending}"), style="dim")
+            line = f"{item.name:<9} {item.title:<40} {state}{ending}"
+            self._bar.console.print(line, style="dim", markup=False, highlight=False)
+
+
+def _bar() -> Progress:
+    """Return a bar on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f}% {task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
 
 
 def _speed(rate: float) -> str:

@@ -14,12 +14,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.core.errors import UsageError
-
-if TYPE_CHECKING:
-    import rich.table
 
 Value = str | float | bool | None
 """What a cell holds: text, a fraction or a count, yes or no, nothing."""
@@ -146,19 +143,6 @@ class Table:
 def plain_columns(*names: str) -> tuple[Column, ...]:
     """Return columns that have nothing but a name."""
     return tuple(map(Column, names))
-
-
-def as_rich(table: Table) -> rich.table.Table:
-    """Lay a table out for a terminal; the caption is left to the caller."""
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    made = RichTable(box=None, pad_edge=False, header_style="bold")
-    for column, number in zip(table.columns, table.numeric, strict=True):
-        made.add_column(Text(column.title), justify="right" if number else "left", overflow="fold")
-    for row in table.shown():
-        made.add_row(*map(Text, row))
-    return made
 
 
 def as_markdown(table: Table, heading: int = 0) -> str:

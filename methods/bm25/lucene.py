@@ -196,10 +196,11 @@ def _engine(dtype: str) -> bm25s.BM25:
 @cache
 def _scorer() -> Callable[..., Scores]:
     """Return bm25s' scorer, compiled once a machine where the user has a folder for what is compiled."""
-    folder, before = private_cache("numba"), numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder or "")  # read when a function is wrapped; its default may be open to others
+    folder, config = private_cache("numba"), vars(numba.config)
+    before = config["CACHE_DIR"]
+    config["CACHE_DIR"] = str(folder or "")  # read when a function is wrapped; its default may be open to others
     scorer: Callable[..., Scores] = numba.njit(_compute_relevance_from_scores_jit_ready, cache=folder is not None)
-    numba.config.CACHE_DIR = before
+    config["CACHE_DIR"] = before
     return scorer
 
 

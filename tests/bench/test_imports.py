@@ -39,6 +39,10 @@ CASES = {
         "from methods.bm25 import BM25; BM25.resolve(BM25.config(), 'sw')",
         ("torch", "numpy", "numba", "bm25s", "rank_bm25", "Stemmer", "icu4py"),
     ),
+    "bench list": (
+        "from bench.cli import bench; from click.testing import CliRunner; CliRunner().invoke(bench, ['list'])",
+        (*NUMERIC, "rich.console", "filelock", "bench.store", "bench.pipeline", "bench.evaluation.results"),
+    ),
     "all plugins, by their entry points, and what they bring": (ASKED, HEAVY),
 }
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 from bench.cli import bench
 from bench.cli.output import Lines, table
@@ -22,7 +21,7 @@ COLUMNS = ("name", "summary", "note", "tasks")
 
 def printed(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Return the lines of a table on a terminal of some width, blanks at their ends left out."""
-    monkeypatch.setattr("bench.cli.output.console", lambda: Console(width=width))
+    monkeypatch.setattr("bench.cli.output.line_width", lambda: width)
     table("", COLUMNS, ROWS, numbers=("tasks",))
     return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
