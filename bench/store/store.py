@@ -11,6 +11,7 @@ Layout under the root (format 1)::
 """
 
 import hashlib
+import json
 import os
 import shutil
 import time
@@ -87,6 +88,7 @@ class Store:
     def __init__(self, root: Path, notice: Callable[[str], None] = print_nothing) -> None:
         """Remember the place; touch nothing."""
         self.root, self._notice = root, notice
+        self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, the files that it lists
 
     def folder(self, stage: Stage) -> Path:
         """Return where a stage's artefact lies, or would lie."""
@@ -104,21 +106,23 @@ class Store:
         if self.state(stage) != "cached":
             return None
         folder = self.folder(stage)
-        return Artefact(folder, read_sealed(folder / MANIFEST))
+        return Artefact(folder, json.loads((folder / MANIFEST).read_bytes()))
 
     def faults(self, folder: Path, thorough: bool = False) -> list[Fault]:
         """Compare an artefact's files with its manifest.
 
-        A thorough comparison rehashes everything, not only what looks changed.
+        A thorough comparison rehashes everything, not only what looks changed. A manifest is proven once a process.
         """
         manifest = folder / MANIFEST
         if (folder / MARK).exists() and not thorough:
             return [Fault(folder, f"marked as corrupt: {(folder / MARK).read_text(errors='replace')}")]
         try:
-            content = read_sealed(manifest)
+            stamp, (proven, listed) = _stamp(manifest), self._proven.get(manifest, ([], {}))
+            if thorough or stamp != proven:
+                listed = read_sealed(manifest)["files"]
+                self._proven[manifest] = stamp, listed
         except (OSError, ValueError) as error:
             return [Fault(manifest, f"a manifest that cannot be trusted: {error}")]
-        listed: dict[str, dict[str, Any]] = content["files"]
         here = {path.relative_to(folder).as_posix(): path for path in _files(folder)}
         found = [Fault(folder / name, "no such file") for name in listed if name not in here]
         found += [
@@ -136,7 +140,7 @@ class Store:
                 entry["stamp"], restamp = _stamp(path), True
         if restamp and not found and os.access(folder, os.W_OK):  # a copied store: hash once, not on every run
             with self.writing(f"renewing {manifest}"):
-                write_sealed(manifest, content)
+                write_sealed(manifest, {**read_sealed(manifest), "files": listed})
         return found
 
     def mark(self, folder: Path, faults: list[Fault]) -> None:

@@ -151,6 +151,18 @@ def test_damage_that_keeps_size_and_time_is_found_by_a_thorough_look(tmp_path: P
     assert not store.faults(artefact.folder, thorough=True)
 
 
+def test_a_manifest_is_proven_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often the artefact is looked at; a thorough look proves it again."""
+    store, proofs = Store(tmp_path), []
+    manifest = store.make(ABC)[0].folder / MANIFEST
+    monkeypatch.setattr("bench.store.store.read_sealed", lambda path: [proofs.append(path), read_sealed(path)][1])
+    found = [store.open(ABC) for _ in range(3)]
+    assert (len({str(one and one.manifest) for one in found}), store.state(ABC), len(proofs)) == (1, "cached", 1)
+    store.faults(manifest.parent, thorough=True)
+    os.utime(manifest)
+    assert (store.state(ABC), store.state(ABC), len(proofs)) == ("cached", "cached", 3)
+
+
 def test_added_and_missing_files_and_times(tmp_path: Path) -> None:
     """The manifest lists exactly what is there; new file times alone are no damage, and are remembered."""
     store = Store(tmp_path)
