@@ -27,15 +27,7 @@ from bench.retrieval.packed import Packed
 from bench.training.batches import Masked
 from bench.training.config import BlocksConfig, MaskConfig, MlmConfig, TrainingConfig
 from bench.training.encoder import TrainableEncoder
-from bench.training.mlm import (
-    MaskedBlocks,
-    MaskedPairs,
-    Masking,
-    MlmHead,
-    MlmReduction,
-    masked_prediction,
-    mlm_loss,
-)
+from bench.training.mlm import MaskedBlocks, MaskedPairs, Masking, MlmHead, MlmReduction, masked_prediction, mlm_loss
 from bench.training.views import SentencePairs, two_sentences
 
 SIZES: dict[str, Any] = {
