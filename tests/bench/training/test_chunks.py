@@ -73,25 +73,21 @@ def drawn(chunks: Chunks, count: int, seed: int) -> list[tuple[str, int]]:
     return [(chunk.language, chunk.start) for chunk in chunks.draw(count, np.random.default_rng(seed))]
 
 
-def test_the_seed_decides_the_order(corpus: Path) -> None:
-    """Equal seeds give equal chunks; another one other offsets in the same languages."""
+def test_the_seed_and_the_state_decide_the_order(corpus: Path) -> None:
+    """Equal seeds give equal chunks, others other offsets in the same languages; the state goes on in an epoch."""
     first, again, other = (drawn(Chunks(Shards(corpus), config_of(), 16, seed), 12, 0) for seed in (1, 1, 2))
     assert first == again != other
     assert [language for language, _ in first] == [language for language, _ in other]
-
-
-def test_the_state_goes_on_in_the_middle_of_an_epoch(corpus: Path) -> None:
-    """Two numbers a language are enough, whatever was drawn before."""
-    one, other = (Chunks(Shards(corpus), config_of(), 16, 1) for _ in range(2))
+    one, twin = (Chunks(Shards(corpus), config_of(), 16, 1) for _ in range(2))
     for at in range(11):
         drawn(one, 7, at)
-    other.restore(one.state())
+    twin.restore(one.state())
     for at in range(20):
-        assert drawn(other, 7, at) == drawn(one, 7, at)
+        assert drawn(twin, 7, at) == drawn(one, 7, at)
 
 
 def test_languages_are_drawn_alike_each_by_itself(corpus: Path) -> None:
-    """Exponent 0: a third each, mixed in a batch (five standard deviations); pure: one a batch."""
+    """Exponent 0: a third each (5σ), mixed in a batch; pure: one a batch; a small language is one chunk."""
     chunks, rng = Chunks(Shards(corpus), config_of(), 16, 1), np.random.default_rng(0)
     batches = [[chunk.language for chunk in chunks.draw(10, rng)] for _ in range(300)]
     counts = Counter(language for batch in batches for language in batch)
@@ -99,6 +95,9 @@ def test_languages_are_drawn_alike_each_by_itself(corpus: Path) -> None:
     assert sum(len(set(batch)) > 1 for batch in batches) > 290
     pure = Chunks(Shards(corpus), config_of(language_pure=True), 16, 1)
     assert all(len({chunk.language for chunk in pure.draw(10, rng)}) == 1 for _ in range(30))
+    large = Chunks(Shards(corpus), config_of(), 100_000, 1).draw(20, rng)
+    assert {(chunk.start, chunk.length == len(chunk.stream)) for chunk in large} == {(0, True)}
+    assert {chunk.language for chunk in large} == {"en", "fi", "sw"}
 
 
 def test_held_out_documents_are_in_no_chunk(corpus: Path) -> None:
@@ -113,10 +112,3 @@ def test_held_out_documents_are_in_no_chunk(corpus: Path) -> None:
     total = sum(shards.tokens_of(language) for language in shards.languages)
     of_held = sum(len(shards.sentence(d, at)) for d in held for at in range(shards.sentence_count(d)))
     assert shards.distinct_tokens == total - of_held
-
-
-def test_a_language_smaller_than_a_chunk_is_one(corpus: Path) -> None:
-    """Its stream, whole, again and again."""
-    drawn = Chunks(Shards(corpus), config_of(), 100_000, 1).draw(20, np.random.default_rng(0))
-    assert {(chunk.start, chunk.length == len(chunk.stream)) for chunk in drawn} == {(0, True)}
-    assert {chunk.language for chunk in drawn} == {"en", "fi", "sw"}

@@ -52,17 +52,13 @@ def test_vectors_are_means_of_the_plain_model(encode: TrainableEncoder, start: P
 
 
 def test_dropout_is_on_and_tokens_are_counted(encode: TrainableEncoder) -> None:
-    """Two passes differ; each adds its tokens, those without gradient too, and embeddings in front of sequences."""
+    """Two passes differ and each adds its tokens, those in front too; more tokens than positions are refused."""
     one = encode(SENTENCES)
     with torch.no_grad():
         assert not torch.equal(one, encode(SENTENCES))
     assert encode.meter.tokens == 2 * (5 + 3 + 4)
     encode.hidden([[1, 10, 2], [1, 11, 12, 2]], before=torch.zeros(2, 3, 16))
     assert (encode.meter.tokens, encode.meter.passes) == (2 * (5 + 3 + 4) + 7 + 6, 3)
-
-
-def test_a_sequence_beyond_the_positions_is_refused(encode: TrainableEncoder) -> None:
-    """Before torch fails with an index."""
     with pytest.raises(UsageError, match=r"a sequence has 513 tokens, but .* has positions for 512"):
         encode([[1] * 513])
 
@@ -134,15 +130,10 @@ def test_dropout_is_the_same_on_a_device_that_torch_must_find(
 
 
 def test_without_dropout_chunks_change_nothing(wide: TrainableEncoder) -> None:
-    """Then the plain batch is the reference, order of rows included."""
+    """Vectors, early and last states in the packed order, and gradients; a pass is counted once in tokens."""
     wide.model.eval()
     found = gradients(replace(wide, chunk_tokens=12), lambda one: in_batch(one(ROWS)))
     assert_equal(found, gradients(wide, lambda one: in_batch(one(ROWS))))
-
-
-def test_layers_are_those_of_one_pass_chunked_or_not(wide: TrainableEncoder) -> None:
-    """Early and last states in the packed order, with their gradients; a pass is counted once in tokens."""
-    wide.model.eval()
 
     def value(one: TrainableEncoder) -> torch.Tensor:
         (early, late), packed = one.layers(ROWS, (1, -1))

@@ -35,7 +35,7 @@ def killer(step: int) -> Callable[[int], None]:
 
 
 def test_a_killed_training_ends_with_the_same_bytes(train: Train) -> None:
-    """Killed at several steps, with and without a checkpoint before, in float32 with dropout: every file is equal."""
+    """Killed at several steps, once or again and again, dropout on: files and facts; progress adds up."""
     whole = train("whole")
     assert whole.facts["steps"] > 12
     assert any("probe" in line for line in whole.log[1:])
@@ -43,29 +43,15 @@ def test_a_killed_training_ends_with_the_same_bytes(train: Train) -> None:
         with pytest.raises(InterruptedError):
             train(f"killed{step}", after_step=killer(step))
         assert train(f"killed{step}").files() == whole.files(), step
-
-
-def test_a_training_killed_again_and_again_ends_with_the_same_bytes(train: Train) -> None:
-    """Progress too may be where it is killed; the facts but for the time are equal, and no token is told twice."""
-    whole = train("whole")
     for step in (4, 9, 10):
         with pytest.raises(InterruptedError):
             train("often", after_step=killer(step))
-    told: list[float] = []
-    often = train("often", advance=told.append)
+    advanced: list[float] = []
+    often = train("often", advance=advanced.append)
     assert often.files() == whole.files()
     timeless = ("tokens", "steps", "pairs", "loss", "warnings")
     assert [often.facts[name] for name in timeless] == [whole.facts[name] for name in timeless]
-    assert sum(told) == whole.facts["tokens"]
-
-
-def test_bytes_do_not_depend_on_how_often_is_saved(train: Train) -> None:
-    """Checkpoints change nothing, and neither does accumulating across one."""
-    assert train("never", checkpoint_tokens=None).files() == train("often", checkpoint_tokens=1).files()
-    halved = train("halved", accumulate=2)
-    with pytest.raises(InterruptedError):
-        train("halved-killed", accumulate=2, after_step=killer(5))
-    assert train("halved-killed", accumulate=2).files() == halved.files()
+    assert sum(advanced) == whole.facts["tokens"]
 
 
 def test_bfloat16_resumes_exactly_too(train: Train) -> None:
@@ -114,20 +100,33 @@ def test_the_last_two_checkpoints_are_kept_without_pickles(train: Train) -> None
 
 
 def test_one_seed_one_result(train: Train) -> None:
-    """The same seed gives the same bytes, another one other weights; looking oftener changes no weight."""
+    """The same bytes however often it is saved or killed; another seed gives other weights, more probes none."""
     first, weights = train("first").files(), "encoder/model.safetensors"
     assert train("second").files() == first
     assert train("third", seed=2).files()[weights] != first[weights]
     assert train("rare", probe_every=1000).files()[weights] == train("often", probe_every=1).files()[weights]
+    assert train("never", checkpoint_tokens=None).files() == first == train("always", checkpoint_tokens=1).files()
+    halved = train("halved", accumulate=2)
+    with pytest.raises(InterruptedError):
+        train("halved-killed", accumulate=2, after_step=killer(5))
+    assert train("halved-killed", accumulate=2).files() == halved.files()
 
 
 def test_the_budget_is_spent_and_hardly_more(train: Train) -> None:
-    """The last step is the one that reaches it: at most one batch too many (12 sentences of up to 8 tokens)."""
-    told: list[float] = []
-    done = train("one", tokens=1000, advance=told.append)
+    """At most one batch too many (12 sentences of up to 8 tokens), or two accumulated ones; or operations."""
+    advanced: list[float] = []
+    done = train("one", tokens=1000, advance=advanced.append)
     assert 1000 <= done.facts["tokens"] < 1000 + 12 * 8
-    assert sum(told) == done.facts["tokens"]
+    assert sum(advanced) == done.facts["tokens"]
     assert done.facts["pairs"] == 6 * done.facts["steps"]
+    steps: list[int] = []
+    done = train("two", accumulate=2, after_step=steps.append)
+    assert done.facts["pairs"] == 12 * done.facts["steps"]
+    assert steps == list(range(1, done.facts["steps"] + 1))
+    done = train("three", tokens=1, flops=5e7, log_every=1)
+    assert 5e7 <= done.facts["flops"] < 1.2 * 5e7
+    assert done.facts["steps"] > 3
+    assert done.log[-1]["learning_rate"] < 0.3 * max(line["learning_rate"] for line in done.log[1:])
 
 
 def test_the_rate_rises_and_falls(train: Train) -> None:
@@ -152,7 +151,7 @@ def test_it_learns_what_is_planted(train: Train) -> None:
 
 
 def test_what_is_left_is_an_encoder_and_no_more(train: Train, start: Path) -> None:
-    """The tensors of the start with other values, its other files as they were; the head stays behind."""
+    """The start's tensors with other values, and its other files; a layer that the loss does not use is named."""
     done = train("one")
     new, old = load_file(done.out / "encoder/model.safetensors"), load_file(start / "model.safetensors")
     assert {name: tensor.shape for name, tensor in new.items()} == {name: tensor.shape for name, tensor in old.items()}
@@ -161,6 +160,8 @@ def test_what_is_left_is_an_encoder_and_no_more(train: Train, start: Path) -> No
         if path.name != "model.safetensors":
             assert (done.out / "encoder" / path.name).read_bytes() == path.read_bytes()
     assert not load_model(done.out / "encoder").training
+    assert done.facts["without_gradient"] == []
+    assert train("two", idle_layer=True).facts["without_gradient"] == ["method.idle.bias", "method.idle.weight"]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -170,14 +171,6 @@ def test_a_loss_that_is_no_number_is_a_sentence(train: Train, bad: float) -> Non
         train("one", scale={7: bad})
     again = train("one")
     assert again.files() == train("two").files()
-
-
-def test_a_step_accumulates_batches(train: Train) -> None:
-    """A step over two batches sees twice the pairs, and its hook is called once."""
-    steps: list[int] = []
-    done = train("one", accumulate=2, after_step=steps.append)
-    assert done.facts["pairs"] == 12 * done.facts["steps"]
-    assert steps == list(range(1, done.facts["steps"] + 1))
 
 
 def test_the_cost_is_told(train: Train, start: Path) -> None:
@@ -295,17 +288,3 @@ def test_float32_is_trained_with_tensor_cores(train: Train, monkeypatch: pytest.
         with tensor_cores(torch.device(device)):
             assert torch.get_float32_matmul_precision() == inside
         assert torch.get_float32_matmul_precision() == "highest"
-
-
-def test_the_budget_may_be_operations(train: Train) -> None:
-    """The training ends with the step that spends them; the rate follows their share."""
-    done = train("one", tokens=1, flops=5e7, log_every=1)
-    assert 5e7 <= done.facts["flops"] < 1.2 * 5e7
-    assert done.facts["steps"] > 3
-    assert done.log[-1]["learning_rate"] < 0.3 * max(line["learning_rate"] for line in done.log[1:])
-
-
-def test_weights_that_never_learn_are_named(train: Train) -> None:
-    """Only position and word rows can lack a gradient in part; a layer that the loss does not use is told."""
-    assert train("one").facts["without_gradient"] == []
-    assert train("two", idle_layer=True).facts["without_gradient"] == ["method.idle.bias", "method.idle.weight"]

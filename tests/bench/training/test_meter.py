@@ -55,18 +55,14 @@ def test_torch_counts_about_the_same(model: BertModel, lengths: list[int]) -> No
     assert meter.flops == pytest.approx(both.get_total_flops(), rel=0.04)
 
 
-def test_passes_tokens_and_recomputation(model: BertModel) -> None:
-    """A pass without gradients costs one forward, with them three, computed again four."""
+def test_passes_heads_and_rests(model: BertModel) -> None:
+    """One forward without gradients, three with, four computed again; a head's multiply-adds count six times."""
     packed = pack([[1, 2, 3], [4, 5]], first_position(model))
     one = forward_flops(model, packed)
     for gradients, again, times in ((False, False, 1), (True, False, 3), (True, True, 4)):
         meter = Meter()
         meter.encoded(model, packed, gradients=gradients, again=again)
         assert (meter.tokens, meter.passes, meter.flops) == (5, 1, times * one)
-
-
-def test_heads_and_rests() -> None:
-    """A head's multiply-adds count twice, and three times with backward; what is looked at does not count."""
     meter = Meter()
     meter.multiplied(100)
     assert meter.flops == 600

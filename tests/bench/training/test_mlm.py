@@ -175,8 +175,8 @@ def test_sums_by_sentence_count_sentences_without_hidden_tokens() -> None:
         masked_prediction(rows, targets, decoder, bias, vectors=rows)
 
 
-def test_what_stands_before_moves_the_places(encoder: TrainableEncoder) -> None:
-    """With embeddings of real words in front, the loss is that of the longer sequences."""
+def test_the_loss_reads_the_last_layer_and_what_is_in_front(encoder: TrainableEncoder) -> None:
+    """With embeddings in front it is that of longer sequences; the layer of the contract changes nothing."""
     head = MlmHead.for_(encoder)
     longer = Masked([np.r_[50, 51, one] for one in MASKED.inputs], MASKED.sequence, MASKED.place + 2, MASKED.targets)
     with torch.no_grad():
@@ -185,6 +185,8 @@ def test_what_stands_before_moves_the_places(encoder: TrainableEncoder) -> None:
         other = mlm_loss(encoder, head, MASKED)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
     assert float(other) != pytest.approx(float(found), abs=1e-6)
+    early = replace(encoder, contract=Contract(layer=1))
+    torch.testing.assert_close(mlm_loss(early, head, MASKED), mlm_loss(encoder, head, MASKED), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("reduction", ["token_mean", "sentence_sum"])
@@ -218,13 +220,6 @@ def test_chunks_bound_the_pass_and_change_no_number(
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
     assert encoder.meter.flops - flops - whole == pytest.approx(4 / 3 * whole)
-
-
-def test_the_last_layer_is_read_whatever_the_contract_says(encoder: TrainableEncoder) -> None:
-    """An encoder that is searched by its first layer still models language by its last."""
-    head = MlmHead.for_(encoder)
-    early = replace(encoder, contract=Contract(layer=1))
-    torch.testing.assert_close(mlm_loss(early, head, MASKED), mlm_loss(encoder, head, MASKED), rtol=0, atol=0)
 
 
 def test_blocks_are_ends_of_documents(corpus: Path) -> None:
@@ -296,8 +291,8 @@ def test_the_rates_are_those_asked_for() -> None:
     assert len(set(drawn)) > 95  # the whole pool
 
 
-def test_how_many_is_the_share_rounded_by_lot() -> None:
-    """Of 10 tokens 1 or 2, in the mean 1.5; never none, never more than there are."""
+def test_the_share_is_rounded_at_random_and_all_else_stays() -> None:
+    """Of 10 tokens 1 or 2, in the mean 1.5, never none; what is not chosen, or kept, leads back to the originals."""
     rng = np.random.default_rng(1)
     counts = [len(masking()([np.r_[1, np.arange(5, 15), 2]], rng).targets) for _ in range(2000)]
     assert set(counts) == {1, 2}
@@ -305,11 +300,6 @@ def test_how_many_is_the_share_rounded_by_lot() -> None:
     assert len(masking()([np.array([1, 9, 2])], rng).targets) == 1
     assert len(masking(share=1.0)([np.array([1, 9, 8, 2])], rng).targets) == 2
     assert len(masking()([np.array([1, 4, 2])], rng).targets) == 0  # an unknown token is special
-
-
-def test_all_else_stays_and_is_told() -> None:
-    """Special tokens and those not chosen stay; targets, places and sequences lead back to the originals."""
-    rng = np.random.default_rng(2)
     sequences = [np.r_[1, rng.integers(5, 105, size), 2] for size in (3, 40, 7)]
     before = [sequence.copy() for sequence in sequences]
     made = masking(share=0.4)(sequences, rng)
@@ -317,11 +307,7 @@ def test_all_else_stays_and_is_told() -> None:
     assert (np.diff(made.sequence) >= 0).all()
     assert not SPECIAL.intersection(made.targets.tolist())
     assert restored(made) == [one.tolist() for one in before] == [one.tolist() for one in sequences]
-
-
-def test_every_token_kept_or_every_one_random() -> None:
-    """The ends of the shares."""
-    rng, sequence = np.random.default_rng(3), np.r_[1, np.full(50, 7), 2]
+    sequence = np.r_[1, np.full(50, 7), 2]
     np.testing.assert_array_equal(masking(share=1.0, keep=1.0, random=0.0)([sequence], rng).inputs[0], sequence)
     replaced = masking(share=1.0, keep=0.0, random=1.0)([sequence], rng).inputs[0]
     assert MASK not in replaced

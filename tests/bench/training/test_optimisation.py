@@ -66,18 +66,14 @@ def layer() -> nn.Linear:
     return made
 
 
-def test_it_climbs_by_the_sizes_of_weights() -> None:
-    """`ρ·T²g / ‖Tg‖` with T = |w| + η for weights and 1 for biases, worked out by hand."""
+def test_it_climbs_by_the_sizes_of_weights_and_comes_back() -> None:
+    """`ρ·T²g / ‖Tg‖`, T = |w| + η or 1 for biases, by hand; back to the same bits; without gradients nothing moves."""
     made = layer()
     Asam(made, rho=0.5, eta=1.0).climb()
     # T = (4, 5) and 1; Tg = (2, 1.25) and −2; ‖Tg‖² = 4 + 1.5625 + 4 = 9.5625; T²g = (8, 6.25) and −2
     step = 0.5 / math.sqrt(9.5625)
     np.testing.assert_allclose(made.weight.detach().numpy(), [[3 + 8 * step, -4 + 6.25 * step]], atol=1e-12)
     np.testing.assert_allclose(made.bias.detach().numpy(), [2 - 2 * step], atol=1e-12)
-
-
-def test_it_comes_back_bit_for_bit() -> None:
-    """Weights as they were, gradients as they were taken above; without gradients nothing moves."""
     made = layer().float()
     before = [weight.detach().clone() for weight in made.parameters()]
     asam = Asam(made, rho=0.3)

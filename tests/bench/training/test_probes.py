@@ -28,8 +28,8 @@ def test_equal_rows_are_one_point() -> None:
     assert "few dimensions" in second
 
 
-def test_unit_vectors_of_all_axes_are_healthy() -> None:
-    """Cosine 0; deviation √(1/d − 1/d²); centring takes one of the four dimensions, the other three are alike."""
+def test_what_is_healthy_raises_no_alarm() -> None:
+    """Unit vectors of all axes (deviation √(1/d − 1/d²)), a high cosine alone, a first loss that is low by chance."""
     rows = torch.eye(4)
     found = probes.probe(rows, rows)
     assert found["accuracy"] == 1
@@ -38,32 +38,27 @@ def test_unit_vectors_of_all_axes_are_healthy() -> None:
     assert found["rank"] == pytest.approx(3)
     assert found["full_rank"] == 3
     assert probes.signs(found) == []
+    rows = torch.eye(8) + 5  # the specification's false alarm
+    found = probes.probe(rows, rows)
+    assert found["cosine"] > probes.COSINE
+    assert found["accuracy"] == 1
+    assert probes.signs(found) == []
+    assert probes.signs({"loss": 5.0, "first_loss": 0.0}) == []
+    (sentence,) = probes.signs({"loss": 100.0, "first_loss": 0.0})
+    assert "the training diverges: loss 100" in sentence
 
 
-def test_the_rank_is_the_entropy_of_singular_values() -> None:
-    """Singular values 3 and 1 of a centred matrix: exp(−¾ ln ¾ − ¼ ln ¼)."""
+def test_rank_cosine_and_accuracy_by_hand() -> None:
+    """Singular values 3 and 1: exp(−¾ ln ¾ − ¼ ln ¼); cosines 0, 0.6, 0.8; two of three queries find their key."""
     rows = torch.tensor([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     expected = math.exp(-0.75 * math.log(0.75) - 0.25 * math.log(0.25))
     assert probes.effective_rank(rows) == pytest.approx(expected)
     assert probes.effective_rank(rows + 100) == pytest.approx(expected)
-
-
-def test_cosine_and_accuracy_by_hand() -> None:
-    """Cosines 0, 0.6 and 0.8 between three rows, whatever their lengths; two of three queries find their own key."""
     rows = torch.tensor([[2.0, 0.0], [0.0, 5.0], [0.6, 0.8]])
     assert probes.mean_cosine(rows) == pytest.approx((0 + 0.6 + 0.8) / 3)
     queries = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]])
     keys = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, -1.0]])
     assert probes.accuracy(queries, keys) == pytest.approx(2 / 3)
-
-
-def test_a_high_cosine_alone_is_no_alarm() -> None:
-    """Vectors around one direction that still tell their partners apart (the specification's false alarm)."""
-    rows = torch.eye(8) + 5
-    found = probes.probe(rows, rows)
-    assert found["cosine"] > probes.COSINE
-    assert found["accuracy"] == 1
-    assert probes.signs(found) == []
 
 
 def test_measuring_leaves_no_trace(corpus: Path, start: Path) -> None:
@@ -105,10 +100,3 @@ def test_a_device_without_float64_is_measured_on_the_processor(function: Callabl
     """The same value."""
     rows = torch.randn(4, 3)
     assert function(rows.as_subclass(OnMps)) == function(rows)
-
-
-def test_a_first_loss_that_is_low_by_accident_is_no_divergence() -> None:
-    """Beside a queue of random rows the first loss is near 0, and later ones that of chance; a hundred is no chance."""
-    assert probes.signs({"loss": 5.0, "first_loss": 0.0}) == []
-    (sentence,) = probes.signs({"loss": 100.0, "first_loss": 0.0})
-    assert "the training diverges: loss 100" in sentence

@@ -53,8 +53,8 @@ def test_the_order_of_contexts_is_irrelevant(loss: str) -> None:
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
-def test_the_scale_learns() -> None:
-    """The gradient of the loss by the scale, against a finite difference; halving it is doubling a temperature."""
+def test_the_scale_learns_and_half_precision_is_widened() -> None:
+    """Its gradient against a finite difference; it is 1 / a temperature; cosines times 100 are computed in float32."""
     queries, passages = rows(3, 4), rows(3, 4)
     scale = torch.tensor(7.0, dtype=torch.float64, requires_grad=True)
     (slope,) = torch.autograd.grad(xtreme_r(queries, passages, scale), scale)
@@ -65,28 +65,15 @@ def test_the_scale_learns() -> None:
     assert float(slope) == pytest.approx((high - low) / 2e-4, rel=1e-6)
     by_temperature = info_nce(queries, passages, temperature=1 / 7, similarity="cos")
     torch.testing.assert_close(xtreme_r(queries, passages, scale), by_temperature, rtol=0, atol=1e-12)
+    scale, half, other = torch.tensor(100.0), *(rows(3, 4).detach().bfloat16() for _ in range(2))
+    found = xtreme_r(half, other, scale)
+    torch.testing.assert_close(found, xtreme_r(half.float(), other.float(), scale))
 
 
-def test_half_precision_is_computed_in_float32() -> None:
-    """A softmax over cosines times 100 would lose what it is about."""
-    queries, passages = rows(3, 4).detach().bfloat16(), rows(3, 4).detach().bfloat16()
-    scale = torch.tensor(100.0)
-    found = xtreme_r(queries, passages, scale)
-    torch.testing.assert_close(found, xtreme_r(queries.float(), passages.float(), scale))
-
-
-def test_copies_are_other_passages_with_the_same_text() -> None:
-    """By hand: texts 5, 6, 5, 7, 6 and positives 0, 3, 1."""
+def test_copies_and_rivals_by_hand() -> None:
+    """Texts 5, 6, 5, 7, 6 and positives 0, 3, 1; rivals score at least as high, by dot product and by cosine."""
     found = copies(torch.tensor([5, 6, 5, 7, 6]), torch.tensor([0, 3, 1]))
-    assert found.tolist() == [
-        [False, False, True, False, False],
-        [False, False, False, False, False],
-        [False, False, False, False, True],
-    ]
-
-
-def test_rivals_score_at_least_as_high() -> None:
-    """By dot product and by cosine; an equal one counts."""
+    assert found.int().tolist() == [[0, 0, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
     queries = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     passages = torch.tensor([[1.0, 0.0], [5.0, 5.0], [0.0, 2.0], [1.0, 0.0]])
     assert rivals(queries, passages, torch.tensor([0, 2]), "dot").tolist() == [2, 1]
@@ -150,7 +137,7 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
     tuning.modules.double()
     reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(folder), sides.contract), config)
     batch = PairBatches(reader, np.arange(12), 1).batch(np.random.default_rng(0))
-    value, told = tuning.loss(questions, batch)
+    value, values = tuning.loss(questions, batch)
     value.backward()
     trained = {id(one): cast(nn.Parameter, one.embeddings) for one in (questions, sides.passages)}
     weights = [*trained.values(), *([] if tuning.scale is None else tuning.scale.parameters())]
@@ -158,7 +145,7 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
     return {
         "loss": total(value.detach()) / world(),
         "gradients": [weight.grad for weight in weights],
-        "duplicates": float(total(torch.tensor(told["duplicates"]))),
+        "duplicates": float(total(torch.tensor(values["duplicates"]))),
     }
 
 
@@ -216,10 +203,8 @@ def tuned(optimiser: str, start: str, pairs: str, folder: str, size: int) -> dic
     changed: dict[str, Any] = {"optimiser": optimiser, "rho": 0.05, "steps": 5, "learning_rate": 1e-2, "clip": 1.0}
     config = config_of(pairs=size, accumulate=2, **changed)
     facts = fine_tune(Workspace(out, Parts(out / "parts")), Path(start), Path(pairs), config, JOB)
-    told = {"steps": facts["steps"], "epochs": facts["epochs"]}
-    if rank():
-        return told
-    return {**told, "vectors": some_vectors(out / "encoder")}
+    counts = {"steps": facts["steps"], "epochs": facts["epochs"]}
+    return counts if rank() else {**counts, "vectors": some_vectors(out / "encoder")}
 
 
 def some_vectors(folder: Path) -> torch.Tensor:
@@ -254,19 +239,18 @@ def test_contradictions_are_refused(tmp_path: Path, start: Path) -> None:
         fine_tune(work, start, pairs, config_of(selection="dev-loss"), JOB)
 
 
+HELD_OUT = (9, 3, "share")
+
+
 @pytest.mark.parametrize(
     ("dev", "changed", "expected"),
-    [
-        (7, {"dev_share": 0.5}, (12, 7, "own")),
-        (7, {"dev_most": 3}, (12, 3, "own")),
-        (None, {"dev_share": 0.25}, (9, 3, "share")),
-    ],
+    [(7, {"dev_share": 0.5}, (12, 7, "own")), (7, {"dev_most": 3}, (12, 3, "own")), (0, {"dev_share": 0.25}, HELD_OUT)],
 )
 def test_own_dev_pairs_leave_all_pairs_to_learn_from(
-    tmp_path: Path, start: Path, dev: int | None, changed: dict[str, Any], expected: tuple[int, int, str]
+    tmp_path: Path, start: Path, dev: int, changed: dict[str, Any], expected: tuple[int, int, str]
 ) -> None:
     """All twelve are trained on, whatever share would be held out; the facts say by what weights were chosen."""
-    own = None if dev is None else pairs_in(tmp_path / "dev", dev)
+    own = pairs_in(tmp_path / "dev", dev) if dev else None
     config = config_of(**{"pairs": 4, "steps": 2, "selection": "dev-rank", "evaluate_every": 1, **changed})
     work = Workspace(tmp_path, Parts(tmp_path / "parts"))
     facts: dict[str, Any] = fine_tune(work, start, pairs_in(tmp_path / "pairs"), config, JOB, dev=own)

@@ -1,4 +1,4 @@
-"""Batches of training pairs: every question in turn, the right passages beside it, exact to resume, alike on ranks."""
+"""Batches of training pairs: every question in turn, the right passages with it, exact to resume, alike on ranks."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -113,7 +113,7 @@ def test_it_goes_on_where_it_was(make: Make) -> None:
 
 
 def test_each_question_has_its_own_passages(make: Make) -> None:
-    """Its positive first, then its hard negatives, none twice; texts are known by their numbers."""
+    """Its positive first, then its hard negatives, none twice; over epochs all of them, by `first` the same."""
     batch = make(hard_negatives=2).batch(RNG)
     for number, row in zip(asked(batch), stood(batch), strict=True):
         assert {whose for whose, _ in row} == {number}
@@ -124,17 +124,13 @@ def test_each_question_has_its_own_passages(make: Make) -> None:
     own = [" ".join(f"w{token}" for token in passage) for passage in batch.passages]
     assert batch.texts.tolist() == hashed(own).astype(np.int64).tolist()
 
-
-def test_passages_are_drawn_or_the_first(make: Make) -> None:
-    """Over epochs every positive and negative comes; by `first` the same ones always."""
-
-    def kinds(**changed: Any) -> Counter[int]:
+    def drawn(**changed: Any) -> Counter[int]:
         source = make(hard_negatives=1, **changed)
         batches = [source.batch(RNG) for _ in range(20 * source.per_epoch)]
         return Counter(kind for batch in batches for row in stood(batch) for _, kind in row)
 
-    assert set(kinds()) == {0, 1, 10, 11, 12}
-    assert set(kinds(positives="first", negatives="first")) == {0, 10}
+    assert set(drawn()) == {0, 1, 10, 11, 12}
+    assert set(drawn(positives="first", negatives="first")) == {0, 10}
 
 
 def test_a_share_of_the_negatives_is_hard(make: Make) -> None:
@@ -161,7 +157,7 @@ def test_a_share_of_the_negatives_is_hard(make: Make) -> None:
 
 
 def test_a_batch_may_be_of_one_language(make: Make) -> None:
-    """Each epoch still asks everything, in batches in any order; mixed otherwise."""
+    """Each epoch still asks everything, in batches in any order; too few pairs of one language are refused."""
     source = make(language_pure=True, pairs=3)
     batches = [source.batch(RNG) for _ in range(source.per_epoch)]
     assert {len(set(batch.languages)) for batch in batches} == {1}
@@ -169,6 +165,10 @@ def test_a_batch_may_be_of_one_language(make: Make) -> None:
     assert [batch.languages[0] for batch in batches] != sorted(batch.languages[0] for batch in batches)
     mixed = make(pairs=8).batch(RNG)
     assert set(mixed.languages) == {"en", "fi"}
+    with pytest.raises(UsageError, match=r"found 1 training pairs, expected at least 2: .*lower tune\.dev_share"):
+        make(planted(1))
+    with pytest.raises(UsageError, match="at least 2 of one language"):
+        make(planted(2), language_pure=True)
 
 
 def test_texts_are_read_as_the_contract_says(make: Make) -> None:
@@ -229,18 +229,10 @@ def test_processes_share_a_batch(make: Make, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(("share", "most", "held"), [(0.1, 100, 10), (0.1, 4, 4), (0.0, 100, 0), (0.3, 100, 30)])
-def test_held_out_pairs_are_drawn_by_lot(share: float, most: int, held: int) -> None:
+def test_held_out_pairs_are_drawn_by_the_seed(share: float, most: int, held: int) -> None:
     """As many as asked for, the same for the same seed, none on both sides."""
     training, apart = split(100, share, most, seed=3)
     assert len(apart) == held
     assert sorted([*training, *apart]) == list(range(100))
     assert split(100, share, most, seed=3)[1].tolist() == apart.tolist()
     assert not held or split(100, share, most, seed=4)[1].tolist() != apart.tolist()
-
-
-def test_too_few_pairs_are_a_sentence(make: Make) -> None:
-    """One question has no negative; nor has one alone in its language."""
-    with pytest.raises(UsageError, match=r"found 1 training pairs, expected at least 2: .*lower tune\.dev_share"):
-        make(planted(1))
-    with pytest.raises(UsageError, match="at least 2 of one language"):
-        make(planted(2), language_pure=True)

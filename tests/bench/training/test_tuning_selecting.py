@@ -49,18 +49,14 @@ def test_the_lowest_is_put_back(tmp_path: Path, values: list[float], best: int) 
     assert walk.selection.facts() == expected
 
 
-def test_it_stops_after_its_patience(tmp_path: Path) -> None:
-    """Two evaluations in a row without a better one; a better one in between begins anew."""
+def test_it_stops_after_its_patience_and_knows_what_is_due(tmp_path: Path) -> None:
+    """After two evaluations without a better one; due every so many steps from a share on, and at the last step."""
     walk = Walk(tmp_path, [3.0, 4.0, 2.0, 2.0, 5.0], patience=2)
     stopped = []
     for _ in walk.values:
         walk.go()
         stopped.append(walk.selection.stopped)
     assert stopped == [False, False, False, False, True]
-
-
-def test_what_is_due() -> None:
-    """Every so many steps from a share of the training on; the last step whenever it comes."""
     chosen = WeightSelection("dev", lambda: 0.0, every=4, begin=0.5)
     assert [step for step in range(1, 22) if chosen.due(step, step / 21)] == [12, 16, 20, 21]
 
@@ -82,8 +78,8 @@ def test_parts_are_kept_as_long_as_a_checkpoint_leans_on_them(tmp_path: Path) ->
     assert len(list((tmp_path / "saved").glob("*.sha256"))) == 2
 
 
-def test_state_goes_on(tmp_path: Path) -> None:
-    """Another one that takes the state has the best weights and the same patience."""
+def test_state_goes_on_if_the_weights_are_there(tmp_path: Path) -> None:
+    """Another one that takes the state has the best weights and the patience; changed weights are refused."""
     walk = Walk(tmp_path, [1.0, 2.0, 3.0, 4.0], patience=2)
     walk.go()
     walk.go(checkpoints=True)
@@ -94,12 +90,6 @@ def test_state_goes_on(tmp_path: Path) -> None:
     again.go()
     assert again.selection.stopped
     assert again.best() == (1, 1)
-
-
-def test_lost_weights_are_told(tmp_path: Path) -> None:
-    """A part that somebody changed is not taken."""
-    walk = Walk(tmp_path, [1.0])
-    walk.go()
     (tmp_path / walk.selection.part[0]).write_bytes(b"no")
     with pytest.raises(FileNotFoundError, match="best-0000000001"):
         walk.best()

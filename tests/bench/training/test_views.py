@@ -39,53 +39,37 @@ def config(**changed: Any) -> TrainingConfig:
     return TrainingConfig(**{"pairs": 6, "probe_pairs": 4, **changed})
 
 
-def test_each_ordered_pair_is_as_likely() -> None:
-    """12 pairs of 4 places, 24,000 draws: each 2,000 ± 4σ."""
+def test_pairs_of_places_are_drawn_alike() -> None:
+    """12 pairs of 4 places, each 2,000 ± 4σ; all within a window and none beyond; neighbours each 1,000 ± 150."""
     rng = np.random.default_rng(0)
     counts = Counter(two_sentences(4, rng) for _ in range(24_000))
     assert set(counts) == set(itertools.permutations(range(4), 2))
     sigma = math.sqrt(24_000 * 1 / 12 * 11 / 12)
     assert all(abs(count - 2000) < 4 * sigma for count in counts.values())
-
-
-def test_a_window_bounds_the_distance() -> None:
-    """Every place within it comes, none beyond, never the first itself."""
-    rng = np.random.default_rng(0)
     pairs = {two_sentences(6, rng, 2) for _ in range(3000)}
     assert pairs == {(a, b) for a, b in itertools.permutations(range(6), 2) if abs(a - b) <= 2}
     assert {two_sentences(2, rng, 1) for _ in range(50)} == {(0, 1), (1, 0)}
+    forth, back = {(0, 1), (1, 2), (2, 3)}, {(1, 0), (2, 1), (3, 2)}
+    for expected, draw in ((forth | back, partial(in_a_window, window=2)), (forth, adjacent)):
+        found = Counter(draw(4, rng) for _ in range(1000 * len(expected)))
+        assert set(found) == expected
+        assert all(abs(count - 1000) < 150 for count in found.values())
 
 
 @pytest.mark.parametrize(
-    "draw",
-    [
-        partial(two_sentences, 1),
-        partial(two_sentences, 0, window=2),
-        partial(two_sentences, 3, window=0),
-        partial(adjacent, 0),
-        partial(adjacent, 1),
-        partial(in_a_window, 0, window=5),
-        partial(in_a_window, 1, window=5),
-    ],
+    "draw", [two_sentences, partial(two_sentences, window=2), adjacent, partial(in_a_window, window=5)]
 )
 def test_a_pair_needs_two_places(draw: Callable[..., tuple[int, int]]) -> None:
-    """One sentence is no pair, whatever draws it."""
+    """One sentence is no pair, whatever draws it; nor are three, none of which is near another."""
+    for count in (0, 1):
+        with pytest.raises(ValueError, match="expected at least 2"):
+            draw(count, rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match="expected at least 2"):
-        draw(rng=np.random.default_rng(0))
-
-
-def test_a_sequence_is_framed_and_cut() -> None:
-    """Special tokens count; the text gives way."""
-    tokens = np.array([10, 11, 12], np.uint16)
-    assert framed(tokens, SPECIAL, 64).tolist() == [1, 10, 11, 12, 2]
-    assert framed(tokens, SPECIAL, 4).tolist() == [1, 10, 11, 2]
-    assert framed(tokens, SPECIAL, 4).dtype == np.int64
-    with pytest.raises(ValueError, match="room for 2 tokens"):
-        framed(tokens, SPECIAL, 2)
+        two_sentences(3, np.random.default_rng(0), window=0)
 
 
 def test_batches_are_of_one_language_and_of_different_documents(corpus: Path) -> None:
-    """Drawn 200 times; all three languages come."""
+    """Drawn 200 times, all three languages come; a corpus whose documents are too short for that is refused."""
     shards, rng = Shards(corpus), np.random.default_rng(0)
     documents = Documents(shards, config(), least=2, seed=1)
     languages = set()
@@ -95,6 +79,8 @@ def test_batches_are_of_one_language_and_of_different_documents(corpus: Path) ->
         (language,) = {shards.language_of(document) for document in batch}
         languages.add(language)
     assert languages == set(shards.languages)
+    with pytest.raises(UsageError, match="no language with 2 documents of at least 99 sentences"):
+        Documents(Shards(corpus), config(), least=99, seed=1)
 
 
 @pytest.mark.parametrize("size", [4, 6, 20, 27])
@@ -158,8 +144,8 @@ def test_every_document_comes_once_an_epoch(corpus: Path) -> None:
     assert len({tuple(epoch) for epoch in epochs[1:]}) == 3
 
 
-def test_languages_are_drawn_by_the_exponent(corpus: Path) -> None:
-    """Shares are as tokens^α, 4,000 draws within 4σ."""
+def test_languages_are_drawn_by_the_exponent_or_mixed(corpus: Path) -> None:
+    """As tokens^α, or each document by itself: 4,000 draws within 4σ; no document twice in a batch."""
     shards = Shards(corpus)
     for exponent in (0.0, 0.5, 1.0):
         documents, rng = Documents(shards, config(language_exponent=exponent), 2, seed=1), np.random.default_rng(0)
@@ -168,11 +154,6 @@ def test_languages_are_drawn_by_the_exponent(corpus: Path) -> None:
         for language, weight in weights.items():
             share = weight / sum(weights.values())
             assert abs(drawn[language] - 4000 * share) < 4 * math.sqrt(4000 * share * (1 - share))
-
-
-def test_languages_may_be_mixed(corpus: Path) -> None:
-    """Each document is of a language of its own lot, 4,000 draws within 4σ; still no document twice in a batch."""
-    shards, rng = Shards(corpus), np.random.default_rng(0)
     documents = Documents(shards, config(language_pure=False, language_exponent=0.0), least=2, seed=1)
     batches = [documents.draw(20, rng) for _ in range(200)]
     assert all(len(set(batch)) == 20 for batch in batches)
@@ -180,11 +161,11 @@ def test_languages_may_be_mixed(corpus: Path) -> None:
     for language in shards.languages:
         assert abs(drawn[language] - 4000 / 3) < 4 * math.sqrt(4000 * 2 / 9)
     first = [shards.language_of(batch[0]) for batch in batches]
-    assert len(set(first)) == 3  # languages do not stand in order
+    assert len(set(first)) == 3  # in no fixed order
 
 
-def test_held_out_pairs_are_neighbours_and_the_same_for_every_method(corpus: Path) -> None:
-    """Whatever the sentences that a method needs; and looking at them does not count as seen."""
+def test_held_out_pairs_are_neighbours_and_never_drawn(corpus: Path) -> None:
+    """The same for every method and seed, not counted as seen; of few languages, they are the largest ones'."""
     shards = Shards(corpus)
     found = [Documents(shards, config(), least=least, seed=least).held_out() for least in (1, 2)]
     for one, other in zip(*found, strict=True):
@@ -194,15 +175,11 @@ def test_held_out_pairs_are_neighbours_and_the_same_for_every_method(corpus: Pat
             left, right = (list(view[row]) for view in one)
             assert any(left == a and right == b for a, b in itertools.pairwise(sentences))
     assert shards.distinct_tokens == 0
-
-
-def test_held_out_documents_are_never_drawn(corpus: Path) -> None:
-    """And are the same whatever the seed; of few languages, they are the largest ones'."""
-    shards, rng = Shards(corpus), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     first, second = (Documents(shards, config(), least=2, seed=seed) for seed in (1, 2))
     assert first.held == second.held
     assert {language: len(held) for language, held in first.held.items()} == {"en": 4, "fi": 4, "sw": 3}
-    held = {document for documents in first.held.values() for document in documents}
+    held = set(itertools.chain(*first.held.values()))
     drawn = {document for _ in range(300) for document in first.draw(6, rng)}
     assert drawn == set(range(180)) - held
     assert set(Documents(Shards(corpus), config(probe_languages=2), least=2, seed=1).held) == {"en", "fi"}
@@ -241,24 +218,8 @@ def test_state_goes_on_where_it_was(corpus: Path) -> None:
             assert list(map(list, one)) == list(map(list, other))
 
 
-def test_a_corpus_of_single_sentences_is_refused(corpus: Path) -> None:
-    """The sentence says what is missing."""
-    with pytest.raises(UsageError, match="no language with 2 documents of at least 99 sentences"):
-        Documents(Shards(corpus), config(), least=99, seed=1)
-
-
-def test_neighbours_are_drawn_alike() -> None:
-    """A window of two has either order, an utterance and its answer one; every place as often, 1,000 ± 150."""
-    rng = np.random.default_rng(0)
-    forth, back = {(0, 1), (1, 2), (2, 3)}, {(1, 0), (2, 1), (3, 2)}
-    for expected, draw in ((forth | back, partial(in_a_window, window=2)), (forth, adjacent)):
-        found = Counter(draw(4, rng) for _ in range(1000 * len(expected)))
-        assert set(found) == expected
-        assert all(abs(count - 1000) < 150 for count in found.values())
-
-
-def test_the_length_is_within_the_shares() -> None:
-    """5 to 50 % of 256 tokens: 12 to 128, both of which occur; always inside."""
+def test_crops_have_lengths_within_the_shares_and_any_start() -> None:
+    """5 to 50 % of 256 tokens: 12 to 128, at any start; half of eight at five places alike (5σ)."""
     rng = np.random.default_rng(0)
     crops = [token_crop(256, rng, 0.05, 0.5) for _ in range(20_000)]
     lengths = np.array([crop.stop - crop.start for crop in crops])
@@ -266,11 +227,6 @@ def test_the_length_is_within_the_shares() -> None:
     assert min(crop.start for crop in crops) >= 0
     assert max(crop.stop for crop in crops) == 256
     assert lengths.mean() == pytest.approx(256 * 0.275 - 0.5, abs=1)
-
-
-def test_every_start_is_as_likely() -> None:
-    """Half of eight tokens begins at five places, each a fifth of the time (5σ); a tenth of five tokens becomes one."""
-    rng = np.random.default_rng(1)
     starts = np.bincount([token_crop(8, rng, 0.5, 0.5).start for _ in range(10_000)], minlength=5)
     assert len(starts) == 5
     assert np.abs(starts - 2000).max() < 5 * np.sqrt(10_000 * 0.2 * 0.8)
@@ -286,13 +242,19 @@ def test_nonsense_is_refused(count: int, low: float, high: float) -> None:
         token_crop(count, np.random.default_rng(0), low, high)
 
 
-def test_sentences_are_packed_while_they_fit() -> None:
-    """By hand: 4 + 5 fit in 10, 2 more do not; 12 stands alone; exactly 10 fits."""
+def test_sentences_are_packed_and_framed() -> None:
+    """By hand: 4 + 5 fit in 10, 2 more do not, 12 is alone, 10 fits; special tokens count, the text gives way."""
     assert pack_sentences(np.array([4, 5, 2, 12, 7, 3, 1]), 10) == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
     assert pack_sentences(np.array([12, 12]), 10) == [(0, 1), (1, 2)]
     assert pack_sentences(np.array([], np.int64), 10) == []
     with pytest.raises(ValueError, match="found room for 0 tokens"):
         pack_sentences(np.array([1]), 0)
+    tokens = np.array([10, 11, 12], np.uint16)
+    assert framed(tokens, SPECIAL, 64).tolist() == [1, 10, 11, 12, 2]
+    assert framed(tokens, SPECIAL, 4).tolist() == [1, 10, 11, 2]
+    assert framed(tokens, SPECIAL, 4).dtype == np.int64
+    with pytest.raises(ValueError, match="room for 2 tokens"):
+        framed(tokens, SPECIAL, 2)
 
 
 @pytest.mark.parametrize("room", [1, 4, 9, 14, 100])
@@ -308,17 +270,12 @@ def test_counts_are_those_of_packing_each_document(corpus: Path, room: int) -> N
         assert unit_counts(shards, language, room + 2).tolist() == each
 
 
-def test_without_packing_every_sentence_is_a_unit(corpus: Path) -> None:
-    """As many units as sentences."""
+def test_a_unit_is_framed_cut_and_seen(corpus: Path) -> None:
+    """Without packing every sentence is one; first token, sentences, last token; only what is taken counts as seen."""
     shards = Shards(corpus)
     assert units_of(shards, 0, 64, pack=False) == [(at, at + 1) for at in range(shards.sentence_count(0))]
     counts = shards.sentence_counts(shards.documents("en"))
     assert unit_counts(shards, "en", 64, pack=False).tolist() == counts.tolist()
-
-
-def test_a_unit_is_framed_cut_and_seen(corpus: Path) -> None:
-    """First token, sentences one after the other, last token; only what is taken counts as seen."""
-    shards = Shards(corpus)
     both = [*shards.sentence(0, 0).tolist(), *shards.sentence(0, 1).tolist()]
     assert read_unit(shards, 0, (0, 2), 64, seen=False).tolist() == [1, *both, 2]
     assert shards.distinct_tokens == 0

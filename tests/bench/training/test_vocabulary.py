@@ -81,7 +81,7 @@ def test_where_every_id_is_used_nothing_is_cropped(start: Path, corpus: Path, tm
 
 
 def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, less: Path, tmp_path: Path) -> None:
-    """All of them, and none of the corpus's own words; the export has the whole matrix and its size."""
+    """The corpus's own do not; the export has the whole matrix and its size, a checkpoint the ids of its rows."""
     facts, _ = trained(start, less, tmp_path / "run")
     before, after = load_file(start / "model.safetensors")[EMBEDDINGS], matrix(tmp_path / "run")
     used = Shards(less).used_ids()
@@ -93,10 +93,15 @@ def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, less: Path, tmp_pa
     assert changed[used].all()
     said = json.loads((tmp_path / "run/out/encoder/config.json").read_text(encoding="utf-8"))
     assert said["vocab_size"] == len(before)
+    found = checkpoint.newest(Parts(tmp_path / "run/parts"))
+    assert found is not None
+    kept = np.union1d(Shards(less).used_ids(), np.arange(5))
+    np.testing.assert_array_equal(found[0]["vocabulary"].numpy(), kept)
+    assert len(found[0][f"weights/encoder.{EMBEDDINGS}"]) == len(kept)
 
 
 def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_path: Path) -> None:
-    """Bit for bit, dropout off."""
+    """Bit for bit, dropout off; an id that was left out has no row."""
     encoder = TrainableEncoder.begin(start, Shards(less), TrainingConfig(), JOB)
     assert encoder.vocabulary is not None
     encoder.model.eval()
@@ -113,11 +118,6 @@ def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_
     torch.testing.assert_close(outside, inside, rtol=0, atol=0)
     torch.testing.assert_close(after, inside, rtol=0, atol=0)  # saving leaves it as it was
     assert len(encoder.embeddings) == len(encoder.vocabulary.kept)
-
-
-def test_an_id_that_was_left_out_is_refused(start: Path, less: Path) -> None:
-    """It has no row."""
-    encoder = TrainableEncoder.begin(start, Shards(less), TrainingConfig(), JOB)
     with pytest.raises(ValueError, match="found id 70, expected one of the"):
         encoder([[1, 70, 2]])
     np.testing.assert_array_equal(encoder.rows(np.array([0, 5])), [0, 5])
@@ -142,13 +142,3 @@ def test_padding_keeps_its_number(less: Path) -> None:
         assert kept is not None
         after = model(torch.from_numpy(kept.rows(ids.numpy()))).last_hidden_state
     torch.testing.assert_close(after, before, rtol=0, atol=0)
-
-
-def test_checkpoints_keep_which_ids_rows_are(start: Path, less: Path, tmp_path: Path) -> None:
-    """The map is among the tensors."""
-    trained(start, less, tmp_path / "run")
-    found = checkpoint.newest(Parts(tmp_path / "run/parts"))
-    assert found is not None
-    kept = np.union1d(Shards(less).used_ids(), np.arange(5))
-    np.testing.assert_array_equal(found[0]["vocabulary"].numpy(), kept)
-    assert len(found[0][f"weights/encoder.{EMBEDDINGS}"]) == len(kept)
