@@ -46,10 +46,12 @@ def saved(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
 
 
 def test_scratch() -> None:
-    """Sizes are read, heads follow the width."""
+    """Sizes are read, heads follow the width; of one that does not divide, the nearest below is named."""
     assert scratch("scratch:2x128") == Scratch(2, 128)
     assert [Scratch(1, width).heads for width in (8, 32, 63, 128, 768)] == [1, 1, 1, 4, 24]
     assert scratch("xlm-roberta-base") is None
+    with pytest.raises(UsageError, match=r"found width 100, expected a multiple of 32 .* type e.g. scratch:2x96$"):
+        scratch("scratch:2x100")
 
 
 @pytest.mark.parametrize("name", ["scratch:", "scratch:2", "scratch:0x8", "scratch:2x128x4", "scratch:2X128"])
@@ -57,12 +59,6 @@ def test_scratch_misspelt(name: str) -> None:
     """The form is shown."""
     with pytest.raises(UsageError, match=r"expected scratch:LAYERSxWIDTH, e.g. scratch:2x128"):
         scratch(name)
-
-
-def test_scratch_of_a_width_that_does_not_divide() -> None:
-    """The nearest width below is named."""
-    with pytest.raises(UsageError, match=r"found width 100, expected a multiple of 32 .* type e.g. scratch:2x96$"):
-        scratch("scratch:2x100")
 
 
 def test_locate_folders(tmp_path: Path) -> None:
@@ -81,8 +77,8 @@ def test_locate_folders(tmp_path: Path) -> None:
         locate(str(tmp_path / "none"))
 
 
-def test_locate_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An id that was fetched before needs no network; its revision is part of it."""
+def test_locate_in_the_cache_without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An id that was fetched needs no network, its revision is part of it; else the id, the cache and both ways out."""
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     for commit, name in (("a" * 40, "main"), ("b" * 40, "v2")):
         folder = tmp_path / "models--owner--name" / "snapshots" / commit
@@ -95,17 +91,12 @@ def test_locate_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with offline():
         assert locate("owner/name") == tmp_path / "models--owner--name" / "snapshots" / ("a" * 40)
         assert locate("owner/name@v2") == tmp_path / "models--owner--name" / "snapshots" / ("b" * 40)
-
-
-def test_locate_without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The id, the cache, and both ways out."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     with offline(), pytest.raises(UsageError) as caught:
-        locate("owner/name@v2")
+        locate("owner/name@v3")
     message = str(caught.value)
     assert message.startswith(
-        f"backbone 'owner/name@v2': found no such folder, it is not in the cache {tmp_path} and cannot be fetched"
+        f"backbone 'owner/name@v3': found no such folder, it is not in the cache {tmp_path} and cannot be fetched"
         " (offline); expected a folder, a Hugging Face id"
     )
     assert "hf download owner/name) and set HF_HOME" in message
@@ -113,13 +104,15 @@ def test_locate_without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_pooler(tmp_path: Path) -> None:
-    """BERT's pooler stays behind; what the encoder gives is the same."""
+    """BERT's pooler stays behind, what the encoder gives is the same; weights in bfloat16 become float32."""
     model = saved(BertModel(BertConfig(**SIZES)), tmp_path)
     encoder = load_encoder(tmp_path)
     assert any("pooler" in name for name, _ in model.named_parameters())
     assert not any("pooler" in name for name, _ in encoder.named_parameters())
     with torch.no_grad():
         assert torch.equal(encoder.eval()(IDS).last_hidden_state, model(IDS).last_hidden_state)
+    saved(BertModel(BertConfig(**SIZES), add_pooling_layer=False).bfloat16(), tmp_path)
+    assert {weights.dtype for weights in load_encoder(tmp_path).parameters()} == {torch.float32}
 
 
 @pytest.mark.parametrize(
@@ -142,20 +135,16 @@ def test_without_head(tmp_path: Path, model: PreTrainedModel, base: str, capfd: 
     assert capfd.readouterr() == ("", "")
 
 
-def test_half_precision_is_widened(tmp_path: Path) -> None:
-    """Weights of a checkpoint in bfloat16 become float32."""
-    model = BertModel(BertConfig(**SIZES), add_pooling_layer=False)
-    saved(model.bfloat16(), tmp_path)
-    assert {weights.dtype for weights in load_encoder(tmp_path).parameters()} == {torch.float32}
-
-
-def test_weights_that_lack(tmp_path: Path) -> None:
-    """An encoder whose weights are half random is worse than none."""
+def test_weights_that_lack_or_are_cut_are_refused(tmp_path: Path) -> None:
+    """An encoder whose weights are half random is worse than none; so is a download that broke off."""
     saved(BertModel(BertConfig(**SIZES)), tmp_path)
     path = tmp_path / "model.safetensors"
     weights = {name: tensor for name, tensor in load_file(path).items() if "query" not in name}
     save_file(weights, path, {"format": "pt"})
     with pytest.raises(UsageError, match=r"no weights for encoder.layer.0.attention.self.query.bias and 1 more, expec"):
+        load_encoder(tmp_path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UsageError, match="found a model that cannot be loaded"):
         load_encoder(tmp_path)
 
 
@@ -173,15 +162,6 @@ def test_old_checkpoints_are_tensors_or_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "sprung").exists()
 
 
-def test_truncated_weights_are_refused(tmp_path: Path) -> None:
-    """A download that broke off."""
-    saved(BertModel(BertConfig(**SIZES)), tmp_path)
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(UsageError, match="found a model that cannot be loaded"):
-        load_encoder(tmp_path)
-
-
 class Trap:
     """Makes a folder when it is unpickled."""
 
@@ -194,8 +174,8 @@ class Trap:
         return os.mkdir, (self.path,)
 
 
-def test_models_with_code_of_their_own_are_refused(tmp_path: Path) -> None:
-    """Nobody is asked; the code is not run."""
+def test_models_with_code_of_their_own_or_a_decoder_are_refused(tmp_path: Path) -> None:
+    """Nobody is asked, the code is not run; models with a decoder give no vectors of a text by themselves."""
     names = {"AutoConfig": "code.Config", "AutoModel": "code.Model"}
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "strange", "auto_map": names}))
     (tmp_path / "code.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'sprung')!r})\n")
@@ -204,10 +184,6 @@ def test_models_with_code_of_their_own_are_refused(tmp_path: Path) -> None:
     ):
         load_encoder(tmp_path)
     assert not (tmp_path / "sprung").exists()
-
-
-def test_models_with_a_decoder_are_refused(tmp_path: Path) -> None:
-    """They give no vectors of a text by themselves."""
     saved(T5Model(T5Config(vocab_size=20, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)), tmp_path)
     with pytest.raises(UsageError, match="found a model of encoder and decoder, expected an encoder"):
         load_encoder(tmp_path)

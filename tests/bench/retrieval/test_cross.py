@@ -1,4 +1,4 @@
-"""Cross-encoders: the scores of transformers' own padded pass, whatever stands beside a pair; what is refused."""
+"""Cross-encoders: the scores of transformers' own padded pass, whatever else a batch holds; what is refused."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -88,15 +88,11 @@ def test_scores_are_those_of_the_library(store: Store, family: str) -> None:
 
 
 def test_of_two_labels_the_second_is_relevant(store: Store) -> None:
-    """Its logit minus the first's, which orders as its probability."""
+    """Its logit minus the first's; alone, in another order: within 1e-5; the same call again: the same bits."""
     folder = store(labels=2)
     logits = padded(folder, 80)
     np.testing.assert_allclose(cross.load(folder).scores(PAIRS), logits[:, 1] - logits[:, 0], atol=1e-5)
-
-
-def test_a_score_does_not_depend_on_its_neighbours(store: Store) -> None:
-    """Alone, in another order, and with a budget of another size: 1e-5; the same call again: the same bits."""
-    encoder = cross.load(store())
+    encoder = cross.load(folder)
     together = encoder.scores(PAIRS)
     assert together.dtype == np.float32
     alone = [encoder.scores([pair])[0] for pair in PAIRS]
@@ -106,8 +102,8 @@ def test_a_score_does_not_depend_on_its_neighbours(store: Store) -> None:
     assert encoder.scores([]).shape == (0,)
 
 
-def test_a_query_is_cut_only_beyond_half(store: Store, words: PreTrainedTokenizerFast) -> None:
-    """One of half the tokens is kept; of a longer one the first half counts, and the passage still does."""
+def test_pairs_are_cut_and_told_apart(store: Store, words: PreTrainedTokenizerFast) -> None:
+    """A query is cut only beyond half; BERT reads 0 for it and 1 for the passage, other models no segments."""
     folder = store()
     encoder = cross.load(folder, length=40)
     half = "ab" * 10
@@ -117,12 +113,8 @@ def test_a_query_is_cut_only_beyond_half(store: Store, words: PreTrainedTokenize
     longer, other, short = encoder.scores([(half + "z" * 99, "cde"), (half + "z" * 99, "fgh"), (half, "cde")])
     assert abs(longer - short) <= 1e-5
     assert abs(longer - other) > 1e-3
-
-
-def test_segments_are_told_apart_only_where_the_model_has_some(store: Store, words: PreTrainedTokenizerFast) -> None:
-    """BERT reads 0 for the query and 1 for the passage; a model of one segment is given none, as it would break."""
-    single, folder = store("xlm-roberta"), store("bert")
-    (row,) = cross.tokenised(cross.load_classifier(folder), words, [("ab", "cde")], 40)
+    single = store("xlm-roberta")
+    (row,) = cross.tokenised(cross.load_classifier(store()), words, [("ab", "cde")], 40)
     assert row.types == [0, 0, 0, 0, 1, 1, 1, 1]
     (row,) = cross.tokenised(cross.load_classifier(single), words, [("ab", "cde")], 40)
     assert row.types is None
@@ -146,6 +138,9 @@ def test_what_is_no_cross_encoder_is_refused(store: Store, folder: Path, tmp_pat
     """An encoder without head, three labels, pickles, no tokenizer, no model: each in a sentence."""
     with pytest.raises(UsageError, match="found no weights for classifier"):
         cross.load(folder)
+    for length in (15, 81):  # room for both texts, and as many positions as the model has
+        with pytest.raises(UsageError, match=f"found a length of {length} tokens, expected 16 to 80"):
+            cross.load(store(), length=length)
     with pytest.raises(UsageError, match="found a classifier of 3 labels, expected one"):
         cross.load(store(labels=3))
     pickled = store(labels=1)
@@ -160,24 +155,13 @@ def test_what_is_no_cross_encoder_is_refused(store: Store, folder: Path, tmp_pat
         cross.load_classifier(tmp_path)
 
 
-@pytest.mark.parametrize("length", [15, 81])
-def test_a_length_must_fit(store: Store, length: int) -> None:
-    """Not fewer than leave room for both, nor more than the model has positions for."""
-    with pytest.raises(UsageError, match=f"found a length of {length} tokens, expected 16 to 80"):
-        cross.load(store(), length=length)
-
-
-def test_scores_that_are_none_are_refused(store: Store, words: PreTrainedTokenizerFast) -> None:
-    """The first such pair is named."""
+def test_scores_that_are_none_are_refused_and_threads_put_back(store: Store, words: PreTrainedTokenizerFast) -> None:
+    """The first such pair is named; scoring leaves the processor's threads as they were."""
     model = cross.load_classifier(store())
     with torch.no_grad():
         model.get_parameter("bert.embeddings.word_embeddings.weight")[words.convert_tokens_to_ids("x")] = torch.nan
     with pytest.raises(BenchError, match=r"1 of 7 scores are not finite, the first of 'bee' with 'x'"):
         cross.CrossEncoder(model, words).scores(PAIRS)
-
-
-def test_threads_are_put_back(store: Store) -> None:
-    """Scoring sets the processor's threads and leaves them as they were."""
     before = torch.get_num_threads()
     cross.load(store(), threads=before + 1).scores(PAIRS)
     assert torch.get_num_threads() == before

@@ -91,13 +91,9 @@ def test_unit_length_and_half_precision(folder: Path) -> None:
     np.testing.assert_array_equal(unit(np.zeros((1, 3), np.float32)), np.zeros((1, 3)))
 
 
-def test_no_items(folder: Path) -> None:
-    """Nothing gives a matrix of no rows and the right width."""
+def test_no_items_and_other_threads(folder: Path) -> None:
+    """Nothing gives a matrix of no rows and the right width; threads hold while it encodes."""
     assert load(folder, contract=PLAIN).encode([], "query").shape == (0, 16)
-
-
-def test_threads_are_put_back(folder: Path) -> None:
-    """The setting holds while it encodes."""
     before = torch.get_num_threads()
     load(folder, contract=PLAIN, threads=before + 1).encode(ITEMS[:1], "query")
     assert torch.get_num_threads() == before
@@ -139,18 +135,14 @@ def test_a_contract_that_does_not_fit(folder: Path, wrong: dict[str, int], messa
         load(folder, contract=Contract(**{**PLAIN.dump(), **wrong}))
 
 
-def test_vectors_that_are_not_finite(folder: Path) -> None:
-    """The first item is named."""
+def test_an_encoder_that_fails(folder: Path) -> None:
+    """Vectors that are not finite name the first item; without the tokenizer's files it is not loaded."""
     encoder = load(folder, contract=PLAIN)
     with torch.no_grad():
         weights = dict(encoder._model.named_parameters())
         weights["embeddings.word_embeddings.weight"][5] = float("nan")  # the letter a
     with pytest.raises(BenchError, match="vectors of 2 of 2 items are not finite, the first of query 'q'"):
         encoder.encode([Item("q", "abba"), Item("r", "a")], "query")
-
-
-def test_no_tokenizer(folder: Path) -> None:
-    """Says what is missing."""
     (folder / "tokenizer.json").unlink()
     with pytest.raises(UsageError, match="expected a folder with the tokenizer's files"):
         load(folder, contract=PLAIN)

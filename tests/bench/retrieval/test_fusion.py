@@ -36,20 +36,19 @@ def listed(ranking: Ranking) -> Mapping[str, float]:
     return dict(zip(ranking.documents, ranking.scores, strict=True))
 
 
-def test_scores_are_mixed_and_the_lowest_stands_for_what_is_lacking() -> None:
-    """By hand: 0.75 · first + 0.25 · second, with 2 for what the first lacks and −1 for what the second lacks."""
+def test_scores_are_mixed_by_hand() -> None:
+    """0.75 · first + 0.25 · second, the lowest for what one lacks; on one scale a 1, b ½, c 0 and c 1, d ½, e 0."""
     first, second = ranked(a=10.0, b=6.0, c=2.0), ranked(c=7.0, d=3.0, e=-1.0)
     mixed = interpolate(first, second, 0.25, 10, "trec", "none")
     assert listed(mixed) == {"a": 7.25, "b": 4.25, "c": 3.25, "d": 2.25, "e": 1.25}
     assert list(mixed.documents) == ["a", "b", "c", "d", "e"]
-
-
-def test_min_max_puts_both_on_one_scale() -> None:
-    """By hand: first a 1, b ½, c 0; second c 1, d ½, e 0."""
-    first, second = ranked(a=10.0, b=6.0, c=2.0), ranked(c=7.0, d=3.0, e=-1.0)
     mixed = interpolate(first, second, 0.25, 3, "list", "min-max")
     assert listed(mixed) == {"a": 0.75, "b": 0.375, "c": 0.25}
     assert listed(interpolate(first, second, 0.5, 2, "list", "min-max")) == {"a": 0.5, "c": 0.5}
+    first, second = ranked(a=3.0, b=2.0), ranked(b=1.0, c=0.5)
+    joint = join(first, second, "min-max")
+    for weight in (0.0, 0.3, 0.6, 1.0):
+        assert joint.mix(weight, 2, "trec") == interpolate(first, second, weight, 2, "trec", "min-max")
 
 
 def pyserini(first: Ranking, second: Ranking, alpha: float) -> dict[str, float]:
@@ -114,17 +113,13 @@ def test_reciprocal_ranks_are_exact_sums_in_any_order(data: st.DataObject, tie: 
     assert all(math.isclose(score, sums[name], rel_tol=1e-6) for name, score in listed(found).items())
 
 
-def test_reciprocal_ranks_by_hand() -> None:
-    """Of two lists: b is second and first, c third and second, a first only, d third only."""
+def test_reciprocal_ranks_and_ties_by_hand() -> None:
+    """Of two lists, b is second and first, c third and second; ties by the best rank, by id under trec."""
     first, second = ranked(a=9.0, b=8.0, c=7.0), ranked(b=0.3, c=0.2, d=0.1)
     found = reciprocal_rank([first, second], 3, "list")
     assert list(found.documents) == ["b", "c", "a"]
     assert list(found.scores) == [1 / 62 + 1 / 61, 1 / 63 + 1 / 62, 1 / 61]
     assert list(reciprocal_rank([first, second], 4, "list", constant=0).scores) == [1.5, 1.0, 1 / 3 + 1 / 2, 1 / 3]
-
-
-def test_ties_stand_by_the_best_rank_under_list_and_by_id_under_trec() -> None:
-    """By rank 1 and 3, a and b tie; c is second twice, which sums to a little less."""
     first, second = ranked(b=3.0, c=2.0, a=1.0), ranked(a=3.0, c=2.0, b=1.0)
     assert reciprocal_rank([first, second], 3, "list").documents == ("a", "b", "c")
     assert reciprocal_rank([first, second], 3, "trec").documents == ("b", "a", "c")
@@ -141,14 +136,6 @@ def test_an_empty_ranking_leaves_the_other_in_its_order() -> None:
         assert interpolate(nothing, first, weight, 9, "trec", "min-max").documents == first.documents
     assert interpolate(nothing, nothing, 0.5, 9, "trec", "min-max") == Ranking("q", (), ())
     assert reciprocal_rank([nothing, first], 9, "trec").documents == first.documents
-
-
-def test_one_pool_serves_many_weights() -> None:
-    """A joint mixed again gives what interpolation gives."""
-    first, second = ranked(a=3.0, b=2.0), ranked(b=1.0, c=0.5)
-    joint = join(first, second, "min-max")
-    for weight in (0.0, 0.3, 0.6, 1.0):
-        assert joint.mix(weight, 2, "trec") == interpolate(first, second, weight, 2, "trec", "min-max")
 
 
 def test_what_cannot_be_meant_is_refused() -> None:

@@ -26,16 +26,12 @@ def model() -> BertForMaskedLM:
 
 
 def same(found: dict[str, torch.Tensor] | None, model: BertForMaskedLM) -> None:
-    """Hold a head against the model's own."""
+    """Compare a head with the model's own."""
     assert found is not None
     top = model.cls.predictions
-    expected = {
-        "dense.weight": top.transform.dense.weight,
-        "dense.bias": top.transform.dense.bias,
-        "norm.weight": top.transform.LayerNorm.weight,
-        "norm.bias": top.transform.LayerNorm.bias,
-        "bias": top.bias,
-    }
+    layers = {"dense": top.transform.dense, "norm": top.transform.LayerNorm}
+    expected = {f"{key}.{name}": one for key, layer in layers.items() for name, one in layer.named_parameters()}
+    expected["bias"] = top.bias
     assert set(found) == set(expected)
     for name, tensor in expected.items():
         torch.testing.assert_close(found[name], tensor.detach(), rtol=0, atol=0)
@@ -71,7 +67,7 @@ def test_old_names_and_old_files(model: BertForMaskedLM, tmp_path: Path) -> None
 
 
 def test_none_or_half_a_head_is_none(model: BertForMaskedLM, tmp_path: Path) -> None:
-    """An encoder alone, a head that lacks its bias, an empty folder."""
+    """An encoder alone, a head that lacks its bias, an empty folder; a broken file is refused."""
     BertModel(model.config).save_pretrained(tmp_path / "encoder")
     assert lm_heads.find(tmp_path / "encoder") is None
     (tmp_path / "half").mkdir()
@@ -82,10 +78,6 @@ def test_none_or_half_a_head_is_none(model: BertForMaskedLM, tmp_path: Path) -> 
     (tmp_path / "empty").mkdir()
     assert lm_heads.find(tmp_path / "empty") is None
     assert lm_heads.load(tmp_path / "empty") is None
-
-
-def test_a_broken_file_is_a_sentence(tmp_path: Path) -> None:
-    """Not a traceback of the library."""
     (tmp_path / "model.safetensors").write_bytes(b"no tensors")
     with pytest.raises(UsageError, match="expected weights as tensors"):
         lm_heads.find(tmp_path)

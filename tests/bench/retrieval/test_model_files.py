@@ -100,7 +100,7 @@ def test_lists_of_modules_that_are_none(folder: Path, text: str) -> None:
 
 
 def test_a_tokenizer_of_another_model(folder: Path) -> None:
-    """Ids beyond the embeddings are named before torch falls over them."""
+    """Ids beyond the embeddings are named before torch fails over them."""
     loaded = _load(folder)
     loaded._model.resize_token_embeddings(10)
     with pytest.raises(UsageError, match="expected at most 9, the model's last"):

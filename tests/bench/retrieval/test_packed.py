@@ -1,4 +1,4 @@
-"""Packed execution: the same values and gradients as one padded batch, whatever stands beside a sequence."""
+"""Packed execution: the same values and gradients as one padded batch, whatever else a batch holds."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -51,7 +51,7 @@ def test_values_are_those_of_the_padded_forward(
 
 
 class Kernel:
-    """Stands for torch's kernel of sequences of any lengths: what it refuses, and that it was called."""
+    """In place of torch's kernel of sequences of any lengths: what it refuses, and that it was called."""
 
     def __init__(self, refusal: str = "") -> None:
         self.refusal, self.calls = refusal, 0
@@ -96,8 +96,13 @@ def test_the_kernel_is_tried_and_replaced(
     assert kernel.calls == calls
 
 
-def test_copies_to_a_gpu_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From pinned memory, without blocking; to the processor as ever."""
+def test_copies_to_a_gpu_do_not_wait(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From pinned memory, without blocking, to the processor as ever; a model is enabled where it runs."""
+    build("bert").save_pretrained(tmp_path)
+    devices: list[str] = []
+    monkeypatch.setattr(packed_execution, "enable", lambda model: devices.append(model.device.type))
+    load_model(tmp_path, "meta")
+    assert devices == ["meta"]
     seen: list[str] = []
 
     def pin(tensor: Tensor) -> Tensor:
@@ -115,15 +120,6 @@ def test_copies_to_a_gpu_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     seen.clear()
     pack([[1, 2], [3]], 0).to("cpu")
     assert seen == ["cpu False"] * 5
-
-
-def test_it_is_enabled_where_it_runs(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not on the processor, before the move."""
-    build("bert").save_pretrained(tmp_path)
-    devices: list[str] = []
-    monkeypatch.setattr(packed_execution, "enable", lambda model: devices.append(model.device.type))
-    load_model(tmp_path, "meta")
-    assert devices == ["meta"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -217,8 +213,8 @@ def test_gradient_checkpointing_goes_through(build: Build, sequences: list[list[
     torch.testing.assert_close(found, wanted)
 
 
-def test_packing_by_hand() -> None:
-    """Sorted by length, positions from 2, runs of equal length, and the way back to the order given."""
+def test_packing_by_hand(build: Build) -> None:
+    """Sorted by length, positions from 2, runs of equal length, the way back; RoBERTa begins behind its pad."""
     packed = pack([[5, 6, 7], [8], np.array([9, 10, 11]), [12]], 2)
     assert packed.ids.tolist() == [8, 12, 5, 6, 7, 9, 10, 11]
     assert packed.positions.tolist() == [2, 2, 2, 3, 4, 2, 3, 4]
@@ -230,6 +226,7 @@ def test_packing_by_hand() -> None:
     hidden = torch.arange(8.0)[:, None]
     assert pool(hidden, packed, "cls").tolist() == [[2.0], [0.0], [5.0], [1.0]]
     assert pool(hidden, packed, "mean").tolist() == [[3.0], [0.0], [6.0], [1.0]]
+    assert [(first_position(build(name)), longest(build(name))) for name in FAMILIES] == [(0, 80), (2, 78), (0, 80)]
 
 
 @pytest.mark.parametrize("sequences", [[], [[1], []]])
@@ -241,7 +238,7 @@ def test_nothing_cannot_be_packed(sequences: list[list[int]]) -> None:
 
 @given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 120))
 def test_batches_hold_every_sequence_once_within_the_budget(lengths: list[int], tokens: int) -> None:
-    """Padded size at most the budget unless a sequence stands alone; two neighbours never fit into one."""
+    """Padded size at most the budget unless a sequence is alone; two neighbours never fit into one."""
     batches = budget(lengths, tokens)
     assert sorted(at for batch in batches for at in batch) == list(range(len(lengths)))
     for batch in batches:
@@ -252,26 +249,15 @@ def test_batches_hold_every_sequence_once_within_the_budget(lengths: list[int], 
         budget(lengths, 0)
 
 
-def test_where_positions_begin_and_end(build: Build) -> None:
-    """RoBERTa's family begins behind its padding id, and loses as many places."""
-    assert [(first_position(build(name)), longest(build(name))) for name in FAMILIES] == [(0, 80), (2, 78), (0, 80)]
-
-
-def test_the_model_is_not_called_past_forward(build: Build) -> None:
-    """Its masks are gone, so a padded batch would give wrong values without a word."""
-    model = build("bert")
-    enable(model)
-    with pytest.raises(RuntimeError, match=r"call bench\.retrieval\.packed\.forward"):
-        model(input_ids=torch.tensor([[5, 6]]))
-
-
-def test_enabling_leaves_no_trace_where_saved(build: Build, tmp_path: Path) -> None:
-    """The saved config does not name our attention: anybody can load the folder."""
+def test_an_enabled_model_is_not_called_past_forward_and_is_saved_as_it_was(build: Build, tmp_path: Path) -> None:
+    """A padded batch would be wrong without a word; the saved config does not name our attention."""
     model = build("bert").train()
     assert enable(model)
     assert model.training
     model.save_pretrained(tmp_path)
     assert "bench_packed" not in (tmp_path / "config.json").read_text(encoding="utf-8")
+    with pytest.raises(RuntimeError, match=r"call bench\.retrieval\.packed\.forward"):
+        model(input_ids=torch.tensor([[5, 6]]))
 
 
 def test_loading(folder: Path, build: Build, sequences: list[list[int]], capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,5 +300,4 @@ def test_gradients_reach_them(build: Callable[[str], PreTrainedModel], family: s
     start = int(packed.starts[1])
     forward(model, packed, embeds=embeds)[start].square().sum().backward()
     assert embeds.grad is not None
-    touched = embeds.grad.abs().sum(1).nonzero()[:, 0].tolist()
-    assert touched == [start, start + 1, start + 2]
+    assert embeds.grad.abs().sum(1).nonzero()[:, 0].tolist() == [start, start + 1, start + 2]

@@ -15,7 +15,7 @@ MAPS = {"sw": Affine(np.array([1.0, 0.0]), np.array([2.0, 1.0]), TURN), "en": Af
 
 
 def test_each_language_by_its_own_map(tmp_path: Path) -> None:
-    """Worked out by hand: shift, scale, quarter turn for Swahili; shift for English."""
+    """By hand: shift, scale, quarter turn for Swahili; shift for English; one map for all; another width is refused."""
     write(tmp_path, "calibrate", MAPS, {"sw": 10, "en": 20})
     post = Post(tmp_path)
     assert (post.kind, post.languages) == ("calibrate", ("en", "sw"))
@@ -24,12 +24,10 @@ def test_each_language_by_its_own_map(tmp_path: Path) -> None:
     assert moved.dtype == np.float32
     assert moved.tolist() == [[-1, 2], [5, 0], [-4, 0]]
     assert json.loads((tmp_path / "post.json").read_text()) == {"kind": "calibrate", "languages": {"en": 20, "sw": 10}}
-
-
-def test_one_map_for_all(tmp_path: Path) -> None:
-    """Languages are not asked for."""
-    write(tmp_path, "centre", {ANY: MAPS["en"]}, {ANY: 30})
-    assert Post(tmp_path).apply(np.array([[5, 1]], np.float32), [""]).tolist() == [[5, 0]]
+    write(tmp_path / "one", "centre", {ANY: MAPS["en"]}, {ANY: 30})
+    assert Post(tmp_path / "one").apply(np.array([[5, 1]], np.float32), [""]).tolist() == [[5, 0]]
+    with pytest.raises(UsageError, match="found vectors of 3 dimensions and a post-processing of 2"):
+        Post(tmp_path).apply(np.zeros((1, 3), np.float32), ["en"])
 
 
 def test_equal_maps_give_equal_bytes(tmp_path: Path) -> None:
@@ -46,13 +44,6 @@ def test_a_language_that_was_not_fitted(tmp_path: Path, language: str) -> None:
     write(tmp_path, "shift", MAPS, {"sw": 10, "en": 20})
     with pytest.raises(UsageError, match=r"one of those that the pretraining corpus has: en, sw.*post.kind=centre"):
         Post(tmp_path).apply(np.zeros((2, 2), np.float32), ["en", language])
-
-
-def test_vectors_of_another_width(tmp_path: Path) -> None:
-    """Are another encoder's."""
-    write(tmp_path, "shift", MAPS, {"sw": 10, "en": 20})
-    with pytest.raises(UsageError, match="found vectors of 3 dimensions and a post-processing of 2"):
-        Post(tmp_path).apply(np.zeros((1, 3), np.float32), ["en"])
 
 
 @pytest.mark.parametrize("part", ["mean", "scale", "matrix"])
@@ -77,27 +68,18 @@ def test_a_file_that_is_gone_or_cut(tmp_path: Path, lost: str) -> None:
         Post(tmp_path)
 
 
-def test_a_dimension_without_spread_stays_finite() -> None:
-    """It is divided by the floor, not by nothing."""
+def test_spread_and_matrix_by_hand() -> None:
+    """Without spread the floor divides; a small one round a large mean is not lost; rows times the transpose."""
     vectors = np.array([[1.0, 5.0], [3.0, 5.0]])
     assert spread(vectors).tolist() == [1.0, FLOOR]
     assert Affine(mean(vectors), spread(vectors))(vectors).tolist() == [[-1, 0], [1, 0]]
-
-
-def test_float32_is_counted_in_float64() -> None:
-    """A small spread round a large mean is not lost."""
-    vectors = np.array([[4096.0], [4096.5], [4097.0]], np.float32)
-    assert spread(vectors) == pytest.approx([0.5 * math.sqrt(2 / 3)], abs=1e-12)
-
-
-def test_matrix_by_hand() -> None:
-    """Rows are multiplied by the transpose: a quarter turn to the left."""
-    turn = np.array([[0.0, -1.0], [1.0, 0.0]])
-    assert Affine(np.array([1.0, 1.0]), np.array([1.0, 2.0]), turn)(np.array([[2.0, 3.0]])).tolist() == [[-1, 1]]
+    far = np.array([[4096.0], [4096.5], [4097.0]], np.float32)
+    assert spread(far) == pytest.approx([0.5 * math.sqrt(2 / 3)], abs=1e-12)
+    assert Affine(np.array([1.0, 1.0]), np.array([1.0, 2.0]), TURN)(np.array([[2.0, 3.0]])).tolist() == [[-1, 1]]
 
 
 def test_white_vectors() -> None:
-    """Mean 0 and covariance 1; the matrix is symmetric; white vectors stay as they are."""
+    """Mean 0, covariance 1, a symmetric matrix; white ones stay; none is magnified beyond 1000 times the widest."""
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(400, 5)) @ rng.normal(size=(5, 5)) + 3
     found = whitening(vectors)
@@ -109,12 +91,8 @@ def test_white_vectors() -> None:
     again = whitening(white).matrix
     assert again is not None
     np.testing.assert_allclose(again, np.eye(5), atol=1e-9)
-
-
-def test_whitening_a_direction_without_spread() -> None:
-    """It is magnified no more than a thousand times the widest one."""
-    vectors = np.random.default_rng(0).normal(size=(100, 3)) * [2.0, 1.0, 0.0]
-    matrix = whitening(vectors).matrix
+    flat = np.random.default_rng(0).normal(size=(100, 3)) * [2.0, 1.0, 0.0]
+    matrix = whitening(flat).matrix
     assert matrix is not None
     scales = np.linalg.eigvalsh(matrix)
     assert scales[-1] == pytest.approx(1000 * scales[0], rel=1e-6)

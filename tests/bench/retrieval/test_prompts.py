@@ -33,7 +33,7 @@ def folder(place: Path, said: Mapping[str, Any] | None = None, config: Mapping[s
 
 
 def test_its_own_files_come_first(tmp_path: Path, methods: list[Method]) -> None:
-    """Whatever the folder is called; without prompts in them, the name says."""
+    """Whatever the folder is called; else the model that its config names as copied, by a preset; else its name."""
     said = {"prompts": {"query": "ask ", "document": "read "}}
     found = wanted(folder(tmp_path / "e5-small", said), methods)
     assert found == WantedPrompts("ask ", "read ", "its config_sentence_transformers.json declares them")
@@ -43,10 +43,6 @@ def test_its_own_files_come_first(tmp_path: Path, methods: list[Method]) -> None
     (tmp_path / "e5-small" / PROMPTS_FILE).write_text("no JSON")
     with pytest.raises(UsageError, match=r"config_sentence_transformers\.json: found .* expected JSON of a model"):
         wanted(str(tmp_path / "e5-small"), methods)
-
-
-def test_a_copy_that_knows_where_it_is_from(tmp_path: Path, methods: list[Method]) -> None:
-    """The config names the model that was copied; a preset knows that one."""
     copy = folder(tmp_path / "mine", config={"_name_or_path": "intfloat/multilingual-e5-base"})
     found = wanted(copy, methods)
     assert found == WantedPrompts("query: ", "passage: ", "the preset pretrained/me5-base has them")
@@ -73,16 +69,12 @@ def test_families(tmp_path: Path, name: str, query: str | None, passage: str | N
     assert (found and found.query, found and found.passage) == (query, passage)
 
 
-def test_configs_of_sentence_transformers() -> None:
-    """By role, else what the config calls its default."""
+def test_declared_and_missing_prompts() -> None:
+    """By role, else the config's default; missing is one that is empty or lacks its blank, other words are a choice."""
     assert declared_prompts({}) == ("", "")
     assert declared_prompts({"prompts": {"query": "q ", "passage": "p "}}) == ("q ", "p ")
     assert declared_prompts({"prompts": {"usual": "u "}, "default_prompt_name": "usual"}) == ("u ", "u ")
     assert declared_prompts({"prompts": {"usual": "u "}}) == ("", "")
-
-
-def test_what_is_missing() -> None:
-    """No prompt, or one without its blank; other words are a choice."""
     plain = Contract()
     assert E5.missing(plain) == ("query", "passage")
     assert E5.missing(replace(plain, query_prompt="query: ", passage_prompt="passage: ")) == ()

@@ -89,7 +89,7 @@ def test_what_a_protocol_fixes() -> None:
 
 
 def test_the_rows_of_each_readout(plugins: Plugins) -> None:
-    """The contract's keeps its name and hash whatever stands beside it; the protocol's are others."""
+    """The contract's keeps its name and hash whatever other rows there are; the protocol's are others."""
     plain = system(plugins)
     assert plain.readings() == [plain]
     own, other = system(plugins, "encode.readout=both").readings()
@@ -119,30 +119,29 @@ def test_a_protocols_row_reads_by_it(plugins: Plugins) -> None:
     assert other.contract(replace(TASK, readout=None)) == usual
 
 
+TYPED: dict[str, dict[str, Any]] = {
+    "pooling": {"cls": "cls", "pooler": "pooler"},
+    "title": {": ": ": ", "none": None},
+    "lowercase": {"true": True},
+    **{key: {"false": False} for key in ("normalise", "question_mark")},
+    **{key: {"7": 7} for key in ("query_length", "passage_length")},
+    "layer": {"1": 1},
+    "similarity": {"dot": "dot"},
+    "query_prompt": {"ask: ": "ask: "},
+}
+"""Field of the contract → what is typed for it → what it becomes."""
+
+
 @pytest.mark.parametrize(
-    ("key", "value", "field", "expected"),
-    [
-        ("pooling", "cls", "pooling", "cls"),
-        ("pooling", "pooler", "pooling", "pooler"),
-        ("layer", "1", "layer", 1),
-        ("normalise", "false", "normalise", False),
-        ("similarity", "dot", "similarity", "dot"),
-        ("title", ": ", "title", ": "),
-        ("title", "none", "title", None),
-        ("lowercase", "true", "lowercase", True),
-        ("question_mark", "false", "question_mark", False),
-        ("query_length", "7", "query_length", 7),
-        ("passage_length", "8", "passage_length", 8),
-        ("query_prompt", "ask: ", "query_prompt", "ask: "),
-    ],
+    ("key", "value", "expected"), [(key, *one) for key, values in TYPED.items() for one in values.items()]
 )
-def test_each_part_can_be_typed(plugins: Plugins, key: str, value: str, field: str, expected: Any) -> None:
+def test_each_part_can_be_typed(plugins: Plugins, key: str, value: str, expected: Any) -> None:
     """One field of the contract, and no other; it makes another system."""
     task = replace(TASK, readout=None)
     usual = system(plugins).contract(task)
     said = system(plugins, f'encode.{key}="{value}"' if value.endswith(" ") else f"encode.{key}={value}")
-    assert said.contract(task) == replace(usual, **{field: expected})
-    assert getattr(usual, field) != expected
+    assert said.contract(task) == replace(usual, **{key: expected})
+    assert getattr(usual, key) != expected
     assert said.hash != system(plugins).hash
 
 
@@ -177,7 +176,7 @@ def test_what_enters_the_keys_of_vectors() -> None:
 
 
 def test_a_pair_takes_the_contracts_row(plugins: Plugins) -> None:
-    """Where there are both; the protocol's where it stands alone."""
+    """Where there are both; the protocol's where it is alone."""
     bm25 = plugins.method("bm25")
     sparse = Sparse("bm25", bm25, resolve([bm25])["bm25"])
     for readout, label in (("both", "bm25+crop"), ("protocol", "bm25+crop+protocol")):
@@ -190,7 +189,7 @@ def test_a_pair_takes_the_contracts_row(plugins: Plugins) -> None:
 
 
 def test_a_task_whose_protocol_leaves_it_open(plugins: Plugins) -> None:
-    """Is no test of a row of the protocol's, which is told; the contract's row stays."""
+    """Refuses a row of the protocol's with the reason; the contract's row stays."""
     rows = [system(plugins), *system(plugins, "encode.readout=protocol").readings()]
     request = Request(methods=("crop",), suites=("stackfaq-threads",), data="official", seeds=(0,))
     suite = replace(plugins.suite("stackfaq-threads"), load=lambda *_: replace(TASK, readout=None))
@@ -204,7 +203,7 @@ def test_a_task_whose_protocol_leaves_it_open(plugins: Plugins) -> None:
 
 
 def test_a_row_that_is_not_quite_the_protocols(plugins: Plugins) -> None:
-    """What is typed holds, and is told where the protocol says something else."""
+    """What is typed holds, and is reported where the protocol says something else."""
     (row,) = system(plugins, "encode.readout=protocol", "encode.layer=2", "encode.query_prompt=x").readings()
     suite = plugins.suite("tatoeba")
     cell = Cell(row, suite, "unsupervised", "official", 0, (TASK,))
@@ -218,15 +217,9 @@ def test_the_command_that_makes_a_row_again() -> None:
     typed = (("encode.readout", "protocol"), ("encode.title", "none"))
     settings = [{"key": key, "value": value, "origin": "--set"} for key, value in typed]
     system = {"label": "crop+protocol", "method": "crop", "read_by": "protocol", "readout": {"title": None}}
-    content = {
-        "system": system,
-        "suite": {"name": "tatoeba"},
-        "setting": "unsupervised",
-        "data": "mini",
-        "profile": "mini",
-        "seed": 0,
-        "tasks": {"mini/tatoeba/swh-eng": {"": {"settings": settings}}},
-    }
+    cell: dict[str, Any] = {"setting": "unsupervised", "data": "mini", "profile": "mini", "seed": 0}
+    tasks = {"mini/tatoeba/swh-eng": {"": {"settings": settings}}}
+    content = {**cell, "system": system, "suite": {"name": "tatoeba"}, "tasks": tasks}
     said = words([content], whole=True)
     assert [word for word in said if word.startswith("encode.")] == ["encode.readout=protocol", "encode.title=none"]
     assert "--label" not in said

@@ -20,7 +20,7 @@ def tensor(values: Any) -> torch.Tensor:
 
 
 def near(found: torch.Tensor, wanted: Any, tolerance: float = TOLERANCE) -> None:
-    """Hold two tensors against each other."""
+    """Compare two tensors."""
     torch.testing.assert_close(found, torch.as_tensor(wanted, dtype=found.dtype), atol=tolerance, rtol=0)
 
 
@@ -38,18 +38,16 @@ def turn(width: int, size: float, seed: int = 1) -> torch.Tensor:
     return found
 
 
-def test_orthogonalising_ends_orthogonal() -> None:
-    """Repeated, it brings a matrix near one to one."""
+def test_parts_of_a_rotation() -> None:
+    """Repeated orthogonalising, a planted map found by Procrustes, and fewer vectors than neighbours."""
     matrix = turn(4, 0.3) + 0.05 * cloud(4, 4)
     for _ in range(200):
         matrix = orthogonalised(matrix, 0.1)
     near(matrix @ matrix.T, torch.eye(4), 1e-9)
-
-
-def test_procrustes_recovers_a_planted_map() -> None:
-    """However far it turns."""
     source, planted = cloud(50, 6), turn(6, 1.5)
     near(procrustes(source, source @ planted.T), planted)
+    found = dictionary(cloud(1, 3), cloud(1, 3), 10, 5)
+    assert (found.source.tolist(), found.target.tolist()) == ([0], [0])
 
 
 def by_loops(source: torch.Tensor, target: torch.Tensor, k: int) -> list[list[float]]:
@@ -88,12 +86,6 @@ def test_dictionary_by_loops(cells: int, mutual: bool, monkeypatch: pytest.Monke
     assert found.quality == pytest.approx(float(cosines.mean()))
 
 
-def test_fewer_vectors_than_neighbours() -> None:
-    """All there are count as near."""
-    found = dictionary(cloud(1, 3), cloud(1, 3), 10, 5)
-    assert (found.source.tolist(), found.target.tolist()) == ([0], [0])
-
-
 @pytest.mark.parametrize("way", ["forward", "mutual"])
 def test_equal_distributions_give_the_identity(way: str) -> None:
     """A language turned into itself stays where it is."""
@@ -124,8 +116,8 @@ def test_the_best_map_is_kept() -> None:
     near(rotation(source, target, RotationConfig(refinements=0)).matrix, torch.eye(4))
 
 
-def test_adversarial_start_is_repeatable() -> None:
-    """Same seed, same bits; another seed, others; the global chance is not touched."""
+def test_an_adversarial_start_is_repeatable() -> None:
+    """Same seed, same bits; another, others; the global chance is untouched; divergence says what to set."""
     source, target = cloud(100, 4), cloud(90, 4, seed=2) @ turn(4, 0.2).T
     settings = RotationConfig(refinements=0, **SHORT)
     state = torch.get_rng_state()
@@ -135,6 +127,8 @@ def test_adversarial_start_is_repeatable() -> None:
     assert torch.equal(one.matrix, same.matrix)
     assert rotation(source, target, settings, 8).history != one.history
     assert list(one.history) == ["identity", "adversarial 1", "adversarial 2"]
+    with pytest.raises(BenchError, match=r"diverged in epoch 1; type --set post.rotation.init=identity"):
+        rotation(cloud(50, 3) * 1e30, cloud(50, 3), RotationConfig(**SHORT))
 
 
 @pytest.mark.slow
@@ -150,9 +144,3 @@ def test_adversarial_start_moves_towards_the_target() -> None:
     assert found.chosen.startswith("adversarial")
     assert torch.linalg.norm(found.matrix - planted) < 0.6 * torch.linalg.norm(torch.eye(2) - planted)
     near(found.matrix @ found.matrix.T, torch.eye(2), 0.05)
-
-
-def test_a_diverged_training_is_a_sentence() -> None:
-    """And says what to type."""
-    with pytest.raises(BenchError, match=r"diverged in epoch 1; type --set post.rotation.init=identity"):
-        rotation(cloud(50, 3) * 1e30, cloud(50, 3), RotationConfig(**SHORT))

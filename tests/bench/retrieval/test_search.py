@@ -83,24 +83,21 @@ def test_rankings_are_those_made_by_hand(backend: Backend, tie: Tie, similarity:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {"_QUERIES": 5, "_BYTES": 4 * 24 * 40},
-        {"_MORE": 0, "_GROWTH": 2},
-        {"_MORE": 1, "_GROWTH": 3, "_LONGEST": 30, "_BYTES": 16 * 24 * 17},
-        {"_MORE": 0, "_LONGEST": 5},
-    ],
-)
-def test_blocks_and_limits_change_nothing(
-    backend: Backend, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_and_limits_change_nothing(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks, hardly any more than k fetched, and the search through all passages."""
     queries, passages = crowded(1)
     expected = list(search(queries, passages, 10, "trec", "cos", backend))
-    for name, value in limits.items():
-        monkeypatch.setattr(engine, name, value)
-    assert list(search(queries, passages, 10, "trec", "cos", backend)) == expected
+    longest = {"_MORE": 1, "_GROWTH": 3, "_LONGEST": 30, "_BYTES": 16 * 24 * 17}
+    for limits in (
+        {"_QUERIES": 5, "_BYTES": 4 * 24 * 40},
+        {"_MORE": 0, "_GROWTH": 2},
+        longest,
+        {"_MORE": 0, "_LONGEST": 5},
+    ):
+        with monkeypatch.context() as patch:
+            for name, value in limits.items():
+                patch.setattr(engine, name, value)
+            assert list(search(queries, passages, 10, "trec", "cos", backend)) == expected, limits
 
 
 @settings(max_examples=40, deadline=None)
@@ -178,7 +175,7 @@ def test_torch_searches_in_full_precision() -> None:
 
 
 def test_what_cannot_be_searched() -> None:
-    """Sentences."""
+    """Other widths, a cut of 0, vectors that are not finite."""
     queries, passages = crowded(5)
     with pytest.raises(UsageError, match="queries have 24 dimensions, the passages 8"):
         list(search(queries, rows(np.ones((3, 8))), 1, "trec", "dot"))
@@ -209,8 +206,8 @@ def lists(**given: tuple[str, ...]) -> dict[str, Candidates]:
     return {query: Candidates(query, documents) for query, documents in given.items()}
 
 
-def test_each_query_has_its_own() -> None:
-    """By hand: only what was given is ranked, ties by id or by the candidates' order, cut at k; by cosine too."""
+def test_each_query_has_its_own_candidates() -> None:
+    """By hand: what is given is ranked, ties by id or by the candidates' order, cut at k; none are refused."""
     given = lists(q=("d", "c", "a", "b"), r=("a", "d"))
     assert list(rank_candidates(QUERIES, PASSAGES, given, 3, "trec", "dot")) == [
         Ranking("q", ("b", "c", "a"), (2.0, 1.0, 1.0)),
@@ -221,10 +218,6 @@ def test_each_query_has_its_own() -> None:
     cosine = next(rank_candidates(QUERIES, PASSAGES, lists(q=("a", "b", "d")), 3, "trec", "cos"))
     assert cosine == Ranking("q", ("b", "a", "d"), (1.0, 1.0, 0.0))
     assert next(rank_candidates(QUERIES, PASSAGES, lists(q=()), 3, "trec", "dot")) == Ranking("q", (), ())
-
-
-def test_what_is_missing() -> None:
-    """A list, or a document."""
     with pytest.raises(UsageError, match="query 'q' has no candidates"):
         list(rank_candidates(QUERIES, PASSAGES, lists(r=("a",)), 3, "trec", "dot"))
     with pytest.raises(UsageError, match="candidate 'z' of query 'q' is not in the corpus"):
