@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shutil
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -104,6 +105,26 @@ def released(path: str) -> Path:
     if not root or not (Path(root) / path).exists():
         pytest.skip(f"BENCH_DATA is not set, or holds no {path}: no real data")
     return Path(root)
+
+
+def tiny(width: int, layers: int, **more: Any) -> dict[str, Any]:
+    """Sizes of a tiny encoder of transformers: two heads, an inner layer twice as wide."""
+    sizes = {
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 2,
+        "intermediate_size": 2 * width,
+    }
+    return {**sizes, **more}
+
+
+def without_dropout(start: Path, folder: Path) -> Path:
+    """Copy an encoder without dropout, whose generators differ between devices and numbers of processes."""
+    shutil.copytree(start, folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
 
 
 def words_of(language: str) -> range:

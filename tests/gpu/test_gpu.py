@@ -5,7 +5,6 @@
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -31,6 +30,7 @@ from bench.training.determinism import reproducible
 from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
 from bench.types import Item
+from tests.conftest import without_dropout
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -44,18 +44,9 @@ Train = Callable[..., tuple[Path, dict[str, Any], list[dict[str, Any]]]]
 
 @pytest.fixture
 def calm(start_of: Callable[[Contract], Path], tmp_path: Path) -> Callable[[Contract], Path]:
-    """Return the tiny encoder of a contract, without dropout, whose generators differ between devices."""
-
-    def make(contract: Contract) -> Path:
-        folder = tmp_path / "calm"
-        if not folder.exists():
-            shutil.copytree(start_of(contract), folder)
-            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-            config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-            (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-        return folder
-
-    return make
+    """Return the tiny encoder of a contract, without dropout."""
+    folder = tmp_path / "calm"
+    return lambda contract: folder if folder.exists() else without_dropout(start_of(contract), folder)
 
 
 @pytest.fixture

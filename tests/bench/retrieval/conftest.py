@@ -9,42 +9,23 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
-SIZES: dict[str, Any] = {
-    "vocab_size": 60,
-    "hidden_size": 16,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 80,
-    "pad_token_id": 1,
-    "initializer_range": 0.3,  # wide, so that attention is far from even and a fault would show
-}
+from tests.conftest import tiny
+
+SIZES = tiny(16, 3, vocab_size=60, max_position_embeddings=80, pad_token_id=1)
+SIZES["initializer_range"] = 0.3  # wide, so that attention is far from even and a fault would show
+ENDS = {"bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
 FAMILIES: dict[str, dict[str, Any]] = {
     "bert": {},
     "xlm-roberta": {},
     # blocks 1 and 2 see four neighbours on each side
-    "modernbert": {
-        "local_attention": 8,
-        "global_attn_every_n_layers": 3,
-        "bos_token_id": 2,
-        "eos_token_id": 3,
-        "cls_token_id": 2,
-        "sep_token_id": 3,
-    },
+    "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 3, **ENDS},
     # attention of its own
     "deberta-v2": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_buckets": 16},
     # takes the attention, and is causal
     "qwen3": {"num_key_value_heads": 1, "head_dim": 8},
 }
-MARKS = {
-    "bos_token": "<s>",
-    "eos_token": "</s>",
-    "cls_token": "<s>",
-    "sep_token": "</s>",
-    "pad_token": "<pad>",
-    "unk_token": "<unk>",
-    "mask_token": "<mask>",
-}
+MARKS = {**dict.fromkeys(("bos_token", "cls_token"), "<s>"), **dict.fromkeys(("eos_token", "sep_token"), "</s>")}
+MARKS |= {f"{name}_token": f"<{name}>" for name in ("pad", "unk", "mask")}
 
 
 Build = Callable[[str], PreTrainedModel]

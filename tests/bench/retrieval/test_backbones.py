@@ -25,16 +25,9 @@ from bench.core.errors import UsageError
 from bench.core.network import offline
 from bench.retrieval import backbones
 from bench.retrieval.backbones import Scratch, load_encoder, locate, scratch
+from tests.conftest import tiny
 
-SIZES: dict[str, Any] = {
-    "vocab_size": 20,
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "max_position_embeddings": 16,
-    "pad_token_id": 0,
-}
+SIZES = tiny(8, 1, vocab_size=20, max_position_embeddings=16, pad_token_id=0)
 IDS = torch.tensor([[2, 7, 9, 3]])
 
 
@@ -52,13 +45,9 @@ def test_scratch() -> None:
     assert scratch("xlm-roberta-base") is None
     with pytest.raises(UsageError, match=r"found width 100, expected a multiple of 32 .* type e.g. scratch:2x96$"):
         scratch("scratch:2x100")
-
-
-@pytest.mark.parametrize("name", ["scratch:", "scratch:2", "scratch:0x8", "scratch:2x128x4", "scratch:2X128"])
-def test_scratch_misspelt(name: str) -> None:
-    """The form is shown."""
-    with pytest.raises(UsageError, match=r"expected scratch:LAYERSxWIDTH, e.g. scratch:2x128"):
-        scratch(name)
+    for misspelt in ("scratch:", "scratch:2", "scratch:0x8", "scratch:2x128x4", "scratch:2X128"):
+        with pytest.raises(UsageError, match=r"expected scratch:LAYERSxWIDTH, e.g. scratch:2x128"):
+            scratch(misspelt)
 
 
 def test_locate_folders(tmp_path: Path) -> None:

@@ -91,16 +91,12 @@ def test_unit_length_and_half_precision(folder: Path) -> None:
     np.testing.assert_array_equal(unit(np.zeros((1, 3), np.float32)), np.zeros((1, 3)))
 
 
-def test_no_items_and_other_threads(folder: Path) -> None:
-    """Nothing gives a matrix of no rows and the right width; threads hold while it encodes."""
+def test_no_items_and_empty_texts(folder: Path) -> None:
+    """No rows of the right width, threads put back; an empty text has a vector without special tokens too."""
     assert load(folder, contract=PLAIN).encode([], "query").shape == (0, 16)
     before = torch.get_num_threads()
     load(folder, contract=PLAIN, threads=before + 1).encode(ITEMS[:1], "query")
     assert torch.get_num_threads() == before
-
-
-def test_a_tokenizer_that_adds_no_special_tokens(folder: Path) -> None:
-    """An empty text has a vector there too."""
     path = folder / "tokenizer.json"
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "post_processor": None}), "utf-8")
     found = load(folder, contract=PLAIN).encode([Item("q", ""), Item("r", "ab")], "query")
@@ -151,22 +147,18 @@ def test_an_encoder_that_fails(folder: Path) -> None:
 ITEM = Item("d", "Is it ÄON?", "Name")
 
 
-def test_case(tokenizer: PreTrainedTokenizerFast) -> None:
-    """Texts and titles are lower-cased, prompts are not."""
+def test_case_and_question_marks(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Texts and titles are lower-cased, prompts are not; one mark goes from the end of a query, no other."""
     contract = Contract(query_prompt="Q: ", passage_prompt="P: ", title=" | ", lowercase=True)
     reader = Reader(tokenizer, contract)
     assert reader.text(ITEM, "query") == "Q: is it äon?"
     assert reader.text(ITEM, "passage") == "P: name | is it äon?"
     assert Reader(tokenizer, replace(contract, lowercase=False)).text(ITEM, "passage") == "P: Name | Is it ÄON?"
-
-
-@pytest.mark.parametrize(("text", "left"), [("why?", "why"), ("why??", "why?"), ("why? so", "why? so"), ("?", "")])
-def test_question_marks(tokenizer: PreTrainedTokenizerFast, text: str, left: str) -> None:
-    """One goes from the end of a query; passages keep theirs."""
     reader = Reader(tokenizer, Contract(query_prompt="q ", question_mark=False))
-    assert reader.text(Item("q", text), "query") == f"q {left}"
-    assert reader.text(Item("d", text), "passage") == text
-    assert Reader(tokenizer, Contract()).text(Item("q", text), "query") == text
+    for text, left in (("why?", "why"), ("why??", "why?"), ("why? so", "why? so"), ("?", "")):
+        assert reader.text(Item("q", text), "query") == f"q {left}"
+        assert reader.text(Item("d", text), "passage") == text
+        assert Reader(tokenizer, Contract()).text(Item("q", text), "query") == text
 
 
 def _like_xlm_r() -> PreTrainedTokenizerFast:

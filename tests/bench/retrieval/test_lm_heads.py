@@ -37,8 +37,8 @@ def same(found: dict[str, torch.Tensor] | None, model: BertForMaskedLM) -> None:
         torch.testing.assert_close(found[name], tensor.detach(), rtol=0, atol=0)
 
 
-def test_one_file_or_several(model: BertForMaskedLM, tmp_path: Path) -> None:
-    """Safetensors whole and in shards; written and read back."""
+def test_one_file_or_several_old_ones_too(model: BertForMaskedLM, tmp_path: Path) -> None:
+    """Safetensors whole, in shards, read back; `gamma` and `beta`, pickled tensors, and half precision, widened."""
     model.save_pretrained(tmp_path / "one")
     model.save_pretrained(tmp_path / "many", max_shard_size="1KB")
     assert len(list((tmp_path / "many").glob("*.safetensors"))) > 1
@@ -48,10 +48,6 @@ def test_one_file_or_several(model: BertForMaskedLM, tmp_path: Path) -> None:
     assert found is not None
     lm_heads.save(found, tmp_path)
     same(lm_heads.load(tmp_path), model)
-
-
-def test_old_names_and_old_files(model: BertForMaskedLM, tmp_path: Path) -> None:
-    """`gamma` and `beta`, pickled tensors, and half precision, which becomes float32."""
     old = {
         key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): weight
         for key, weight in model.state_dict().items()

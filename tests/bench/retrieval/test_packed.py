@@ -223,17 +223,14 @@ def test_packing_by_hand(build: Build) -> None:
     assert packed.places.tolist() == [2, 0, 3, 1]
     assert packed.starts.tolist() == [2, 0, 5, 1]
     assert packed.longest == 3
+    nothing: tuple[list[list[int]], ...] = ([], [[1], []])
+    for empty in nothing:
+        with pytest.raises(ValueError, match="at least one sequence, none empty"):
+            pack(empty, 0)
     hidden = torch.arange(8.0)[:, None]
     assert pool(hidden, packed, "cls").tolist() == [[2.0], [0.0], [5.0], [1.0]]
     assert pool(hidden, packed, "mean").tolist() == [[3.0], [0.0], [6.0], [1.0]]
     assert [(first_position(build(name)), longest(build(name))) for name in FAMILIES] == [(0, 80), (2, 78), (0, 80)]
-
-
-@pytest.mark.parametrize("sequences", [[], [[1], []]])
-def test_nothing_cannot_be_packed(sequences: list[list[int]]) -> None:
-    """No sequence, or an empty one."""
-    with pytest.raises(ValueError, match="at least one sequence, none empty"):
-        pack(sequences, 0)
 
 
 @given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 120))
@@ -277,7 +274,7 @@ SEQUENCES = [[2, 10, 11, 12, 3], [2, 20, 3], [2, 30, 31, 3]]
 
 @pytest.mark.parametrize("family", ["bert", "xlm-roberta", "modernbert", "deberta-v2"])
 def test_the_embeddings_of_the_ids_give_the_same_states(build: Callable[[str], PreTrainedModel], family: str) -> None:
-    """Every row, to 1e-6; the last of these families runs padded."""
+    """Every row, to 1e-6 (the last family runs padded); gradients reach those of the sequence looked at alone."""
     model = build(family)
     packed_runs = enable(model)
     assert packed_runs == (family != "deberta-v2")
@@ -288,16 +285,8 @@ def test_the_embeddings_of_the_ids_give_the_same_states(build: Callable[[str], P
         other = forward(model, packed, embeds=embeds.roll(1, 0))
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
     assert not torch.allclose(other, expected, atol=1e-2)
-
-
-@pytest.mark.parametrize("family", ["bert", "deberta-v2"])
-def test_gradients_reach_them(build: Callable[[str], PreTrainedModel], family: str) -> None:
-    """Those of the sequence that is looked at alone."""
-    model = build(family)
-    enable(model)
-    packed = pack(SEQUENCES, first_position(model))
-    embeds = model.get_input_embeddings()(packed.ids).detach().requires_grad_()
+    leaves = model.get_input_embeddings()(packed.ids).detach().requires_grad_()
     start = int(packed.starts[1])
-    forward(model, packed, embeds=embeds)[start].square().sum().backward()
-    assert embeds.grad is not None
-    assert embeds.grad.abs().sum(1).nonzero()[:, 0].tolist() == [start, start + 1, start + 2]
+    forward(model, packed, embeds=leaves)[start].square().sum().backward()
+    assert leaves.grad is not None
+    assert leaves.grad.abs().sum(1).nonzero()[:, 0].tolist() == [start, start + 1, start + 2]

@@ -26,6 +26,9 @@ def test_each_language_by_its_own_map(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "post.json").read_text()) == {"kind": "calibrate", "languages": {"en": 20, "sw": 10}}
     write(tmp_path / "one", "centre", {ANY: MAPS["en"]}, {ANY: 30})
     assert Post(tmp_path / "one").apply(np.array([[5, 1]], np.float32), [""]).tolist() == [[5, 0]]
+    for language in ("fi", ""):  # which were not fitted: it says which there are, and what to type
+        with pytest.raises(UsageError, match=r"one of those that the pretraining corpus has: en, sw.*post.kind=centre"):
+            Post(tmp_path).apply(np.zeros((2, 2), np.float32), ["en", language])
     with pytest.raises(UsageError, match="found vectors of 3 dimensions and a post-processing of 2"):
         Post(tmp_path).apply(np.zeros((1, 3), np.float32), ["en"])
 
@@ -36,14 +39,6 @@ def test_equal_maps_give_equal_bytes(tmp_path: Path) -> None:
         write(tmp_path / name, "calibrate", maps, {"sw": 10, "en": 20})
     for file in ("post.safetensors", "post.json"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-
-
-@pytest.mark.parametrize("language", ["fi", ""])
-def test_a_language_that_was_not_fitted(tmp_path: Path, language: str) -> None:
-    """Says which there are, and what to type."""
-    write(tmp_path, "shift", MAPS, {"sw": 10, "en": 20})
-    with pytest.raises(UsageError, match=r"one of those that the pretraining corpus has: en, sw.*post.kind=centre"):
-        Post(tmp_path).apply(np.zeros((2, 2), np.float32), ["en", language])
 
 
 @pytest.mark.parametrize("part", ["mean", "scale", "matrix"])

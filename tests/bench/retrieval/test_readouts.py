@@ -188,8 +188,8 @@ def test_a_pair_takes_the_contracts_row(plugins: Plugins) -> None:
         assert fused.resolved.run.encode.readout == rows[0].resolved.run.encode.readout
 
 
-def test_a_task_whose_protocol_leaves_it_open(plugins: Plugins) -> None:
-    """Refuses a row of the protocol's with the reason; the contract's row stays."""
+def test_rows_that_are_not_the_protocols(plugins: Plugins) -> None:
+    """A protocol that leaves it open refuses its row, with the reason; what is typed holds, and is reported."""
     rows = [system(plugins), *system(plugins, "encode.readout=protocol").readings()]
     request = Request(methods=("crop",), suites=("stackfaq-threads",), data="official", seeds=(0,))
     suite = replace(plugins.suite("stackfaq-threads"), load=lambda *_: replace(TASK, readout=None))
@@ -200,13 +200,8 @@ def test_a_task_whose_protocol_leaves_it_open(plugins: Plugins) -> None:
     (refused,) = found.refused
     assert refused.system == "crop+protocol"
     assert refused.reason == "the protocol of s/t leaves it to the encoder how texts are read (--readout contract)"
-
-
-def test_a_row_that_is_not_quite_the_protocols(plugins: Plugins) -> None:
-    """What is typed holds, and is reported where the protocol says something else."""
     (row,) = system(plugins, "encode.readout=protocol", "encode.layer=2", "encode.query_prompt=x").readings()
-    suite = plugins.suite("tatoeba")
-    cell = Cell(row, suite, "unsupervised", "official", 0, (TASK,))
+    cell = Cell(row, plugins.suite("tatoeba"), "unsupervised", "official", 0, (TASK,))
     assert not_the_protocols([cell]) == ["crop+protocol: encode.layer stands over what the protocol says"]
     assert not_the_protocols([replace(cell, tasks=(replace(TASK, readout=CLS),))])
     assert not_the_protocols([replace(cell, system=system(plugins, "encode.layer=2"))]) == []

@@ -97,17 +97,13 @@ def test_equal_distributions_give_the_identity(way: str) -> None:
 
 
 def test_refinement_recovers_a_small_turn() -> None:
-    """From the identity, without knowing which row belongs to which."""
+    """From the identity, without known pairs; the best map is kept, not the last one; without refinement the start."""
     source, planted = cloud(600, 12), turn(12, 0.08)
     target = (source @ planted.T)[torch.randperm(600, generator=torch.Generator().manual_seed(4))]
     found = rotation(source, target, RotationConfig())
     assert found.history["identity"] < 0.98
     near(found.matrix, planted, 1e-6)
     assert found.chosen.startswith("refinement")
-
-
-def test_the_best_map_is_kept() -> None:
-    """Not the last one; without refinement it is the start."""
     source, target = cloud(80, 4), cloud(70, 4, seed=9)
     found = rotation(source, target, RotationConfig(refinements=6))
     assert found.quality == max(found.history.values()) == found.history[found.chosen]

@@ -84,7 +84,7 @@ def test_rankings_are_those_made_by_hand(backend: Backend, tie: Tie, similarity:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_blocks_and_limits_change_nothing(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small blocks, hardly any more than k fetched, and the search through all passages."""
+    """Small blocks, little more than k fetched, all searched; of equal passages the tie rule alone decides."""
     queries, passages = crowded(1)
     expected = list(search(queries, passages, 10, "trec", "cos", backend))
     longest = {"_MORE": 1, "_GROWTH": 3, "_LONGEST": 30, "_BYTES": 16 * 24 * 17}
@@ -98,6 +98,9 @@ def test_blocks_and_limits_change_nothing(backend: Backend, monkeypatch: pytest.
             for name, value in limits.items():
                 patch.setattr(engine, name, value)
             assert list(search(queries, passages, 10, "trec", "cos", backend)) == expected, limits
+    same = rows(np.full((500, 8), 0.1))
+    (found,) = search(VectorBlock(["q"], np.ones((1, 8), np.float32)), same, 3, "trec", "dot", backend)
+    assert list(found.documents) == sorted(same.ids, reverse=True)[:3]
 
 
 @settings(max_examples=40, deadline=None)
@@ -112,14 +115,6 @@ def test_both_backends_agree(data: st.DataObject) -> None:
     one, other = (list(search(queries, passages, k, tie, "dot", backend)) for backend in BACKENDS)
     assert one == other
     assert pairs(one) == by_hand(queries, passages, k, tie, "dot")
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_vectors_that_have_collapsed(backend: Backend) -> None:
-    """All passages alike: the tie rule alone decides, whatever a backend fetched first."""
-    passages = rows(np.full((500, 8), 0.1))
-    (found,) = search(VectorBlock(["q"], np.ones((1, 8), np.float32)), passages, 3, "trec", "dot", backend)
-    assert list(found.documents) == sorted(passages.ids, reverse=True)[:3]
 
 
 def test_a_backend_that_rounds_otherwise_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,8 +169,8 @@ def test_torch_searches_in_full_precision() -> None:
         torch.set_float32_matmul_precision("highest")
 
 
-def test_what_cannot_be_searched() -> None:
-    """Other widths, a cut of 0, vectors that are not finite."""
+def test_what_cannot_be_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other widths, a cut of 0, infinite vectors, without faiss: how to install it, or torch where it is left open."""
     queries, passages = crowded(5)
     with pytest.raises(UsageError, match="queries have 24 dimensions, the passages 8"):
         list(search(queries, rows(np.ones((3, 8))), 1, "trec", "dot"))
@@ -184,12 +179,7 @@ def test_what_cannot_be_searched() -> None:
     broken = VectorBlock(["q"], np.full((1, 24), np.nan, np.float32))
     with pytest.raises(UsageError, match="expected a finite"):
         list(search(broken, passages, 1, "trec", "dot"))
-
-
-def test_faiss_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked for: how to install it. Left open: torch searches."""
     monkeypatch.setattr(engine, "find_spec", lambda _: None)
-    queries, passages = crowded(6)
     with pytest.raises(UsageError, match="faiss is not installed"):
         list(search(queries, passages, 1, "trec", "dot", "faiss"))
     expected = list(search(queries, passages, 5, "trec", "dot", "torch"))

@@ -16,17 +16,6 @@ def written(folder: Path) -> None:
     assert write_matrix(folder, blocks) == (3, 2)
 
 
-def test_they_come_back(tmp_path: Path) -> None:
-    """Row by row, memory-mapped, little endian."""
-    written(tmp_path)
-    found = Vectors(tmp_path)
-    assert list(found.ids) == ["a", "é", "c"]
-    assert isinstance(found.matrix, np.memmap)
-    np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4], [5, 6]])
-    assert (tmp_path / "vectors.f32").read_bytes() == np.arange(1, 7, dtype="<f4").tobytes()
-    assert (tmp_path / "meta.json").read_bytes() == b'{"d":2,"dtype":"float32","n":3}'
-
-
 @pytest.mark.parametrize("name", ["vectors.f32", "meta.json", "ids.txt"])
 def test_a_file_that_is_gone_cut_or_grown(tmp_path: Path, name: str) -> None:
     """Is refused, with the command that finds it."""
@@ -41,8 +30,15 @@ def test_a_file_that_is_gone_cut_or_grown(tmp_path: Path, name: str) -> None:
         Vectors(tmp_path)
 
 
-def test_blocks_of_one_width(tmp_path: Path) -> None:
-    """Others are refused, and leave nothing behind."""
+def test_they_come_back(tmp_path: Path) -> None:
+    """Row by row, memory-mapped, little endian; blocks of other widths are refused, and leave nothing behind."""
     with pytest.raises(ValueError, match=r"blocks of \[2, 3\] columns"):
         write_matrix(tmp_path, [np.zeros((1, 2), np.float32), np.zeros((1, 3), np.float32)])
     assert list(tmp_path.iterdir()) == []
+    written(tmp_path)
+    found = Vectors(tmp_path)
+    assert list(found.ids) == ["a", "é", "c"]
+    assert isinstance(found.matrix, np.memmap)
+    np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4], [5, 6]])
+    assert (tmp_path / "vectors.f32").read_bytes() == np.arange(1, 7, dtype="<f4").tobytes()
+    assert (tmp_path / "meta.json").read_bytes() == b'{"d":2,"dtype":"float32","n":3}'

@@ -23,15 +23,8 @@ from bench.training.views import SentencePairs, two_sentences
 
 def config_of(**changed: Any) -> TrainingConfig:
     """A config for trainings of a second."""
-    values: dict[str, Any] = {
-        "pairs": 6,
-        "learning_rate": 5e-3,
-        "log_every": 3,
-        "probe_every": 4,
-        "probe_pairs": 4,
-        "checkpoint_tokens": 150,
-    }
-    return TrainingConfig(**{**values, **changed})
+    values: dict[str, Any] = {"pairs": 6, "learning_rate": 5e-3, "log_every": 3, "probe_every": 4, "probe_pairs": 4}
+    return TrainingConfig(**{**values, "checkpoint_tokens": 150, **changed})
 
 
 class Head(torch.nn.Module):

@@ -1,8 +1,6 @@
 """Training a cross-encoder: the loss by hand, the draws, learning, and the same bytes however often it is killed."""
 
-import json
 import math
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +22,7 @@ from bench.retrieval import cross_encoder as scoring
 from bench.training import cross_encoder as cross
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.types import Item, TrainingPair
+from tests.conftest import without_dropout
 
 NAMES = ("bee", "ox", "cod", "owl")
 DOES = ("stings", "pulls", "swims", "flies")
@@ -163,11 +162,7 @@ def test_activations_of_fewer_queries_give_the_same_gradient(
     fit: Fit, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without dropout the first step's gradient of one query at a time, or three, is that of all four at once."""
-    still = tmp_path / "still"
-    shutil.copytree(folder, still)
-    config = json.loads((still / "config.json").read_text())
-    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    (still / "config.json").write_text(json.dumps(config))
+    still = without_dropout(folder, tmp_path / "still")
     gradients: list[torch.Tensor] = []
 
     def clip(weights: Iterable[torch.nn.Parameter], bound: float | None) -> float:

@@ -38,18 +38,14 @@ def test_everything_is_put_back() -> None:
     assert torch.utils.deterministic.fill_uninitialized_memory == fill  # type: ignore[attr-defined]  # as above
 
 
-def test_the_seed_decides() -> None:
-    """The same one gives the same numbers, another one others."""
+def test_the_seed_decides_and_chance_survives_json() -> None:
+    """The same seed gives the same numbers, another others; generators go on where they were, half a pair included."""
     found = []
     for seed in (1, 1, 2):
         with reproducible(TrainingJob(1, seed, "cpu", 1)):
             found.append(draws())
     assert found[0] == found[1]
     assert all(a != b for a, b in zip(found[0], found[2], strict=True))
-
-
-def test_chance_survives_json() -> None:
-    """All three generators go on where they were, a half-used pair of normal numbers included."""
     with reproducible(TrainingJob(1, 3, "cpu", 1)):
         np.random.randn()
         random.gauss(0, 1)

@@ -17,6 +17,16 @@ def own(rows: torch.Tensor) -> torch.Tensor:
     return rows[:CUT] if rank() == 0 else rows[CUT:]
 
 
+def averaged(rows: torch.Tensor) -> list[torch.Tensor | None]:
+    """Average the gradients of a weight that both have, one that the first alone has, and one that none has."""
+    weights = [nn.Parameter(torch.ones(2, dtype=torch.float64)) for _ in range(3)]
+    (own(rows).mean(0) * weights[0]).sum().backward()
+    if rank() == 0:
+        (weights[1] * 4).sum().backward()
+    average_gradients(weights[:2])
+    return [None if one.grad is None else one.grad for one in weights[:2]]
+
+
 def gathered(rows: torch.Tensor, numbers: torch.Tensor, factors: torch.Tensor) -> dict[str, Any]:
     """Gather floats and numbers; take each process's loss of all rows, with its own factors, back to its own."""
     mine = own(rows).clone().requires_grad_()
@@ -30,11 +40,12 @@ def gathered(rows: torch.Tensor, numbers: torch.Tensor, factors: torch.Tensor) -
         "grad": mine.grad,
         "weight": weight(len(mine)),
         "total": total(torch.tensor(float(len(mine)))),
+        "averaged": averaged(rows),
     }
 
 
 def test_unequal_rows_are_gathered_in_order_with_their_gradients(two_processes: Callable[..., list[Any]]) -> None:
-    """Two and three rows: both see all five; gradients are the sum of what both processes made of a row."""
+    """Two and three rows: both see all five; gradients of a row are summed, of a weight averaged."""
     rows, numbers = torch.tensor(ROWS, dtype=torch.float64), torch.arange(5) * 10
     factors = torch.tensor([1.0, 10.0], dtype=torch.float64)
     found = two_processes(gathered, rows, numbers, factors)
@@ -46,22 +57,7 @@ def test_unequal_rows_are_gathered_in_order_with_their_gradients(two_processes: 
     assert [one["offset"] for one in found] == [0, 2]
     torch.testing.assert_close(torch.cat([one["grad"] for one in found]), 2 * rows * 11, rtol=0, atol=1e-12)
     assert [one["weight"] for one in found] == [2 * 2 / 5, 3 * 2 / 5]
-
-
-def averaged(rows: torch.Tensor) -> list[torch.Tensor | None]:
-    """Average the gradients of a weight that both have, one that the first alone has, and one that none has."""
-    weights = [nn.Parameter(torch.ones(2, dtype=torch.float64)) for _ in range(3)]
-    (own(rows).mean(0) * weights[0]).sum().backward()
-    if rank() == 0:
-        (weights[1] * 4).sum().backward()
-    average_gradients(weights[:2])
-    return [None if one.grad is None else one.grad for one in weights[:2]]
-
-
-def test_gradients_are_averaged(two_processes: Callable[..., list[list[torch.Tensor]]]) -> None:
-    """The mean over both, also where one has none."""
-    rows = torch.tensor(ROWS, dtype=torch.float64)
-    for first, second in two_processes(averaged, rows):
+    for first, second in (one["averaged"] for one in found):
         torch.testing.assert_close(first, (rows[:CUT].mean(0) + rows[CUT:].mean(0)) / 2, rtol=0, atol=1e-15)
         assert second.tolist() == [2.0, 2.0]
 

@@ -27,8 +27,8 @@ def encode(start: Path) -> TrainableEncoder:
     return TrainableEncoder.load(start, "cpu")
 
 
-def test_gradients_reach_the_weights_from_each_view(encode: TrainableEncoder) -> None:
-    """The words of either view move, others do not."""
+def test_vectors_are_means_of_the_plain_model(encode: TrainableEncoder, start: Path) -> None:
+    """Gradients reach the words of either view; dropout off, vectors are the padded model's means to 1e-5, in order."""
     encode.model.eval()
     for view, word in ((0, 10), (1, 20)):
         encode.model.zero_grad()
@@ -36,11 +36,6 @@ def test_gradients_reach_the_weights_from_each_view(encode: TrainableEncoder) ->
         grad = encode.model.get_input_embeddings().weight.grad
         assert isinstance(grad, torch.Tensor)
         assert set(grad.abs().sum(1).nonzero()[:, 0].tolist()) == {1, 2, word}
-
-
-def test_vectors_are_means_of_the_plain_model(encode: TrainableEncoder, start: Path) -> None:
-    """Dropout off: equal to the padded model's mean over all tokens to 1e-5, in the order given, together or alone."""
-    encode.model.eval()
     plain = AutoModel.from_pretrained(start, add_pooling_layer=False).eval()
     with torch.no_grad():
         found = encode(SENTENCES)

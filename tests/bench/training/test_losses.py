@@ -22,8 +22,8 @@ def by_hand(logits: torch.Tensor, places: list[int]) -> list[float]:
     return losses
 
 
-def test_negatives_widen_the_denominator_of_one_direction() -> None:
-    """A queue adds candidates to queries; keys, as anchors, do not see it."""
+def test_negatives_and_label_smoothing() -> None:
+    """A queue adds candidates to queries alone; smoothing as in torch's cross-entropy, but not with forbidden keys."""
     queries, keys, queue = vectors(3, 4), vectors(3, 4, seed=1), vectors(5, 4, seed=2)
     forth = by_hand(torch.cat([queries @ keys.T, queries @ queue.T], 1) / 0.5, [0, 1, 2])
     back = by_hand(keys @ queries.T / 0.5, [0, 1, 2])
@@ -31,6 +31,14 @@ def test_negatives_widen_the_denominator_of_one_direction() -> None:
     both = info_nce(queries, keys, temperature=0.5, negatives=queue, symmetric=True, reduction="none")
     assert one.tolist() == pytest.approx(forth, abs=1e-12)
     assert both.tolist() == pytest.approx([(a + b) / 2 for a, b in zip(forth, back, strict=True)], abs=1e-12)
+    queries, keys = vectors(4, 3), vectors(4, 3, seed=1)
+    logits, own = queries @ keys.T, torch.arange(4)
+    expected = [torch.nn.functional.cross_entropy(one, own, label_smoothing=0.2) for one in (logits, logits.T)]
+    assert float(info_nce(queries, keys, label_smoothing=0.2)) == pytest.approx(float(expected[0]), abs=1e-12)
+    found = info_nce(queries, keys, label_smoothing=0.2, symmetric=True)
+    assert float(found) == pytest.approx(float(sum(expected)) / 2, abs=1e-12)
+    with pytest.raises(ValueError, match=r"label smoothing 0\.2 with forbidden keys"):
+        info_nce(queries, keys, label_smoothing=0.2, forbidden=torch.zeros(4, 4, dtype=torch.bool))
 
 
 def test_forbidden_keys_and_the_order_of_keys_count_nothing() -> None:
@@ -100,15 +108,3 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> N
     given: dict[str, Any] = {"queries": vectors(3, 4), "keys": vectors(3, 4, seed=1), **change}
     with pytest.raises(ValueError, match=message):
         info_nce(**given)
-
-
-def test_label_smoothing_is_torchs() -> None:
-    """Against cross-entropy over the same logits, in both directions; not with forbidden keys."""
-    queries, keys = vectors(4, 3), vectors(4, 3, seed=1)
-    logits, own = queries @ keys.T, torch.arange(4)
-    expected = [torch.nn.functional.cross_entropy(one, own, label_smoothing=0.2) for one in (logits, logits.T)]
-    assert float(info_nce(queries, keys, label_smoothing=0.2)) == pytest.approx(float(expected[0]), abs=1e-12)
-    found = info_nce(queries, keys, label_smoothing=0.2, symmetric=True)
-    assert float(found) == pytest.approx(float(sum(expected)) / 2, abs=1e-12)
-    with pytest.raises(ValueError, match=r"label smoothing 0\.2 with forbidden keys"):
-        info_nce(queries, keys, label_smoothing=0.2, forbidden=torch.zeros(4, 4, dtype=torch.bool))

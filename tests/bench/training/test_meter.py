@@ -8,6 +8,7 @@ from transformers import BertConfig, BertModel
 
 from bench.retrieval.packed import enable, first_position, forward, pack
 from bench.training.meter import Meter, forward_flops
+from tests.conftest import tiny
 
 WIDTH, LAYERS = 64, 2
 BLOCK = 4 * (WIDTH * WIDTH + WIDTH) + (WIDTH * 256 + 256) + (256 * WIDTH + WIDTH) + 2 * 2 * WIDTH
@@ -18,15 +19,8 @@ BLOCK = 4 * (WIDTH * WIDTH + WIDTH) + (WIDTH * 256 + 256) + (256 * WIDTH + WIDTH
 def model() -> BertModel:
     """Two blocks of width 64."""
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=50,
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        intermediate_size=256,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
+    sizes = tiny(WIDTH, LAYERS, vocab_size=50, intermediate_size=256)
+    config = BertConfig(**sizes, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     made = BertModel(config, add_pooling_layer=False)
     enable(made)
     return made

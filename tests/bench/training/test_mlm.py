@@ -29,17 +29,9 @@ from bench.training.config import BlocksConfig, MaskConfig, MlmConfig, TrainingC
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MaskedBlocks, MaskedPairs, Masking, MlmHead, MlmReduction, masked_prediction, mlm_loss
 from bench.training.views import SentencePairs, two_sentences
+from tests.conftest import tiny
 
-SIZES: dict[str, Any] = {
-    "vocab_size": 125,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 60,
-    "initializer_range": 0.2,
-    "pad_token_id": 0,
-}
+SIZES = tiny(16, 2, vocab_size=125, max_position_embeddings=60, initializer_range=0.2, pad_token_id=0)
 MASKED = Masked(
     [np.array([1, 3, 11, 12, 2]), np.array([1, 20, 2]), np.array([1, 30, 3, 77, 3, 2])],
     np.array([0, 2, 2, 2]),
@@ -246,7 +238,7 @@ def test_blocks_are_ends_of_documents(corpus: Path) -> None:
 
 
 @pytest.mark.parametrize(("sides", "count"), [("both", 8), ("left", 4), ("right", 4)])
-def test_pairs_stay_as_they_are_beside_their_hidden_tokens(corpus: Path, sides: Any, count: int) -> None:
+def test_pairs_stay_as_they_are_whatever_is_hidden(corpus: Path, sides: Any, count: int) -> None:
     """The masked sequences are those of the sides asked for, in order; the pairs have no mask."""
     shards, config = Shards(corpus), TrainingConfig(pairs=4)
     source = MaskedPairs(
@@ -314,16 +306,12 @@ def test_the_share_is_rounded_at_random_and_all_else_stays() -> None:
     assert np.isin(replaced[1:-1], POOL).all()
 
 
-def test_the_pool_is_the_corpus_without_special_tokens(corpus: Path) -> None:
-    """Random tokens are words that the corpus has, so that a cropped vocabulary knows them."""
+def test_masking_of_a_corpus(corpus: Path) -> None:
+    """The pool is the corpus without special tokens; what cannot be masked is refused."""
     shards = Shards(corpus)
     made = Masking.of(shards, MlmConfig(mask=0.3, keep=0.2, random=0.3))
     assert set(made.pool.tolist()) == set(shards.used_ids().tolist()) - set(shards.special.values())
     assert (made.mask, made.share, made.keep, made.random) == (shards.special["mask"], 0.3, 0.2, 0.3)
-
-
-def test_masking_that_cannot_be_is_refused(corpus: Path) -> None:
-    """A tokenizer without a mask; kept and random tokens that are more than all."""
     shards = Shards(corpus)
     shards.special = {name: at for name, at in shards.special.items() if name != "mask"}
     with pytest.raises(UsageError, match="has no mask token"):

@@ -29,8 +29,8 @@ def test_the_schedule_is_the_same_in_any_unit(scale: float) -> None:
     assert warm_up_and_decay(0, 0, scale) == 1
 
 
-def test_only_matrices_decay() -> None:
-    """Biases and normalisation do not; what needs no gradient is not the optimiser's."""
+def test_only_matrices_decay_and_clipping_keeps_the_direction() -> None:
+    """Biases and normalisation do not; the norm over all weights is returned as it was, and bounded."""
     modules = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 2))
     modules[2].requires_grad_(requires_grad=False)
     optimiser = adamw(modules, TrainingConfig(weight_decay=0.1, beta2=0.98, epsilon=1e-6))
@@ -42,10 +42,6 @@ def test_only_matrices_decay() -> None:
     assert {(group["betas"], group["eps"]) for group in optimiser.param_groups} == {((0.9, 0.98), 1e-6)}
     with pytest.raises(ValueError, match="no trainable weight"):
         adamw(modules[2], TrainingConfig())
-
-
-def test_clipping_keeps_the_direction() -> None:
-    """The norm over all weights is told as it was, and bounded; without a bound nothing changes."""
     weights = [nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))]
     for weight, value in zip(weights, (3.0, 4.0), strict=True):
         weight.grad = torch.tensor([value])

@@ -74,15 +74,8 @@ def test_measuring_leaves_no_trace(corpus: Path, start: Path) -> None:
     assert not any(weight.grad is not None for weight in encoder.model.parameters())
 
 
-@pytest.mark.parametrize("function", [probes.mean_cosine, probes.deviation, probes.effective_rank])
-def test_values_do_not_overflow_in_half_precision(function: Callable[[torch.Tensor], float]) -> None:
-    """Long vectors in bfloat16 are measured in float64."""
-    rows = torch.eye(4, dtype=torch.bfloat16) * 1e30
-    assert math.isfinite(function(rows))
-
-
 class OnMps(torch.Tensor):
-    """Stands for a tensor on a device without float64."""
+    """In place of a tensor on a device without float64."""
 
     device = torch.device("mps")
 
@@ -96,7 +89,9 @@ class OnMps(torch.Tensor):
 
 
 @pytest.mark.parametrize("function", [probes.mean_cosine, probes.deviation, probes.effective_rank])
-def test_a_device_without_float64_is_measured_on_the_processor(function: Callable[[torch.Tensor], float]) -> None:
-    """The same value."""
-    rows = torch.randn(4, 3)
-    assert function(rows.as_subclass(OnMps)) == function(rows)
+def test_values_are_measured_in_float64(function: Callable[[torch.Tensor], float]) -> None:
+    """Long vectors in bfloat16 do not overflow; those on a device without float64 have the same value."""
+    rows = torch.eye(4, dtype=torch.bfloat16) * 1e30
+    assert math.isfinite(function(rows))
+    drawn = torch.randn(4, 3)
+    assert function(drawn.as_subclass(OnMps)) == function(drawn)

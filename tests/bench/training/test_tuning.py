@@ -1,8 +1,6 @@
 """The losses of tuning: by hand, in any order of passages, with duplicates, and on two processes as on one."""
 
-import json
 import math
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +25,7 @@ from bench.training.fine_tuning_config import FineTuningConfig
 from bench.training.losses import copies, info_nce, xtreme_r
 from bench.training.pair_batches import PairBatches, PairReader, Questions
 from bench.types import Item, TrainingPair
+from tests.conftest import without_dropout
 
 RNG = np.random.default_rng(4)
 JOB = TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
@@ -187,15 +186,6 @@ def test_masked_duplicates_are_no_candidates(tmp_path: Path, start: Path) -> Non
         assert float(computed(name, str(start), pairs, 12)["loss"]) == pytest.approx(expected, abs=1e-9)
 
 
-def calm(start: Path, folder: Path) -> Path:
-    """Copy an encoder, without dropout."""
-    shutil.copytree(start, folder)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    return folder
-
-
 def tuned(optimiser: str, start: str, pairs: str, folder: str, size: int) -> dict[str, Any]:
     """Tune in this process; return the facts, and what the tuned encoder makes of some texts (the first writes it)."""
     out = Path(folder) / f"{world()}-{rank()}"
@@ -221,7 +211,12 @@ def test_a_tuning_on_two_processes_is_one_on_one(
     optimiser: str, tmp_path: Path, two_processes: Callable[..., list[dict[str, Any]]], start: Path
 ) -> None:
     """All of it, with accumulated batches and clipped gradients, in float32: the vectors of the tuned encoder."""
-    given = optimiser, str(calm(start, tmp_path / "calm")), str(pairs_in(tmp_path / "pairs")), str(tmp_path / "tuned")
+    given = (
+        optimiser,
+        str(without_dropout(start, tmp_path / "calm")),
+        str(pairs_in(tmp_path / "pairs")),
+        str(tmp_path / "tuned"),
+    )
     alone = tuned(*given, 6)
     moved = float((alone["vectors"] - some_vectors(tmp_path / "calm")).abs().max())
     first, second = two_processes(tuned, *given, 3)

@@ -202,20 +202,16 @@ def test_what_was_seen_is_counted_once(make: Make) -> None:
         other.shards.see(np.zeros(3, np.uint8))
 
 
-def test_parts_are_questions_with_their_passages(make: Make) -> None:
-    """Cut anywhere, put together again."""
+def test_parts_of_a_batch(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut anywhere, put together again; two processes with half the size take what one takes, one after the other."""
     batch = make(hard_negatives=2, pairs=6).batch(RNG)
     parts = [batch.part(0, 1), batch.part(1, 4), batch.part(4, 6)]
     assert [one for part in parts for one in stood(part)] == stood(batch)
     assert [one for part in parts for one in asked(part)] == asked(batch)
     assert np.concatenate([part.texts for part in parts]).tolist() == batch.texts.tolist()
-
-
-def test_processes_share_a_batch(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of half the size take what one of the whole size takes, one after the other."""
-    one = make(pairs=6, hard_negatives=2)
-    batches = one.per_epoch
-    whole = [one.batch(RNG) for _ in range(batches)]
+    alone = make(pairs=6, hard_negatives=2)
+    batches = alone.per_epoch
+    whole = [alone.batch(RNG) for _ in range(batches)]
     monkeypatch.setattr(pair_batches, "world", lambda: 2)
     halves = []
     for rank in (0, 1):
@@ -223,9 +219,9 @@ def test_processes_share_a_batch(make: Make, monkeypatch: pytest.MonkeyPatch) ->
         source = make(pairs=3, hard_negatives=2)
         assert source.per_epoch == batches
         halves.append([source.batch(RNG) for _ in range(batches)])
-    for batch, first, second in zip(whole, *halves, strict=True):
-        assert asked(first) + asked(second) == asked(batch)
-        assert stood(first) + stood(second) == stood(batch)
+    for both, first, second in zip(whole, *halves, strict=True):
+        assert asked(first) + asked(second) == asked(both)
+        assert stood(first) + stood(second) == stood(both)
 
 
 @pytest.mark.parametrize(("share", "most", "held"), [(0.1, 100, 10), (0.1, 4, 4), (0.0, 100, 0), (0.3, 100, 30)])

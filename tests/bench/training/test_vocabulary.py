@@ -19,6 +19,7 @@ from bench.training.config import BlocksConfig, TrainingConfig
 from bench.training.encoder import TrainableEncoder, crop
 from bench.training.loop import fit
 from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
+from tests.conftest import tiny
 
 EMBEDDINGS = "embeddings.word_embeddings.weight"
 JOB = TrainingJob(tokens=900, seed=1, device="cpu", threads=1)
@@ -125,15 +126,7 @@ def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_
 
 def test_padding_keeps_its_number(less: Path) -> None:
     """Families that count positions from the padding id give the same vectors after cropping."""
-    config = XLMRobertaConfig(
-        vocab_size=125,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=40,
-        pad_token_id=1,
-    )
+    config = XLMRobertaConfig(**tiny(16, 1, vocab_size=125, max_position_embeddings=40, pad_token_id=1))
     model = XLMRobertaModel(config, add_pooling_layer=False).eval()
     ids = torch.tensor([[2, 10, 11, 3]])
     with torch.no_grad():
