@@ -73,8 +73,8 @@ def test_the_loss_written_out(encode: TrainableEncoder) -> None:
     assert float(found) == pytest.approx(sum(losses) / 2, abs=1e-5)
 
 
-def test_the_sentence_before_matters_and_learns(encode: TrainableEncoder) -> None:
-    """Another first sentence changes the loss; gradients reach its words, which stand nowhere else."""
+def test_the_sentence_before_matters_learns_and_counts(encode: TrainableEncoder) -> None:
+    """Another changes the loss, gradients reach its words; both passes count, with three places in front."""
     head, projections = MlmHead.for_(encode), Projections(16, 3)
     trainer = CmlmTrainer(CmlmConfig())
     loss, _ = trainer.loss(head, projections, encode, batch(LEFT))
@@ -86,12 +86,9 @@ def test_the_sentence_before_matters_and_learns(encode: TrainableEncoder) -> Non
     loss, _ = trainer.loss(head, projections, encode, batch(LEFT))
     grads = torch.autograd.grad(loss, vectors[-1])
     assert bool(grads[0].abs().sum(1).all())
-
-
-def test_both_passes_and_the_front_count(encode: TrainableEncoder) -> None:
-    """Tokens of the first sentences, and of the second ones with three positions each."""
-    CmlmTrainer(CmlmConfig()).loss(MlmHead.for_(encode), Projections(16, 3), encode, batch(LEFT))
-    assert (encode.meter.tokens, encode.meter.passes) == (8 + 8 + 6, 2)
+    before = encode.meter.tokens, encode.meter.passes
+    trainer.loss(head, projections, encode, batch(LEFT))
+    assert (encode.meter.tokens - before[0], encode.meter.passes - before[1]) == (8 + 8 + 6, 2)
 
 
 def test_the_loss_of_mlm_is_the_mean_over_hidden_tokens(encoder_for: EncoderFor) -> None:

@@ -15,14 +15,6 @@ from bench.training.mlm import MlmHead, PairsAndMasks, mlm_loss
 from methods.auto_mlm.config import AutoMlmConfig
 from methods.auto_mlm.trainer import AutoMlmTrainer, user_and_agent
 
-SMALL: dict[str, Any] = {
-    "pooling": "mean",
-    "pairs": 6,
-    "learning_rate": 5e-3,
-    "log_every": 3,
-    "probe_every": 4,
-    "probe_pairs": 4,
-}
 LEFT = [[1, 10, 11, 12, 2], [1, 20, 21, 2], [1, 30, 2]]
 RIGHT = [[1, 13, 14, 2], [1, 22, 23, 24, 2], [1, 31, 32, 2]]
 Encoders = Callable[..., tuple[TrainableEncoder, MlmHead]]
@@ -69,7 +61,7 @@ def test_the_user_asks_and_the_agent_answers(count: int) -> None:
 
 
 def test_without_a_vector_it_is_plain_masked_prediction(encoders: Encoders) -> None:
-    """Zero vectors added give the loss of the same masked sequences without any."""
+    """Zero vectors give the loss without any; of one side alone, the other sentence's vector helps nobody."""
     encode, head = encoders(AutoMlmConfig())
     masked = batch().masked
     assert masked is not None
@@ -78,29 +70,29 @@ def test_without_a_vector_it_is_plain_masked_prediction(encoders: Encoders) -> N
     torch.testing.assert_close(added, plain, rtol=0, atol=0)
     assert value(encode, head, batch(), ctl=False, automlm=False, mlm=True) == float(plain.detach())
     assert value(encode, head, batch(), ctl=False) != float(plain.detach())
+    config = AutoMlmConfig(ctl=False, automlm_side="query")
+    loss, _ = AutoMlmTrainer(config).loss(head, encode, batch("query"))
+    masked = batch("query").masked
+    assert masked is not None
+    torch.testing.assert_close(loss, mlm_loss(encode, head, masked, vectors=encode(LEFT)), rtol=0, atol=1e-6)
 
 
 def test_the_first_pass_reads_no_mask_and_the_second_no_vector(encoders: Encoders) -> None:
     """The sequences of both passes as the encoder gets them."""
     encode, head = encoders(AutoMlmConfig())
     seen: list[list[list[int]]] = []
-    object.__setattr__(encode, "packed", _spy(encode, seen))
-    value(encode, head, batch())
-    assert len(seen) == 2
-    assert not any(3 in one for one in seen[0])
-    assert all(3 in one for one in seen[1])
-    assert seen[0] == [*LEFT, *RIGHT]
-
-
-def _spy(encode: TrainableEncoder, seen: list[list[list[int]]]) -> Callable[..., Any]:
-    """Note what is packed, and pack it."""
     inner = encode.packed
 
     def packed(sequences: Any, *given: Any) -> Any:
         seen.append([[int(token) for token in one] for one in sequences])
         return inner(sequences, *given)
 
-    return packed
+    object.__setattr__(encode, "packed", packed)
+    value(encode, head, batch())
+    assert len(seen) == 2
+    assert not any(3 in one for one in seen[0])
+    assert all(3 in one for one in seen[1])
+    assert seen[0] == [*LEFT, *RIGHT]
 
 
 def test_a_hidden_token_reaches_the_vector_and_not_the_states(encoders: Encoders) -> None:
@@ -170,24 +162,11 @@ def test_gradients_flow_through_both_passes(encoders: Encoders, detach: bool) ->
         assert all(part.grad is not None and bool(part.grad.any()) for part in v)
 
 
-def test_one_side_reads_the_query_alone(encoders: Encoders) -> None:
-    """The tokens of the other sentence are not hidden, and its vector helps nobody."""
-    encode, head = encoders(AutoMlmConfig())
-    config = AutoMlmConfig(ctl=False, automlm_side="query")
-    loss, _ = AutoMlmTrainer(config).loss(head, encode, batch("query"))
-    masked = batch("query").masked
-    assert masked is not None
-    torch.testing.assert_close(loss, mlm_loss(encode, head, masked, vectors=encode(LEFT)), rtol=0, atol=1e-6)
-
-
 def test_both_passes_count(encoders: Encoders) -> None:
     """Tokens of the sentences twice; of a training without one of the passes, once."""
     tokens = sum(map(len, [*LEFT, *RIGHT]))
-    ways: list[tuple[dict[str, Any], int]] = [
-        ({}, 2),
-        ({"automlm": False}, 1),
-        ({"ctl": False, "automlm": False, "mlm": True}, 1),
-    ]
+    plain = {"ctl": False, "automlm": False, "mlm": True}
+    ways: list[tuple[dict[str, Any], int]] = [({}, 2), ({"automlm": False}, 1), (plain, 1)]
     for changed, times in ways:
         config = AutoMlmConfig(**changed)
         encode, head = encoders(config)
@@ -197,7 +176,8 @@ def test_both_passes_count(encoders: Encoders) -> None:
 
 def test_the_vector_gives_hidden_tokens_away(train_method: Callable[..., Any]) -> None:
     """After as many steps the loss of hidden tokens is lower than without the vector, whose training has one pass."""
-    common = {**SMALL, "ctl": False, "learning_rate": 1e-2, "log_every": 20, "probe_every": 1000}
+    common: dict[str, Any] = {"pooling": "mean", "pairs": 6, "ctl": False, "learning_rate": 1e-2}
+    common |= {"log_every": 20, "probe_every": 1000, "probe_pairs": 4}
     auto = AutoMlmConfig(**common)
     plain = AutoMlmConfig(**common, automlm=False, mlm=True)
     found = train_method("auto", AutoMlmTrainer(auto), auto.contract(), tokens=24_000).log[-1]["automlm"]

@@ -34,40 +34,31 @@ def test_the_hinge_is_its_double_sum() -> None:
 
 
 def test_one_pair_has_no_loss() -> None:
-    """There is no negative; nor is there a gradient."""
+    """There is no negative, nor a gradient; a candidate too few is refused, since every anchor has its own."""
     a, u = (side.requires_grad_() for side in vectors(1))
     loss, active = hinge(a, u)
     loss.backward()
     assert (float(loss.detach()), active) == (0, 0)
     assert a.grad is not None
     assert not a.grad.any()
-
-
-@pytest.mark.parametrize("n", [2, 5, 9])
-def test_one_point_costs_the_margin_of_every_negative(n: int) -> None:
-    """(N − 1) · margin as it should be, and nothing as printed: there, collapse is an optimum."""
-    same = torch.ones(n, 4, dtype=torch.float64)
-    assert float(hinge(same, 2 * same, margin=0.1)[0]) == pytest.approx((n - 1) * 0.1, abs=1e-12)
-    assert float(hinge(same, 2 * same, margin=0.1, sign="printed")[0]) == 0
-    assert hinge(same, same, margin=0.1)[1] == 1
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_it_is_never_negative_and_grows_with_the_margin(seed: int) -> None:
-    """Both signs; the printed one is the smaller."""
-    a, u = vectors(8, seed=seed)
-    values = [float(hinge(a, u, margin=margin)[0]) for margin in (0.0, 0.1, 0.5)]
-    printed = float(hinge(a, u, margin=0.1, sign="printed")[0])
-    assert 0 <= printed <= values[0] <= values[1] <= values[2]
-
-
-def test_a_candidate_too_few_is_refused() -> None:
-    """Every anchor has its own."""
-    a, u = vectors(4)
+    b, v = vectors(4)
     with pytest.raises(ValueError, match="found 3 candidates for 4 anchors"):
-        hinge(a, u[:3])
+        hinge(b, v[:3])
     with pytest.raises(ValueError, match="whose own begin at 2"):
-        hinge(a, u, first=2)
+        hinge(b, v, first=2)
+
+
+def test_one_point_costs_the_margin_of_every_negative() -> None:
+    """(N − 1) · margin, and nothing as printed: there, collapse is an optimum; never negative."""
+    for n in (2, 5, 9):
+        same = torch.ones(n, 4, dtype=torch.float64)
+        assert float(hinge(same, 2 * same, margin=0.1)[0]) == pytest.approx((n - 1) * 0.1, abs=1e-12)
+        assert float(hinge(same, 2 * same, margin=0.1, sign="printed")[0]) == 0
+        assert hinge(same, same, margin=0.1)[1] == 1
+    for seed in range(5):
+        a, u = vectors(8, seed=seed)
+        values = [float(hinge(a, u, margin=margin)[0]) for margin in (0.0, 0.1, 0.5)]
+        assert 0 <= float(hinge(a, u, margin=0.1, sign="printed")[0]) <= values[0] <= values[1] <= values[2]
 
 
 def test_additive_margin_without_a_margin_is_both_cross_entropies() -> None:

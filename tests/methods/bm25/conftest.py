@@ -1,5 +1,6 @@
 """What the tests of BM25 share: corpora made of texts, and an index in one call."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,9 @@ from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Json, Retriever, Source
 from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
+
+TOKENS = json.loads((Path(__file__).parents[2] / "fixtures" / "methods" / "tokens.json").read_text(encoding="utf-8"))
+"""What analyzers make of texts, by the test that reads it."""
 
 
 class Indexed(NamedTuple):

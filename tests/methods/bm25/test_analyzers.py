@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
+import Stemmer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,31 +16,32 @@ from methods.bm25.analyzers import ANALYZERS, NAMES, choose, describe, for_langu
 from methods.bm25.config import BM25Config
 from methods.bm25.languages import PLAIN, SEVERAL, SNOWBALL, UNSPACED, language_code
 from suites import mrtydi, tatoeba
+from tests.methods.bm25.conftest import TOKENS
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "tokens"),
-    [
-        ("words", "Ünïted STATES_of 42", ["ünïted", "states_of", "42"]),
-        ("en-porter", "The Dogs' owner's relational RESULTS are not in", ["dog", "owner", "relat", "result"]),
-        ("en-porter", "Ponies and caresses, hopping at 3.5% us s", ["poni", "caress", "hop", "3.5", "us", "s"]),
-        ("fi-snowball", "taloissa taloista", ["talo", "talo"]),
-        ("ru-snowball", "Книги книгами", ["книг", "книг"]),
-        ("tr-snowball", "KİTAPLAR ILIK", ["kitap", "ılık"]),
-        ("ar-snowball", "كِتَابٌ كتاب الكتاب", ["كتاب", "كتاب", "كتاب"]),
-        ("de-snowball", "Häuser Hauses", ["haus", "haus"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "tokens"), TOKENS["real words"])
 def test_tokens_of_real_words(name: str, text: str, tokens: list[str]) -> None:
     """Forms of one word meet: Porter's own examples, case endings, articles and diacritics, Turkish i."""
     assert ANALYZERS[name].build()(text) == tokens
 
 
-def test_lucene_drops_33_english_words() -> None:
-    """All of Lucene's English stop words are dropped, and a word that is none of them is kept."""
+def test_what_is_recorded_holds_every_version() -> None:
+    """Of the analyzer, its libraries and Python's Unicode; what the language decides is in the key; 33 stop words."""
     stop = ANALYZERS["en-porter"].stop
     assert len(stop) == 33
     assert ANALYZERS["en-porter"].build()(f"{' '.join(stop)} from") == ["from"]
+    assert describe(ANALYZERS["fi-snowball"]) == {
+        "analyzer": "fi-snowball",
+        "version": "1",
+        "libraries": {"PyStemmer": version("PyStemmer")},
+        "unicode": unicodedata.unidata_version,
+    }
+    assert set(ANALYZERS["icu"].libraries) == {"icu4py"}
+    assert set(ANALYZERS["jieba"].libraries) == {"rjieba"}
+    auto: dict[str, Any] = dict(BM25.resolve(BM25Config(), "fi"))
+    assert (auto["analyzer"], set(auto["libraries"])) == ("fi-snowball", {"PyStemmer"})
+    named = BM25Config(analyzer="words")
+    assert BM25.resolve(named, "fi") == BM25.resolve(named, "")
 
 
 @pytest.mark.parametrize("name", ANALYZERS)
@@ -59,27 +61,11 @@ def test_every_analyzer_gives_tokens_that_an_index_can_hold(name: str) -> None:
     check()
 
 
-@pytest.mark.parametrize(
-    ("language", "name"),
-    [
-        ("en", "en-porter"),
-        ("fi", "fi-snowball"),
-        ("fin", "fi-snowball"),
-        ("pt-BR", "pt-snowball"),
-        ("nb", "no-snowball"),
-        ("ja", "bigrams"),
-        ("zh_cn", "bigrams"),
-        ("cmn", "bigrams"),
-        ("th", "bigrams"),
-        ("km", "bigrams"),
-        ("bn", "words"),
-        ("te", "words"),
-        ("sw", "words"),
-        ("", "bigrams"),
-        ("mul", "bigrams"),
-        ("xx", "words"),
-    ],
-)
+AUTO = {"en-porter": ["en"], "fi-snowball": ["fi", "fin"], "pt-snowball": ["pt-BR"], "no-snowball": ["nb"]}
+AUTO |= {"bigrams": ["ja", "zh_cn", "cmn", "th", "km", "", "mul"], "words": ["bn", "te", "sw", "xx"]}
+
+
+@pytest.mark.parametrize(("language", "name"), [(code, name) for name, codes in AUTO.items() for code in codes])
 def test_auto_chooses_by_language_and_needs_no_extra(language: str, name: str) -> None:
     """The default of a language, also by its three-letter code or with a region."""
     chosen = choose("auto", language)
@@ -87,56 +73,35 @@ def test_auto_chooses_by_language_and_needs_no_extra(language: str, name: str) -
     assert set(chosen.libraries) <= {"PyStemmer"}
 
 
-def test_every_stemmed_language_has_its_analyzer() -> None:
-    """With the PyStemmer that we test with, no language of the table falls back to plain words."""
+def test_every_language_has_what_there_is() -> None:
+    """A stemmer where PyStemmer has one, words elsewhere until it has; pools of several languages have pairs."""
     plain = [code for code in SNOWBALL if for_language(code).name == "words"]
     assert plain == []
     assert not set(SNOWBALL) & UNSPACED
+    known = set(Stemmer.algorithms(aliases=True))
+    assert not [code for code in PLAIN if code in known]
+    assert not {name.lower() for name in PLAIN.values()} & known
+    assert {for_language(code).name for code in PLAIN} == {"words"}
+    for code in SEVERAL:
+        assert for_language(code).build()("東京都 Kyiv місто") == ["東京", "京都", "kyiv", "місто"]
 
 
-def test_a_missing_extra_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the segmenter, the named analyzer says what to type; `auto` does without."""
+def test_what_is_missing_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segmenter, a stemmer of an old library: named, refused; `auto` does without; unknown names list all."""
     monkeypatch.setattr(analyzers, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match=r"`icu` needs icu4py.*pip install 'retrieval-bench\[lang\]'"):
         choose("icu", "th")
     assert choose("auto", "th").name == "bigrams"
-
-
-def test_an_old_stemmer_library_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PyStemmer without the language: named, it is refused; by `auto`, the language has plain words."""
     monkeypatch.setattr(analyzers, "_algorithms", lambda: frozenset({"porter", "finnish"}))
     with pytest.raises(UsageError, match=r"'polish', which PyStemmer .* does not have; type: pip install --upgrade"):
         choose("pl-snowball", "pl")
     assert (choose("auto", "pl").name, choose("auto", "fi").name) == ("words", "fi-snowball")
-
-
-def test_an_unknown_name_lists_what_there_is() -> None:
-    """A misspelt analyzer: the near name, then all names."""
     with pytest.raises(UsageError, match=r"no analyzer 'en-potter'; did you mean en-porter.*jieba") as raised:
         choose("en-potter", "en")
     assert all(name in str(raised.value) for name in NAMES)
 
 
-def test_what_is_recorded_holds_every_version() -> None:
-    """Name and version of the analyzer, versions of its libraries, and Python's Unicode version."""
-    assert describe(ANALYZERS["fi-snowball"]) == {
-        "analyzer": "fi-snowball",
-        "version": "1",
-        "libraries": {"PyStemmer": version("PyStemmer")},
-        "unicode": unicodedata.unidata_version,
-    }
-    assert set(ANALYZERS["icu"].libraries) == {"icu4py"}
-    assert set(ANALYZERS["jieba"].libraries) == {"rjieba"}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "tokens"),
-    [
-        ("icu", "สวัสดีครับ don't 3.5!", ["สวัสดี", "ครับ", "don't", "3.5"]),
-        ("icu", "বাংলাদেশের রাজধানী", ["বাংলাদেশের", "রাজধানী"]),
-        ("jieba", "我来到北京清华大学。", ["我", "来到", "北京", "清华", "华大", "大学", "清华大学"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "tokens"), TOKENS["segmenters"])
 def test_segmenters_of_the_extra(name: str, text: str, tokens: list[str]) -> None:
     """Dictionaries find words in unspaced text; punctuation is left out."""
     pytest.importorskip({"icu": "icu4py", "jieba": "rjieba"}[name], reason="needs the extra `lang`")
@@ -157,67 +122,31 @@ SUITES = {
 """Languages by suite; of those that are not in this release, as their papers list them."""
 
 
-def test_the_suites_are_whole() -> None:
-    """11, 112 and English, 7, 26, 11 and 11 languages."""
-    assert [len(codes) for codes in SUITES.values()] == [11, 113, 7, 26, 11, 11]
-
-
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_language_of_the_suites_is_decided(suite: str) -> None:
-    """It stands in exactly one table; none is served by `words` only because nobody thought of it."""
+    """It is in exactly one table; none is served by `words` only because nobody thought of it."""
     tables = [{"en"}, SNOWBALL.keys() - {"en"}, UNSPACED, PLAIN.keys()]
     for code in SUITES[suite]:
         assert sum(language_code(code) in table for table in tables) == 1, code
 
 
-def test_words_alone_are_for_those_without_a_stemmer() -> None:
-    """Once PyStemmer has a stemmer of a language that is served by words, somebody must look again."""
-    import Stemmer
-
-    known = set(Stemmer.algorithms(aliases=True))
-    assert not [code for code in PLAIN if code in known]
-    assert not {name.lower() for name in PLAIN.values()} & known
-    assert {for_language(code).name for code in PLAIN} == {"words"}
-
-
-def test_a_pool_of_several_languages_is_not_one_word_a_sentence() -> None:
-    """Japanese in a pool without a language is found by its pairs; words of other scripts stay whole."""
-    for code in SEVERAL:
-        assert for_language(code).build()("東京都 Kyiv місто") == ["東京", "京都", "kyiv", "місто"]
-
-
 def test_the_card_lists_the_analyzer_of_every_language() -> None:
-    """The rows of the two suites of this release that have languages, as the code decides them."""
+    """The rows of the two suites of this release that have languages, and every analyzer but Snowball's, one idea."""
     card = BM25.card()
     for suite in ("mrtydi", "tatoeba"):
         (row,) = re.findall(rf"^\| {suite} \|(.*)\|$", card, re.MULTILINE)
-        told = dict(zip(("en-porter", "snowball", "bigrams", "words"), map(str.split, row.split("|")), strict=True))
-        decided: dict[str, list[str]] = {name: [] for name in told}
+        listed = dict(zip(("en-porter", "snowball", "bigrams", "words"), map(str.split, row.split("|")), strict=True))
+        decided: dict[str, list[str]] = {name: [] for name in listed}
         for code in sorted(set(SUITES[suite])):
             name = for_language(code).name
             decided["snowball" if name.endswith("-snowball") else name].append(code)
-        assert told == decided
+        assert listed == decided
+    assert [name for name in ANALYZERS if not name.endswith("-snowball") and f"`{name}`" not in BM25.card()] == []
+    assert [len(codes) for codes in SUITES.values()] == [11, 113, 7, 26, 11, 11]
 
 
 def test_the_defaults_are_the_preset_lucene() -> None:
-    """k1 0.9 and b 0.4 in Lucene's form, unless somebody says otherwise."""
+    """k1 0.9 and b 0.4 in Lucene's form; no seed changes anything, and there is nothing to tune."""
     assert BM25Config(**BM25.presets["lucene"].values) == BM25Config()
     assert (BM25Config().k1, BM25Config().b) == (0.9, 0.4)
-
-
-def test_resolve_records_the_analyzer_of_the_language() -> None:
-    """What the language decides is part of the key; a named analyzer does not depend on it."""
-    auto: dict[str, Any] = dict(BM25.resolve(BM25Config(), "fi"))
-    assert (auto["analyzer"], set(auto["libraries"])) == ("fi-snowball", {"PyStemmer"})
-    named = BM25Config(analyzer="words")
-    assert BM25.resolve(named, "fi") == BM25.resolve(named, "")
-
-
-def test_the_card_describes_every_analyzer() -> None:
-    """But Snowball's, which are one idea."""
-    assert [name for name in ANALYZERS if not name.endswith("-snowball") and f"`{name}`" not in BM25.card()] == []
-
-
-def test_it_has_one_seed_and_is_not_trained() -> None:
-    """No seed changes anything, and there is nothing to tune."""
     assert (BM25.deterministic, BM25.trains, BM25.settings) == (True, False, ("unsupervised",))

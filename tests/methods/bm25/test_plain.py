@@ -1,4 +1,4 @@
-"""The analyzer `plain`: what it does in each kind of language, and the figures that it was made to be held against."""
+"""The analyzer `plain`: what it does in each kind of language, and the figures that it was made to reproduce."""
 
 import os
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from methods.bm25 import BM25
 from methods.bm25.analyzers import ANALYZERS, choose
 from methods.bm25.config import BM25Config
 from suites.substitutes import askubuntu, mrtydi
+from tests.methods.bm25.conftest import TOKENS
 
 IndexOf = Callable[..., Any]
 
@@ -33,39 +34,20 @@ FIGURES = [
 TOLERANCE = 0.02
 
 
-@pytest.mark.parametrize(
-    ("language", "name", "text", "tokens"),
-    [
-        ("en", "en-plain", "The Dogs' owners don't hop", ["dog", "owner", "don", "t", "hop"]),
-        ("sw", "words", "Ng'ombe WA Juma_2", ["ng", "ombe", "wa", "juma_2"]),
-        ("fi", "words", "taloissa", ["taloissa"]),
-        ("bn", "words", "বাংলাদেশের রাজধানী", ["বাংলাদেশের", "রাজধানী"]),
-        ("ja", "pairs", "東京2020年", ["東京", "2020", "年"]),
-        ("ko", "pairs", "학교에 간다", ["학교", "교에", "간다"]),
-        ("th", "pairs", "ที่นี่", ["ท" + "ี", "ี" + "่", "่น", "น" + "ี", "ี" + "่"]),
-        ("zh_cn", "pairs", "漢字", ["漢字"]),
-        ("mul", "pairs", "東京都 Kyiv", ["東京", "京都", "kyiv"]),
-        ("", "pairs", "Kyiv", ["kyiv"]),
-        ("xx", "words", "Kyiv", ["kyiv"]),
-    ],
-)
+@pytest.mark.parametrize(("language", "name", "text", "tokens"), TOKENS["plain"])
 def test_plain_by_language(language: str, name: str, text: str, tokens: list[str]) -> None:
-    """Three kinds of languages; marks stand apart in pairs, and stay on their letters in words."""
+    """Three kinds of languages; marks are apart in pairs, and stay on their letters in words."""
     chosen = choose("plain", language)
     assert chosen.name == name
     assert chosen.build()(text) == tokens
 
 
 def test_the_index_remembers_what_plain_was(index_of: IndexOf) -> None:
-    """An index made with `plain` is searched with the analyzer that it was in that language."""
+    """And is searched with that analyzer; the preset is the analyzer alone, and a near name is suggested."""
     english = index_of(["running dogs", "sleeping cats"], "en", analyzer="plain")
     assert english.facts["analyzer"] == "en-plain"
     assert [document for document, _ in english.search("the dog runs")] == ["d0"]
     assert index_of(["東京都"], "ja", analyzer="plain").facts["analyzer"] == "pairs"
-
-
-def test_the_preset_is_the_analyzer_alone() -> None:
-    """With it BM25 has the constants of the default; a near name is told."""
     preset = BM25.presets["plain"]
     assert BM25Config(**preset.values) == BM25Config(analyzer="plain")
     with pytest.raises(ConfigError, match="did you mean plain"):

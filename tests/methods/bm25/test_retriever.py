@@ -18,7 +18,7 @@ from bench.core.order import best
 from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Source, Tie
 from methods.bm25 import BM25, tokens
-from methods.bm25.analyzers import ANALYZERS
+from methods.bm25.analyzers import ANALYZERS, Analyzer
 from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
 
@@ -52,18 +52,23 @@ def test_finds_what_shares_words_and_nothing_else(index_of: IndexOf, variant: st
     assert made.facts == {"documents": 6, "terms": 6, "tokens": 7, "analyzer": "bigrams"}
 
 
-def test_query_words_count_as_often_as_they_come(index_of: IndexOf) -> None:
-    """A word that comes twice in the query weighs twice."""
+def test_what_is_searched(index_of: IndexOf) -> None:
+    """Words as often as they come, titles unless left out, in the corpus's language, in the index asked for."""
     made = index_of(["red red", "green"])
     ((_, once),), ((_, twice),) = made.search("red"), made.search("red red")
     assert twice == pytest.approx(2 * once)
-
-
-def test_titles_are_searched_unless_left_out(index_of: IndexOf) -> None:
-    """Title and text are one text; without titles only the text."""
     items = [Item("a", "text", title="heading"), Item("b", "other")]
     assert [name for name, _ in index_of(items).search("heading text")] == ["a"]
     assert index_of(items, title=False).search("heading") == []
+    with pytest.raises(UsageError, match="expected a number of at least 1"):
+        index_of(["red"]).search("red", k=0)
+    assert index_of(["The dogs were hopping"], "en").search("dog hop") != []
+    assert index_of(["The dogs were hopping"], "").search("dog hop") == []
+    assert index_of(["東京タワーへ行く"], "ja").search("タワー") != []
+    first, second = index_of(["red"]), index_of(["green", "red red"])
+    found = [first.search("red"), next(first.retriever.search(second.folder, [Item("q", "red")], 5, "trec"))]
+    assert [name for name, _ in found[0]] == ["d0"]
+    assert list(found[1].documents) == ["d1"]
 
 
 @pytest.mark.parametrize(
@@ -105,20 +110,6 @@ def test_rankings_come_in_the_order_of_queries(index_of: IndexOf) -> None:
     assert all(list(ranking.scores) == sorted(ranking.scores, reverse=True) for ranking in found)
 
 
-def test_one_retriever_searches_several_indexes(index_of: IndexOf) -> None:
-    """The index that stays open is left when another is asked for."""
-    first, second = index_of(["red"]), index_of(["green", "red red"])
-    found = [first.search("red"), next(first.retriever.search(second.folder, [Item("q", "red")], 5, "trec"))]
-    assert [name for name, _ in found[0]] == ["d0"]
-    assert list(found[1].documents) == ["d1"]
-
-
-def test_k_below_one_is_refused(index_of: IndexOf) -> None:
-    """Nobody can want the best 0 documents."""
-    with pytest.raises(UsageError, match="expected a number of at least 1"):
-        index_of(["red"]).search("red", k=0)
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("part", [1, 7, 40, 1000])
 @pytest.mark.parametrize("shard", [20, 1 << 23])
@@ -140,7 +131,12 @@ def test_interrupted_and_run_again_gives_the_same_bytes(
     monkeypatch.setattr(tokens, "PART", 6)
     seen: list[str] = []
     words = ANALYZERS["words"].build()
-    monkeypatch.setattr("methods.bm25.retriever.choose", lambda *_: _Spy(words, seen))
+
+    def noted(text: str) -> list[str]:
+        seen.append(text)
+        return words(text)
+
+    monkeypatch.setattr(Analyzer, "build", lambda _: noted)
     corpus = corpus_of(TEXTS)
     expected = index(corpus, tmp_path / "undisturbed")
     seen.clear()
@@ -175,25 +171,6 @@ def test_interrupted_and_run_again_gives_the_same_bytes(
     assert files(outs[1]) == expected
 
 
-class _Spy:
-    """The analyzer `words`, which notes what it is asked."""
-
-    def __init__(self, words: Callable[[str], list[str]], seen: list[str]) -> None:
-        self._words, self._seen = words, seen
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(ANALYZERS["words"], name)
-
-    def build(self) -> Callable[[str], list[str]]:
-        """Return a function that notes every text."""
-
-        def tokenise(text: str) -> list[str]:
-            self._seen.append(text)
-            return self._words(text)
-
-        return tokenise
-
-
 def test_a_damaged_part_is_made_again(tmp_path: Path, corpus_of: CorpusOf) -> None:
     """A part whose bytes do not match its checksum is not trusted."""
     expected = index(corpus_of(TEXTS), tmp_path / "first")
@@ -215,21 +192,10 @@ def test_an_index_says_how_it_was_made_and_needs_no_pickle(tmp_path: Path, corpu
     assert not any(str(tmp_path).encode() in data for data in made.values())
 
 
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ([], "test corpus: found no document, expected at least one document to index"),
-        (["", "…"], "test corpus: found 2 documents without a single word, expected words to index; .*method.analyzer"),
-    ],
-)
-def test_nothing_to_index_is_a_sentence(index_of: IndexOf, texts: list[str], message: str) -> None:
+def test_nothing_to_index_is_a_sentence(index_of: IndexOf) -> None:
     """An empty corpus, and one without words, name the source and the remedy."""
-    with pytest.raises(DataError, match=message):
-        index_of(texts)
-
-
-def test_the_corpus_s_language_decides(index_of: IndexOf) -> None:
-    """Queries go through the analyzer of the corpus: English forms meet in an English corpus only."""
-    assert index_of(["The dogs were hopping"], "en").search("dog hop") != []
-    assert index_of(["The dogs were hopping"], "").search("dog hop") == []
-    assert index_of(["東京タワーへ行く"], "ja").search("タワー") != []
+    with pytest.raises(DataError, match="test corpus: found no document, expected at least one document to index"):
+        index_of([])
+    wordless = r"test corpus: found 2 documents without a single word, expected words to index; .*method.analyzer"
+    with pytest.raises(DataError, match=wordless):
+        index_of(["", "…"])

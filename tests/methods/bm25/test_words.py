@@ -8,18 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from methods.bm25 import words
-
-MARKED = {
-    "hi": "क्षेत्र की जनसंख्या",
-    "bn": "বাংলাদেশের রাজধানী",
-    "te": "తెలుగు మాట్లాడేవారు",
-    "th": "ที่นี่ น้ำ",
-    "ar": "كِتَابٌ جَدِيدٌ",
-    "ta": "தமிழ்நாடு அரசு",
-}
+from tests.methods.bm25.conftest import TOKENS
 
 
-@pytest.mark.parametrize("text", MARKED.values(), ids=MARKED)
+@pytest.mark.parametrize("text", TOKENS["marked"].values(), ids=TOKENS["marked"])
 def test_marks_do_not_part_words(text: str) -> None:
     """Words with vowel signs and diacritics stay whole, where Python's own word class loses a mark of every one."""
     assert words.runs(text) == text.split()
@@ -34,33 +26,13 @@ def test_runs_hold_exactly_letters_marks_digits_and_underscores(text: str) -> No
     assert words.runs(text) == kept.split()
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("don't stop: 3.14, 1,000; e.g. U.S.A.", ["don't", "stop", "3.14", "1,000", "e.g", "U.S.A"]),
-        ("the dogs' owner’s p53-null v1.x", ["the", "dogs", "owner’s", "p53", "null", "v1", "x"]),
-        ("'quoted' ...dots 5.", ["quoted", "dots", "5"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), TOKENS["standard"])
 def test_standard_joins_as_unicode_word_boundaries_do(text: str, expected: list[str]) -> None:
     """Apostrophes and points join between letters or between digits, never at an edge or between the two."""
     assert words.standard(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("東京タワー", ["東京", "京タ", "タワ", "ワー"]),
-        ("東京2020年NHK", ["東京", "2020", "年", "NHK"]),
-        ("ト・モ", ["ト", "モ"]),
-        ("학교에 간다", ["학교", "교에", "간다"]),
-        ("ภาษาไทย", ["ภา", "าษ", "ษา", "าไ", "ไท", "ทย"]),
-        ("ที่นี่", ["ที่นี่"]),
-        ("ខ្មែរ", ["ខ្មែ", "មែរ"]),
-        ("𠀀𠀁 ok", ["𠀀𠀁", "ok"]),
-        ("plain words", ["plain", "words"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), TOKENS["bigrams"])
 def test_bigrams_pair_letters_with_their_marks(text: str, expected: list[str]) -> None:
     """Runs of unspaced scripts become overlapping pairs; a single letter and other scripts stand as they are."""
     assert words.bigrams(text) == expected

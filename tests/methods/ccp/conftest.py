@@ -19,13 +19,10 @@ def _small(*sets: str, **changed: Any) -> CcpConfig:
         "log_every": 1,
         "probe_every": 5,
         "probe_pairs": 4,
-        "checkpoint_tokens": 150,
         "bank.capacity": 40,
-        "mlm.probability": 0.5,
-        "mlm.sequences": 4,
-        "mlm.tokens": 24,
-        **changed,
     }
+    mlm = {"mlm.probability": 0.5, "mlm.sequences": 4, "mlm.tokens": 24}
+    values = {**values, **mlm, "checkpoint_tokens": 150, **changed}
     config = resolve([CCP], sets=[*(f"method.{name}={value}" for name, value in values.items()), *sets])["ccp"].method
     assert isinstance(config, CcpConfig)
     return config

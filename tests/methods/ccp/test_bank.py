@@ -60,7 +60,7 @@ def test_steps_of_the_mini_preset_see_rows_of_their_language(settings: dict[str,
 
 
 def test_nothing_in_a_bank_has_a_gradient() -> None:
-    """Invariant 3: neither what was pushed with one, nor what comes back; and it is a copy."""
+    """Invariant 3: neither what was pushed with one, nor what comes back, a copy; rows of another width are refused."""
     bank, rows = TaggedBank(4, 2, 1), torch.ones(2, 2, requires_grad=True)
     bank.push(rows * 2, torch.zeros(2).long())
     found = bank.ordered()[0]
@@ -70,9 +70,5 @@ def test_nothing_in_a_bank_has_a_gradient() -> None:
     with torch.no_grad():
         rows.fill_(9)
     assert bank.ordered()[0].tolist() == [[2, 2], [2, 2]]
-
-
-def test_wrong_rows_are_refused() -> None:
-    """Found and expected."""
     with pytest.raises(ValueError, match=r"found rows \[2, 3\], expected \[n, 2\]"):
         Ring(4, 2).push(torch.zeros(2, 3))

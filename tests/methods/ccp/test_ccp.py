@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ Start = Callable[[Contract], Path]
 
 
 def test_the_grids_are_the_tables() -> None:
-    """24 cells, four of which fail; twelve cells; some numbers by hand."""
+    """24 cells, four of which fail; twelve cells; some numbers by hand; a radius of one, neighbours, is no fault."""
     five = {cell.name: cell for cell in CCP.presets["table5"].cells}
     six = {cell.name: cell for cell in CCP.presets["table6"].cells}
     assert (len(five), sum(cell.fails for cell in five.values()), len(six)) == (24, 4, 12)
@@ -44,33 +45,23 @@ def test_the_grids_are_the_tables() -> None:
     assert [*six["window=2,batch=8"].reported.values()] == [84.3]
     assert [*six["window=5,batch=64"].reported.values()] == [91.3]
     assert dict(six["window=3,batch=16"].values) == {"window": 3, "pairs": 16}
-
-
-def test_a_radius_of_one_is_no_fault() -> None:
-    """Neighbours on either side."""
     config = resolve([CCP], sets=["method.window=1", "method.window_semantics=radius"])["ccp"].method
     assert isinstance(config, CcpConfig)
     assert (config.window, config.window_semantics) == (1, "radius")
 
 
-@pytest.mark.parametrize("count", [2, 3, 5])
-def test_in_a_window_every_ordered_pair_is_alike(count: int) -> None:
-    """Invariant 12: χ² over the ordered pairs of a window; a shorter document is its window."""
-    rng = np.random.default_rng(count)
-    counts = Counter(in_a_window(count, rng, 5) for _ in range(6000))
-    assert set(counts) == {(a, b) for a in range(count) for b in range(count) if a != b}
-    assert chisquare([*counts.values()]).pvalue > 1e-3
-
-
-def test_a_long_document_has_every_window_alike() -> None:
-    """Invariant 12: never more than four apart, and as often as the windows that hold both."""
+def test_every_window_and_every_ordered_pair_in_it_is_alike() -> None:
+    """Invariant 12: χ² over ordered pairs, a short document being its window; else as often as windows hold both."""
+    for count in (2, 3, 5):
+        rng = np.random.default_rng(count)
+        counts = Counter(in_a_window(count, rng, 5) for _ in range(6000))
+        assert set(counts) == set(permutations(range(count), 2))
+        assert chisquare([*counts.values()]).pvalue > 1e-3
     rng, count, window = np.random.default_rng(1), 8, 5
     counts = Counter(in_a_window(count, rng, window) for _ in range(20_000))
     holding = {
         (a, b): sum(start <= min(a, b) and max(a, b) < start + window for start in range(count - window + 1))
-        for a in range(count)
-        for b in range(count)
-        if a != b
+        for a, b in permutations(range(count), 2)
     }
     assert set(counts) == {pair for pair, windows in holding.items() if windows}
     expected = np.array([holding[pair] for pair in counts]) * 20_000 / (4 * 20)
@@ -97,30 +88,15 @@ def test_head_bank_and_witnesses_are_kept_in_checkpoints_alone(trainer: CcpTrain
     assert all(math.isfinite(value) for value in last.values())
 
 
-@pytest.mark.parametrize(
-    "sets",
-    [
-        "head.enabled=false",
-        "head.bn=train",
-        "head.bn=none",
-        "head.bn=shuffle",
-        "head.final_bn=true",
-        "head.activation=gelu",
-        "head.bias=false",
-        "bank.enabled=false",
-        "bank.layout=per_language",
-        "bank.language_specific=false",
-        "bank.push=target",
-        "l2_norm=false",
-        "language_pure=false",
-        "language_pure=false inbatch_cross_language=true",
-        "window=2",
-        "window_semantics=radius window=1",
-        "abn.order=written",
-        "reduction=sum",
-        "temperature=0.5",
-    ],
-)
+SWITCHES = """
+head.enabled=false; head.bn=train; head.bn=none; head.bn=shuffle; head.final_bn=true; head.activation=gelu
+head.bias=false; bank.enabled=false; bank.layout=per_language; bank.language_specific=false; bank.push=target
+l2_norm=false; language_pure=false; language_pure=false inbatch_cross_language=true; window=2
+window_semantics=radius window=1; abn.order=written; reduction=sum; temperature=0.5
+"""
+
+
+@pytest.mark.parametrize("sets", SWITCHES.strip().replace("\n", "; ").split("; "))
 def test_every_switch_changes_the_training(small: Small, train_method: TrainMethod, sets: str) -> None:
     """It trains with finite numbers, and to other weights than without (a switch without effect would be none)."""
     given = [f"method.{one}" for one in sets.split()]
@@ -234,8 +210,8 @@ def test_rows_of_a_later_step_do_not_reach_back(parts: Callable[..., Parts]) -> 
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
-def test_witnesses_stay_until_their_rows_leave_the_bank() -> None:
-    """Kept from the first push on, replaced by the push that is their rows' last; and what agreement is."""
+def test_witnesses_and_languages() -> None:
+    """Kept from the first push to the one that is their rows' last; two clouds are distinguished, one is not."""
     witnesses = Witnesses(tokens=5, width=2, capacity=10)
     encode: Any = lambda texts: torch.tensor([[float(text[1]), 0.0] for text in texts])  # noqa: E731 (an encoder of one line)
     assert witnesses.agreement(encode, lambda rows: rows) is None
@@ -245,10 +221,6 @@ def test_witnesses_stay_until_their_rows_leave_the_bank() -> None:
         assert int(witnesses.age) == ages
         assert witnesses.ids[0, 1] == (1 if step < 3 else 31)
     assert witnesses.agreement(encode, lambda rows: rows) == pytest.approx(0.5)  # the one agrees, the other is square
-
-
-def test_languages_apart_are_told() -> None:
-    """Two clouds are told apart; one cloud is not."""
     generator = torch.Generator().manual_seed(0)
     cloud = torch.randn(200, 6, generator=generator)
     assert language_accuracy([cloud[:100] + 5, cloud[100:] - 5]) == 1

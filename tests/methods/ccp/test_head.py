@@ -73,13 +73,20 @@ def test_the_printed_order_lets_the_batch_in() -> None:
 
 
 def test_turns_survive_saving() -> None:
-    """Invariant 4: the bit is among the buffers, and what comes next is the same."""
+    """Invariant 4: the bit is a buffer, what comes next is the same; looking changes nothing; one row is refused."""
     head, other = head_of(), head_of()
     head(*views())
     assert "turn" in dict(head.named_buffers())
     other.load_state_dict(head.state_dict())
     for made, expected in zip(other(*views(seed=1)), head(*views(seed=1)), strict=True):
         assert torch.equal(made, expected)
+    before = {name: value.clone() for name, value in head.state_dict().items()}
+    head.still(views()[0])
+    assert all(torch.equal(value, before[name]) for name, value in head.state_dict().items())
+    lone = views(1)
+    with pytest.raises(ValueError, match="found 1 row, expected at least 2"):
+        head_of()(*lone)
+    assert len(head_of("none")(*lone)[0]) == 1
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -130,14 +137,10 @@ def test_the_still_view_has_the_slope_of_the_statistics_before() -> None:
     torch.testing.assert_close(slope, expected.expand(6, 4), rtol=1e-12, atol=0)
 
 
-def test_plain_statistics_leak_from_both_views() -> None:
-    """Specs 11, the structural detector: rows know of each other in both views at once only with plain statistics."""
+def test_plain_statistics_leak_and_match_pytorch() -> None:
+    """Specs 11: rows know of each other in both views with plain statistics alone, those of PyTorch's layer."""
     assert all(other_rows_matter(head_of("train"), view) for view in (0, 1))
     assert not any(other_rows_matter(head_of("none"), view) for view in (0, 1))
-
-
-def test_statistics_match_pytorch() -> None:
-    """Plain statistics are those of PyTorch's layer, in values, gradients and what is remembered."""
     head = head_of("train")
     theirs = torch.nn.BatchNorm1d(4).double()
     theirs.load_state_dict(statistics(head).state_dict())
@@ -164,22 +167,6 @@ def test_shuffled_statistics_are_those_of_mixed_halves() -> None:
     for half in order.split(6):
         scaled = (rows[half] - rows[half].mean(0)) / (rows[half].var(0, correction=0) + norm.eps).sqrt()
         torch.testing.assert_close(made[half], head.project.second(scaled.relu()))
-
-
-def test_a_single_row_has_no_statistics() -> None:
-    """It is refused with a sentence, unless nothing is normalised."""
-    left, right = views(1)
-    with pytest.raises(ValueError, match="found 1 row, expected at least 2"):
-        head_of()(left, right)
-    assert len(head_of("none")(left, right)[0]) == 1
-
-
-def test_looking_changes_nothing() -> None:
-    """A projection by running statistics leaves statistics and turn."""
-    head = head_of()
-    before = {name: value.clone() for name, value in head.state_dict().items()}
-    head.still(views()[0])
-    assert all(torch.equal(value, before[name]) for name, value in head.state_dict().items())
 
 
 def test_switches_of_the_head() -> None:

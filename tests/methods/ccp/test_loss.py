@@ -31,27 +31,16 @@ def gradient(z: torch.Tensor, **changed: Any) -> torch.Tensor:
     return found
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [
-        {},
-        {"l2_norm": False},
-        {"inbatch_cross_language": True},
-        {"bank_language_specific": False},
-        {"reduction": "sum"},
-        {"windows": torch.tensor([0, 1, 2, 3, 0, 1, 2, 2])},
-    ],
-    ids=lambda flags: next(iter(flags), "default"),
-)
+FLAGS: dict[str, Any] = {"l2_norm": False, "inbatch_cross_language": True, "bank_language_specific": False}
+FLAGS |= {"reduction": "sum", "windows": torch.tensor([0, 1, 2, 3, 0, 1, 2, 2])}
+
+
+@pytest.mark.parametrize("flags", [{}, *({key: value} for key, value in FLAGS.items())], ids=["default", *FLAGS])
 def test_the_loss_is_the_formula(flags: dict[str, Any]) -> None:
     """Against loops over the printed sums."""
     z = rows().detach()
-    given: dict[str, Any] = {
-        "windows": WINDOWS,
-        "l2_norm": True,
-        "inbatch_cross_language": False,
-        "bank_language_specific": True,
-    } | flags
+    switches = {"l2_norm": True, "inbatch_cross_language": False, "bank_language_specific": True}
+    given: dict[str, Any] = {"windows": WINDOWS, **switches, **flags}
     windows = given["windows"].tolist()
 
     def similarity(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -76,11 +65,17 @@ def test_the_loss_is_the_formula(flags: dict[str, Any]) -> None:
     torch.testing.assert_close(found.loss, expected.sum() if flags.get("reduction") == "sum" else expected.mean())
 
 
-def test_both_views_are_alike() -> None:
-    """Invariant 1: swapping the views changes nothing."""
+def test_views_lengths_and_anchors_change_no_term() -> None:
+    """Invariants 1 and 9: swapped views, positive scaling (unless without cosines), some anchors alone."""
     z = rows().detach()
     assert torch.equal(loss_of(z).terms, loss_of(z.roll(4, 0)).terms.roll(4, 0))
     assert loss_of(z).loss.item() == pytest.approx(loss_of(z.roll(4, 0)).loss.item(), abs=1e-14)
+    factors = torch.linspace(0.2, 40.0, 8, dtype=torch.float64)[:, None]
+    scaled = loss_of(z * factors, bank=BANK * 3)
+    torch.testing.assert_close(scaled.terms, loss_of(z).terms)
+    assert not torch.isclose(loss_of(z * factors, l2_norm=False).loss, loss_of(z, l2_norm=False).loss)
+    some = torch.tensor([1, 5, 6])
+    torch.testing.assert_close(loss_of(z, anchors=some).terms, loss_of(z).terms[some])
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
@@ -96,17 +91,13 @@ def test_bank_rows_of_other_languages_are_never_touched(value: float) -> None:
     assert gradient(z).isfinite().all()
 
 
-def test_bank_rows_of_one_language_do_not_change_terms_of_another() -> None:
-    """Invariant 2, inside a batch of two languages: terms of language 0 do not know of rows of language 1."""
+def test_bank_rows_change_terms_of_their_language_and_get_no_gradient() -> None:
+    """Invariants 2 and 3: terms of language 0 do not know of rows of language 1, nor gradients of later changes."""
     z, other = rows().detach(), BANK.clone()
     other[BANK_LANGUAGES == 1] = 7.0
     before, after = loss_of(z).terms, loss_of(z, bank=other).terms
     assert torch.equal(before[LANGUAGES == 0], after[LANGUAGES == 0])
     assert not torch.isclose(before[LANGUAGES == 1], after[LANGUAGES == 1]).any()
-
-
-def test_the_bank_gets_no_gradient() -> None:
-    """Invariant 3: even where somebody hands in rows that want one; and a change after the loss changes nothing."""
     z, bank = rows(), BANK.clone().requires_grad_()
     loss = loss_of(z, bank=bank).loss
     before = gradient(z)
@@ -119,21 +110,21 @@ def test_the_bank_gets_no_gradient() -> None:
 
 
 def test_an_empty_bank_is_none() -> None:
-    """A bank without rows, or without rows of the batch's languages."""
+    """Without rows, or of other languages; other windows of a document are negatives; bfloat16 is widened."""
     z = rows().detach()
     bare = loss_of(z, bank=None, bank_languages=None)
     for tags in (torch.full((6,), 2), torch.full((6,), -1)):
         assert torch.equal(loss_of(z, bank_languages=tags).loss, bare.loss)
     empty = loss_of(z, bank=BANK[:0], bank_languages=BANK_LANGUAGES[:0])
     assert torch.equal(empty.loss, bare.loss)
-
-
-def test_the_length_of_a_row_does_not_matter() -> None:
-    """Invariant 9: positive scaling of any row and bank row, with cosines; without, it matters."""
-    z, factors = rows().detach(), torch.linspace(0.2, 40.0, 8, dtype=torch.float64)[:, None]
-    scaled = loss_of(z * factors, bank=BANK * 3)
-    torch.testing.assert_close(scaled.terms, loss_of(z).terms)
-    assert not torch.isclose(loss_of(z * factors, l2_norm=False).loss, loss_of(z, l2_norm=False).loss)
+    four = rows(4).detach()
+    one = {"windows": torch.tensor([0, 1, 0, 1]), "languages": torch.zeros(4).long(), "bank": None}
+    assert len(loss_of(four, **one).terms) == 4
+    assert (loss_of(four, **one).logits > float("-inf")).sum(1).tolist() == [3, 3, 3, 3]
+    made = loss_of(z.bfloat16(), bank=BANK.bfloat16(), temperature=0.001)  # bfloat16 could not tell its logits apart
+    assert made.logits.dtype == torch.float32
+    wide = loss_of(z.bfloat16().float(), bank=BANK.bfloat16().float(), temperature=0.001)
+    assert torch.equal(made.loss, wide.loss)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.1, 0.001])
@@ -143,29 +134,6 @@ def test_a_pair_alone_costs_nothing(temperature: float) -> None:
     changed = {**one, "bank": None, "bank_languages": None, "temperature": temperature}
     assert loss_of(z, **changed).loss.item() == 0
     assert torch.equal(gradient(z, **changed), torch.zeros_like(z))
-
-
-def test_other_windows_of_one_document_are_negatives() -> None:
-    """Only the number of the window makes partners."""
-    z = rows(4).detach()
-    one = {"windows": torch.tensor([0, 1, 0, 1]), "languages": torch.zeros(4).long(), "bank": None}
-    assert len(loss_of(z, **one).terms) == 4
-    assert (loss_of(z, **one).logits > float("-inf")).sum(1).tolist() == [3, 3, 3, 3]
-
-
-def test_half_precision_is_computed_in_float32() -> None:
-    """A temperature of 0.001 makes logits that bfloat16 could not tell apart."""
-    z = rows().detach()
-    made = loss_of(z.bfloat16(), bank=BANK.bfloat16(), temperature=0.001)
-    assert made.logits.dtype == torch.float32
-    wide = loss_of(z.bfloat16().float(), bank=BANK.bfloat16().float(), temperature=0.001)
-    assert torch.equal(made.loss, wide.loss)
-
-
-def test_anchors_ask_and_all_are_candidates() -> None:
-    """Terms of some anchors are those that they have among all."""
-    z, some = rows().detach(), torch.tensor([1, 5, 6])
-    torch.testing.assert_close(loss_of(z, anchors=some).terms, loss_of(z).terms[some])
 
 
 @pytest.mark.parametrize(
@@ -184,7 +152,7 @@ def test_what_does_not_go_together_is_refused(changed: dict[str, Any], message: 
 
 
 def test_masses_of_equal_rows() -> None:
-    """All rows equal: mass is share of the candidates, 2N − 1 of the batch, N of the other view (reference levels)."""
+    """Mass is share of the candidates: 2N − 1 of the batch, N of the other view; of two languages three of seven."""
     n, bank = 4, 6
     z = torch.ones(2 * n, 3)
     languages, view = torch.zeros(2 * n).long(), torch.arange(2).repeat_interleave(n)
@@ -192,18 +160,14 @@ def test_masses_of_equal_rows() -> None:
         z, torch.arange(n).repeat(2), languages, bank=torch.ones(bank, 3), bank_languages=torch.zeros(bank).long()
     )
     every = torch.arange(2 * n)
-    told = masses(found.logits, 2 * n, view, languages, every)
+    shares = masses(found.logits, 2 * n, view, languages, every)
     count = 2 * n - 1 + bank
-    assert told == pytest.approx(
+    assert shares == pytest.approx(
         {"in_batch_mass": (2 * n - 1) / count, "other_view_mass": n / count, "sharpest": 1 / count, "candidates": count}
     )
     assert found.loss.item() == pytest.approx(torch.tensor(float(count)).log().item())
-
-
-def test_masses_of_two_languages() -> None:
-    """Of equal rows in two languages, three of seven candidates share the anchor's; masked, nothing is said."""
-    languages, view = torch.tensor([0, 0, 1, 1] * 2), torch.arange(2).repeat_interleave(4)
+    languages = torch.tensor([0, 0, 1, 1] * 2)
     for literal in (True, False):
         made = ccp_loss(torch.ones(8, 3), torch.arange(4).repeat(2), languages, inbatch_cross_language=literal)
-        told = masses(made.logits, 8, view, languages, torch.arange(8))
-        assert told.get("same_language_mass") == (pytest.approx(3 / 7) if literal else None)
+        seen = masses(made.logits, 8, view, languages, torch.arange(8))
+        assert seen.get("same_language_mass") == (pytest.approx(3 / 7) if literal else None)

@@ -41,9 +41,9 @@ def trained(
         optimiser.step()
         bank.push(z.detach(), tags)
         losses.append(float(found.loss.detach()))
-    told = masses(found.logits, 2 * pairs, views, tags, torch.arange(2 * pairs))
+    shares = masses(found.logits, 2 * pairs, views, tags, torch.arange(2 * pairs))
     measured = probe(left.detach(), right.detach())
-    return {**told, **measured, "loss": sum(losses[-20:]) / 20, "first_loss": losses[0]}
+    return {**shares, **measured, "loss": sum(losses[-20:]) / 20, "first_loss": losses[0]}
 
 
 @pytest.mark.slow

@@ -107,20 +107,15 @@ def test_keys_of_a_step_are_negatives_from_the_next_on(
     assert moco.queue.tags[4:].tolist() == [3] * 8  # random rows are of no language
 
 
-def test_the_queue_begins_with_random_directions(encoder: TrainableEncoder) -> None:
-    """Unit rows, all different, all negatives from the first step on."""
-    rows = Moco(config_of(), encoder, LANGUAGES).queue.rows
-    torch.testing.assert_close(rows.norm(dim=1), torch.ones(12))
-    assert len(rows.unique(dim=0)) == 12
-    _, found = Moco(config_of(), encoder, LANGUAGES).queue.ordered()
-    assert len(found) == 12
-
-
-def test_a_probe_sees_how_much_of_the_queue_is_keys(
+def test_the_queue_begins_with_random_directions(
     encoder: TrainableEncoder, batches: Callable[[int], list[Any]]
 ) -> None:
-    """Random rows at first; a third after a step of four of twelve, all after three."""
+    """Unit rows, all different, all negatives from the first step on; a probe sees the share of keys grow."""
     moco = Moco(config_of(), encoder, LANGUAGES)
+    torch.testing.assert_close(moco.queue.rows.norm(dim=1), torch.ones(12))
+    assert len(moco.queue.rows.unique(dim=0)) == 12
+    _, found = moco.queue.ordered()
+    assert len(found) == 12
     seen = [moco.look()["queue_filled"]]
     for step, pairs in enumerate(batches(3), start=1):
         moco.loss(encoder, pairs)
@@ -170,7 +165,7 @@ def test_the_slow_copy_comes_nearer_by_a_power(
 
 
 def test_the_slow_copy_never_learns(encoder: TrainableEncoder, batches: Callable[[int], list[Any]]) -> None:
-    """Its weights want no gradient, get none, and are not the optimiser's; the encoder's all get one."""
+    """Neither it, the queue nor keys get a gradient or are the optimiser's; the encoder's weights all get one."""
     moco = Moco(config_of(), encoder, LANGUAGES)
     loss, _ = moco.loss(encoder, batches(1)[0])
     loss.backward()
@@ -182,10 +177,6 @@ def test_the_slow_copy_never_learns(encoder: TrainableEncoder, batches: Callable
     assert not held & {id(weight) for weight in slow}
     assert held == {id(weight) for weight in encoder.model.parameters()}
     assert moco.queue.rows.grad_fn is None
-
-
-def test_queue_and_keys_have_no_gradient() -> None:
-    """Though they ask for one: it would be wasted on rows that no weight has made."""
     queries, keys, queue = (torch.randn(n, 5, dtype=torch.float64, requires_grad=True) for n in (3, 3, 7))
     moco_loss(queries, keys, queue, temperature=0.05).backward()
     assert queries.grad is not None
@@ -206,7 +197,7 @@ def test_keys_have_dropout_if_wanted(encoder: TrainableEncoder, batches: Callabl
 
 
 def test_other_keys_of_the_batch_are_no_negatives() -> None:
-    """A query's loss is the same whatever the other keys are; and as the shared loss has it, the others forbidden."""
+    """The loss is that of the query alone, and the shared one with the others forbidden; shapes must fit."""
     torch.manual_seed(0)
     queries, keys, queue = (torch.randn(n, 5, dtype=torch.float64) for n in (3, 3, 7))
     first = moco_loss(queries[:1], keys[:1], queue, temperature=0.5)
@@ -214,27 +205,19 @@ def test_other_keys_of_the_batch_are_no_negatives() -> None:
     every = info_nce(queries, keys, temperature=0.5, negatives=queue, forbidden=others, reduction="none")
     assert float(first) == pytest.approx(float(every[0]), abs=1e-12)
     assert float(moco_loss(queries, keys, queue, temperature=0.5)) == pytest.approx(float(every.mean()), abs=1e-12)
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    """Shapes and temperature."""
     with pytest.raises(ValueError, match="expected a key a query"):
         moco_logits(torch.ones(3, 2), torch.ones(2, 2), torch.ones(4, 2), temperature=1.0)
     with pytest.raises(ValueError, match="found temperature 0"):
         moco_logits(torch.ones(3, 2), torch.ones(3, 2), torch.ones(4, 2), temperature=0)
 
 
-def test_shares_of_a_language() -> None:
-    """By hand: own key aside, three negatives with 1/2, 1/4, 1/4 of the softmax, the first of the query's language."""
+def test_shares_of_a_language_and_drift_by_hand() -> None:
+    """Three negatives with 1/2, 1/4, 1/4, one of the query's language; ‖(3, 4) − 0‖ over ‖(3, 4)‖, and half."""
     logits = torch.log(torch.tensor([[9.0, 2.0, 1.0, 1.0]]))
     mass, share = same_language(logits, torch.tensor([5]), torch.tensor([5, 6, 6]))
     assert mass == pytest.approx(0.5)
     assert share == pytest.approx(1 / 3)
     assert sharpest(logits) == pytest.approx(9 / 13)
-
-
-def test_drift_by_hand() -> None:
-    """‖(3, 4) − 0‖ over ‖(3, 4)‖ is 1; half the way it is 1/2."""
     fast, slow = (torch.nn.ParameterList([torch.zeros(1), torch.zeros(1)]) for _ in range(2))
     with torch.no_grad():
         fast[0].fill_(3.0)
@@ -252,19 +235,8 @@ def trained_config(**changed: Any) -> ContrieverConfig:
     return config_of(**{**values, "log_every": 2, "probe_every": 5, "probe_pairs": 4, "key_dropout": True, **changed})
 
 
-def test_the_contract_is_the_papers() -> None:
-    """Mean over all tokens, dot product of vectors as they are."""
-    contract = ContrieverConfig().contract()
-    assert (contract.pooling, contract.normalise, contract.similarity) == ("mean", False, "dot")
-
-
-def test_in_batch_needs_no_queue_that_fits() -> None:
-    """The queue's size says nothing where there is none."""
-    assert trained_config(loss="in-batch", queue=7).queue == 7
-
-
 def test_the_query_encoder_alone_is_exported(train_method: Callable[..., Any]) -> None:
-    """The tensors are those of the start, and the weights are not the slow copy's."""
+    """Not the slow copy; keys cost tokens and passes; the contract is the paper's; in batch any queue will do."""
     config = trained_config(checkpoint_tokens=1)
     found = train_method("one", ContrieverTrainer(config), config.contract(), tokens=2500)
     with safe_open(found.out / "encoder" / "model.safetensors", "pt") as file:
@@ -278,12 +250,9 @@ def test_the_query_encoder_alone_is_exported(train_method: Callable[..., Any]) -
     slow = next(value for key, value in kept.items() if key.startswith("weights/method.key.") and key.endswith(some))
     fast = kept[f"weights/encoder.{some}"]
     assert (exported[some] - fast).norm() < (exported[some] - slow).norm()
-
-
-def test_keys_cost_tokens_and_no_backward_pass(train_method: Callable[..., Any]) -> None:
-    """Both encoders' tokens count against the budget; passes are two a step."""
-    config = trained_config()
-    found = train_method("one", ContrieverTrainer(config), config.contract(), tokens=1500)
     assert found.facts["passes"] == 2 * found.facts["steps"]
     assert found.facts["pairs"] == 8 * found.facts["steps"]
     assert "drift" in found.log[-1]["probe"]
+    assert trained_config(loss="in-batch", queue=7).queue == 7
+    contract = ContrieverConfig().contract()
+    assert (contract.pooling, contract.normalise, contract.similarity) == ("mean", False, "dot")

@@ -36,8 +36,8 @@ def text(tokens: Any) -> str:
     return " " + " ".join(str(int(token)) for token in tokens) + " "
 
 
-def test_crops_are_contiguous_pieces_of_the_stream(corpus: Path) -> None:
-    """First and last token around them; 5 to 50 % of 32 tokens; languages mixed in a batch."""
+def test_crops_are_independent_pieces_of_the_stream(corpus: Path) -> None:
+    """5 to 50 % of 32 tokens, framed, languages mixed; lengths of the two do not go together (5σ)."""
     shards = Shards(corpus)
     source, rng = CroppedPairs(shards, config_of(), 1), np.random.default_rng(0)
     held = {int(document) for pairs in source.held_out() for document in pairs.documents}
@@ -52,19 +52,14 @@ def test_crops_are_contiguous_pieces_of_the_stream(corpus: Path) -> None:
                 assert text(view[1:-1]) in streams[language]
                 lengths.add(len(view) - 2)
     assert (min(lengths), max(lengths)) == (1, 15)
-
-
-def test_the_two_crops_are_independent(corpus: Path) -> None:
-    """Over many chunks lengths of the two do not go together (five standard deviations), and they may overlap."""
-    source, rng = CroppedPairs(Shards(corpus), config_of(), 1), np.random.default_rng(0)
     views = [pair for _ in range(100) for pair in zip(*source.batch(rng), strict=True)]
-    lengths = np.array([[len(left), len(right)] for left, right in views], float)
-    assert abs(np.corrcoef(lengths.T)[0, 1]) < 5 / np.sqrt(len(views))
+    sizes = np.array([[len(left), len(right)] for left, right in views], float)
+    assert abs(np.corrcoef(sizes.T)[0, 1]) < 5 / np.sqrt(len(views))
     assert any(text(left[1:-1]) in text(right[1:-1]) for left, right in views if len(left) > 5)
 
 
 def test_the_rest_of_a_chunk_is_the_other_view(corpus: Path) -> None:
-    """views=ict: what is before the crop and what is after it, 32 tokens in all."""
+    """views=ict: what is before and after the crop, 32 tokens in all; one part at an end, none of the whole."""
     shards = Shards(corpus)
     source, rng = CroppedPairs(shards, config_of(views="ict"), 1), np.random.default_rng(0)
     held = {int(document) for pairs in source.held_out() for document in pairs.documents}
@@ -75,10 +70,6 @@ def test_the_rest_of_a_chunk_is_the_other_view(corpus: Path) -> None:
             crop, rest = left[1:-1], right[1:-1]
             whole = (np.concatenate([rest[:at], crop, rest[at:]]) for at in range(len(rest) + 1))
             assert any(text(tokens) in stream(shards, language, held) for tokens in whole)
-
-
-def test_the_rest_has_up_to_two_parts() -> None:
-    """At either end there is one; of the whole nothing is left."""
     assert complement(10, slice(3, 5)) == [slice(0, 3), slice(5, 10)]
     assert complement(10, slice(0, 5)) == [slice(5, 10)]
     assert complement(10, slice(5, 10)) == [slice(0, 5)]
@@ -95,17 +86,13 @@ def test_what_is_read_is_what_counts_as_seen(corpus: Path) -> None:
 
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.0])
 def test_tokens_are_deleted(corpus: Path, probability: float) -> None:
-    """The rest keeps its order; the share is the probability (five standard deviations)."""
+    """The rest keeps its order, the share is the probability (5σ); though nearly every one goes, one is always left."""
     augment, rng, tokens = Augmentation(Shards(corpus), "delete", probability), np.random.default_rng(0), np.arange(50)
     left = [augment(tokens, rng) for _ in range(200)]
     assert all((np.diff(kept) > 0).all() for kept in left)
     deleted, bound = 10_000 - sum(map(len, left)), 5 * np.sqrt(10_000 * probability * (1 - probability))
     assert abs(deleted - 10_000 * probability) <= bound
-
-
-def test_a_token_is_always_left(corpus: Path) -> None:
-    """Though nearly every one is deleted; whole numbers stay whole numbers."""
-    augment, rng = Augmentation(Shards(corpus), "delete", 0.999), np.random.default_rng(0)
+    augment = Augmentation(Shards(corpus), "delete", 0.999)
     left = [augment(np.array([7, 8, 9]), rng) for _ in range(300)]
     assert {len(kept) for kept in left} >= {1}
     assert min(map(len, left)) == 1

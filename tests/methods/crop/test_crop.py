@@ -1,6 +1,7 @@
 """Crop: its contract, its loss written out, and its variants: spans, crops of tokens, several pairs of a document."""
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +66,13 @@ def test_spans_are_disjoint_and_of_one_document(corpus: Path) -> None:
             every = np.concatenate([shards.sentence(document, at) for at in range(shards.sentence_count(document))])
             places = [
                 [
-                    at
-                    for at in range(len(every) - len(view) + 3)
-                    if np.array_equal(every[at : at + len(view) - 2], view[1:-1])
+                    (at, at + len(view) - 2)
+                    for at in range(len(every))
+                    if np.array_equal(every[at:][: len(view) - 2], view[1:-1])
                 ]
                 for view in (left, right)
             ]
-            assert any(
-                one + len(left) - 2 <= other or other + len(right) - 2 <= one
-                for one in places[0]
-                for other in places[1]
-            )
+            assert any(one[1] <= other[0] or other[1] <= one[0] for one, other in product(*places))
     with pytest.raises(UsageError, match=r"two spans of up to 64 tokens.*lower method\.span\.tokens"):
         CropViews(shards, config_of(variant="span", span={"tokens": 64}), seed=1)
 
@@ -119,7 +116,7 @@ def test_the_parts_of_the_span_loss(encoder_for: EncoderFor, corpus: Path) -> No
     own = CropModules(config, encode).eval()
     spans = SpanSource(CropViews(shards, config, 1), Masking.of(shards, config.mlm)).batch(np.random.default_rng(0))
     assert len(spans) == 6
-    loss, told = CropTrainer(config).loss(own, encode, spans)
+    loss, parts = CropTrainer(config).loss(own, encode, spans)
     masked = spans.masked
     vectors = encode(masked.inputs)  # of the masked text
     contrast = paired_info_nce(vectors, temperature=config.temperature, similarity="cos")
@@ -139,7 +136,7 @@ def test_the_parts_of_the_span_loss(encoder_for: EncoderFor, corpus: Path) -> No
     expected = {"contrast": contrast, "late_mlm_loss": predicted(late, own.spans.mlm)}
     expected["head_mlm_loss"] = predicted(mixed, own.spans.mlm)
     for name, value in expected.items():
-        assert told[name] == pytest.approx(float(value.detach()), abs=1e-4), name
+        assert parts[name] == pytest.approx(float(value.detach()), abs=1e-4), name
     assert float(loss.detach()) == pytest.approx(sum(float(value.detach()) for value in expected.values()), abs=1e-4)
 
 

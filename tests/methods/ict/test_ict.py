@@ -102,17 +102,14 @@ def test_a_block_of_one_sentence_survives_where_it_is_kept(tmp_path: Path) -> No
     assert 2 <= min(map(len, batches)) < 20
 
 
-def test_texts_of_one_sentence_are_refused(tmp_path: Path) -> None:
-    """Rather than drawing for ever; with sentences left in, they will do."""
+def test_texts_of_one_sentence_are_refused_and_long_ones_cut(tmp_path: Path) -> None:
+    """Rather than drawn for ever; a query is cut to `sentence_tokens`, a long sentence to the block."""
     shards = written(tmp_path, [[3]] * 30)
     with pytest.raises(UsageError, match=r"nearly all documents .* type --set method\.mask_rate=0\.5"):
         SentencesOfBlocks(shards, config_of(mask_rate=1.0), 1).batch(np.random.default_rng(0))
     assert len(SentencesOfBlocks(shards, config_of(mask_rate=0.0), 1).batch(np.random.default_rng(0))) == 8
-
-
-def test_long_texts_are_cut(tmp_path: Path) -> None:
-    """A query to `sentence_tokens`; a sentence longer than a block is one by itself, and cut."""
-    shards = written(tmp_path, [[40, 3] for _ in range(30)])
+    (tmp_path / "long").mkdir()
+    shards = written(tmp_path / "long", [[40, 3] for _ in range(30)])
     config = config_of(mask_rate=0.0, sentence_tokens=12)
     batch = SentencesOfBlocks(shards, config, 1).batch(np.random.default_rng(0))
     assert {len(query) for query in batch.left} == {5, 12}
@@ -142,8 +139,8 @@ def test_the_loss_is_a_cross_entropy_of_projections(corpus: Path, encoder_for: E
         assert float(encode.embeddings.grad.abs().sum()) > 0
 
 
-def test_the_projection_is_dense_and_layer_norm() -> None:
-    """128 wide, mean 0 and variance 1 in each row; dropout in training alone."""
+def test_the_projection_and_accuracies() -> None:
+    """Mean 0, variance 1 in each row, dropout in training; by hand, the first and third find their block."""
     head = projection(16, 128, 0.5)
     rows = torch.randn(5, 16)
     assert bool((head(rows) == 0).any())
@@ -152,10 +149,6 @@ def test_the_projection_is_dense_and_layer_norm() -> None:
     assert made.shape == (5, 128)
     torch.testing.assert_close(made.mean(1), torch.zeros(5), atol=1e-5, rtol=0)
     torch.testing.assert_close(made.var(1, correction=0), torch.ones(5), atol=1e-3, rtol=0)
-
-
-def test_accuracies_by_hand() -> None:
-    """First and third are right; the second's block is second best; the removed ones are the first two."""
     blocks = torch.eye(4)
     sentences = torch.tensor([[0.9, 0, 0, 0], [0, 0.5, 0.6, 0], [0, 0, 1.0, 0]])
     found = accuracies(sentences, blocks, torch.arange(3), torch.tensor([True, True, False]))

@@ -29,12 +29,32 @@ def test_blocks_keep_to_their_size_and_drop_short_ends() -> None:
         assert sum(map(len, blocks_of(units, 3, least))) <= len(units)
 
 
+def test_short_documents_are_left_out(corpus: Path) -> None:
+    """Faithful blocks are whole ones; with room for about two sentences, documents of two units and more are drawn."""
+    shards = Shards(corpus)
+    source, rng = DocumentBlocks(shards, config_of(min_doc_sentences=3), seed=1), np.random.default_rng(0)
+    for _ in range(30):
+        assert set(source.batch(rng).sizes.tolist()) == {3}
+    with pytest.raises(UsageError, match=r"at least 32 units of up to 64 tokens.*lower method\.min_doc_sentences"):
+        DocumentBlocks(shards, config_of(doc_sentences=32, min_doc_sentences=32), seed=1)
+    source = DocumentBlocks(shards, config_of(pack=True, sentence_tokens=12, documents=4), seed=1)
+    for _ in range(20):
+        blocks = source.batch(rng)
+        assert all(len(units_of(shards, one, 12)) >= 2 for one in blocks.documents.tolist())
+        assert max(map(len, blocks.units)) <= 12
+
+
 def test_a_batch_is_of_one_language_and_one_block_a_document(corpus: Path) -> None:
-    """Units are consecutive units of their document, in order; no block spans two documents, none is held out."""
-    shards, config = Shards(corpus), config_of()
-    source, rng = DocumentBlocks(shards, config, seed=1), np.random.default_rng(0)
+    """Consecutive units of one document, in order, none held out; held blocks are of held documents, and unseen."""
+    shards = Shards(corpus)
+    source = DocumentBlocks(shards, config_of(), seed=1)
     held = {int(document) for pairs in source.held_out() for document in pairs.documents}
+    batches = source.held_blocks()
+    assert batches
     assert held
+    assert {int(one) for blocks in batches for one in blocks.documents} <= held
+    assert shards.distinct_tokens == 0
+    rng = np.random.default_rng(0)
     sizes: set[int] = set()
     for _ in range(30):
         blocks = source.batch(rng)
@@ -49,35 +69,3 @@ def test_a_batch_is_of_one_language_and_one_block_a_document(corpus: Path) -> No
             assert mine in [every[start : start + size] for start in range(0, len(every), 3)]
             at, sizes = at + size, sizes | {size}
     assert sizes == {2, 3}
-
-
-def test_short_documents_are_left_out(corpus: Path) -> None:
-    """Faithful blocks are whole blocks; documents too short for one are never drawn."""
-    shards = Shards(corpus)
-    source, rng = DocumentBlocks(shards, config_of(min_doc_sentences=3), seed=1), np.random.default_rng(0)
-    for _ in range(30):
-        assert set(source.batch(rng).sizes.tolist()) == {3}
-    with pytest.raises(UsageError, match=r"at least 32 units of up to 64 tokens.*lower method\.min_doc_sentences"):
-        DocumentBlocks(shards, config_of(doc_sentences=32, min_doc_sentences=32), seed=1)
-
-
-def test_packed_units_decide_who_serves(corpus: Path) -> None:
-    """With room for about two sentences, only documents of two units and more are drawn."""
-    shards = Shards(corpus)
-    source = DocumentBlocks(shards, config_of(pack=True, sentence_tokens=12, documents=4), seed=1)
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        blocks = source.batch(rng)
-        assert all(len(units_of(shards, one, 12)) >= 2 for one in blocks.documents.tolist())
-        assert max(map(len, blocks.units)) <= 12
-
-
-def test_held_blocks_are_of_held_documents_and_unseen(corpus: Path) -> None:
-    """Always the same, and looking at them does not count as reading the corpus."""
-    shards = Shards(corpus)
-    source = DocumentBlocks(shards, config_of(), seed=1)
-    held = {int(document) for pairs in source.held_out() for document in pairs.documents}
-    batches = source.held_blocks()
-    assert batches
-    assert {int(one) for blocks in batches for one in blocks.documents} <= held
-    assert shards.distinct_tokens == 0

@@ -15,8 +15,8 @@ def random(*shape: int) -> torch.Tensor:
 DOCUMENTS = torch.tensor([4, 4, 4, 9, 9, 2])
 
 
-def test_the_bias_carries_no_gradient() -> None:
-    """The gradient is softmax of the adjusted logits minus the target, over n; with a gradient it would differ."""
+def test_the_bias_levels_near_negatives_and_carries_no_gradient() -> None:
+    """Softmax of adjusted logits minus the target; with μ = 1 row means are level; relations by hand."""
     logits = (3 * random(6, 6)).requires_grad_()
     own = torch.arange(6)
     intra, cross = relations(DOCUMENTS, DOCUMENTS, own)
@@ -25,44 +25,31 @@ def test_the_bias_carries_no_gradient() -> None:
     assert logits.grad is not None
     torch.testing.assert_close(logits.grad, (adjusted.softmax(1) - torch.eye(6, dtype=torch.float64)) / 6)
     assert gap(logits, intra, cross)[:5].abs().min() > 0.1  # so that forgetting to detach it would show
-
-
-def test_a_whole_bias_puts_near_negatives_level_with_far_ones() -> None:
-    """With μ = 1 the mean logit of the document's others is that of other documents, row by row."""
     logits = random(6, 6)
-    intra, cross = relations(DOCUMENTS, DOCUMENTS, torch.arange(6))
     near = logits - gap(logits, intra, cross)[:, None]
     for row in range(5):
         torch.testing.assert_close(near[row][intra[row]].mean(), logits[row][cross[row]].mean())
-
-
-def test_near_far_and_own_are_all_there_is() -> None:
-    """Every key is exactly one of the three, by hand for one row."""
-    own = torch.arange(6)
-    intra, cross = relations(DOCUMENTS, DOCUMENTS, own)
     assert torch.equal(intra.int() + cross.int() + torch.eye(6, dtype=torch.int), torch.ones(6, 6, dtype=torch.int))
     assert intra[1].tolist() == [True, False, True, False, False, False]
     assert cross[1].tolist() == [False, False, False, True, True, True]
 
 
 def test_order_of_documents_is_order_of_losses() -> None:
-    """Permuting rows permutes the losses and changes none."""
+    """Permuting rows permutes the losses; queries 3 to 5 against all keys give their rows of the whole."""
     queries, keys = random(6, 4), random(6, 4).flip(0)
     order = torch.tensor([3, 4, 5, 0, 1, 2])
     plain = msm_loss(queries, keys, DOCUMENTS, reduction="none")
     torch.testing.assert_close(msm_loss(queries[order], keys[order], DOCUMENTS[order], reduction="none"), plain[order])
+    part = msm_loss(queries[3:], keys, DOCUMENTS[3:], DOCUMENTS, first=3, reduction="none")
+    torch.testing.assert_close(part, plain[3:])
 
 
-def test_documents_of_one_sentence_leave_plain_contrast() -> None:
-    """No other sentence of the document, no bias."""
+def test_without_near_or_far_negatives_it_is_plain_contrast() -> None:
+    """Documents of one sentence, or a single one, have no bias; one sentence alone no loss."""
     queries, keys = random(5, 4), random(5, 4).flip(0)
     found = msm_loss(queries, keys, torch.arange(5), temperature=0.3, mu=0.9)
     torch.testing.assert_close(found, info_nce(queries, keys, temperature=0.3, similarity="cos"))
-
-
-def test_one_document_has_no_bias_and_one_sentence_no_loss() -> None:
-    """Nothing to hold near ones against; nothing to be told from."""
-    queries, keys = random(3, 4), random(3, 4).flip(0)
+    queries, keys = queries[:3], keys[:3]
     found = msm_loss(queries, keys, torch.zeros(3, dtype=torch.int64), mu=0.9)
     torch.testing.assert_close(found, info_nce(queries, keys, temperature=0.1, similarity="cos"))
     assert float(msm_loss(queries[:1], keys[:1], torch.tensor([7]))) == 0
@@ -89,14 +76,6 @@ def test_padding_is_neither_query_nor_key_even_if_it_is_no_number() -> None:
     assert clean.grad is not None
     torch.testing.assert_close(spoilt.grad[valid], clean.grad)
     assert not spoilt.grad[2].any()
-
-
-def test_rows_of_other_processes_are_far_or_near_by_their_document() -> None:
-    """Queries 3 to 5 against all keys give the same as their rows of the whole."""
-    queries, keys = random(6, 4), random(6, 4).flip(0)
-    whole = msm_loss(queries, keys, DOCUMENTS, reduction="none")
-    part = msm_loss(queries[3:], keys, DOCUMENTS[3:], DOCUMENTS, first=3, reduction="none")
-    torch.testing.assert_close(part, whole[3:])
 
 
 @pytest.mark.parametrize(

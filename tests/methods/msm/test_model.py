@@ -38,34 +38,37 @@ def sees(reader: DocumentEncoder, copies: Copies) -> torch.Tensor:
     return seen
 
 
-def test_copies_are_masked_where_they_predict() -> None:
-    """By hand: documents of two sentences and of one; 3 is the mask, 4 nothing."""
+def test_copies_and_operations_by_hand() -> None:
+    """Documents of two sentences and of one: 3 is the mask, 4 nothing; a full layer, and a last one at the slot."""
     copies = Copies.of([2, 1])
     assert copies.index.tolist() == [[3, 1], [0, 3], [3, 4]]
     assert copies.slots.tolist() == [0, 1, 0]
     assert Copies.of([2, 1], masked=False).index.tolist() == [[0, 1], [0, 1], [2, 4]]
+    reader = DocumentEncoder(SHAPE, 2, 5)
+    full = 3 * (4 * 64 + 2 * 96) + 2 * 9 * 8
+    last = (2 * 64 + 2 * 96) + 3 * 2 * 64 + 2 * 3 * 8
+    assert reader.operations(Copies.of([3, 1])) == 4 * (full + last)
 
 
 def test_a_prediction_sees_all_its_document_but_itself(reader: DocumentEncoder) -> None:
-    """Gradients are exactly zero for its own sentence and for other documents, and for no other one."""
+    """Gradients are exactly zero for itself and other documents; without masking it sees itself."""
     documents = torch.arange(4).repeat_interleave(torch.tensor(SIZES))
     same = documents[:, None] == documents[None]
     assert torch.equal(sees(reader, Copies.of(SIZES)), same & ~torch.eye(ROWS, dtype=torch.bool))
-
-
-def test_without_masking_it_sees_itself(reader: DocumentEncoder) -> None:
-    """The leak check: then the test above must fail."""
     assert sees(reader, Copies.of(SIZES, masked=False)).diagonal().all()
 
 
-def test_noise_in_the_masked_sentence_changes_nothing(reader: DocumentEncoder) -> None:
-    """Bit for bit, even if it is no number."""
+def test_what_is_masked_or_beyond_the_document_changes_nothing(reader: DocumentEncoder) -> None:
+    """Bit for bit even if it is no number; a document alone gives what it gives among longer ones, but for rounding."""
     copies, rows = Copies.of(SIZES), sentences()
     before = reader(rows, copies)
     for at in range(ROWS):
         noisy = rows.clone()
         noisy[at] = torch.nan
         assert torch.equal(reader(noisy, copies)[at], before[at])
+    whole = reader(sentences(), Copies.of(SIZES))
+    torch.testing.assert_close(reader(sentences()[:3], Copies.of([3])), whole[:3])
+    torch.testing.assert_close(reader(sentences()[8:], Copies.of([2])), whole[8:])
 
 
 def test_order_matters_and_shuffling_keeps_the_rest(reader: DocumentEncoder) -> None:
@@ -80,15 +83,8 @@ def test_order_matters_and_shuffling_keeps_the_rest(reader: DocumentEncoder) -> 
     assert not changed[[3, 8, 9]].any()
 
 
-def test_neighbouring_documents_change_nothing_but_rounding(reader: DocumentEncoder) -> None:
-    """A document alone gives what it gives among longer ones: padding is not read."""
-    whole = reader(sentences(), Copies.of(SIZES))
-    torch.testing.assert_close(reader(sentences()[:3], Copies.of([3])), whole[:3])
-    torch.testing.assert_close(reader(sentences()[8:], Copies.of([2])), whole[8:])
-
-
-def test_the_last_layer_at_the_slots_alone_is_the_whole_one() -> None:
-    """Against layers over all rows, of which the slot is taken afterwards."""
+def test_a_layer_is_that_of_torch() -> None:
+    """Torch's own post-norm layer has the same states; the last one at the slots alone is that of all rows."""
     torch.manual_seed(1)
     layer = Layer(SHAPE).double().eval()
     states = torch.randn(3, 4, 8, dtype=torch.float64)
@@ -96,6 +92,14 @@ def test_the_last_layer_at_the_slots_alone_is_the_whole_one() -> None:
     slots = torch.tensor([1, 3, 0])
     alone = layer(states[torch.arange(3), slots][:, None], states, hidden)[:, 0]
     torch.testing.assert_close(alone, layer(states, states, hidden)[torch.arange(3), slots])
+    theirs = torch.nn.TransformerEncoderLayer(
+        8, 2, 12, 0.1, "gelu", 1e-12, batch_first=True, norm_first=False, dtype=torch.float64
+    ).eval()
+    theirs.self_attn.load_state_dict(layer.attention.state_dict())
+    pairs = ((theirs.linear1, layer.first), (theirs.linear2, layer.second))
+    for one, other in (*pairs, (theirs.norm1, layer.norm_attention), (theirs.norm2, layer.norm)):
+        one.load_state_dict(other.state_dict())
+    torch.testing.assert_close(layer(states, states, None), theirs(states))
 
 
 def test_copies_computed_again_give_the_same_gradient(reader: DocumentEncoder) -> None:
@@ -110,29 +114,6 @@ def test_copies_computed_again_give_the_same_gradient(reader: DocumentEncoder) -
         found.append([rows.grad, *(weight.grad for weight in reader.parameters())])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
-
-
-def test_a_layer_is_that_of_torch() -> None:
-    """The same weights in torch's own post-norm layer give the same states."""
-    torch.manual_seed(1)
-    layer = Layer(SHAPE).double().eval()
-    theirs = torch.nn.TransformerEncoderLayer(
-        8, 2, 12, 0.1, "gelu", 1e-12, batch_first=True, norm_first=False, dtype=torch.float64
-    ).eval()
-    theirs.self_attn.load_state_dict(layer.attention.state_dict())
-    pairs = ((theirs.linear1, layer.first), (theirs.linear2, layer.second))
-    for one, other in (*pairs, (theirs.norm1, layer.norm_attention), (theirs.norm2, layer.norm)):
-        one.load_state_dict(other.state_dict())
-    states = torch.randn(3, 4, 8, dtype=torch.float64)
-    torch.testing.assert_close(layer(states, states, None), theirs(states))
-
-
-def test_operations_are_counted_by_hand() -> None:
-    """One full layer of 4 copies of 3 places and a last one at the slot; width 8, inner 12."""
-    reader = DocumentEncoder(SHAPE, 2, 5)
-    full = 3 * (4 * 64 + 2 * 96) + 2 * 9 * 8
-    last = (2 * 64 + 2 * 96) + 3 * 2 * 64 + 2 * 3 * 8
-    assert reader.operations(Copies.of([3, 1])) == 4 * (full + last)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +135,7 @@ def test_english_has_its_own_where_asked(given: Any, encoders: set[str], heads: 
 
 
 def test_heads_are_two_one_or_none() -> None:
-    """Separate ones are different objects with different weights; a shared one is the same object."""
+    """Separate ones share no weight, but may begin alike; then every attention adds the mean of what it reads."""
     separate, shared, none = (
         MsmModules(MsmConfig(heads=kind, begin="normal"), SHAPE).heads_for("en")
         for kind in ("separate", "shared", "none")
@@ -169,10 +150,6 @@ def test_heads_are_two_one_or_none() -> None:
     query, key = copy.deepcopy(separate)(rows, rows)
     assert not torch.allclose(query, key)
     torch.testing.assert_close(query.mean(0), torch.zeros(8), atol=1e-5, rtol=0)  # normalised at the end
-
-
-def test_it_may_begin_as_an_average_and_with_heads_alike() -> None:
-    """Then every attention adds the mean of what it reads; separate heads have equal weights that are not shared."""
     torch.manual_seed(0)
     own = MsmModules(MsmConfig(begin="average"), SHAPE).eval()
     heads = own.heads_for("en")

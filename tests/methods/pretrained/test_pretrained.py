@@ -1,7 +1,7 @@
 """Pretrained encoders: what their files say, what the settings say over it, and the presets."""
 
 import json
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
+from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
 
 from bench.core.contract import CONTRACT, Contract
 from bench.core.errors import ConfigError, UsageError
@@ -18,6 +18,7 @@ from bench.core.files import canonical
 from bench.core.workspace import Parts, Workspace
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages import init
+from bench.retrieval.encoder import load
 from bench.types import Item
 from methods.pretrained import PRETRAINED, PretrainedConfig
 
@@ -31,7 +32,7 @@ MEAN = {"word_embedding_dimension": 8, "pooling_mode_cls_token": False, "pooling
 CLS = {"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
 PLAIN = Contract(similarity="cos", query_length=38, passage_length=38)
 
-Make = Callable[..., Path]
+Said = dict[str, Any]
 
 
 def contract(model: Path | str, **values: Any) -> Contract:
@@ -67,11 +68,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def as_sentence_transformer(
-    folder: Path,
-    modules: list[dict[str, Any]],
-    pooling: dict[str, Any],
-    said: dict[str, Any] | None = None,
-    sizes: dict[str, Any] | None = None,
+    folder: Path, modules: list[Said], pooling: Said, said: Said | None = None, sizes: Said | None = None
 ) -> Path:
     """Add the files of sentence-transformers."""
     put(folder / "modules.json", modules)
@@ -94,52 +91,51 @@ def test_a_preset_says_all_and_reaches_for_nothing(monkeypatch: pytest.MonkeyPat
         assert row.endswith(f"| {'yes' if revision else 'no'} |")
     rows = [line for line in PRETRAINED.card().splitlines() if line.endswith(("| yes |", "| no |"))]
     assert len(rows) == len(PRETRAINED.presets)
-    assert contract(**PRETRAINED.presets["me5-base"].values) == Contract(
-        pooling="mean",
-        normalise=True,
-        similarity="cos",
-        query_prompt="query: ",
-        passage_prompt="passage: ",
-        query_length=512,
-        passage_length=512,
+    given: dict[str, Any] = {"query_prompt": "query: ", "passage_prompt": "passage: ", "similarity": "cos"}
+    expected = Contract(pooling="mean", normalise=True, query_length=512, passage_length=512, **given)
+    assert contract(**PRETRAINED.presets["me5-base"].values) == expected
+
+
+def test_what_a_contract_comes_from(model: Path) -> None:
+    """Mean, last layer, cosine, XLM-R's positions; a contract's own file; the settings over the files of others."""
+    assert contract(model) == PLAIN
+    own = Contract(pooling="cls", query_length=7, passage_length=9, normalise=True)
+    (model / CONTRACT).write_bytes(canonical(own.dump()))
+    assert contract(model) == own
+    (model / CONTRACT).unlink()
+    as_sentence_transformer(model, [TRANSFORMER, POOLING], MEAN, {"prompts": {"query": "q: ", "passage": "p: "}})
+    given: dict[str, Any] = {"pooling": "cls", "layer": 1, "normalise": True, "similarity": "dot", "query_prompt": ""}
+    found = contract(model, **given, query_tokens=5, title=False, precision="bfloat16")
+    assert found == Contract(
+        **given, passage_prompt="p: ", query_length=5, passage_length=30, title=None, dtype="bfloat16"
     )
 
 
-def test_a_plain_folder(model: Path) -> None:
-    """Mean, last layer, cosine, as many tokens as XLM-R's positions leave behind the padding id."""
-    assert contract(model) == PLAIN
+def prompted(query: str, passage: str) -> dict[str, str]:
+    """What a contract has of two prompts."""
+    return {"query_prompt": query, "passage_prompt": passage}
+
+
+PLAIN_MODULES = [TRANSFORMER, POOLING]
+PROMPTLESS = {**MEAN, "include_prompt": False}
+Q_AND_P, BOTH = {"query": "q: ", "passage": "p: "}, {"query": "q: ", "document": "d: ", "passage": "p: "}
 
 
 @pytest.mark.parametrize(
     ("modules", "pooling", "said", "expected"),
     [
-        ([TRANSFORMER, POOLING], MEAN, {}, {"pooling": "mean"}),
-        ([TRANSFORMER, POOLING, NORMALIZE], CLS, {}, {"pooling": "cls", "normalise": True}),
-        ([TRANSFORMER, POOLING], {"pooling_mode": "cls"}, {}, {"pooling": "cls"}),
-        ([TRANSFORMER, POOLING], MEAN, {"similarity_fn_name": "dot"}, {"similarity": "dot"}),
-        ([TRANSFORMER, POOLING], MEAN, {"similarity_fn_name": None}, {"similarity": "cos"}),
-        (
-            [TRANSFORMER, POOLING],
-            MEAN,
-            {"prompts": {"query": "q: ", "passage": "p: "}},
-            {"query_prompt": "q: ", "passage_prompt": "p: "},
-        ),
-        (
-            [TRANSFORMER, POOLING],
-            MEAN,
-            {"prompts": {"query": "q: ", "document": "d: ", "passage": "p: "}},
-            {"query_prompt": "q: ", "passage_prompt": "d: "},
-        ),
-        (
-            [TRANSFORMER, POOLING],
-            MEAN,
-            {"prompts": {"x": "x: "}, "default_prompt_name": "x"},
-            {"query_prompt": "x: ", "passage_prompt": "x: "},
-        ),
+        (PLAIN_MODULES, MEAN, {}, {"pooling": "mean"}),
+        ([*PLAIN_MODULES, NORMALIZE], CLS, {}, {"pooling": "cls", "normalise": True}),
+        (PLAIN_MODULES, {"pooling_mode": "cls"}, {}, {"pooling": "cls"}),
+        (PLAIN_MODULES, MEAN, {"similarity_fn_name": "dot"}, {"similarity": "dot"}),
+        (PLAIN_MODULES, MEAN, {"similarity_fn_name": None}, {"similarity": "cos"}),
+        (PLAIN_MODULES, MEAN, {"prompts": Q_AND_P}, prompted("q: ", "p: ")),
+        (PLAIN_MODULES, MEAN, {"prompts": BOTH}, prompted("q: ", "d: ")),
+        (PLAIN_MODULES, MEAN, {"prompts": {"x": "x: "}, "default_prompt_name": "x"}, prompted("x: ", "x: ")),
     ],
 )
 def test_a_folder_of_sentence_transformers(
-    model: Path, modules: list[dict[str, Any]], pooling: dict[str, Any], said: dict[str, Any], expected: dict[str, Any]
+    model: Path, modules: list[Said], pooling: Said, said: Said, expected: Said
 ) -> None:
     """Modules, prompts, similarity and length are read."""
     as_sentence_transformer(model, modules, pooling, said)
@@ -152,29 +148,18 @@ def test_a_folder_of_sentence_transformers(
     [
         ([*LABSE[:2], NORMALIZE, DENSE], CLS, {}, None, "modules Transformer, Pooling, Normalize, Dense, exp"),
         ([TRANSFORMER, POOLING, DENSE, DENSE], CLS, {}, None, "a dense layer of 8 to 8 .*and 1 more"),
-        ([TRANSFORMER, POOLING, DENSE], MEAN, {}, None, "a dense layer over the mean"),
+        ([*PLAIN_MODULES, DENSE], MEAN, {}, None, "a dense layer over the mean"),
         ([POOLING], CLS, {}, None, "modules Pooling, expected"),
         ([TRANSFORMER, POOLING], {**MEAN, "pooling_mode_cls_token": True}, {}, None, "pooling cls, mean, expected"),
         ([TRANSFORMER, POOLING], {"pooling_mode_lasttoken": True}, {}, None, "pooling pooling_mode_lasttoken"),
         ([TRANSFORMER, POOLING], {}, {}, None, "pooling of no kind"),
         ([TRANSFORMER, POOLING], MEAN, {"similarity_fn_name": "euclidean"}, None, "similarity euclidean"),
         ([TRANSFORMER, POOLING], MEAN, {}, {"do_lower_case": True}, "do_lower_case"),
-        (
-            [TRANSFORMER, POOLING],
-            {**MEAN, "include_prompt": False},
-            {"prompts": {"query": "q: "}},
-            None,
-            "a mean that leaves the prompt out",
-        ),
+        (PLAIN_MODULES, PROMPTLESS, {"prompts": Q_AND_P}, None, "a mean that leaves the prompt out"),
     ],
 )
 def test_what_a_contract_cannot_hold(
-    model: Path,
-    modules: list[dict[str, Any]],
-    pooling: dict[str, Any],
-    said: dict[str, Any],
-    sizes: dict[str, Any] | None,
-    message: str,
+    model: Path, modules: list[Said], pooling: Said, said: Said, sizes: Said | None, message: str
 ) -> None:
     """Is refused rather than read wrongly."""
     as_sentence_transformer(model, modules, pooling, said, sizes)
@@ -199,23 +184,6 @@ def test_other_dense_layers(model: Path, change: dict[str, Any], message: str) -
         contract(model)
 
 
-def test_our_own_encoders_say_it_themselves(model: Path) -> None:
-    """A folder with a contract is read as that says."""
-    own = Contract(pooling="cls", query_length=7, passage_length=9, normalise=True)
-    (model / CONTRACT).write_bytes(canonical(own.dump()))
-    assert contract(model) == own
-
-
-def test_settings_stand_over_the_files(model: Path) -> None:
-    """Each of them, an empty prompt included."""
-    as_sentence_transformer(model, [TRANSFORMER, POOLING], MEAN, {"prompts": {"query": "q: ", "passage": "p: "}})
-    given: dict[str, Any] = {"pooling": "cls", "layer": 1, "normalise": True, "similarity": "dot", "query_prompt": ""}
-    found = contract(model, **given, query_tokens=5, title=False, precision="bfloat16")
-    assert found == Contract(
-        **given, passage_prompt="p: ", query_length=5, passage_length=30, title=None, dtype="bfloat16"
-    )
-
-
 def test_no_model_and_no_such_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences that say what to type; a hub that cannot be reached is one too."""
     with pytest.raises(UsageError, match=r"type --set method\.model=NAME, or --preset NAME"):
@@ -232,8 +200,6 @@ def test_no_model_and_no_such_model(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def vectors(model: Path, folder: Path, items: list[Item], role: Any, **values: Any) -> Any:
     """Make the encoder's folder as a run does, and encode."""
-    from bench.retrieval.encoder import load
-
     folder.mkdir()
     init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(model), None, contract(model, **values), 0)
     return load(folder).encode(items, role)
@@ -241,8 +207,6 @@ def vectors(model: Path, folder: Path, items: list[Item], role: Any, **values: A
 
 def test_from_a_folder_to_vectors(model: Path, tmp_path: Path) -> None:
     """The vector of a query is that of transformers for prompt and text, pooled and scaled by hand."""
-    from transformers import AutoModel, AutoTokenizer
-
     said = {"prompts": {"query": "q: ", "passage": "p: "}}
     as_sentence_transformer(model, [TRANSFORMER, POOLING, NORMALIZE], MEAN, said)
     (found,) = vectors(model, tmp_path / "encoder", [Item("q", "who is this")], "query")
@@ -270,12 +234,8 @@ def as_labse(model: Path, weights: str = "model.safetensors") -> torch.nn.Linear
 @pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
 def test_a_folder_like_labse(model: Path, tmp_path: Path, weights: str) -> None:
     """First token, the dense layer's own weights (not the model's pooler, which differs), tanh, unit length."""
-    from transformers import AutoModel, AutoTokenizer
-
     layer = as_labse(model, weights)
-    assert contract(model) == Contract(
-        pooling="pooler", normalise=True, similarity="cos", query_length=30, passage_length=30
-    )
+    assert contract(model) == replace(PLAIN, pooling="pooler", normalise=True, query_length=30, passage_length=30)
     texts = ["who is this", "a", "the quick brown fox jumps over"]
     found = vectors(model, tmp_path / "encoder", [Item(f"d{at}", text) for at, text in enumerate(texts)], "passage")
     whole, words = AutoModel.from_pretrained(model).train(False), AutoTokenizer.from_pretrained(model)
@@ -292,8 +252,6 @@ def test_a_folder_like_labse(model: Path, tmp_path: Path, weights: str) -> None:
 
 def test_the_models_own_pooler(model: Path, tmp_path: Path) -> None:
     """Asked for in a plain folder, it gives what transformers calls the pooler's output; without weights it is none."""
-    from transformers import AutoModel, AutoTokenizer
-
     text = "who is this"
     given: dict[str, Any] = {"pooling": "pooler"}
     (found,) = vectors(model, tmp_path / "encoder", [Item("q", text)], "query", **given)
@@ -329,7 +287,7 @@ def test_dense_layers_that_cannot_be_read(model: Path, tmp_path: Path) -> None:
     ("modules", "pooling"), [([TRANSFORMER, POOLING, NORMALIZE], MEAN), ([TRANSFORMER, POOLING], CLS), (LABSE, CLS)]
 )
 def test_vectors_are_those_of_sentence_transformers(
-    model: Path, tmp_path: Path, modules: list[dict[str, Any]], pooling: dict[str, Any]
+    model: Path, tmp_path: Path, modules: list[Said], pooling: Said
 ) -> None:
     """The library itself, on the same folder: queries and passages of any length, to 1e-5."""
     library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")

@@ -17,36 +17,27 @@ from methods.quickthought.trainer import QuickThoughtTrainer, RunsOfSentences
 SMALL: dict[str, Any] = {"pairs": 5, "learning_rate": 5e-3, "log_every": 5, "probe_every": 20, "probe_pairs": 4}
 
 
-def test_neighbours_stay_within_their_document() -> None:
-    """Three sentences of one, two of another; the last two of them ask."""
+def test_neighbours_and_the_loss_written_out() -> None:
+    """Neighbours stay within their document; soft targets over them, the own score is 0; a lone sentence is refused."""
     documents = torch.tensor([4, 4, 4, 9, 9])
     expected = [[0, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0]]
     assert neighbours(5, 5, context=1, documents=documents).int().tolist() == expected
     assert neighbours(2, 5, context=1, documents=documents, first=3).int().tolist() == expected[3:]
     assert neighbours(5, 5, context=2, documents=documents).int().tolist()[0] == [0, 1, 1, 0, 0]
-
-
-def test_the_loss_written_out() -> None:
-    """Soft targets over the neighbours; the own score is 0, not left out."""
     chance = torch.Generator().manual_seed(1)
     f, g = torch.randn(2, 5, 4, generator=chance, dtype=torch.float64)
     documents = torch.tensor([0, 0, 0, 7, 7])
     near = {0: [1], 1: [0, 2], 2: [1], 3: [4], 4: [3]}
     total = 0.0
-    for i, beside in near.items():
+    for i, others in near.items():
         scores = (g @ f[i] / 0.5).clone()
         scores[i] = 0
-        total -= sum(float(scores[j] - scores.logsumexp(0)) for j in beside) / len(beside) / 5
+        total -= sum(float(scores[j] - scores.logsumexp(0)) for j in others) / len(others) / 5
     assert float(quickthought(f, g, documents=documents, temperature=0.5)) == pytest.approx(total, abs=1e-12)
     moved = g.clone()
     moved[2] += 3 * torch.ones(4, dtype=torch.float64)
-    assert float(quickthought(f, moved, documents=documents)) != pytest.approx(
-        float(quickthought(f, g, documents=documents))
-    )
-
-
-def test_a_lone_sentence_is_refused() -> None:
-    """It has no neighbour."""
+    before, after = (float(quickthought(f, one, documents=documents)) for one in (g, moved))
+    assert after != pytest.approx(before)
     with pytest.raises(ValueError, match="found a sentence without a neighbour"):
         quickthought(torch.ones(3, 2), torch.ones(3, 2), documents=torch.tensor([0, 0, 1]))
 
@@ -68,7 +59,7 @@ def test_runs_are_consecutive_sentences(corpus: Path) -> None:
             assert any(own[at : at + len(said)] == said for at in range(len(own)))
 
 
-def test_f_is_exported_and_g_is_trained_beside_it(train_method: Callable[..., Any]) -> None:
+def test_f_is_exported_and_g_is_trained_with_it(train_method: Callable[..., Any]) -> None:
     """Both move, apart from each other; the export has one encoder; both passes count."""
     config = QuickThoughtConfig(**SMALL, checkpoint_tokens=300)
     done = train_method("two", QuickThoughtTrainer(config), config.contract(), tokens=3000)
