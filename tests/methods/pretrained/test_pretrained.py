@@ -96,13 +96,20 @@ def test_a_preset_says_all_and_reaches_for_nothing(monkeypatch: pytest.MonkeyPat
     assert contract(**PRETRAINED.presets["me5-base"].values) == expected
 
 
-def test_what_a_contract_comes_from(model: Path) -> None:
-    """Mean, last layer, cosine, XLM-R's positions; a contract's own file; the settings over the files of others."""
+def test_a_plain_folder(model: Path) -> None:
+    """Mean, last layer, cosine, as many tokens as XLM-R's positions leave behind the padding id."""
     assert contract(model) == PLAIN
+
+
+def test_our_own_encoders_say_it_themselves(model: Path) -> None:
+    """A folder with a contract is read as that says."""
     own = Contract(pooling="cls", query_length=7, passage_length=9, normalise=True)
     (model / CONTRACT).write_bytes(canonical(own.dump()))
     assert contract(model) == own
-    (model / CONTRACT).unlink()
+
+
+def test_settings_go_over_the_files(model: Path) -> None:
+    """Each of them, an empty prompt included."""
     as_sentence_transformer(model, [TRANSFORMER, POOLING], MEAN, {"prompts": {"query": "q: ", "passage": "p: "}})
     given: dict[str, Any] = {"pooling": "cls", "layer": 1, "normalise": True, "similarity": "dot", "query_prompt": ""}
     found = contract(model, **given, query_tokens=5, title=False, precision="bfloat16")
