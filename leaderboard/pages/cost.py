@@ -19,7 +19,7 @@ from leaderboard.site.site import board_stem
 
 _ROWS = 250  # of all tables of a page; beyond, only the frontier is listed
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, FREE = 720, 300, 48, 28, 14, 120
-_LABEL = 40  # characters of a name next to its mark
+_LABEL, _LINE = 40, 13  # characters of a name next to its mark, and the height of a line
 
 
 @dataclass(frozen=True)
@@ -125,21 +125,39 @@ def draw(points: Sequence[Point], label: str) -> Markup:
     }
     (x, y), *others = (places[point] for point in best)
     steps = "".join(f"H{right:.1f}V{up_:.1f}" for right, up_ in others)
+    free = (_Free(_LINE), _Free(2 * _LINE))
     body = [
         *plane.levels(short),
         svg_text(LEFT, HEIGHT - 6, "not trained here"),
         *plane.numbers(HEIGHT - 6, lambda value: duration(10**value)),
         element("path", kind="frontier", d=f"M{x:.1f} {y:.1f}{steps}H{WIDTH}"),
-        *(_mark(place, point, *places[point], best=point in best) for place, point in enumerate(points)),
+        *(_mark(place, point, *places[point], free, best=point in best) for place, point in enumerate(points)),
     ]
     return Markup(figure(WIDTH, HEIGHT, body, "scatter", label))  # noqa: S704 (all texts are escaped)
 
 
-def _mark(place: int, point: Point, x: float, y: float, *, best: bool) -> str:
-    """A mark with its name as a hint, filled on the frontier, where its name is written next to it."""
+class _Free:
+    """Finds room for texts of a height: each in its place, or above or below where another one is in the way."""
+
+    def __init__(self, high: int) -> None:
+        self._high = high
+        self._taken: list[tuple[float, float, float]] = []  # left, right, baseline
+
+    def line(self, left: float, right: float, y: float) -> float:
+        """Return the baseline nearest to `y` on which nothing lies between two places."""
+        for found in (y + sign * step * self._high for step in range(10) for sign in (1, -1)):
+            if not any(left < end and right > start and abs(found - at) < self._high for start, end, at in self._taken):
+                break
+        self._taken.append((left, right, found))
+        return found
+
+
+def _mark(place: int, point: Point, x: float, y: float, free: tuple[_Free, _Free], *, best: bool) -> str:
+    """A mark, filled on the frontier, with its name, and its number in the table for narrow screens."""
     hint = f"{point.name}: {text.number(point.score)}, {duration(point.cost)}"
-    parts = [circle(x, y, "4", None if best else "hollow", hint)]
-    if best:
-        left = x > WIDTH - FREE
-        parts.append(svg_text(x - 7 if left else x + 7, y - 6, point.name[:_LABEL], anchor="end" if left else None))
-    return element("g", *parts, data_k=place)
+    name, left = point.name[:_LABEL], x > WIDTH - FREE
+    wide = 6.5 * len(name)
+    line = free[0].line(*((x - 7 - wide, x - 7) if left else (x + 7, x + 7 + wide)), y + 4)
+    words = svg_text(x - 7 if left else x + 7, line, name, "name", "end" if left else None)
+    number = svg_text(x, free[1].line(x - 12, x + 12, y - 10), str(place + 1), "number", "middle")
+    return element("g", circle(x, y, "4", None if best else "hollow", hint), words, number, data_k=place)

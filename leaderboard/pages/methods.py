@@ -58,6 +58,7 @@ def files(site: Site, renderer: Renderer, every: Sequence[Entry]) -> Files:
             stands_for=stands_for,
             methods=about,
             best=_best,
+            learning=_learning([(name, own) for name, own in sorted(groups.items())]),
         )
 
 
@@ -107,6 +108,25 @@ def _line(entry: Entry) -> MethodLine:
     if row.low is not None and row.high is not None and row.score is not None:
         bar = Markup(interval_bar(_WHOLE, row.low, row.score, row.high, row.of_seeds))  # noqa: S704 (numbers of ours)
     return MethodLine(entry, f"{board_stem(board)}.html", captions.title(board), bar)
+
+
+def _learning(groups: Sequence[tuple[str, Sequence[Entry]]]) -> Stage | None:
+    """Pretraining of the first trained system of every method, in the measures that most of them share, two at most."""
+    held = []
+    for _, own in groups:
+        for entry in own:
+            every = [next(iter(curves.trainings(result).values()), None) for result in entry.results]
+            known = [one for one in every if one is not None and one.stage.partition("-")[0] == "train"]
+            if known:
+                held.append((entry.row.name, known))
+                break
+    made = [panel for panel in curves.panels(held, "train", curves.MARKED) if panel.name != "loss"]
+    if len(held) < 2 or not made:
+        return None
+    made.sort(key=lambda panel: (-len(panel.lines), not panel.name.startswith("probe ")))
+    drawn = [(panel.name, curves.draw(panel), panel.last) for panel in made[:2]]
+    names = [name for name, _ in held[: curves.MARKED]]
+    return Stage("Learning of all methods", made[0].across, drawn, names, max(0, len(held) - curves.MARKED))
 
 
 def _stage(own: Sequence[Entry], kind: str) -> Stage | None:

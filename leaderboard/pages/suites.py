@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
 from bench.evaluation.svg import Axis, axis, interval_bar
 from bench.evaluation.tables import encoded, visible
-from leaderboard.site import captions, heat, text
+from leaderboard.site import captions, heat, languages, text
 from leaderboard.site.boards import Board, Row
 from leaderboard.site.captions import banner
 from leaderboard.site.columns import TableRow, board_json, file_table, page_columns, print_table
@@ -120,7 +121,21 @@ def _page(
         switches=_switches(board, part),
         bases=_bases(part, base, few=_few(board, part)),
         held=_held(site, board, part, base, colours),
+        **_by_language(board, part),
     )
+
+
+def _by_language(board: Board, part: TablePart) -> dict[str, Any]:
+    """Return groups of the board's languages, and each row's averages over them and over what it was pretrained on."""
+    tasks = {column.task: column.name for column in board.columns}
+    groups = languages.groups(tasks)
+    rows, divided = [], False
+    for row in part.every if groups else ():
+        seen = languages.seen(board.systems[row.name], tasks)
+        divided |= seen is not None and all(seen)
+        sides = [(languages.average(row.tasks, side), len(side)) for side in seen or ((), ())]
+        rows.append((row.name, [languages.average(row.tasks, group.tasks) for group in groups], sides))
+    return {"groups": groups, "by_group": rows, "divided": divided}
 
 
 def _axis(board: Board) -> Axis | None:
@@ -159,6 +174,10 @@ def _held(site: Site, board: Board, part: TablePart, base: Row | None, colours: 
         "tasks": [column.name for column in board.columns],
         "ids": [text.slug(row.name) for row in part.every],
         "names": [visible(row.name) for row in part.every],
+        "about": [
+            " ".join(map(visible, filter(None, (one.method, one.backbone, one.corpus and one.corpus.name)))).lower()
+            for one in (row.system for row in part.every)
+        ],
         "ranked": len(part.rows),
         "values": {name: _values(board, part, name) for name in _switches(board, part)},
         "limit": micro(colours.limit),

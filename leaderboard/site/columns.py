@@ -216,6 +216,18 @@ COLUMNS: tuple[BoardColumn, ...] = (
         optional=True,
         show=lambda printed: link("reported.html", printed),
     ),
+    *(
+        BoardColumn(
+            key, key.capitalize(), value=_of(read), views=View.PAGE, place=92, number=count or False, optional=True
+        )
+        for key, read, count in (
+            ("backbone", lambda row: row.system.backbone, None),
+            ("parameters", lambda row: row.cost.parameters, True),
+            ("dimensions", lambda row: row.cost.dimensions, True),
+            ("corpus", lambda row: row.system.corpus and row.system.corpus.name, None),
+            ("budget", lambda row: row.system.budget or None, True),
+        )
+    ),
     BoardColumn(
         "measures",
         value=_of(lambda row: dict(zip(row.measures, map(text.fraction, row.measures.values()), strict=True))),

@@ -18,8 +18,8 @@ from bench.evaluation.results.read import Result
 from bench.evaluation.svg import Plane, axis, circle, element, figure, path, short
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 340, 200, 48, 24, 10
-COLOURS = 6
-"""Lines of a panel that can be distinguished."""
+COLOURS, MARKED = 6, 12
+"""Lines of a panel that colours and dashes distinguish; twice as many where the other half is thin."""
 _POINTS, _FEW = 720, 30
 """Of all lines of a panel as they are drawn, and of one of them at least; the bundle has more."""
 _PANELS = 12
@@ -107,13 +107,10 @@ class Panel:
         return [(line.name, float(np.mean([seed.y[-1] for seed in line.seeds]))) for line in self.lines]
 
 
-def panels(held: Sequence[tuple[str, Sequence[Training]]], stage: str) -> list[Panel]:
-    """Build a panel for every measure of a stage, given the trainings of each system, one a seed.
-
-    At most `COLOURS` systems are drawn.
-    """
+def panels(held: Sequence[tuple[str, Sequence[Training]]], stage: str, most: int = COLOURS) -> list[Panel]:
+    """Build a panel for every measure of a stage, given the trainings of each system, one a seed; `most` are drawn."""
     own = [(name, [one for one in every if one.stage.partition("-")[0] == stage]) for name, every in held]
-    shown = [(name, every) for name, every in own if every][:COLOURS]
+    shown = [(name, every) for name, every in own if every][:most]
     every_name = {name for _, every in shown for one in every for name in one.lines}
     names = sorted(every_name, key=lambda name: (name != "loss", name.startswith("probe "), name))
     found = []

@@ -18,6 +18,7 @@ from bench.evaluation.results.read import Result
 from bench.evaluation.tables import visible
 from leaderboard.site import text
 from leaderboard.site.captions import notes
+from leaderboard.site.languages import languages
 from leaderboard.site.site import FIRST
 
 _MEASURES = {
@@ -30,23 +31,6 @@ _MEASURES = {
     "answer-R": "answer_recall",
 }
 """Ours → mteb's, before the cut."""
-# fmt: off
-_LANGUAGES = {
-    "af": "afr-Latn", "ar": "ara-Arab", "az": "aze-Latn", "bg": "bul-Cyrl", "bn": "ben-Beng", "cs": "ces-Latn",
-    "da": "dan-Latn", "de": "deu-Latn", "el": "ell-Grek", "en": "eng-Latn", "es": "spa-Latn", "et": "est-Latn",
-    "eu": "eus-Latn", "fa": "fas-Arab", "fi": "fin-Latn", "fr": "fra-Latn", "ha": "hau-Latn", "he": "heb-Hebr",
-    "hi": "hin-Deva", "hu": "hun-Latn", "id": "ind-Latn", "ig": "ibo-Latn", "it": "ita-Latn", "ja": "jpn-Jpan",
-    "jv": "jav-Latn", "ka": "kat-Geor", "kk": "kaz-Cyrl", "km": "khm-Khmr", "ko": "kor-Hang", "ml": "mal-Mlym",
-    "mr": "mar-Deva", "ms": "msa-Latn", "my": "mya-Mymr", "nl": "nld-Latn", "no": "nor-Latn", "pl": "pol-Latn",
-    "pt": "por-Latn", "ro": "ron-Latn", "ru": "rus-Cyrl", "rw": "kin-Latn", "sr": "srp-Cyrl", "sv": "swe-Latn",
-    "sw": "swa-Latn", "ta": "tam-Taml", "te": "tel-Telu", "th": "tha-Thai", "tl": "tgl-Latn", "tr": "tur-Latn",
-    "tw": "twi-Latn", "uk": "ukr-Cyrl", "ur": "urd-Arab", "vi": "vie-Latn", "wo": "wol-Latn", "yo": "yor-Latn",
-    "zh": "zho-Hans", "zu": "zul-Latn",
-}
-# fmt: on
-"""ISO 639-1 as our tasks have it → ISO 639-3 and script as mteb has it."""
-_CHINESE = {"zh_cn": "zho-Hans", "zh_hk": "zho-Hant", "zh_tw": "zho-Hant"}
-_CODES = {code[:3]: code for code in _LANGUAGES.values()} | {"swh": "swh-Latn", "cmn": "cmn-Hans", "pes": "pes-Arab"}
 SPLIT = "test"
 
 Group = tuple[Result, ...]
@@ -157,12 +141,6 @@ def measure_name(measure: str) -> str:
     name, _, cut = measure.partition("@")
     spelt = _MEASURES.get(name) or re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     return f"{spelt}_at_{cut}" if cut else spelt
-
-
-def languages(name: str) -> list[str]:
-    """Return the languages in a task's name: `sw` → `swa-Latn`, `deu-fra` → both; none for a data set's name."""
-    codes = [_LANGUAGES.get(part) or _CODES.get(part) or _CHINESE.get(part) for part in name.split("-")]
-    return [code for code in codes if code] if all(codes) else []
 
 
 def _suite_name(content: Content) -> str:

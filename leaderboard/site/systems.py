@@ -174,16 +174,21 @@ STAGES = ("train", "tune")
 
 @dataclass(frozen=True)
 class Cost:
-    """Of training and tuning, mean over seeds; None if no result reports it or nothing was trained."""
+    """Of a system, mean over seeds; None if a result does not report it, or for training if nothing was trained."""
 
-    seconds: float | None = None  # on the clock
-    tokens: float | None = None  # read
-    flops: float | None = None  # floating-point operations
+    seconds: float | None = None  # of training and tuning, on the clock
+    tokens: float | None = None  # read in both
+    flops: float | None = None  # floating-point operations of both
+    encode: float | None = None  # seconds, of all tasks: building the index and encoding the queries
+    search: float | None = None  # seconds, of all tasks
+    index: float | None = None  # bytes of the documents' vectors, of all tasks, as 32-bit floats
+    parameters: int | None = None  # of the encoder
+    dimensions: int | None = None  # of a vector
 
 
 def cost(results: Sequence[Result]) -> Cost:
     """Sum the cost of a system's results, one a seed."""
-    trained = [_trained(result) for result in results]
+    trained = [_facts(result, *STAGES) for result in results]
 
     def total(name: str) -> float | None:
         sums = []
@@ -196,16 +201,48 @@ def cost(results: Sequence[Result]) -> Cost:
             sums.append(sum(good))
         return mean(sums) if sums else None
 
-    return Cost(total("seconds"), total("tokens"), total("flops"))
+    encoded = [_facts(result, "encode") for result in results]
+    vectors = [one for facts in encoded for one in facts if _is_count(one.get("vectors"), one.get("dimensions"))]
+    sizes = {one["dimensions"] for one in vectors}
+    grown = [
+        one["parameters"] for result in results for one in _facts(result, "init") if _is_count(one.get("parameters"))
+    ]
+    return Cost(
+        total("seconds"),
+        total("tokens"),
+        total("flops"),
+        mean(_spent(result, ("encode", "index")) for result in results) or None,
+        mean(_spent(result, ("search",)) for result in results) or None,
+        sum(4.0 * one["vectors"] * one["dimensions"] for one in vectors) / len(results) or None,
+        max(grown, default=None),
+        sizes.pop() if len(sizes) == 1 else None,
+    )
 
 
-def _trained(result: Result) -> list[dict[str, Any]]:
-    """The facts of every training behind a result; one that several tasks share counts once."""
+def _is_count(*values: Any) -> bool:
+    """Return whether all values are whole numbers of a plausible size, as results of others may hold anything."""
+    return all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 1 << 53 for one in values)
+
+
+def _spent(result: Result, stages: Sequence[str]) -> float:
+    """Return the seconds of some stages over all legs; what several legs share counts once."""
+    found: dict[str, float] = {}
+    for task, legs in result.content.tasks.items():
+        for name, leg in legs.items():
+            free = result.whole["tasks"][task][name].get("seconds")
+            for stage, seconds in (free if isinstance(free, dict) else {}).items():
+                if stage.partition("-")[0] in stages and isinstance(seconds, int | float) and 0 <= seconds < 1e12:
+                    found[leg.keys.get(stage) or f"{stage} {task} {name}"] = float(seconds)
+    return sum(found.values())
+
+
+def _facts(result: Result, *stages: str) -> list[dict[str, Any]]:
+    """The facts of every run of some stages behind a result; one that several tasks share counts once."""
     found: dict[str, dict[str, Any]] = {}
     for task, legs in result.content.tasks.items():
         for leg in legs.values():
             for stage, facts in leg.facts.items():
-                if stage.partition("-")[0] in STAGES and isinstance(facts, dict):
+                if stage.partition("-")[0] in stages and isinstance(facts, dict):
                     found[leg.keys.get(stage) or f"{stage} {task}"] = facts
     return list(found.values())
 

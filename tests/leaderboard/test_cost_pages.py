@@ -1,5 +1,8 @@
 """Quality against cost: the frontier is what nothing cheaper reaches."""
 
+import re
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,12 +45,24 @@ def test_the_page_lists_what_it_draws(made: Publisher, site: Build) -> None:
     """A row that was trained for an unknown time is left out; a mark's number is its row's."""
     made("bm25", {"made/a": {"": [0.4, 0.4]}})
     made("unknown", {"made/a": {"": [0.9, 0.9]}}, about={"budget": 5})
-    facts = {"train": {"seconds": 3600.0, "tokens": 5, "flops": 2.0}}
-    made("crop", {"made/a": {"": [0.6, 0.6]}}, about={"budget": 5}, leg={"facts": facts})
+    facts = {"train": {"seconds": 3600.0, "tokens": 5, "flops": 2.0}, "encode": {"vectors": 1000, "dimensions": 128}}
+    leg = {"facts": facts, "seconds": {"encode": 50.0, "encode-2": 4.0, "search": 7.0}}
+    made("crop", {"made/a": {"": [0.6, 0.6]}}, about={"budget": 5}, leg=leg)
     page = site()["cost.html"].decode()
+    assert '<td class="n">54 s</td><td class="n">7 s</td><td class="n">500.0 KiB</td>' in page
+    assert '<text class="name"' in page
     assert "Each of these scores higher than everything cheaper: bm25 (40.0, not trained here) and crop (60.0, " in page
     assert page.count("<circle") == page.count("<tr data-k=") == 2
     assert "unknown" not in page.partition("<main")[2]
+
+
+def test_no_name_lies_on_another() -> None:
+    """Twelve systems of one cost and score: each name is there, on a line of its own."""
+    points = [Point(f"system-{at}", 100.0, 0.5) for at in range(12)]
+    for kind, high in (("name", 13), ("number", 26)):
+        lines = sorted(map(float, re.findall(f'<text class="{kind}" x="[^"]*" y="([^"]*)"', draw(points, "x"))))
+        assert len(lines) == 12
+        assert all(below - above >= high - 0.1 for above, below in pairwise(lines))
 
 
 def test_without_any_cost_there_is_no_page(made: Publisher, site: Build) -> None:

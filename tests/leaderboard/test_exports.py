@@ -24,7 +24,8 @@ from bench.types import Macro
 from leaderboard.site.boards import boards
 from leaderboard.site.columns import file_table
 from leaderboard.site.export import export
-from leaderboard.site.hub import languages, measure_name
+from leaderboard.site.hub import measure_name
+from leaderboard.site.languages import languages
 from tests.leaderboard.conftest import Publisher
 
 MACROS = (Macro("Avg. (2)", ("made/ar", "made/sw")),)

@@ -50,6 +50,22 @@ def test_a_page_shows_rows_curves_and_costs(made: Publisher, results: Path) -> N
     assert b'href="../methods/crop.html"' in next(built[name] for name in built if name.startswith("runs/"))
 
 
+def test_all_methods_learn_in_one_plot(made: Publisher, site: Callable[[], dict[str, bytes]]) -> None:
+    """A line a method in what most of them measure, not in their losses, which cannot be compared."""
+    facts = {"train": {"seconds": 1.0, "tokens": 1, "flops": 1.0}}
+    for name in ("crop", "ict", "msm"):
+        lines = {"loss": {"x": [1], "y": [9.0]}, "probe rank": {"x": [1], "y": [2.0]}}
+        lines |= {"own": {"x": [1], "y": [1.0]}} if name == "msm" else {}
+        curve = {"stage": "train", "across": "tokens", "lines": lines}
+        leg = {"keys": {"train": name}, "facts": facts}
+        made(name, {"made/a": {"": [0.5]}}, about={"budget": 1}, leg=leg, curves={name: curve})
+    page = site()["methods/index.html"].decode()
+    drawn = page[page.index('id="learning"') :]
+    assert "probe rank against tokens: crop ends at 2; ict ends at 2; msm ends at 2" in drawn
+    assert drawn.index("<figcaption>probe rank") < drawn.index("<figcaption>own")
+    assert "<figcaption>loss" not in drawn
+
+
 def test_the_mean_of_seeds_goes_as_far_as_all_do() -> None:
     """Worked out by hand: at 10 the second line is half way between 0 and 20."""
     found = mean_line([line((0, 0), (10, 1), (40, 9)), line((0, 2), (20, 4))])

@@ -74,7 +74,7 @@
     for (const row of order) {
       for (const one of [row.main, row.map]) {
         one.parentNode.append(one);
-        one.hidden = !row.name.toLowerCase().includes(wanted) && !state.pin.includes(row.id);
+        one.hidden = !`${row.name} ${held.about[row.place]}`.toLowerCase().includes(wanted) && !state.pin.includes(row.id);
       }
     }
     [board, heat].forEach((one) => marked(one, state.sort));

@@ -1,0 +1,108 @@
+"""The languages of tasks: their codes, and how they group by script, family, and what a system was pretrained on.
+
+Averages over groups describe where a system is strong; they are not tested.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.evaluation.measures.aggregate import mean
+from leaderboard.site.systems import System
+
+# fmt: off
+_LANGUAGES = {
+    "af": "afr-Latn", "ar": "ara-Arab", "az": "aze-Latn", "bg": "bul-Cyrl", "bn": "ben-Beng", "cs": "ces-Latn",
+    "da": "dan-Latn", "de": "deu-Latn", "el": "ell-Grek", "en": "eng-Latn", "es": "spa-Latn", "et": "est-Latn",
+    "eu": "eus-Latn", "fa": "fas-Arab", "fi": "fin-Latn", "fr": "fra-Latn", "ha": "hau-Latn", "he": "heb-Hebr",
+    "hi": "hin-Deva", "hu": "hun-Latn", "id": "ind-Latn", "ig": "ibo-Latn", "it": "ita-Latn", "ja": "jpn-Jpan",
+    "jv": "jav-Latn", "ka": "kat-Geor", "kk": "kaz-Cyrl", "km": "khm-Khmr", "ko": "kor-Hang", "ml": "mal-Mlym",
+    "mr": "mar-Deva", "ms": "msa-Latn", "my": "mya-Mymr", "nl": "nld-Latn", "no": "nor-Latn", "pl": "pol-Latn",
+    "pt": "por-Latn", "ro": "ron-Latn", "ru": "rus-Cyrl", "rw": "kin-Latn", "sr": "srp-Cyrl", "sv": "swe-Latn",
+    "sw": "swa-Latn", "ta": "tam-Taml", "te": "tel-Telu", "th": "tha-Thai", "tl": "tgl-Latn", "tr": "tur-Latn",
+    "tw": "twi-Latn", "uk": "ukr-Cyrl", "ur": "urd-Arab", "vi": "vie-Latn", "wo": "wol-Latn", "yo": "yor-Latn",
+    "zh": "zho-Hans", "zu": "zul-Latn",
+}
+# fmt: on
+"""ISO 639-1 as our tasks have it → ISO 639-3 and script as mteb has it."""
+_CHINESE = {"zh_cn": "zho-Hans", "zh_hk": "zho-Hant", "zh_tw": "zho-Hant"}
+_CODES = {code[:3]: code for code in _LANGUAGES.values()} | {"swh": "swh-Latn", "cmn": "cmn-Hans", "pes": "pes-Arab"}
+_SCRIPTS = {"Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic", "Deva": "Devanagari", "Hans": "Chinese"}
+_FAMILIES = {
+    "Indo-European": "af bg bn cs da de el en es fa fr hi it mr nl no pl pt ro ru sr sv uk ur",
+    "Afro-Asiatic": "ar ha he",
+    "Austronesian": "id jv ms tl",
+    "Dravidian": "ml ta te",
+    "Niger-Congo": "ig rw sw tw wo yo zu",
+    "Turkic": "az kk tr",
+    "Uralic": "et fi hu",
+}
+"""ISO 639-1 codes; the families of which the suites have a single language are left to `other`."""
+_FAMILY = {_LANGUAGES[code]: family for family, codes in _FAMILIES.items() for code in codes.split()}
+_FEWEST = 4
+
+
+def languages(name: str) -> list[str]:
+    """Return the languages in a task's name: `sw` → `swa-Latn`, `deu-fra` → both; none for a data set's name."""
+    codes = [_LANGUAGES.get(part) or _CODES.get(part) or _CHINESE.get(part) for part in name.split("-")]
+    return [code for code in codes if code] if all(codes) else []
+
+
+@dataclass(frozen=True)
+class LanguageGroup:
+    """Some tasks of a board, by a property of their language."""
+
+    by: str  # `Script`, `Family`
+    name: str
+    tasks: tuple[str, ...]
+
+
+def groups(tasks: Mapping[str, str]) -> list[LanguageGroup]:
+    """Group tasks, given by id with their names: by script and by family; groups of one task are pooled as `other`.
+
+    There are none for fewer than four languages, where a task is in no known one, or where a property divides nothing.
+    """
+    spoken = {task: _spoken(name) for task, name in tasks.items()}
+    if len(tasks) < _FEWEST or not all(spoken.values()):
+        return []
+    found = []
+    for by, all_named in (
+        ("Script", {task: _SCRIPTS.get(code.partition("-")[2], "other") for task, code in spoken.items()}),
+        ("Family", {task: _FAMILY.get(code, "other") for task, code in spoken.items()}),
+    ):
+        counts = list(all_named.values())
+        named = {task: name if counts.count(name) > 1 else "other" for task, name in all_named.items()}
+        kinds = sorted(set(named.values()), key=lambda name: (name == "other", name))
+        if len(kinds) > 1:
+            found += [LanguageGroup(by, kind, tuple(task for task in tasks if named[task] == kind)) for kind in kinds]
+    return found
+
+
+def seen(one: System, tasks: Mapping[str, str]) -> tuple[set[str], set[str]] | None:
+    """Divide tasks into those whose language a system's pretraining corpus has, and others; None if it is not known."""
+    known = set(_corpus(one))
+    codes = {_LANGUAGES[code] for code in known if code in _LANGUAGES}
+    spoken = {task: code for task, name in tasks.items() if (code := _spoken(name))}
+    if not known or not one.first.content.system.budget or len(spoken) < len(tasks):
+        return None
+    inside = {task for task, code in spoken.items() if code in codes}
+    return inside, set(tasks) - inside
+
+
+def _corpus(one: System) -> Iterator[str]:
+    """Yield the languages of the corpus that a system was pretrained on, as its preparation counted them."""
+    for legs in one.first.content.tasks.values():
+        for leg in legs.values():
+            counted = (leg.facts.get("prepare") or {}).get("languages")
+            yield from map(str, counted) if isinstance(counted, dict) else ()
+
+
+def average(values: Mapping[str, float], tasks: Sequence[str] | set[str]) -> float | None:
+    """Return the mean of a row's tasks; None where it lacks one, or for no task."""
+    held = [values[task] for task in tasks if task in values]
+    return mean(held) if held and len(held) == len(tasks) else None
+
+
+def _spoken(name: str) -> str:
+    """Return the language of a task, of a pair the one that is not English; empty if it is not known."""
+    found = languages(name)
+    return next((code for code in found if code != _LANGUAGES["en"]), found[0] if found else "")
