@@ -9,10 +9,15 @@ from bench.core.files import explain, write_bytes
 FILES = {
     "README.md": "README.md",
     "LICENSE-NOTE.md": "LICENSE-NOTE.md",
+    "CITATION.cff": "CITATION.cff",
+    "build.txt": "build.txt",
     ".gitignore": "gitignore",
     "records/exceptions.txt": "exceptions.txt",
     ".github/CODEOWNERS": "codeowners",
+    ".github/ISSUE_TEMPLATE/withdraw.md": "withdraw.md",
+    ".github/actions/install/action.yml": "install.yml",
     ".github/workflows/validate.yml": "validate.yml",
+    ".github/workflows/comment.yml": "comment.yml",
     ".github/workflows/pages.yml": "pages.yml",
     ".github/pull_request_template.md": "pull_request_template.md",
 }

@@ -15,9 +15,11 @@ import yaml
 from bench.cli import bench, main
 from bench.core.errors import StoreError, UsageError
 from bench.testing import fields
+from leaderboard.build import build
 from leaderboard.submissions import repository as initialising
+from leaderboard.submissions.changes import changes
 from leaderboard.submissions.repository import FILES, init
-from tests.leaderboard.conftest import Bundle
+from tests.leaderboard.conftest import Bundle, Publisher
 from tests.leaderboard.submissions.conftest import Ran
 
 Type = Callable[..., tuple[int, str]]
@@ -90,7 +92,15 @@ def steps(about: dict[Any, Any]) -> list[dict[str, Any]]:
 def test_the_workflows(tmp_path: Path) -> None:
     """Pull requests run with reading rights and no secret; every `bench` line is one that the command has."""
     init(tmp_path)
-    validating, pages = workflow(tmp_path, "validate.yml"), workflow(tmp_path, "pages.yml")
+    validating, pages, comment = (workflow(tmp_path, f"{name}.yml") for name in ("validate", "pages", "comment"))
+    uses = [step.get("uses", "").partition("@")[0] for step in steps(comment)]
+    assert uses == ["actions/download-artifact", ""], "a job that may write checks nothing out"
+    (posting,) = [step["run"] for step in steps(comment) if "run" in step]
+    assert not re.search(r"bench|python|pip |\$\{\{", posting)
+    assert (comment["permissions"], list(comment[True])) == (
+        {"actions": "read", "pull-requests": "write"},
+        ["workflow_run"],
+    )
     assert set(validating[True]) == {"pull_request"}
     assert validating["permissions"] == {"contents": "read"}
     assert "secrets" not in json.dumps([validating["jobs"], pages["jobs"]])
@@ -109,13 +119,52 @@ def test_the_workflows(tmp_path: Path) -> None:
         command = group.get_command(click.Context(group), name)
         assert command is not None
         command.make_context(name, [*(word for word in rest.split() if word != "--"), *(["x"] * (name == "check"))])
-    assert sum(step.get("run") == "pip install retrieval-bench" for step in steps(validating) + steps(pages)) == 2
+    installs = [step for step in steps(validating) + steps(pages) if step.get("uses") == "./.github/actions/install"]
+    assert len(installs) == 2
+    order = [step.get("name") or step["uses"] for step in steps(validating)]
+    assert order.index("Refuse changes that only maintainers make") < order.index("./.github/actions/install")
+    assert not any("pip " in step.get("run", "") for step in steps(validating) + steps(pages))
+
+
+def test_only_a_pinned_build_is_installed(tmp_path: Path) -> None:
+    """By address and hash, never by name: as written, and without hash or lock, the step stops before pip."""
+    init(tmp_path)
+    about = yaml.safe_load((tmp_path / ".github/actions/install/action.yml").read_text(encoding="utf-8"))
+    (script,) = [step["run"] for step in about["runs"]["steps"] if "run" in step]
+    (tmp_path / "pip").write_text('#!/bin/sh\necho "pip $*"\n')
+    (tmp_path / "pip").chmod(0o755)
+
+    def installed() -> tuple[int, list[str]]:
+        done = subprocess.run(
+            [shutil.which("bash") or "", "-c", script],
+            cwd=tmp_path,
+            check=False,
+            capture_output=True,
+            text=True,
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        )
+        return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("pip ")]
+
+    assert installed() == (2, [])
+    address = "retrieval-bench @ https://example.org/retrieval_bench-0.1.0-py3-none-any.whl"
+    for line in ("retrieval-bench==0.1.0", address):
+        (tmp_path / "build.txt").write_text(f"{line}\n")
+        (tmp_path / "requirements.lock").write_text("")
+        assert installed() == (2, [])
+    (tmp_path / "build.txt").write_text(f"{address} --hash=sha256:{'0' * 64}\n")
+    assert installed() == (
+        0,
+        ["pip install --require-hashes --no-deps -r build.txt", "pip install --require-hashes -r requirements.lock"],
+    )
 
 
 def test_the_check_of_a_pull_request(tmp_path: Path, ran: Ran) -> None:
-    """The script finds the bundles that changed, and refuses a file that belongs to none."""
+    """The scripts find new bundles; they refuse a file of none, merged results that change, and maintainers' files."""
     init(tmp_path)
-    (script,) = [step["run"] for step in steps(workflow(tmp_path, "validate.yml")) if "BASE" in step.get("env", {})]
+    named = {step.get("name"): step for step in steps(workflow(tmp_path, "validate.yml"))}
+    scripts = [
+        named[name]["run"] for name in ("Refuse changes that only maintainers make", "Check the results that changed")
+    ]
     git = shutil.which("git")
     bash = shutil.which("bash")
     assert git
@@ -128,7 +177,7 @@ def test_the_check_of_a_pull_request(tmp_path: Path, ran: Ran) -> None:
         ).stdout.strip()
 
     def changed() -> subprocess.CompletedProcess[str]:
-        fake = script.replace("bench leaderboard check", "echo CHECK")
+        fake = "\n".join(scripts).replace("bench leaderboard check", "echo CHECK")
         return subprocess.run(
             [bash or "", "-c", fake],
             cwd=tmp_path,
@@ -159,7 +208,30 @@ def test_the_check_of_a_pull_request(tmp_path: Path, ran: Ran) -> None:
     (tmp_path / "records" / "exceptions.txt").write_text("official/beir/unsupervised/liar-00000000/seed-0")
     typed("commit", "-qam", "an exception")
     done = changed()
-    assert (done.returncode, "maintainers alone change records/exceptions.txt" in done.stdout) == (2, True)
+    assert (done.returncode, "only maintainers change records/exceptions.txt" in done.stdout) == (2, True)
+    typed("checkout", "-q", "HEAD~2")
+    base = typed("rev-parse", "HEAD")
+    (merged,) = {path.relative_to(tmp_path).parent for path in (tmp_path / "results" / "mini").rglob("result.json")}
+    typed("rm", "-q", f"{merged}/result.json")
+    typed("commit", "-qm", "another's result removed")
+    done = changed()
+    assert done.returncode == 2
+    assert f"only maintainers change or remove merged results: {merged}/result.json" in done.stdout
+
+
+def test_the_ranks_that_a_pull_request_changes(made: Publisher, results: Path, tmp_path: Path) -> None:
+    """New, moved and removed rows of two sites, worked out by hand; without a site before, all rows are new."""
+    made("crop", {"made/a": {"": [0.4] * 20}})
+    made("bm25", {"made/a": {"": [0.3] * 20}}, about={"deterministic": True})
+    build(results, tmp_path / "before")
+    made("msm", {"made/a": {"": [0.5] * 20}})
+    shutil.rmtree(next(path for path in results.rglob("bm25-*")))
+    build(results, tmp_path / "after")
+    (head, *rows) = changes(tmp_path / "before", tmp_path / "after")
+    assert head == "made, unsupervised, official data"
+    assert rows == ["  msm: new, 50.0, rank 1", "  crop: rank 1 → 2", "  bm25: removed, was 30.0, rank 2"]
+    assert list(changes(tmp_path / "after", tmp_path / "after")) == []
+    assert all(": new, " in row for row in list(changes(tmp_path / "none", tmp_path / "after"))[1:])
 
 
 def test_the_commands(type_in: Type, bundle: Bundle, ran: Ran, tmp_path: Path) -> None:
