@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -63,7 +63,7 @@ class Contract:
 
     def dump(self) -> dict[str, Any]:
         """Return the contract as JSON; later fields are left out at their defaults, so existing keys stay valid."""
-        return {key: value for key, value in asdict(self).items() if key not in _LATER or value != _LATER[key]}
+        return {key: value for key, value in vars(self).items() if key not in _LATER or value != _LATER[key]}
 
     @staticmethod
     def load(folder: Path) -> Contract:

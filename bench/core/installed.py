@@ -1,6 +1,7 @@
 """Which distributions are installed: a few metadata look-ups by name, never a scan of the environment."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 DISTRIBUTION = "retrieval-bench"
 """Our own name among the distributions."""
@@ -15,9 +16,20 @@ Finder = Callable[[str], str | None]
 """Name of a distribution → its version, or None where it is not installed."""
 
 
+@cache
+def version(distribution: str) -> str:
+    """Return the version of a distribution, whose metadata are read once a process.
+
+    Raises `PackageNotFoundError` where it is not installed.
+    """
+    from importlib.metadata import version
+
+    return version(distribution)
+
+
 def version_of(distribution: str) -> str | None:
     """Return the version of an installed distribution, or None."""
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError
 
     try:
         return version(distribution)

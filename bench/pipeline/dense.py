@@ -133,7 +133,7 @@ class Dense(System):
         `row` is the system whose run it is: itself, or itself post-processed by `processing`.
         """
         encoders = Encoders(row, asked.seed, asked.legs.inputs, asked.legs.plugins)
-        encoder = encoders.final(asked.tunings)
+        encoder = asked.legs.once("encoder", lambda: encoders.final(asked.tunings), row, asked.seed, *asked.tunings)
         contract = self.contract(asked.task, asked.tunings, processed=processing is not None)
         how = {"encoder": encoder, "contract": contract, **reading(row, self.machine)}
         passages = EncodePassages(role="passage", checked=asked.checked, corpus=asked.checked.corpus, **how)

@@ -1,8 +1,9 @@
 """The legs of a run: what builds the stages that every system shares, and the stages of one leg for one system."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 from bench.config.layers import SettingRow
 from bench.evaluation.measures.specs import parse
@@ -21,6 +22,8 @@ from bench.store.inputs import Inputs
 from bench.store.stage import Stage
 from bench.store.store import Store
 from bench.types import Corpus, Json, Leg, Task
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -92,20 +95,30 @@ class Legs:
 
     def __init__(self, store: Store, plugins: Plugins, own: Sequence[SettingRow]) -> None:
         self._notes: dict[str, Json] = {"settings": [row_json(row) for row in own]}
+        self._built: dict[tuple[str, *tuple[int, ...]], tuple[Any, tuple[object, ...]]] = {}
         self.inputs, self.plugins = Inputs(store), plugins
+
+    def once(self, what: str, build: Callable[[], T], *of: object) -> T:
+        """Return what was built of these very objects, built once; they are kept, so that no id comes twice."""
+        key = what, *map(id, of)
+        if key not in self._built:
+            self._built[key] = build(), of
+        built: T = self._built[key][0]
+        return built
 
     def validate(self, corpus: Corpus) -> Validate:
         """Return the check of a corpus."""
-        return Validate.corpus_of(corpus, self.inputs, self._notes)
+        return self.once("validate", lambda: Validate.corpus_of(corpus, self.inputs, self._notes), corpus)
 
     def read(self, task: Task, leg: Leg, unknown_ids: str) -> Read:
         """Return the reading of a leg."""
         label = f"{task.id}{' ' + leg.name if leg.name else ''}"
-        return Read.leg_of(leg, label, self.validate(leg.corpus), unknown_ids, self.inputs, self._notes)
+        given = leg, label, self.validate(leg.corpus), unknown_ids, self.inputs, self._notes
+        return self.once(f"read {unknown_ids}", lambda: Read.leg_of(*given), task, leg)
 
     def texts(self, corpus: Corpus) -> StoreTexts:
         """Return the texts of a corpus."""
-        return StoreTexts.corpus_of(corpus, self.validate(corpus), self.inputs)
+        return self.once("texts", lambda: StoreTexts.corpus_of(corpus, self.validate(corpus), self.inputs), corpus)
 
     def protocol(self, task: Task) -> Protocol:
         """Return how a task is scored."""

@@ -1,7 +1,6 @@
 """From artefacts to result files and to the rows that a run prints."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from bench.config.layers import describe, dump
 from bench.config.profiles import Profile
 from bench.core.errors import StoreError
 from bench.core.files import digest
+from bench.core.installed import version
 from bench.core.publications import mark
 from bench.evaluation import results
 from bench.evaluation.curves import curves

@@ -141,7 +141,7 @@ class System(ABC):
         """Sha256 of the choices as results have them, 64 hexadecimal digits."""
         return digest(public(self.choices, self.places))
 
-    @property
+    @cached_property
     def tag(self) -> str:
         """Last column of its runs; without the label, which changes nothing that is computed. Part of keys."""
         return f"{self.method.name}-{digest(self.choices)[:8]}"

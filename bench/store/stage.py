@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache, cached_property
-from importlib.metadata import version
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -15,6 +14,7 @@ from bench.config.base import Config
 from bench.config.layers import identity as decisive
 from bench.core.contract import Contract
 from bench.core.files import digest
+from bench.core.installed import version
 from bench.core.workspace import Workspace
 from bench.types import Json
 
@@ -134,13 +134,7 @@ class Stage(ABC):
 
 def versions(*names: str) -> dict[str, Json]:
     """Return the installed versions of libraries by name."""
-    return {name: _version(name) for name in sorted(set(names))}
-
-
-@cache
-def _version(name: str) -> str:
-    """Return the installed version of a library; its metadata are read once a process."""
-    return version(name)
+    return {name: version(name) for name in sorted(set(names))}
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,8 @@ until they hold `_SHORTEST` characters, so that a name or a number is no sentenc
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from importlib.metadata import version
+
+from bench.core.installed import version
 
 _SPACED = frozenset({"th", "tha", "lo", "lao"})
 _SHORTEST = 40

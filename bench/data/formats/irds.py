@@ -9,11 +9,11 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from bench.core.errors import BenchError, DataError
+from bench.core.installed import version
 from bench.data.formats.faults import Faults, RecordError, shown
 from bench.data.formats.source import Format, check_id, checked, once_asked, once_judged
 from bench.types import Item, Judgement, Source

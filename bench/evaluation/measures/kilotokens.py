@@ -14,6 +14,7 @@ abbreviations listed here. On 10,553 English Wikipedia passages of 1.36 million 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 
 Tokenise = Callable[[str], Sequence[str]]
@@ -37,6 +38,7 @@ class Tokeniser:
     tokenise: Callable[[str], list[str]]
 
 
+@cache
 def tokeniser() -> Tokeniser:
     """Return the official tokens where NLTK finds its model of English sentences, else the nearest without a model.
 

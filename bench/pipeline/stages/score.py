@@ -6,12 +6,12 @@ import gzip
 import io
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.core.errors import UsageError
 from bench.core.files import canonical, write_bytes
+from bench.core.installed import version
 from bench.core.workspace import Workspace
 from bench.data.formats.trec import read_run, write_run
 from bench.evaluation.measures.checks import judged

@@ -1,5 +1,6 @@
 """What enters keys besides a user's data: measures of plugins, commits of backbones, files that settings name."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,13 @@ from bench.config.layers import identity
 from bench.core.contract import Contract
 from bench.core.errors import UsageError
 from bench.evaluation.measures.specs import parse
+from bench.pipeline.encoders import Encoders
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.stages import init
+from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.score import Protocol
 from bench.pipeline.stages.search import Rules
+from bench.pipeline.stages.validate import Validate
 from bench.pipeline.stages.weigh import Weigh
 from bench.plugins import load
 from bench.store.stage import Stage
@@ -175,3 +179,19 @@ def test_files_that_settings_name_enter_by_their_content(tmp_path: Path, tiny: P
     with pytest.raises(UsageError, check=fields(where="setting stop", expected="a readable file")):
         index(tmp_path / "nowhere")
     assert identity(WordsConfig()) == {"stop": ""}
+
+
+def test_cells_share_what_they_rest_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corpus and a leg are looked at once for all systems and seeds, an encoder is built once for all its legs."""
+    built: Counter[str] = Counter()
+
+    def counted(owner: type[Any], name: str) -> None:
+        real = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given: [built.update([name]), real(*given)][1])
+
+    for owner, name in ((Validate, "corpus_of"), (Read, "leg_of"), (Encoders, "final")):
+        counted(owner, name)
+    found = planned(tmp_path, bench.Request(("bm25", "crop"), ("mrtydi",), tasks=("sw", "fi"), seeds=(0, 1)))
+    dense = [cell for cell in found.cells if cell.system.dense]
+    assert {len(legs) for legs in found.legs} == {2}
+    assert built == {"corpus_of": 2, "leg_of": 2, "final": len(dense)}
