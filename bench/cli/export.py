@@ -9,6 +9,7 @@ from bench.cli.options import FILE, store_option
 from bench.cli.output import json_option, notice, print_json
 from bench.core.errors import UsageError
 from bench.plugins import load
+from bench.store.leases import leased
 from bench.store.store import Store
 from bench.studies.export import StoredEncoder, export, from_key, from_result
 
@@ -34,7 +35,10 @@ def command(result: Path | None, key: str | None, out: Path, store: Path, as_jso
         )
     place = Store(store, notice)
     origin = from_result(result, place) if result else from_key(key or "", place)
-    done = export(origin, out, _citation(origin))
+    read = [origin.key, *origin.manifest["identity"].get("inputs", {}).values()]
+    with leased(place, read):
+        origin = from_result(result, place) if result else from_key(origin.key, place)  # it may have gone before
+        done = export(origin, out, _citation(origin))
     notice(*done.notices)
     if as_json:
         contracts = {role: contract.dump() for role, contract in done.contracts.items()}

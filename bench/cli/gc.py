@@ -34,7 +34,7 @@ def command(store: Path, results: Path, days: float, dry_run: bool, as_json: boo
     found = list(housekeeping.garbage(place, keys(results), days))
     if not dry_run:
         with place.writing(f"removing what nobody needs from {store}"):
-            found = [item for item in found if housekeeping.remove(place, item)]
+            found = housekeeping.remove(place, found, lambda: keys(results))
     verb = "would free" if dry_run else "freed"
     total = sum(item.size for item in found)
     if as_json:

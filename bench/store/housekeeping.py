@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +68,7 @@ def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iter
         if folder.name not in used and folder.name not in leased and age >= older_than_days:
             yield Garbage(folder, f"no result rests on it, made {age:.1f} days ago", _size(folder))
     for scratch in sorted((store.root / "work").glob("*")):
-        age, key = _age(scratch), scratch.name.rpartition("-")[2]
+        age, key = _age(scratch), _key(scratch)
         finished = _is_finished(store, scratch)
         if (finished or (age >= older_than_days and key not in leased)) and _idle(store, key):
             reason = "leavings of a stage that is finished" if finished else f"an unfinished stage, {age:.1f} days old"
@@ -78,25 +78,49 @@ def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iter
             yield Garbage(litter, "a temporary file of a killed run", _size(litter))
 
 
-def remove(store: Store, item: Garbage) -> bool:
-    """Remove one piece of garbage unless somebody has come to need it; return whether it went.
+def remove(
+    store: Store, items: Iterable[Garbage], used: Callable[[], Collection[str]] = frozenset
+) -> list[Garbage]:
+    """Remove garbage that nobody has come to need since it was listed; return what went.
 
-    A kill half-way leaves no half artefact. Raises `OSError` if the system refuses.
+    `used` is asked again, after the leases: a run gives its lease back once its result is there. A kill half-way leaves
+    no half artefact. Raises `OSError` if the system refuses.
     """
-    if not item.path.is_dir():
-        item.path.unlink(missing_ok=True)
-        return True
-    key, free = item.path.name.rpartition("-")[2], False
-    trash = store.root / "work" / f"{REMOVED}-{key}"
-    with suppress(Timeout), leased_keys(store) as leased, _lock(store, key).acquire(timeout=0):
-        free = item.path.exists() and (key not in leased or _is_finished(store, item.path))
-        if free and item.path != trash:
+    listed, gone = list(items), []  # before the lock, which listing takes too
+    with leased_keys(store) as leased:
+        kept = {*leased, *used()}
+        for item in listed:
+            folder = item.path.is_dir()
+            if not folder:
+                item.path.unlink(missing_ok=True)
+            if not folder or _moved_aside(store, item.path, kept):
+                gone.append(item)
+    for item in gone:
+        shutil.rmtree(_trash(store, item.path), ignore_errors=True)
+    return gone
+
+
+def _moved_aside(store: Store, folder: Path, kept: Collection[str]) -> bool:
+    """Move a folder to the trash unless somebody needs it or works in it; return whether it is there."""
+    trash = _trash(store, folder)
+    with suppress(Timeout), _lock(store, _key(folder)).acquire(timeout=0):
+        if not folder.exists() or (_key(folder) in kept and not _is_finished(store, folder)):
+            return False
+        if folder != trash:
             trash.parent.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(trash, ignore_errors=True)
-            item.path.rename(trash)
-    if free:
-        shutil.rmtree(trash, ignore_errors=True)
-    return free
+            folder.rename(trash)
+        return True
+    return False
+
+
+def _trash(store: Store, folder: Path) -> Path:
+    return store.root / "work" / f"{REMOVED}-{_key(folder)}"
+
+
+def _key(folder: Path) -> str:
+    """Return the key of an artefact's folder, or of one under `work`."""
+    return folder.name.rpartition("-")[2]
 
 
 def tidy(store: Store) -> None:
@@ -106,7 +130,7 @@ def tidy(store: Store) -> None:
             pass
         for scratch in (store.root / "work").glob("*"):
             if _is_finished(store, scratch):
-                remove(store, Garbage(scratch, "", 0))
+                remove(store, [Garbage(scratch, "", 0)])
         for litter in filter(is_temporary, (store.root / "inputs").glob(".*")):
             if is_abandoned(litter) or _age(litter) >= 1:
                 litter.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.fuzz import archives, bundles, folders, kills, models, scores, settings, texts
-from tests.fuzz.harness import Target, faults
+from tests.fuzz.harness import Target, tried
 
 TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: some 40 seconds of a processor for all
     "texts": (texts.case, 60),
@@ -33,8 +33,10 @@ def main(tries: int = 0, first: int = 0, *names: str) -> None:
     for name in names or TARGETS:
         target, short = TARGETS[name]
         with tempfile.TemporaryDirectory(prefix="bench-fuzz-") as folder:
-            found[name] = faults(target, Path(folder), range(first, first + (tries or short)))
-        print(f"{name}: {tries or short} tries, {len(found[name])} faults", file=sys.stderr)  # noqa: T201 (a command)
+            came = tried(target, Path(folder), range(first, first + (tries or short)))
+        found[name] = came.faults
+        most = f"at most {came.seconds:.1f} s and {came.memory >> 20:,} MiB a case"
+        print(f"{name}: {tries or short} tries, {len(came.faults)} faults, {most}", file=sys.stderr)  # noqa: T201 (a command)
     print(json.dumps(found, indent=1))  # noqa: T201 (a command)
     sys.exit(any(found.values()))
 

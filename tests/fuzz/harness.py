@@ -2,7 +2,7 @@
 
 A target makes inputs from a seed and says what must come of them. Every case is carried out in a child of this process,
 so that a crash, an endless loop or a bomb is an outcome like any other. A failure names its target and seed, which make
-the same case again: `python -m pytest tests/fuzz --fuzz-seed SEED`.
+the same case again: `make fuzz FUZZ=1 SEED=… TARGETS=…`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,7 @@ class Outcome:
     out: str
     said: str  # on stderr
     seconds: float
+    memory: int = 0  # bytes at most, with what the parent had loaded
 
     def fault(self, case: Case) -> str:
         """Return what is wrong whatever was put in, then what the case itself finds."""
@@ -155,13 +156,13 @@ def carried_out(case: Case) -> Outcome:
         child = os.fork()
         if not child:
             _child(case, out.fileno(), said.fileno(), value.fileno())
-        code = _waited(child, begun)
+        code, peak = _waited(child, begun)
         texts = []
         for stream in (value, out, said):
             stream.seek(0)
             texts.append(stream.read().decode("utf-8", "replace"))
         returned = json.loads(texts[0]) if texts[0] else None
-        return Outcome(code, returned, texts[1], texts[2], time.monotonic() - begun)
+        return Outcome(code, returned, texts[1], texts[2], time.monotonic() - begun, peak)
 
 
 def _child(case: Case, out: int, said: int, value: int) -> None:
@@ -198,28 +199,42 @@ def _returned(case: Case, value: int) -> int:
     return 0
 
 
-def _waited(child: int, begun: float) -> int:
-    """Return a child's exit code; kill it, and all that it began, where it outlives its limits."""
+def _waited(child: int, begun: float) -> tuple[int, int]:
+    """Return a child's exit code and most bytes; kill it, and all that it began, where it outlives its limits."""
     while time.monotonic() - begun < 6 * SECONDS:  # of a clock on the wall, for machines are shared
-        done, status = os.waitpid(child, os.WNOHANG)
+        done, status, used = os.wait4(child, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status)
+            break
         time.sleep(0.002)
-    os.killpg(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    else:
+        os.killpg(child, signal.SIGKILL)
+        _, status, used = os.wait4(child, 0)
+    return os.waitstatus_to_exitcode(status), used.ru_maxrss << 10
 
 
 Target = Callable[[Draw, Path], Case]
 """(chance, an empty folder) → a case."""
 
 
-def faults(target: Target, folder: Path, seeds: range) -> Mapping[int, str]:
-    """Try a target with every seed; return what went wrong, by seed."""
-    found = {}
+@dataclass
+class Round:
+    """What came of trying a target: faults by seed, and the most that a case took."""
+
+    faults: dict[int, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    memory: int = 0  # bytes
+
+
+def tried(target: Target, folder: Path, seeds: range) -> Round:
+    """Try a target with every seed."""
+    found = Round()
     for seed in seeds:
         place = folder / str(seed)
         place.mkdir()
         case = target(Draw(seed), place)
-        if fault := carried_out(case).fault(case):
-            found[seed] = fault
+        outcome = carried_out(case)
+        found.seconds, found.memory = max(found.seconds, outcome.seconds), max(found.memory, outcome.memory)
+        if fault := outcome.fault(case):
+            found.faults[seed] = fault
+        shutil.rmtree(place, ignore_errors=True)
     return found

@@ -157,8 +157,7 @@ from bench.store.store import Store
 store = Store(Path(sys.argv[1]))
 print("ready", flush=True)
 while not Path(sys.argv[2]).exists():
-    for item in garbage(store, (), 0):
-        remove(store, item)
+    remove(store, garbage(store, (), 0))
 """
 
 

@@ -11,6 +11,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ _HEADER = 1 << 14  # bytes of the headers of one member: long names, records of 
 _PLAIN = 2048  # bytes of headers that every member may have: its own, and a short one of pax
 _SPARE = 1 << 20  # bytes of all headers beyond those
 _PADDING = 1 << 24  # bytes behind the last member, since tapes are written in whole records
+_DIGITS = re.compile(rb"[0-9]{100}")
+"""What no header holds, and what tarfile before Python 3.11.10 needs time for that grows with the square."""
 
 
 def decompressed(path: Path, kind: str | None) -> io.BufferedIOBase:
@@ -52,25 +55,41 @@ def decompressed(path: Path, kind: str | None) -> io.BufferedIOBase:
 
 
 class BoundedStream:
-    """A stream that raises `RecordError` once more than `left` bytes of `what` were read."""
+    """A stream, read and skipped forwards, that raises `RecordError` before more than `left` bytes of `what` are read."""
 
     def __init__(self, stream: IO[bytes] | io.BufferedIOBase, left: float, what: str) -> None:
-        self._stream, self.left, self.what = stream, left, what
+        self._stream, self._place, self.left, self.what = stream, 0, left, what
 
     def read(self, size: int) -> bytes:
         """Read at most `size` bytes. Raises `tarfile.ReadError` where the compressed stream is broken."""
         import tarfile
 
+        if size > self.left:
+            raise RecordError(f"too many bytes of {self.what}", "what tar writes", _AGAIN)
         try:
             block = self._stream.read(size)
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise tarfile.ReadError(str(error)) from error
+        if self.what == _HEADERS_OF and self.left < float("inf") and _DIGITS.search(block):
+            raise RecordError(f"a number of 100 digits and more in {self.what}", "what tar writes", _AGAIN)
         self.left -= len(block)
-        if self.left < 0:
-            raise RecordError(f"too many bytes of {self.what}", "what tar writes", _AGAIN)
+        self._place += len(block)
         return block
+
+    def tell(self) -> int:
+        """Return how many bytes were read."""
+        return self._place
+
+    def seek(self, place: int) -> None:
+        """Read on to a place, or to the end. Raises `tarfile.StreamError` for a place that is behind."""
+        import tarfile
+
+        if place < self._place:
+            raise tarfile.StreamError("a stream is read forwards alone")
+        while self._place < place and self.read(min(_BLOCK, place - self._place)):
+            pass
 
 
 class TarStream:
@@ -79,9 +98,8 @@ class TarStream:
     def __init__(self, stream: IO[bytes] | io.BufferedIOBase) -> None:
         import tarfile
 
-        self._bounded = BoundedStream(stream, _HEADER + _BLOCK, _HEADERS_OF)
-        opened: Any = tarfile.open  # its types know files alone, and not what has a `read`
-        self._archive = opened(fileobj=self._bounded, mode="r|", bufsize=_BLOCK)
+        self._bounded: Any = BoundedStream(stream, _HEADER, _HEADERS_OF)  # tarfile's types know files alone
+        self._archive = tarfile.TarFile(fileobj=self._bounded)
 
     def __iter__(self) -> Iterator[tarfile.TarInfo]:
         """Stream the members, then read to the very end, where a compressed stream has its checksum."""
@@ -95,8 +113,8 @@ class TarStream:
             bounded.left = float("inf")
             yield info
             start = archive.offset
-            archive.fileobj.seek(start)
-            bounded.left = _HEADER + _BLOCK
+            bounded.seek(start)
+            bounded.left = _HEADER
         bounded.left, bounded.what = _PADDING, "padding behind its last file"
         while bounded.read(_BLOCK):
             pass

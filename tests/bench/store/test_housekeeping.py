@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.cli import bench, gc
 from bench.core import files
 from bench.store.housekeeping import Garbage, garbage, remove, tidy
 from bench.store.leases import leased, leased_keys
@@ -26,7 +27,7 @@ def store(tmp_path: Path) -> Store:
 
 def removed(store: Store, days: float = 0) -> list[Path]:
     """Remove all that may go; return the places that went."""
-    return [item.path for item in garbage(store, (), days) if remove(store, item)]
+    return [item.path for item in remove(store, garbage(store, (), days))]
 
 
 def scratch(store: Store, name: str) -> Path:
@@ -41,7 +42,7 @@ def test_what_is_leased_or_locked_stays(store: Store) -> None:
     listed = list(garbage(store, (), 0))
     place = scratch(store, "search-abc")
     with leased(store, [KEY, "abc"]):
-        assert [remove(store, item) for item in listed] == [False]
+        assert remove(store, listed) == []
         assert removed(store) == []
         with leased_keys(store) as keys:
             assert keys == {KEY, "abc"}
@@ -49,9 +50,19 @@ def test_what_is_leased_or_locked_stays(store: Store) -> None:
     assert list((store.root / "leases").iterdir()) == list((store.root / "work").iterdir()) == []
     place = scratch(store, f"search-{'f' * 32}")
     with store.lock("f" * 32, "a title"):
-        assert not remove(store, Garbage(place, "", 0))
+        assert not remove(store, [Garbage(place, "", 0)])
         assert place not in [item.path for item in garbage(store, (KEY,), 0)]
     assert removed(store)[-1] == place
+
+
+def test_a_result_that_is_written_meanwhile_keeps_its_artefacts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run gives its lease back after its result is there, so `gc` reads results again once it has the leases."""
+    artefact, other = store.root / "artefacts" / "index" / KEY, store.root / "artefacts" / "index" / ("f" * 32)
+    other.mkdir()
+    known: list[set[str]] = [set(), {KEY}]
+    monkeypatch.setattr(gc, "keys", lambda _: known.pop(0))
+    bench.main(args=["gc", "--store", str(store.root), "--older-than", "0"], standalone_mode=False)
+    assert (artefact.exists(), other.exists()) == (True, False)
 
 
 def test_the_lease_of_a_killed_process_is_void(store: Store) -> None:

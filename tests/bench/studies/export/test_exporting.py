@@ -13,12 +13,16 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
+from bench.cli import bench
+from bench.cli import export as cli
 from bench.core.contract import Contract, Role
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import write_sealed
 from bench.retrieval.encoder import load
+from bench.store.housekeeping import garbage, remove
+from bench.store.leases import leased_keys
 from bench.store.store import Artefact, Store
-from bench.studies.export import export, from_key, from_result
+from bench.studies.export import Exported, StoredEncoder, export, from_key, from_result
 from bench.testing import fields
 from bench.types import Item
 
@@ -96,6 +100,24 @@ def test_a_pair_is_two_folders(keep: Keep, store: Store, tmp_path: Path, second:
     files = [done.folder / role / "sentence_bert_config.json" for role in ("query", "passage")]
     assert [json.loads(file.read_text())["max_seq_length"] for file in files] == [8, 24]
     assert done.contracts.keys() == {"query", "passage"}
+
+
+def test_an_encoder_stays_while_it_is_exported(
+    keep: Keep, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`gc` beside the command removes neither the encoder nor what it was made from."""
+    artefact = keep()
+
+    def exported(origin: StoredEncoder, *_: Any) -> Exported:
+        with leased_keys(store) as keys:
+            assert keys == {artefact.folder.name, *origin.manifest["identity"].get("inputs", {}).values()}
+        assert not remove(store, garbage(store, (), 0))
+        return Exported(tmp_path, (), {}, ())
+
+    monkeypatch.setattr(cli, "export", exported)
+    given = ["export", "--key", artefact.folder.name[:9], "--out", str(tmp_path / "out"), "--store", str(store.root)]
+    bench.main(args=given, standalone_mode=False)
+    assert remove(store, garbage(store, (), 0))
 
 
 def test_a_result_brings_its_readout_and_its_scores(
