@@ -39,6 +39,8 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     store_option,
     records_option,
     json_option,
+    click.option("--memory", type=click.IntRange(1), default=8, show_default=True, metavar="GIB", help="At most."),
+    click.option("--minutes", type=click.IntRange(1), default=60, show_default=True, help="Of the processor, at most."),
 )
 
 
@@ -55,14 +57,21 @@ KEPT = "leaderboard"
 
 @click.command(name="add", epilog=examples("bench leaderboard add theirs.zip --results results"))
 @_options
-def add_command(paths: tuple[Path, ...], results: Path, as_json: bool, **given: Any) -> None:
+@click.pass_context
+def add_command(context: click.Context, /, paths: tuple[Path, ...], memory: int, minutes: int, **given: Any) -> None:
     """Take results from elsewhere into a results folder, if they pass every check.
 
     FILE is a result.json, any file of its bundle, or a zip or tar of one or many; DIR is a folder of them. Measures are
     recomputed from the runs and the judgements that are here; accepted.json records which could not be, and the
     board marks their rows and gives them no rank. One result that is refused keeps all others out too, and nothing is
-    written.
+    written. All of it runs in a process with bounds on memory and time.
     """
+    from bench.cli.limits import bounded
+
+    bounded(context, memory, minutes, str(paths[0]), lambda: _add(paths, **given))
+
+
+def _add(paths: tuple[Path, ...], results: Path, as_json: bool, **given: Any) -> None:
     from leaderboard.records import now
     from leaderboard.submissions.add import add
     from leaderboard.submissions.pack import submissions
@@ -89,8 +98,6 @@ def add_command(paths: tuple[Path, ...], results: Path, as_json: bool, **given: 
     help="What `bench reproduce --json` printed of the one result, for its record (with --record --records).",
 )
 @click.option("--agreed", metavar="URL", help="Where the method's author agrees with the one result, for its record.")
-@click.option("--memory", type=click.IntRange(1), default=8, show_default=True, metavar="GIB", help="At most.")
-@click.option("--minutes", type=click.IntRange(1), default=60, show_default=True, help="Of the processor, at most.")
 @click.pass_context
 def check_command(context: click.Context, /, paths: tuple[Path, ...], memory: int, minutes: int, **given: Any) -> None:
     """Check results as `add` does, and add nothing: for pull requests, and before handing one in.

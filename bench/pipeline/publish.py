@@ -10,6 +10,7 @@ from bench.core.errors import StoreError
 from bench.core.files import digest
 from bench.core.installed import version
 from bench.core.publications import mark
+from bench.data.formats.trec import empty_file
 from bench.evaluation import results
 from bench.evaluation.curves import curves
 from bench.pipeline.audit import badges
@@ -93,7 +94,9 @@ def _entry(cell: Cell, leg: LegStages, store: Store) -> results.Entry:
     }
     drawn = {made[stage].key: one for stage, artefact in known.items() if (one := _drawn(stage, artefact))}
     run, values = scored.folder / score.CUT, scored.folder / score.VALUES
-    return results.Entry(leg.task.id, leg.leg.name, public(content, _names(cell)), run, values, drawn)
+    silent = empty_file(store.folder(leg.search) / search.RUN)
+    known_silent = silent if silent.is_file() else None
+    return results.Entry(leg.task.id, leg.leg.name, public(content, _names(cell)), run, values, drawn, known_silent)
 
 
 def _names(cell: Cell) -> dict[str, str]:

@@ -78,9 +78,7 @@ def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iter
             yield Garbage(litter, "a temporary file of a killed run", _size(litter))
 
 
-def remove(
-    store: Store, items: Iterable[Garbage], used: Callable[[], Collection[str]] = frozenset
-) -> list[Garbage]:
+def remove(store: Store, items: Iterable[Garbage], used: Callable[[], Collection[str]] = frozenset) -> list[Garbage]:
     """Remove garbage that nobody has come to need since it was listed; return what went.
 
     `used` is asked again, after the leases: a run gives its lease back once its result is there. A kill half-way leaves

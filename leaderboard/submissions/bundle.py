@@ -21,7 +21,7 @@ from bench.core.errors import DataError, DataFaultsError, StoreError
 from bench.core.files import read_sealed, sha256_file
 from bench.data.formats.faults import Faults, RecordError, shown
 from bench.evaluation.results import CARDS, CURVES, RESULT, Heading
-from bench.evaluation.results.format import ACCEPTED, Cards, Content, PerQuery, place
+from bench.evaluation.results.format import ACCEPTED, Cards, Content, PerQuery, place, silent_place
 from bench.evaluation.results.read import Result, migrate, unpacked
 from leaderboard.site.curves import Curves
 from leaderboard.submissions.strict_json import LONGEST, parse
@@ -131,11 +131,14 @@ def _result(folder: Path, reasons: Reasons) -> Candidate | None:
 def _names(content: Content, reasons: Reasons) -> None:
     """Check the names of files against the tasks."""
     expected = {CARDS: False}  # the files that a result needs by name, and whether each may be remote
+    optional = set[str]()
     for task, legs in content.tasks.items():
         for leg in legs:
             expected |= {place("runs", task, leg): True, place("per-query", task, leg): False}
+            optional.add(silent_place(task, leg))
     for name in content.files:
-        if name not in expected and not (_EXTRA.fullmatch(name) and name not in {RESULT, ACCEPTED}):
+        extra = name in optional or (_EXTRA.fullmatch(name) and name not in {RESULT, ACCEPTED})
+        if name not in expected and not extra:
             reasons.add(RESULT, f"the file name {shown(name)}", "files of the result's own tasks alone", AGAIN)
     for name in content.remote:
         if not expected.get(name):

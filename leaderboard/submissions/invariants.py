@@ -12,7 +12,7 @@ from bench.data.formats.faults import shown
 from bench.data.formats.trec import read_run
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.measures.specs import parse
-from bench.evaluation.results.format import Leg, PerQuery, place
+from bench.evaluation.results.format import Leg, PerQuery, place, silent_place
 from bench.types import Ranking, Run, Tie
 from leaderboard.submissions.bundle import AGAIN, Candidate, Reasons, unpacked_file
 from leaderboard.submissions.recompute import TOLERANCE
@@ -101,6 +101,10 @@ def read_checked_run(
             found_ = f"{len(ranking.documents):,} documents of query {shown(query)}"
             reasons.add(name, found_, f"at most {k:,}, the depth that result.json declares", AGAIN)
         _order_faults(name, ranking, tie, reasons)
+    silent = silent_place(*where)
+    said = (found.folder / silent).read_bytes() if silent in found.content.files and not reasons.count(silent) else b""
+    if ranked := run.keys() & set(said.decode("utf-8", "replace").splitlines()):
+        reasons.add(silent, f"query {shown(min(ranked))}", "queries without a line in the run alone", AGAIN)
     return None if reasons.count(name) else run
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import bench
+from bench.cli.leaderboard_judges import SuiteJudges
 from bench.cli.outcome import print_outcome
 from bench.config.request import Request
 from bench.core.errors import DataError, PluginError, UsageError
@@ -22,6 +23,7 @@ from bench.store.store import Store
 from bench.studies.external import External, score_against_task
 from bench.testing import fields
 from bench.types import Answers, Corpus, DataRequest, Item, Judgement, Leg, Source, Suite, Task
+from leaderboard.submissions.validate import validate
 from suites.scorers import OFFICIAL
 
 SEARCHED = (Item("a", "wall city berlin"), Item("b", "moon man 1969 landing"), Item("c", "river longest nile"))
@@ -170,6 +172,13 @@ def test_a_question_that_found_nothing_is_a_miss(tmp_path: Path, scored: Any) ->
     found = scored(run.read_text(), _plugins(SILENT))
     assert found.official == row["official"]
     assert not any("is over" in one for one in found.notices)
+    bundled = Path(row["result_file"]).parent / "runs/mini/toy/t.trec.gz"
+    again = score_against_task(_plugins(SILENT), Store(tmp_path / "store"), suite="toy", task="t", run_file=bundled)
+    assert (again.means, again.official) == (found.means, found.official), "the file travels in the bundle"
+    verdict = validate(
+        Path(row["result_file"]).parent, "it", SuiteJudges(_plugins(SILENT), Store(tmp_path / "store"), None)
+    )
+    assert (verdict.reasons, verdict.not_recomputed) == ((), {})
     theirs.with_name("theirs.trec.empty").unlink()
     found = scored(run.read_text(), _plugins(SILENT))
     assert found.official == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}

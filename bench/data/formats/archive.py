@@ -55,7 +55,7 @@ def decompressed(path: Path, kind: str | None) -> io.BufferedIOBase:
 
 
 class BoundedStream:
-    """A stream, read and skipped forwards, that raises `RecordError` before more than `left` bytes of `what` are read."""
+    """A stream, read forwards, that raises `RecordError` rather than read more than `left` bytes of `what`."""
 
     def __init__(self, stream: IO[bytes] | io.BufferedIOBase, left: float, what: str) -> None:
         self._stream, self._place, self.left, self.what = stream, 0, left, what

@@ -6,6 +6,7 @@ A bundle is a folder::
     cards.json                         the method's and the suite's cards
     per-query/TASK[/LEG].json.gz       `PerQuery`: every judged query, also those without hits
     runs/TASK[/LEG].trec.gz            the run, cut at the deepest measure; or elsewhere, see `Remote`
+    runs/TASK[/LEG].trec.gz.empty      the queries that found nothing, an id a line; only where there are some
     accepted.json                      `Accepted`: written by who took the result in, never by who made it
 
 Keys that are not named here may come and go without a new version of the format.
@@ -14,11 +15,13 @@ Keys that are not named here may come and go without a new version of the format
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from bench.core.messages import bare
+from bench.data.formats.trec import empty_file
 from bench.types import Parallel
 
 DEV = "@dev"
@@ -257,6 +260,11 @@ class _File(Content):
 def place(kind: Literal["runs", "per-query"], task: str, leg: str) -> str:
     """Where the run or the per-query values of a leg lie in a bundle."""
     return f"{kind}/{task}{'/' + leg if leg else ''}.{'trec.gz' if kind == 'runs' else 'json.gz'}"
+
+
+def silent_place(task: str, leg: str) -> str:
+    """Where the queries of a leg that found nothing lie in a bundle, next to its run."""
+    return empty_file(Path(place("runs", task, leg))).as_posix()
 
 
 def document() -> dict[str, Any]:

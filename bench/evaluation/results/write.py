@@ -4,6 +4,7 @@ Layout under the results folder::
 
     DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/result.json               sealed
     DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/runs/TASK[/LEG].trec.gz   cut at the deepest measure
+    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/runs/TASK[/LEG].trec.gz.empty   queries that found nothing, if there are any
     DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/per-query/TASK[/LEG].json.gz
     DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/cards.json                the method's and the suite's cards
     DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/curves.json               of its trainings (`bench.evaluation.curves`), if
@@ -34,7 +35,7 @@ from bench.core.files import (
     write_sealed,
 )
 from bench.evaluation.results.averages import averages
-from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, place
+from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, place, silent_place
 from bench.evaluation.results.read import Result, checked
 from bench.types import Macro
 
@@ -68,7 +69,8 @@ class Entry:
     """The scored leg of a task (empty where it has one only), ready to be merged.
 
     `content` is that of `format.Leg`; `run`, cut at the deepest measure, and per-query `values` are gzip files;
-    `curves` are those of its trainings, by their stage's key, which `content` names.
+    `silent` lists the queries that found nothing, an id a line, None where each found something; `curves` are those of
+    its trainings, by their stage's key, which `content` names.
     """
 
     task: str
@@ -77,6 +79,7 @@ class Entry:
     run: Path
     values: Path
     curves: Mapping[str, Any] = field(default_factory=dict)
+    silent: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,12 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
     for entry in entries:
         tasks.setdefault(entry.task, {})[entry.leg] = entry.content
         runs, values = (place(kind, entry.task, entry.leg) for kind in ("runs", "per-query"))
-        for source, name in ((entry.run, runs), (entry.values, values)):
+        silent = silent_place(entry.task, entry.leg)
+        if entry.silent is None and files.pop(silent, None):
+            (folder / silent).unlink(missing_ok=True)
+        for source, name in ((entry.run, runs), (entry.values, values), (entry.silent, silent)):
+            if source is None:
+                continue
             files[name] = sha256_file(source)
             if not (folder / name).is_file() or sha256_file(folder / name) != files[name]:
                 copy_file(source, folder / name)

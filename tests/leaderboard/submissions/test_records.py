@@ -119,10 +119,11 @@ def test_the_commands_take_a_folder_of_records(
     assert (status, "passes: " in said) == (0, True)
 
 
+@pytest.mark.parametrize("name", ["check", "add"])
 def test_a_check_has_bounds(
-    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A check that needs more memory than it may is refused in a sentence."""
+    """A check or addition that needs more memory than it may is refused in a sentence."""
     code = tmp_path / "sitecustomize.py"
     code.write_text(
         "import sys\n"
@@ -132,6 +133,6 @@ def test_a_check_has_bounds(
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(SystemExit) as ended:
-        main(["leaderboard", "check", str(bundle.folder), "--memory", "8"])
+        main(["leaderboard", name, str(bundle.folder), "--memory", "8", "--results", str(tmp_path / "board")])
     assert ended.value.code == 2
     assert "found a result that takes more memory or time, expected at most 8 GiB" in capsys.readouterr().err

@@ -250,7 +250,7 @@ def test_headers_are_counted_before_they_fill_the_memory(tmp_path: Path, what: s
 
 
 def test_headers_take_no_time(tmp_path: Path) -> None:
-    """2.5 MB of digits: tarfile before Python 3.11.10 needs half a second for 16 kB of them, growing with the square."""
+    """2.5 MB of digits: tarfile before Python 3.11.10 needs half a second for 16 kB, growing with the square."""
     for size in (15_000, 2_500_000):
         record = b"%d comment=%s\n" % (size, b"1" * (size - len(b"%d comment=\n" % size)))
         data = (raw_member("x", tarfile.XHDTYPE, record) + GOOD) * (2_500_000 // size) + END
