@@ -31,8 +31,9 @@ json_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one object on stdout."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    """Print one object on stdout; halves of surrogate pairs, which no encoding has, are escaped."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    click.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 def notice(*sentences: str) -> None:

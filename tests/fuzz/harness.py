@@ -152,17 +152,21 @@ def warmed(*arguments: str | Path) -> None:
 def carried_out(case: Case) -> Outcome:
     """Carry out a case in a child of this process."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as value:
-        begun = time.monotonic()
-        child = os.fork()
-        if not child:
-            _child(case, out.fileno(), said.fileno(), value.fileno())
-        code, peak = _waited(child, begun)
+        start = time.monotonic()
+        code, peak = waited(begun(case, out.fileno(), said.fileno(), value.fileno()), start)
         texts = []
         for stream in (value, out, said):
             stream.seek(0)
             texts.append(stream.read().decode("utf-8", "replace"))
         returned = json.loads(texts[0]) if texts[0] else None
-        return Outcome(code, returned, texts[1], texts[2], time.monotonic() - begun, peak)
+        return Outcome(code, returned, texts[1], texts[2], time.monotonic() - start, peak)
+
+
+def begun(case: Case, out: int, said: int, value: int) -> int:
+    """Begin a case in a child of this process, which writes to descriptors; return its id."""
+    if not (child := os.fork()):
+        _child(case, out, said, value)
+    return child
 
 
 def _child(case: Case, out: int, said: int, value: int) -> None:
@@ -172,7 +176,10 @@ def _child(case: Case, out: int, said: int, value: int) -> None:
         os.setsid()
         os.dup2(out, 1)
         os.dup2(said, 2)
-        sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115 (descriptors, for good)
+        sys.stdout, sys.stderr = (  # as Python itself does
+            open(number, "w", encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115 (descriptors, for good)
+            for number, errors in ((1, "strict"), (2, "backslashreplace"))
+        )
         held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
@@ -199,9 +206,9 @@ def _returned(case: Case, value: int) -> int:
     return 0
 
 
-def _waited(child: int, begun: float) -> tuple[int, int]:
+def waited(child: int, start: float) -> tuple[int, int]:
     """Return a child's exit code and most bytes; kill it, and all that it began, where it outlives its limits."""
-    while time.monotonic() - begun < 6 * SECONDS:  # of a clock on the wall, for machines are shared
+    while time.monotonic() - start < 6 * SECONDS:  # of a clock on the wall, for machines are shared
         done, status, used = os.wait4(child, os.WNOHANG)
         if done:
             break

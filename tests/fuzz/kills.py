@@ -1,15 +1,59 @@
-"""SIGKILL at any change of the file system of a run, then the same command: the same bytes, no damage, no litter."""
+"""SIGKILL of a run, training, tuning, addition or `gc`, alone or beside another; typed again: same bytes, no litter."""
 
+import json
 import os
+import shutil
 import signal
 import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.folders import run, write
-from tests.fuzz.harness import Case, Draw, Outcome, carried_out, command, ended, scratch
+from tests.fuzz.harness import Case, Draw, Outcome, begun, carried_out, command, ended, scratch, waited
 
+TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
+RUN = ("run", "--offline", "--suite", "beir", "--task", str(TINY), "--device", "cpu", "--set", "compute.threads=1")
+SMALL = ("--backbone", "scratch:1x16", "--set", "prepare.vocabulary=512", "--set", "budget.tokens=300")
+BM25 = (*RUN, "--method", "bm25")
+TRAIN = (*RUN, "--method", "crop", *SMALL)
+TUNE = (*TRAIN, "--setting", "english", "--set", "tune.epochs=1")
+GC = ("gc", "--older-than", "0")
+LATER = ("encode", "search", "score")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command that is killed; `run` makes all that it needs, `undone` are stages that it has to make again."""
+
+    run: tuple[str, ...]
+    undone: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()  # the command, where it is not that run
+
+    def words(self, place: Path) -> list[str]:
+        """Return the command in a folder that holds `store` and `results`."""
+        if not self.then:
+            return _run(self.run, place)
+        board = [*self.then, str(place / "results"), "--task", str(TINY)] if "add" in self.then else [*self.then]
+        return [
+            *board,
+            "--store",
+            str(place / "store"),
+            "--results",
+            str(place / ("board" if "add" in board else "results")),
+        ]
+
+
+JOBS = {
+    "run": Job(BM25, ("validate", "read", "index", *LATER)),
+    "train": Job(TRAIN, ("train", *LATER)),
+    "tune": Job(TUNE, ("tune", *LATER)),
+    "add": Job(BM25, then=("leaderboard", "add")),
+    "gc": Job(BM25, then=GC),
+}
 _CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.truncate", "shutil.rmtree")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -32,51 +76,143 @@ class _Counter:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _contents(place: Path) -> dict[str, bytes]:
-    """Return the runs and values of all results, by path."""
-    files = (path for path in (place / "results").rglob("*") if path.is_file())
-    return {str(path.relative_to(place)): path.read_bytes() for path in files if path.name != "result.json"}
+def _run(words: Sequence[str], place: Path) -> list[str]:
+    """Return the words of a run in a folder."""
+    corpus = ["--corpus", str(_inputs() / "corpus")] if "crop" in words else []
+    pairs = ["--set", f"tune.data={_inputs() / 'pairs.jsonl'}"] if "--setting" in words else []
+    return [*words, *corpus, *pairs, "--store", str(place / "store"), "--results", str(place / "results")]
 
 
 @cache
-def _whole() -> tuple[Path, dict[str, bytes], int]:
-    """Run once undisturbed; return the data, what was written, and how many changes it took."""
-    folder = scratch()
-    write(Draw(2), folder / "data")
-    made = run(folder / "data", folder)
+def _inputs() -> Path:
+    """Write documents to train on and training pairs, made of the small folder."""
+    import torch  # noqa: F401 (no child imports it again)
+    import transformers  # noqa: F401
+
+    import leaderboard.build  # noqa: F401
+
+    folder, texts = scratch(), [json.loads(line)["text"] for line in (TINY / "corpus.jsonl").open()]
+    (folder / "corpus").mkdir()
+    documents = [{"id": str(at), "sentences": texts[at : at + 4]} for at in range(0, len(texts), 4)]
+    pairs = [{"query": " ".join(text.split()[:4]), "positive": text} for text in texts]
+    for name, rows in (("corpus/en.jsonl", documents), ("pairs.jsonl", pairs)):
+        (folder / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    os.environ["_BENCH_LIMITED"] = "1"  # a child has limits, and is counted itself
+    return folder
+
+
+def _contents(place: Path) -> dict[str, bytes]:
+    """Return the bytes of results, boards and artefacts, by path; of result files all that is not about time."""
+    found = {}
+    for path in sorted(place.rglob("*")):
+        top = path.relative_to(place).parts[0]
+        if not path.is_file() or (top == "store" and "artefacts" not in path.parts) or path.name.startswith("."):
+            continue
+        name = str(path.relative_to(place))
+        if path.name == "result.json":
+            whole = json.loads(path.read_bytes())
+            found[name] = json.dumps([whole[part] for part in ("system", "suite", "macro", "files")]).encode()
+        elif path.name not in ("manifest.json", "accepted.json", "log.jsonl", "curves.json"):
+            found[name] = path.read_bytes()
+    return found
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A folder to begin in, and what comes of the undisturbed command: contents, changes of files, seconds."""
+
+    start: Path
+    contents: dict[str, bytes]
+    changes: int
+    seconds: float
+
+
+@cache
+def _whole(name: str) -> _Whole:
+    """Make all that a command needs, and carry it out once."""
+    job, folder = JOBS[name], scratch()
+    _inputs()
 
     def counted() -> int:
-        sys.addaudithook(counter := _Counter(folder))
-        assert ended(made.call) == 0
+        sys.addaudithook(counter := _Counter(folder / "done"))
+        assert ended(command(*job.words(folder / "done"))) == 0
         return counter.count
 
+    def made() -> None:
+        assert ended(command(*_run(job.run, folder / "start"))) == 0
+        if name == "gc":  # of a run whose result is gone
+            assert ended(command(*_run((*job.run, "--set", "method.k1=1.5"), folder / "start"))) == 0
+
+    done = carried_out(Case(made))
+    assert done.code == 0, done.said
+    for stage in job.undone:
+        shutil.rmtree(folder / "start" / "store" / "artefacts" / stage, ignore_errors=True)
+    if name == "gc":
+        (gone,) = (folder / "start" / "results").rglob("*k1=1.5*")
+        shutil.rmtree(gone)
+    if not job.then:
+        shutil.rmtree(folder / "start" / "results")
+    shutil.copytree(folder / "start", folder / "done")
     done = carried_out(Case(counted))
     assert done.code == 0, done.said
-    return folder / "data", _contents(folder), done.value
+    return _Whole(folder / "start", _contents(folder / "done"), done.value, done.seconds)
+
+
+def _killed(call: Callable[[], None], place: Path, at: int, after: float) -> Callable[[], int]:
+    """Begin a command that ends at a change of files, or after so many seconds; return what waits for its end."""
+
+    def hooked() -> None:
+        sys.addaudithook(_Counter(place, at))
+        call()
+
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        child = begun(Case(hooked), out.fileno(), out.fileno(), out.fileno())
+        said = os.dup(out.fileno())
+
+    def wait() -> int:
+        time.sleep(max(0.0, start + after - time.monotonic()) if after else 0)
+        if after:
+            os.killpg(child, signal.SIGKILL)
+        code, _ = waited(child, start)
+        with open(said, "rb") as stream:  # noqa: PTH123 (a descriptor)
+            stream.seek(0)
+            text = stream.read().decode()
+        assert code in (-signal.SIGKILL, 0), text
+        return code
+
+    return wait
 
 
 def case(draw: Draw, folder: Path) -> Case:
-    """Kill a run at one of its changes; type it again."""
-    data, expected, changes = _whole()
-    made, at = run(data, folder), draw.randint(1, changes)
-
-    def killed() -> None:
-        sys.addaudithook(_Counter(folder, at))
-        made.call()
-
-    assert carried_out(Case(killed)).code in (-signal.SIGKILL, 0)
-    places = ("--store", str(folder / "store"), "--results", str(folder / "results"))
+    """Kill a command, or two at once of which one may go on; type it again."""
+    name = draw.choice([*JOBS])
+    job, whole, place = JOBS[name], _whole(name), folder / "place"
+    shutil.copytree(whole.start, place)
+    others = [None, None, job.words(place), [*GC, "--store", str(place / "store"), "--results", str(place / "results")]]
+    commands = [job.words(place), *filter(None, [draw.choice(others)])]
+    waiting = []
+    for number, words in enumerate(commands):
+        by_clock, spared = draw.random() < 0.5, number and draw.random() < 0.5
+        at = draw.randint(1, whole.changes) if not (by_clock or spared) else -1
+        after = draw.uniform(0.05, 1) * whole.seconds if by_clock and not spared else 0.0
+        waiting.append(_killed(command(*words), place, at, after))
+    how = f"{name} of {len(commands)} commands, ended with {[wait() for wait in waiting]}"
 
     def call() -> list[str]:
-        for one in (made.call, command("verify", *places)):
-            if code := ended(one):
+        again = [job.words(place), *([_run(job.run, place)] if name == "gc" else [])]
+        for words in (*again, ["verify", "--store", str(place / "store"), "--results", str(place / "results")]):
+            if code := ended(command(*words)):
                 raise SystemExit(code)
-        inside = (path for top in ("store", "results") for path in (folder / top).rglob("*"))
-        return [str(path) for path in inside if path.name.endswith(".part") or path.parent.name == "work"]
+        inside = (
+            path for path in place.rglob("*") if path.name.endswith(".part") or path.parent.name in ("work", "leases")
+        )
+        return [str(path.relative_to(place)) for path in inside]
 
     def judge(outcome: Outcome) -> str:
-        if _contents(folder) != expected:
-            return f"other bytes after a kill at change {at} of {changes}"
-        return f"litter after a kill at change {at} of {changes}: {outcome.value}" if outcome.value else ""
+        found = _contents(place)
+        if other := {path for path in {*found, *whole.contents} if found.get(path) != whole.contents.get(path)}:
+            return f"other bytes after {how}: {sorted(other)[:5]}"
+        return f"litter after {how}: {outcome.value}" if outcome.value else ""
 
     return Case(call, judge, allowed=(0,))

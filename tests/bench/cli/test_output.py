@@ -1,5 +1,6 @@
 """Tables on a terminal: lines break between words, and rows become blocks where no table fits."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.cli import bench
-from bench.cli.output import Lines, table
+from bench.cli.output import Lines, print_json, table
 from bench.core.workspace import Workspace
 from bench.store.graph import Step
 from bench.store.stage import Cost, Stage
@@ -74,6 +75,12 @@ def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert capsys.readouterr().err == (
         "bench: [1/2] count number 1: 25%, 0.5 documents/s, 2.5 min left, 3.3 min of the run\n"
     )
+
+
+def test_what_no_encoding_has_is_printed_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """Found by a fuzzer: half a surrogate pair, such as a model's config may hold."""
+    print_json({"name": "\ud800é"})
+    assert json.loads(capsys.readouterr().out) == {"name": "\ud800é"}
 
 
 @pytest.mark.parametrize("typed", ["", "data", "leaderboard", "new"])
