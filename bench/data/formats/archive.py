@@ -98,8 +98,9 @@ class TarStream:
     def __init__(self, stream: IO[bytes] | io.BufferedIOBase) -> None:
         import tarfile
 
-        self._bounded: Any = BoundedStream(stream, _HEADER, _HEADERS_OF)  # tarfile's types know files alone
-        self._archive = tarfile.TarFile(fileobj=self._bounded)
+        opened: Any = tarfile.TarFile  # its types know files alone, and not what has a `read`
+        self._bounded = BoundedStream(stream, _HEADER, _HEADERS_OF)
+        self._archive = opened(fileobj=self._bounded)
 
     def __iter__(self) -> Iterator[tarfile.TarInfo]:
         """Stream the members, then read to the very end, where a compressed stream has its checksum."""

@@ -136,7 +136,7 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
         tasks.setdefault(entry.task, {})[entry.leg] = entry.content
         runs, values = (place(kind, entry.task, entry.leg) for kind in ("runs", "per-query"))
         silent = silent_place(entry.task, entry.leg)
-        if entry.silent is None and files.pop(silent, None):
+        if entry.silent is None and files.pop(silent, ""):
             (folder / silent).unlink(missing_ok=True)
         for source, name in ((entry.run, runs), (entry.values, values), (entry.silent, silent)):
             if source is None:
