@@ -56,8 +56,11 @@ def command(request: Request, as_json: bool) -> None:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
     notice(*found.warnings)
     runs = sum(step.runs for step in found.steps)
+    guessed = sum(step.seconds for step in found.steps if step.guessed)
+    unknown = f", {duration(guessed)} of them by rough guess: nothing like it has run in this store" if guessed else ""
     click.echo(
-        f"profile {size.name} ({size.hours}): {runs} of {len(found.steps)} stages to run, {duration(found.seconds)}"
+        f"profile {size.name} ({size.hours}): {runs} of {len(found.steps)} stages to run, "
+        f"{duration(found.seconds)}{unknown}"
     )
 
 

@@ -95,7 +95,7 @@ class Legs:
 
     def __init__(self, store: Store, plugins: Plugins, own: Sequence[SettingRow]) -> None:
         self._notes: dict[str, Json] = {"settings": [row_json(row) for row in own]}
-        self._built: dict[tuple[str, *tuple[int, ...]], tuple[Any, tuple[object, ...]]] = {}
+        self._built: dict[tuple[object, ...], tuple[Any, tuple[object, ...]]] = {}
         self.inputs, self.plugins = Inputs(store), plugins
 
     def once(self, what: str, build: Callable[[], T], *of: object) -> T:

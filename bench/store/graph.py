@@ -1,14 +1,13 @@
 """A graph of stages: what depends on what, what the store lacks, in which order it runs, what it will cost."""
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Protocol
 
-from bench.core.files import read_sealed
-from bench.store.stage import Cost, Stage
-from bench.store.store import MANIFEST, Artefact, Store
+from bench.store.experience import Experience, experience
+from bench.store.stage import Stage
+from bench.store.store import Artefact, Store
 
 CHECKS = ("validate", "read")
 """The stages that read the user's input; they run before all others, so that bad input never costs work done."""
@@ -54,6 +53,7 @@ class Step:
     state: str  # of its artefact: `cached`, `missing` or `corrupt`
     runs: bool  # it will be run. A missing artefact that nobody needs any more is not made again
     seconds: float  # estimated, 0 where it does not run
+    guessed: bool = False  # nothing like it has run in this store
 
 
 def steps(targets: Sequence[Stage], store: Store) -> list[Step]:
@@ -65,29 +65,14 @@ def steps(targets: Sequence[Stage], store: Store) -> list[Step]:
     for item in reversed(every):  # users come after their inputs
         if item.key in wanted:
             wanted |= {given.key for given in item.inputs.values() if states[given.key] != "cached"}
-    rates = _experience(store, {item.cost.kind for item in every if item.key in wanted})
-    return [
-        Step(item, states[item.key], item.key in wanted, _seconds(item.cost, rates) if item.key in wanted else 0.0)
-        for item in every
-    ]
+    known = experience(store, [item for item in every if item.key in wanted])
+    return [_step(item, states[item.key], item.key in wanted, known.get(item.cost.kind)) for item in every]
 
 
-def _seconds(cost: Cost, rates: Mapping[str, float]) -> float:
-    return cost.units / rates.get(cost.kind, cost.rate)
-
-
-def _experience(store: Store, kinds: set[str]) -> dict[str, float]:
-    """Units per second by kind of work: the median over the artefacts of this store."""
-    seen: dict[str, list[float]] = {}
-    for folder in store.artefacts() if kinds else []:
-        try:
-            manifest = read_sealed(folder / MANIFEST)
-        except (OSError, ValueError):
-            continue  # `bench verify` names it; an estimate can do without
-        cost = manifest["provenance"].get("cost", {})
-        if cost.get("kind") in kinds and manifest["seconds"] > 0:
-            seen.setdefault(cost["kind"], []).append(cost["units"] / manifest["seconds"])
-    return {kind: median(rates) for kind, rates in seen.items() if median(rates) > 0}
+def _step(item: Stage, state: str, runs: bool, known: Experience | None) -> Step:
+    cost = item.cost
+    seconds = known.seconds(cost) if known else cost.units / cost.rate
+    return Step(item, state, runs, seconds if runs else 0.0, runs and known is None)
 
 
 class Listener(Protocol):

@@ -28,6 +28,7 @@ from bench.core.installed import (
 )
 from bench.data.fetching.local_files import lacking
 from bench.data.fetching.official import data_cache
+from bench.pipeline.compute import cores
 from bench.types import DataRequest, Suite
 
 if TYPE_CHECKING:
@@ -115,8 +116,7 @@ def machine(store: Path) -> Iterator[Diagnosis]:
     """Yield Python, platform, processors, memory, and the disk of the store."""
     yield Diagnosis("python", f"{platform.python_version()} at {sys.executable}")
     yield Diagnosis("platform", platform.platform())
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    yield Diagnosis("processors", f"{usable} usable of {os.cpu_count()}")
+    yield Diagnosis("processors", f"{cores()} usable of {os.cpu_count()}")
     memory = _memory()
     yield Diagnosis("memory", f"{memory / _GIB:.1f} GiB" if memory else "unknown on this platform")
     yield from store_rows(store)

@@ -1,5 +1,6 @@
 """The graph: order, what is needed, what it costs."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from bench.core.workspace import Workspace
 from bench.store.executors.local import LocalExecutor
+from bench.store.experience import experience
 from bench.store.graph import NullListener, closure, steps
 from bench.store.stage import IDLE, Cost, Stage
 from bench.store.store import Store
@@ -114,3 +116,25 @@ def test_estimates_learn_from_the_store(tmp_path: Path) -> None:
     assert taken is not None
     expected = 5.0 if taken.seconds == 0 else taken.seconds
     assert steps([_stage("index", "a", [], units=10)], store)[0].seconds == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("done", "units", "seconds"),
+    [
+        ([(10, 0.6)] * 3, 10, 0.6),  # of one size: that again
+        ([(10, 0.6)] * 3, 10_000, 0.5 + 100),  # far beyond it: the start, and 100 units a second
+        ([(10, 0.05)] * 3, 1_000, 5.0),  # faster than the default rate, and no start
+        ([(10, 1.2), (100, 3.0), (20, 1.4), (1_000, 21.0), (500, 11.0), (400, 9.0)], 10_000, 1.0 + 200),
+        ([(10, 2.0), (1_000, 1.0)], 10_000, 1.99 + 10),  # noise says nothing of size
+    ],
+)
+def test_estimates_are_a_start_and_so_much_a_unit(
+    tmp_path: Path, done: list[tuple[float, float]], units: int, seconds: float
+) -> None:
+    """Learnt from finished work of the kind, whatever lies among it."""
+    for number, (size, taken) in enumerate([*done, ("x", None)]):
+        manifest = tmp_path / "artefacts" / "index" / str(number) / "manifest.json"
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text(json.dumps({"provenance": {"cost": {"kind": "own", "units": size}}, "seconds": taken}))
+    known = experience(Store(tmp_path), [_stage("index", "a", [])])["own"]
+    assert known.seconds(Cost("own", units, rate=100.0)) == pytest.approx(seconds)

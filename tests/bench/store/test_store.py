@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -153,9 +154,14 @@ def test_damage_that_keeps_size_and_time_is_found_by_a_thorough_look(tmp_path: P
 
 def test_a_manifest_is_proven_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often the artefact is looked at; a thorough look proves it again."""
-    store, proofs = Store(tmp_path), []
+    store, proofs = Store(tmp_path), list[Path]()
     manifest = store.make(ABC)[0].folder / MANIFEST
-    monkeypatch.setattr("bench.store.store.read_sealed", lambda path: [proofs.append(path), read_sealed(path)][1])
+
+    def counted(path: Path) -> dict[str, Any]:
+        proofs.append(path)
+        return read_sealed(path)
+
+    monkeypatch.setattr("bench.store.store.read_sealed", counted)
     found = [store.open(ABC) for _ in range(3)]
     assert (len({str(one and one.manifest) for one in found}), store.state(ABC), len(proofs)) == (1, "cached", 1)
     store.faults(manifest.parent, thorough=True)
