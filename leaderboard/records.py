@@ -27,8 +27,8 @@ EXCEPTIONS = "exceptions.txt"
 """Folders of results, below the results folder and one a line, that strict checks let pass unverified."""
 UNVERIFIED = "unverified"
 ONLY_RECOMPUTED = (
-    "Recomputed means that the numbers follow from the run and the judgements. Which system made the run is only "
-    "claimed: a perfect run made from public judgements cannot be told from a true one"
+    "Recomputed means that the numbers follow from the run and the judgements. Which system produced the run remains a "
+    "claim: a run constructed from public judgements cannot be distinguished from a genuine one"
 )
 Names = dict[TaskId, dict[LegName, list[Text]]]
 

@@ -81,11 +81,11 @@ def _section(held: Sequence[Entry], *, few: bool) -> CostSection:
 def sentence(points: Sequence[Point]) -> str:
     """Return the frontier in words; whether a step is significant is for the table's tests."""
     best = frontier(points)
-    prices = [duration(point.cost) if point.cost else "not trained here" for point in best]
+    prices = [duration(point.cost) if point.cost else "not trained" for point in best]
     steps = [f"{one.name} ({text.number(one.score)}, {price})" for one, price in zip(best, prices, strict=True)]
     if len(steps) == 1:
-        return f"No row scores higher than the cheapest, {steps[0]}."
-    return f"Each of these scores higher than everything cheaper: {text.listed(steps)}."
+        return f"No system scores higher than the cheapest, {steps[0]}."
+    return f"Each of these scores higher than every cheaper system: {text.listed(steps)}."
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def draw(points: Sequence[Point], label: str) -> Markup:
     free = (_Free(_LINE), _Free(2 * _LINE))
     body = [
         *plane.levels(short),
-        svg_text(LEFT, HEIGHT - 6, "not trained here"),
+        svg_text(LEFT, HEIGHT - 6, "not trained"),
         *plane.numbers(HEIGHT - 6, lambda value: duration(10**value)),
         element("path", kind="frontier", d=f"M{x:.1f} {y:.1f}{steps}H{WIDTH}"),
         *(_mark(place, point, *places[point], free, best=point in best) for place, point in enumerate(points)),

@@ -92,9 +92,9 @@ def sentence(name: str, own: Sequence[Entry]) -> str:
     best = {key for key in tested if _best([entry for entry in own if (entry.board.suite, entry.board.setting) == key])}
     said = f"{text.plural(len(own), 'row')} in {text.plural(len(boards), 'table')}"
     if not tested:
-        return f"{name} has {said}; none of them is tested against another system."
-    where = f"in {len(best)} of {len(tested)} that are tested"
-    return f"{name} has {said}; it is best, or not significantly worse than the best, {where}."
+        return f"{name} has {said}; none of them has been tested against another system."
+    where = f"in {len(best)} of the {len(tested)} with tests"
+    return f"{name} has {said}; it is best or not significantly worse than the best {where}."
 
 
 def _best(own: Sequence[Entry]) -> int:

@@ -124,9 +124,9 @@ def sentence(found: Sequence[Paper]) -> str:
     matched = [pair for paper in found for pair in paper.matched]
     start = f"{text.plural(cells, 'number')} from {text.plural(tables, 'table')} of {text.plural(len(found), 'source')}"
     if not matched:
-        return f"{start}. We have no number under the same conditions as any of them."
+        return f"{start}. None of our numbers was obtained under the same conditions."
     agreeing = sum(pair.agrees is True for pair in matched)
-    return f"{start}. For {len(matched):,} we have a number under the same conditions; {agreeing:,} of these agree."
+    return f"{start}. We have a number under the same conditions for {len(matched):,} of them; {agreeing:,} agree."
 
 
 def dumbbells(found: Sequence[Paper]) -> list[Dumbbell]:
@@ -184,7 +184,7 @@ class Words:
     @staticmethod
     def hint(cell: Printed) -> str:
         """Return the text of a cell without a number for screen readers; empty for other cells."""
-        return {"": "illegible in our copy", "-": "a dash", "fail": "the training failed"}.get(cell.row.printed, "")
+        return {"": "illegible in our copy", "-": "a dash", "fail": "training failed"}.get(cell.row.printed, "")
 
     @staticmethod
     def protocol(suite: str) -> str:

@@ -104,11 +104,10 @@ def sentence(entry: Entry) -> str:
     """Return the outcome of a row: its score with the interval, its rank, and whether it is in the best group."""
     board, row = entry.board, entry.row
     if not row.state.verified:
-        return f"{row.name} has no rank, since not all of its numbers could be recomputed."
+        return f"{row.name} is not ranked, because some of its numbers could not be recomputed."
     if row.score is None:
-        return (
-            f"{row.name} has {len(row.tasks)} of {text.plural(len(board.columns), 'task')} of this table, so no rank."
-        )
+        tasks = text.plural(len(board.columns), "task")
+        return f"{row.name} has results on {len(row.tasks)} of {tasks}, so it is not ranked."
     said = f"{row.name} reaches {text.number(row.score)} {board.measure}"
     said += f", 95 % {text.bounds(row.low, row.high)}" if row.low is not None else ""
     if row.ranks:
@@ -132,7 +131,7 @@ def _checked(records: Records, result: Result) -> str:
     elif accepted:
         said += f": {accepted.said} ({accepted.when}, by version {accepted.version})"
     else:
-        said += ": there is no record of a maintainer"
+        said += ": no maintainer has recorded a check"
     return f"{said}. {ONLY_RECOMPUTED}." if state is State.RECOMPUTED else f"{said}."
 
 

@@ -87,7 +87,7 @@ def test_other_systems_are_no_cells(made: Publisher, results: Path) -> None:
     made("m@t5=a,1", {"mini/made/a": {"": [0.5]}}, data="mini", about={"method": "other"})
     made("m@t5=a,1,k=2", {"mini/made/a": {"": [0.5]}}, data="mini")
     assert grids(site(results))[0].runs == ()
-    assert "No cell of it was run on official data yet" in built(site(results))["ablations/m-t5.html"]
+    assert "None of its cells has been run on official data yet" in built(site(results))["ablations/m-t5.html"]
 
 
 def test_cells_that_fail_or_have_no_number(made: Publisher, results: Path) -> None:

@@ -51,7 +51,7 @@ def test_the_page_lists_what_it_draws(made: Publisher, site: Build) -> None:
     page = site()["cost.html"].decode()
     assert '<td class="n">54 s</td><td class="n">7 s</td><td class="n">500.0 KiB</td>' in page
     assert '<text class="name"' in page
-    assert "Each of these scores higher than everything cheaper: bm25 (40.0, not trained here) and crop (60.0, " in page
+    assert "Each of these scores higher than every cheaper system: bm25 (40.0, not trained) and crop (60.0, " in page
     assert page.count("<circle") == page.count("<tr data-k=") == 2
     assert "unknown" not in page.partition("<main")[2]
 

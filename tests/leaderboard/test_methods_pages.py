@@ -110,4 +110,4 @@ def test_without_curves_there_is_no_such_part(made: Publisher, site: Callable[[]
     made("bm25", {"made/a": {"": [0.5]}})
     page = site()["methods/bm25.html"].decode()
     assert "curves against" not in page
-    assert "What training costs" not in page
+    assert "Cost of training" not in page

@@ -160,7 +160,7 @@ def test_errors_are_marked_and_put_right(printed: dict[str, str]) -> None:
     """‡ leads to what is wrong; the right value stands beside the printed one."""
     page = printed["reported/ccp.html"]
     assert '0.566 <a href="#error-ccp-2">‡' in page
-    assert "right: 0.266" in page
+    assert "correct: 0.266" in page
     assert page.count('id="error-ccp-2"') == 1
     assert "63 of the 237 questions" in page
     assert "illegible in our copy" in printed["reported/contriever.html"]
@@ -174,7 +174,7 @@ def test_pages_are_small_and_lead_to_each_other(printed: dict[str, str]) -> None
         "reported/contriever-readme-released-code.html",
     }
     assert all(len(page.encode()) < LARGEST_PAGE for name, page in printed.items() if name.endswith(".html"))
-    assert "3,090 numbers from 40 tables of 5 sources. We have no number" in printed["reported.html"]
+    assert "3,090 numbers from 40 tables of 5 sources. None of our numbers" in printed["reported.html"]
     assert printed["reported/ccp.csv"].count("\n") == 444 + 1
 
 
@@ -371,7 +371,7 @@ def test_the_page_says_what_agrees(made: Publisher, results: Path) -> None:
     ]
     page = built(site(results, told))
     text = page["reported.html"]
-    assert "For 2 we have a number under the same conditions; 1 of these agree." in text
+    assert "We have a number under the same conditions for 2 of them; 1 agree." in text
     assert "−35.0" in text
     assert "differs" in text
     assert all("<script>alert" not in content for name, content in page.items() if name.endswith(".html"))

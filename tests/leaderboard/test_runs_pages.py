@@ -148,4 +148,4 @@ def test_an_incomplete_row_has_a_page_without_rank(made: Publisher, results: Pat
     made("part", {"made/a": {"": [0.5]}})
     shown = site_of(results)
     texts = [content.decode() for _, content in runs.files(Renderer(shown), entries(shown)) if b"<html" in content]
-    assert sum("part has 1 of 2 tasks of this table, so no rank." in text for text in texts) == 1
+    assert sum("part has results on 1 of 2 tasks, so it is not ranked." in text for text in texts) == 1

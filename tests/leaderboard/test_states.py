@@ -86,7 +86,7 @@ def test_it_is_marked_wherever_it_shows(lying: Board, results: Path) -> None:
     queries = [one.decode() for name, one in made.items() if name.startswith("data/q/") and "-liar-" in name]
     assert [text.startswith("# unverified: ") for text in queries if not text.startswith("RB.")] == [True, True]
     page = next(content.decode() for name, content in made.items() if name.startswith("runs/made-unsupervised-liar"))
-    assert f"{FALSE} has no rank, since not all of its numbers could be recomputed." in page
+    assert f"{FALSE} is not ranked, because some of its numbers could not be recomputed." in page
     assert "Seed 0: handed in: its numbers could not be recomputed: it is of release" in page.replace("&#39;", "'")
     assert [one.title for one in new_rows(site_of(results), pages(site.boards))] == []
     for kind in ("csv", "markdown", "mteb", "model-index"):
