@@ -58,7 +58,7 @@ def files(site: Site, renderer: Renderer, every: Sequence[Entry]) -> Files:
             stands_for=stands_for,
             methods=about,
             best=_best,
-            learning=_learning([(name, own) for name, own in sorted(groups.items())]),
+            learning=_learning([groups[name] for name in sorted(groups)]),
         )
 
 
@@ -110,16 +110,9 @@ def _line(entry: Entry) -> MethodLine:
     return MethodLine(entry, f"{board_stem(board)}.html", captions.title(board), bar)
 
 
-def _learning(groups: Sequence[tuple[str, Sequence[Entry]]]) -> Stage | None:
+def _learning(groups: Sequence[Sequence[Entry]]) -> Stage | None:
     """Pretraining of the first trained system of every method, in the measures that most of them share, two at most."""
-    held = []
-    for _, own in groups:
-        for entry in own:
-            every = [next(iter(curves.trainings(result).values()), None) for result in entry.results]
-            known = [one for one in every if one is not None and one.stage.partition("-")[0] == "train"]
-            if known:
-                held.append((entry.row.name, known))
-                break
+    held = [found for own in groups if (found := next(filter(None, (_trained(entry, "train") for entry in own)), None))]
     made = [panel for panel in curves.panels(held, "train", curves.MARKED) if panel.name != "loss"]
     if len(held) < 2 or not made:
         return None
@@ -129,16 +122,19 @@ def _learning(groups: Sequence[tuple[str, Sequence[Entry]]]) -> Stage | None:
     return Stage("Learning of all methods", made[0].across, drawn, names, max(0, len(held) - curves.MARKED))
 
 
+def _trained(entry: Entry, kind: str) -> tuple[str, list[curves.Training]] | None:
+    """A row's name with its trainings of a stage, one a seed; None where it has none."""
+    found = [
+        next((one for one in curves.trainings(result).values() if one.stage.partition("-")[0] == kind), None)
+        for result in entry.results
+    ]
+    known = [one for one in found if one is not None]
+    return (entry.row.name, known) if known else None
+
+
 def _stage(own: Sequence[Entry], kind: str) -> Stage | None:
     """The curves of a stage over all systems; None where there are none."""
-    held = []
-    for entry in own:
-        every: list[curves.Training] = []
-        for result in entry.results:
-            found = curves.trainings(result).values()
-            every += [one for one in found if one.stage.partition("-")[0] == kind][:1]
-        if every:
-            held.append((entry.row.name, every))
+    held = [found for entry in own if (found := _trained(entry, kind))]
     made = curves.panels(held, kind)
     if not made:
         return None

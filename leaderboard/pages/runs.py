@@ -11,6 +11,7 @@ from leaderboard.site import captions, perquery, text
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, compare_stem, part
 from leaderboard.site.site import board_stem
+from leaderboard.site.systems import seconds
 
 LARGEST_RUN = 1 << 20
 """Bytes of a file of a bundle that is copied; larger ones stay where the result says."""
@@ -85,7 +86,7 @@ def _cut(renderer: Renderer, entry: Entry, held: Sequence[perquery.Held], most: 
         trust=[f"Seed {one.content.seed}: {_checked(renderer.site.records, one)}" for one in entry.results][:most],
         provenance=list(_provenance(entry))[:most],
         environment=[*row.libraries.items(), *(("machine", one) for one in sorted(machines))][:most],
-        seconds=_seconds(entry)[:most],
+        seconds=list(seconds(entry.system.first).items())[:most],
         settings=settings[:most],
         held=held[:most],
         downloads=downloads[:most],
@@ -173,16 +174,6 @@ def _audits(entry: Entry) -> list[str]:
                 state = said[:_LONG] if isinstance(said, str) else "not audited"
                 found[f"{str(badge.get('corpus'))[:_LONG]}: {state}"] = None
     return list(found)
-
-
-def _seconds(entry: Entry) -> list[tuple[str, float]]:
-    """Seconds by stage, summed over the legs of the first seed; what several legs share counts once."""
-    found: dict[str, dict[str, float]] = {}
-    for task, name, leg, free in entry.legs():
-        for stage, seconds in part(free, "seconds").items():
-            if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < 1e12:
-                found.setdefault(stage, {})[leg.keys.get(stage) or f"{task} {name}"] = float(seconds)
-    return [(stage, sum(each.values())) for stage, each in found.items()]
 
 
 def _downloads(entry: Entry) -> Iterator[tuple[str, str]]:

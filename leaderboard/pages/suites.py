@@ -129,12 +129,13 @@ def _by_language(board: Board, part: TablePart) -> dict[str, Any]:
     """Return groups of the board's languages, and each row's averages over them and over what it was pretrained on."""
     tasks = {column.task: column.name for column in board.columns}
     groups = languages.groups(tasks)
-    rows, divided = [], False
+    rows = []
     for row in part.every if groups else ():
-        seen = languages.seen(board.systems[row.name], tasks)
-        divided |= seen is not None and all(seen)
-        sides = [(languages.average(row.tasks, side), len(side)) for side in seen or ((), ())]
+        sides = [
+            (languages.average(row.tasks, side), len(side)) for side in languages.seen(board.systems[row.name], tasks)
+        ]
         rows.append((row.name, [languages.average(row.tasks, group.tasks) for group in groups], sides))
+    divided = any(all(count for _, count in sides) for _, _, sides in rows)
     return {"groups": groups, "by_group": rows, "divided": divided}
 
 

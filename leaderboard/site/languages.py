@@ -3,11 +3,11 @@
 Averages over groups describe where a system is strong; they are not tested.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from bench.evaluation.measures.aggregate import mean
-from leaderboard.site.systems import System
+from leaderboard.site.systems import System, facts_of
 
 # fmt: off
 _LANGUAGES = {
@@ -77,26 +77,17 @@ def groups(tasks: Mapping[str, str]) -> list[LanguageGroup]:
     return found
 
 
-def seen(one: System, tasks: Mapping[str, str]) -> tuple[set[str], set[str]] | None:
-    """Divide tasks into those whose language a system's pretraining corpus has, and others; None if it is not known."""
-    known = set(_corpus(one))
-    codes = {_LANGUAGES[code] for code in known if code in _LANGUAGES}
-    spoken = {task: code for task, name in tasks.items() if (code := _spoken(name))}
-    if not known or not one.first.content.system.budget or len(spoken) < len(tasks):
-        return None
-    inside = {task for task, code in spoken.items() if code in codes}
+def seen(one: System, tasks: Mapping[str, str]) -> tuple[set[str], set[str]]:
+    """Divide tasks into those whose language a system's pretraining corpus has, and others; both empty if unknown."""
+    counted = [facts.get("languages") for facts in facts_of(one.first, "prepare")]
+    codes = {_LANGUAGES.get(code) for counts in counted if isinstance(counts, dict) for code in counts}
+    if not codes or not one.first.content.system.budget:
+        return set(), set()
+    inside = {task for task, name in tasks.items() if _spoken(name) in codes}
     return inside, set(tasks) - inside
 
 
-def _corpus(one: System) -> Iterator[str]:
-    """Yield the languages of the corpus that a system was pretrained on, as its preparation counted them."""
-    for legs in one.first.content.tasks.values():
-        for leg in legs.values():
-            counted = (leg.facts.get("prepare") or {}).get("languages")
-            yield from map(str, counted) if isinstance(counted, dict) else ()
-
-
-def average(values: Mapping[str, float], tasks: Sequence[str] | set[str]) -> float | None:
+def average(values: Mapping[str, float], tasks: Collection[str]) -> float | None:
     """Return the mean of a row's tasks; None where it lacks one, or for no task."""
     held = [values[task] for task in tasks if task in values]
     return mean(held) if held and len(held) == len(tasks) else None

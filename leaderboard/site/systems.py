@@ -188,7 +188,7 @@ class Cost:
 
 def cost(results: Sequence[Result]) -> Cost:
     """Sum the cost of a system's results, one a seed."""
-    trained = [_facts(result, *STAGES) for result in results]
+    trained = [facts_of(result, *STAGES) for result in results]
 
     def total(name: str) -> float | None:
         sums = []
@@ -201,18 +201,23 @@ def cost(results: Sequence[Result]) -> Cost:
             sums.append(sum(good))
         return mean(sums) if sums else None
 
-    encoded = [_facts(result, "encode") for result in results]
-    vectors = [one for facts in encoded for one in facts if _is_count(one.get("vectors"), one.get("dimensions"))]
+    times = [seconds(result) for result in results]
+
+    def spent(*stages: str) -> float | None:
+        return mean(sum(each[stage] for stage in each if stage.partition("-")[0] in stages) for each in times) or None
+
+    encoded = [one for result in results for one in facts_of(result, "encode")]
+    vectors = [one for one in encoded if _is_count(one.get("vectors"), one.get("dimensions"))]
     sizes = {one["dimensions"] for one in vectors}
     grown = [
-        one["parameters"] for result in results for one in _facts(result, "init") if _is_count(one.get("parameters"))
+        one["parameters"] for result in results for one in facts_of(result, "init") if _is_count(one.get("parameters"))
     ]
     return Cost(
         total("seconds"),
         total("tokens"),
         total("flops"),
-        mean(_spent(result, ("encode", "index")) for result in results) or None,
-        mean(_spent(result, ("search",)) for result in results) or None,
+        spent("encode", "index"),
+        spent("search"),
         sum(4.0 * one["vectors"] * one["dimensions"] for one in vectors) / len(results) or None,
         max(grown, default=None),
         sizes.pop() if len(sizes) == 1 else None,
@@ -224,19 +229,19 @@ def _is_count(*values: Any) -> bool:
     return all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 1 << 53 for one in values)
 
 
-def _spent(result: Result, stages: Sequence[str]) -> float:
-    """Return the seconds of some stages over all legs; what several legs share counts once."""
-    found: dict[str, float] = {}
+def seconds(result: Result) -> dict[str, float]:
+    """Return the seconds of every stage, summed over the legs of a result; what several legs share counts once."""
+    found: dict[str, dict[str, float]] = defaultdict(dict)
     for task, legs in result.content.tasks.items():
         for name, leg in legs.items():
             free = result.whole["tasks"][task][name].get("seconds")
-            for stage, seconds in (free if isinstance(free, dict) else {}).items():
-                if stage.partition("-")[0] in stages and isinstance(seconds, int | float) and 0 <= seconds < 1e12:
-                    found[leg.keys.get(stage) or f"{stage} {task} {name}"] = float(seconds)
-    return sum(found.values())
+            for stage, spent in (free if isinstance(free, dict) else {}).items():
+                if isinstance(spent, int | float) and not isinstance(spent, bool) and 0 <= spent < 1e12:
+                    found[stage][leg.keys.get(stage) or f"{task} {name}"] = float(spent)
+    return {stage: sum(each.values()) for stage, each in found.items()}
 
 
-def _facts(result: Result, *stages: str) -> list[dict[str, Any]]:
+def facts_of(result: Result, *stages: str) -> list[dict[str, Any]]:
     """The facts of every run of some stages behind a result; one that several tasks share counts once."""
     found: dict[str, dict[str, Any]] = {}
     for task, legs in result.content.tasks.items():

@@ -64,7 +64,10 @@ def live(page: Page) -> str:
 
 
 def test_sort(board: Page) -> None:
-    """Numbers from above, the other way, as built; what is missing stays last; one header says so, and a voice."""
+    """Numbers from above, the other way, as built, stably and in both tables; one header says so, and a voice.
+
+    What is missing stays last both ways, and its cell says why.
+    """
     assert names(board) == BUILT
     press(board, "score")
     assert names(board) == BUILT
@@ -78,21 +81,13 @@ def test_sort(board: Page) -> None:
     assert names(board) == BUILT
     assert board.locator("[aria-sort]").count() == 0
     assert "in the order of rank" in live(board)
-
-
-def test_sort_is_stable_and_orders_both_tables(board: Page) -> None:
-    """Seeds are equal for four rows, which keep their order; by a task, both tables follow."""
-    press(board, "seeds")
+    press(board, "seeds")  # which are equal for four rows
     assert names(board)[:4] == BUILT[:4]
     press(board, "t3", "heat")
     assert board.locator("[aria-sort]").count() == 1
     assert names(board) == names(board, "heat")
     values = [float(cell.split()[0].replace("−", "-").replace("+", "")) for cell in column(board, "t3", "heat")[:5]]
     assert values == sorted(values, reverse=True)
-
-
-def test_a_missing_value_is_last_both_ways(board: Page) -> None:
-    """The unfinished system has no value in the last task; it is last, and its cell says why."""
     for _ in range(2):
         press(board, "t11", "heat")
         assert names(board, "heat")[-1] == "invented-unfinished"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from leaderboard import build
-from leaderboard.pages import index, suites
 from leaderboard.site import columns
 from leaderboard.site.columns import BoardColumn, View
 from leaderboard.site.verify import faults
@@ -18,11 +17,12 @@ STEM = "suites/made/unsupervised"
 
 
 @pytest.fixture
-def built(made: Publisher, results: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, bytes]]:
+def built(
+    made: Publisher, results: Path, monkeypatch: pytest.MonkeyPatch, board_pages: None
+) -> Callable[..., dict[str, bytes]]:
     """Build the pages of two suites' systems with further columns; one of the systems lacks a task."""
 
     def call(*added: BoardColumn) -> dict[str, bytes]:
-        monkeypatch.setattr(build, "FAMILIES", (index.files, suites.files))
         monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, *added))
         made("crop", {"made/a": {"": [0.5, 0.75]}, "made/b": {"": [0.5, 0.25]}})
         made("part", {"made/a": {"": [0.5, 0.25]}})

@@ -40,7 +40,7 @@ def test_a_page_shows_rows_curves_and_costs(made: Publisher, results: Path) -> N
     shown = Shown(methods={"crop": MethodShown("crop", "1", "Two pieces.", "Someone 2020", "# Card\n")})
     built = files(site_of(results, shown))
     page = built["methods/crop.html"].decode()
-    assert "Two pieces. crop has 1 row in 1 table; none of them is tested" in page
+    assert "Two pieces. crop has 1 row in 1 table; none of them has been tested" in page
     assert "Paper: Someone 2020" in page
     assert page.index("<figcaption>loss") < page.index("<figcaption>probe accuracy")
     assert page.count('class="thin"') == 4

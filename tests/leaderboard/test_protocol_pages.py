@@ -49,8 +49,8 @@ def test_a_substitute_says_so(results: Path) -> None:
     assert '<a href="made.html">made</a>' in found["protocols/zweit.html"]
     assert "not comparable" in found["protocols/zweit.html"]
     assert "<dd>absent</dd>" in found["protocols/lost.html"]
-    assert "This site has no result of it." in found["protocols/zweit.html"]
-    assert "The suite brings no card." in found["protocols/zweit.html"]
+    assert "This site has no results on this suite." in found["protocols/zweit.html"]
+    assert "This suite has no card." in found["protocols/zweit.html"]
     index = found["protocols/index.html"]
     assert index.index(">Made</a>") < index.index(">Lost</a>") < index.index(">Zweit</a>")
 

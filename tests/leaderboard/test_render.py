@@ -17,18 +17,17 @@ def settle(path: str, label: object, page: str, files: set[str], *, bare: bool =
     return settled(page, link(path, label, bare=bare).encode(), files).decode()
 
 
-def test_relative_to_the_page() -> None:
-    """From whatever folder; the page itself is marked; fragments stay."""
+def test_links_are_relative_to_the_page() -> None:
+    """From whatever folder; the page itself is marked; fragments stay; without a page the label stays, or nothing."""
     files = {"a/b.html", "c.html", "a/d/e.html"}
     assert settle("c.html", "C", "a/d/e.html", files) == '<a href="../../c.html">C</a>'
     assert settle("a/b.html#x", "B", "a/d/e.html", files) == '<a href="../b.html#x">B</a>'
     assert settle("c.html", "C", "c.html", files) == '<a href="c.html" aria-current="page">C</a>'
-
-
-def test_a_page_that_is_not_built() -> None:
-    """The label stays, or nothing."""
     assert settle("gone.html", "Gone", "c.html", set()) == "Gone"
     assert settle("gone.html", "Gone", "c.html", set(), bare=False) == ""
+    marks = link("c.html", "C", bare=False) + link("c.html", "Also C")
+    empty = settled("d.html", marks.encode(), {"c.html"}, {"c.html"})
+    assert empty == b'<a href="c.html">Also C</a>', "no navigation leads to a page that holds nothing yet"
 
 
 def test_labels_and_paths_are_escaped_once() -> None:
@@ -102,10 +101,7 @@ def test_partials_are_joined_in_order() -> None:
     assert len(found[STYLE]) <= 20 << 10
     assert len(found[SCRIPT]) <= 25 << 10
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function", script)
-
-
-def test_no_text_over_several_lines() -> None:
-    """Margins are left out, which would change one."""
+    # No text goes over several lines: margins are left out, which would change it.
     for part in resources.files("leaderboard").joinpath("static/js").iterdir():
         for line in part.read_text(encoding="utf-8").splitlines():
             if not line.strip().startswith("//"):

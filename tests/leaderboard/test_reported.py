@@ -324,7 +324,7 @@ def test_what_was_trained_here_needs_all_four(made: Publisher, results: Path) ->
     tuned = replace(row, setting="zero-shot, NQ fine-tune")
     assert [chip.same for chip in one_pair(results, tuned, methods=[XLMR, MSM]).chips] == [True, True, False, None]
     page = built(site(results, [row], [XLMR, MSM]))
-    assert "Paper against ours" not in page["reported.html"]
+    assert "Papers and our results" not in page["reported.html"]
     assert "200,000" not in page["reported/msm.html"]
     assert 'class="pairs grey"' in page["reported/msm.html"]
 

@@ -114,7 +114,7 @@ def test_free_keys_of_a_result_cannot_act_or_break(made: Publisher, site: Build)
     (page,) = pages(found)
     assert "<script>alert" not in page
     assert "\u202e" not in page
-    assert "Lists are cut" in page
+    assert "Lists are shortened" in page
     assert "bench reproduce path/to/result.json" in page
     assert len(page.encode()) <= 40 << 10
     assert all(b"<script>alert" not in content for name, content in found.items() if name.endswith(".js"))

@@ -42,13 +42,9 @@ def facts(seconds: float, key: str, tuned: float, tune: str) -> dict[str, Any]:
 
 
 def test_shared_training_counts_once(result: Result) -> None:
-    """One pretraining, two tunings: 60 + 5 + 7 seconds, 100 + 10 + 10 tokens; operations are not told."""
+    """One pretraining, two tunings: 60 + 5 + 7 seconds, 100 + 10 + 10 tokens; no operations. Then means over seeds."""
     one = told(result, {"made/a": facts(60, "k", 5, "t1"), "made/b": facts(60, "k", 7, "t2")})
     assert cost([one]) == Cost(72.0, 120.0, None)
-
-
-def test_mean_over_seeds(result: Result) -> None:
-    """A seed that does not tell leaves nothing to average."""
     one = told(result, {task: facts(60, "k", 5, "t") for task in ("made/a", "made/b")})
     other = told(result, {task: facts(80, "l", 5, "u") for task in ("made/a", "made/b")})
     assert cost([one, other]).seconds == 75.0

@@ -20,19 +20,23 @@ from leaderboard.site.text import (
 )
 
 
-def test_numbers() -> None:
-    """Percent, one decimal, a true minus, a dash for what is missing; zero has no sign."""
+def test_numbers_and_sentences() -> None:
+    """Percent, a true minus, a dash for what is missing, zero without sign; counts agree with nouns, lists end in and.
+
+    Differences are those of millionths, so that page, file and script print one number.
+    """
     shown = " ".join(number(value) for value in (0.4794, 1.0, 0.0, -0.0004, -0.021, None))
     assert shown == "47.9 100.0 0.0 0.0 −2.1 —"
     assert bounds(0.468, 0.49) == "[46.8, 49.0]"
     assert bounds(None, None) == place(None) == "—"
     assert (place((3, 3)), place((1, 2))) == ("3", "1–2")
-
-
-def test_sentences() -> None:
-    """Counts agree with their nouns; lists end in `and`."""
     assert (plural(1, "query", "queries"), plural(8661, "query", "queries")) == ("1 query", "8,661 queries")
     assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
+    assert listed(list("abcd"), 2) == "a, b and 2 more"
+    assert gap(0.4794004, 0.3490001) == 0.1304
+    assert gap(0.1, 0.3) == -0.2
+    assert " ".join(map(signed, (0.13, -0.0204, 0.0, -0.0004, 0.00051))) == "+13.0 −2.0 0.0 0.0 +0.1"
+    assert micro(0.1 + 0.2) == 300_000
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "A", "..", "", "x" * 200, "CON\0", "ไทย", "a_b"])
@@ -41,10 +45,6 @@ def test_a_file_name_cannot_leave_its_folder(name: str) -> None:
     made = slug(name)
     assert re.fullmatch(r"[a-z0-9-]{1,100}", made)
     assert re.search(r"-[0-9a-f]{8}$", made)
-
-
-def test_a_plain_name_stays() -> None:
-    """`mrtydi-unsupervised` is the file's name; another name is never the same file."""
     assert slug("mrtydi-unsupervised") == "mrtydi-unsupervised"
     assert len({slug(name) for name in ("a-b", "a_b", "A-b", "a--b", "a b")}) == 5
 
@@ -68,14 +68,6 @@ def test_markdown_holds_no_html_pictures_or_foreign_links() -> None:
     tags = set(re.findall(r"<(\w+)", made))
     assert tags <= {"p", "a", "code", "pre"}
     assert re.findall(r'(?:href|src)="([^"]*)"', made) == ["https://example.org/d.png"], "a link, no picture"
-
-
-def test_differences_are_those_of_what_files_hold() -> None:
-    """Millionths are subtracted, so that page, file and script print one number."""
-    assert gap(0.4794004, 0.3490001) == 0.1304
-    assert gap(0.1, 0.3) == -0.2
-    assert " ".join(map(signed, (0.13, -0.0204, 0.0, -0.0004, 0.00051))) == "+13.0 −2.0 0.0 0.0 +0.1"
-    assert micro(0.1 + 0.2) == 300_000
 
 
 def test_data_in_a_page_cannot_end_their_element() -> None:

@@ -77,8 +77,8 @@ for (const holder of $$(".key, .points")) {
   if (!held) return;
   const out = $("#pair"), by = new Map(held.rows.map((row) => [row.slug, row]));
   const pick = (name) => make("select", { on: { change: () => show(true) } }, ...held.rows.map((row) => make("option", { value: row.slug }, row.name)));
-  const a = pick(), b = pick(), shownPair = make("div", {});
-  out.append(make("p", { class: "bar" }, make("label", {}, "First", a), make("label", {}, "Second", b)), shownPair);
+  const a = pick(), b = pick(), box = make("div", {});
+  out.append(make("p", { class: "bar" }, make("label", {}, "First", a), make("label", {}, "Second", b)), box);
   out.hidden = false;
 
   const space = new DOMParser().parseFromString("<svg>", "text/html").body.firstChild.namespaceURI;
@@ -102,7 +102,7 @@ for (const holder of $$(".key, .points")) {
     });
     parts.push(drawn("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: high - 24 }));
     for (const v of [-most, 0, most]) parts.push(drawn("text", { x: x(v), y: high - 6, "text-anchor": "middle" }, signed(v)));
-    return drawn("svg", { class: "forest", width: 404, height: high, viewBox: `0 0 404 ${high}`, role: "img", "aria-label": "Differences by task with 95 % intervals; the numbers are in the table below" }, ...parts);
+    return drawn("svg", { class: "forest", width: 404, height: high, viewBox: `0 0 404 ${high}`, role: "img", "aria-label": "Differences by task; the table below has the numbers" }, ...parts);
   }
 
   async function queries(one, other, where) {
@@ -123,7 +123,7 @@ for (const holder of $$(".key, .points")) {
   async function show(write) {
     const one = by.get(a.value), other = by.get(b.value);
     if (write) history.replaceState(null, "", `#a=${one.slug}&b=${other.slug}`);
-    if (one === other) { shownPair.replaceChildren(make("p", {}, "Choose two different systems.")); return; }
+    if (one === other) { box.replaceChildren(make("p", {}, "Choose two different systems.")); return; }
     const file = (row) => fetched(`${held.data}pairs/${row.id}.js`, `pairs-${row.id}`);
     let left, right;
     try { [left, right] = [await file(one), await file(other)]; } catch (error) { say("The pair cannot be read; the table has it"); return; }
@@ -137,7 +137,7 @@ for (const holder of $$(".key, .points")) {
     const keys = [...new Set([...Object.keys(left.settings), ...Object.keys(right.settings)])].filter((key) => left.settings[key] !== right.settings[key]);
     const choice = make("select", {}, ...held.legs.map((leg, i) => make("option", { value: i }, leg[1])));
     const where = make("div", {}, make("p", { class: "bar" }, make("label", {}, "Task", choice), make("button", { type: "button", on: { click: () => queries(one, other, where) } }, "Show queries gained and lost")));
-    shownPair.replaceChildren(...[
+    box.replaceChildren(...[
       pair.doubts.length ? make("div", { class: "warn", role: "note" }, make("strong", {}, "Is the comparison fair?"), make("ul", {}, ...pair.doubts.map((line) => make("li", {}, line)))) : "",
       make("p", { class: "lead" }, make("strong", {}, verdict), `: ${signed(d)} ${held.measure} points (first minus second), ${low === null ? "" : `95\u00a0% [${plain(low)}, ${plain(top)}], `}${p} corrected; ` + (least === null ? "" : `a true difference of ${plain(least)} points is detected with 80 % power; `) + `${many(back ? lost : won)} queries won, ${many(tied)} tied, ${many(back ? won : lost)} lost, of ${many(n)}.`),
       make("h2", {}, "By language or task"), make("figure", {}, forest(tasks)),
