@@ -57,7 +57,7 @@ class Column:
         head: what people read over it; the key where empty.
         number: aligned to the right; None to decide by the cells.
         show: prints a value for people; None prints it as it is.
-        best: its values are bold in the best rows.
+        best: its highest value among the ranked rows is bold.
         value: takes the cell from an item of `Table.of`; None for tables that are given as rows.
     """
 
@@ -83,7 +83,7 @@ class Table:
         columns: from left to right, or keys of plain ones.
         rows: as many values as columns each.
         notes: what must go with it wherever it goes, a line each (`mini data: …`).
-        best: numbers of the rows whose values are bold in columns that say so.
+        ranked: numbers of the rows that may have the best value of a column.
         digits: decimals of fractions in files; None for all of them.
     """
 
@@ -91,7 +91,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     notes: tuple[str, ...] = ()
-    best: frozenset[int] = field(default_factory=frozenset)
+    ranked: frozenset[int] = field(default_factory=frozenset)
     digits: int | None = None
 
     @staticmethod
@@ -123,15 +123,22 @@ class Table:
         )
 
     def shown(self, escape: Callable[[str], str] = str, bold: str = "{}") -> list[list[str]]:
-        """Return the cells as people read them, escaped for a format; `bold` marks the best rows there: `**{}**`."""
+        """Return the cells as people read them, escaped for a format, where `bold` marks the best: `**{}**`.
+
+        Values that are equal in print are equally good.
+        """
+        cells = [
+            [self._print(column, value) for column, value in zip(self.columns, row, strict=True)] for row in self.rows
+        ]
+        best = set()
+        for at, column in enumerate(self.columns):
+            held = {number: self.rows[number][at] for number in self.ranked} if column.best else {}
+            values = {number: value for number, value in held.items() if isinstance(value, int | float)}
+            first = max(values, key=lambda number: values[number], default=None)
+            best |= {(number, at) for number in values if first is not None and cells[number][at] == cells[first][at]}
         return [
-            [
-                (bold if number in self.best and column.best and value is not None else "{}").format(
-                    escape(self._print(column, value))
-                )
-                for column, value in zip(self.columns, row, strict=True)
-            ]
-            for number, row in enumerate(self.rows)
+            [(bold if (number, at) in best else "{}").format(escape(cell)) for at, cell in enumerate(row)]
+            for number, row in enumerate(cells)
         ]
 
     def _print(self, column: Column, value: Value) -> str:

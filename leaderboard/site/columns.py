@@ -281,7 +281,7 @@ def file_table(board: Board) -> Table:
 
 
 def print_table(board: Board) -> Table:
-    """Return a board for print, in percent; the best group is bold."""
+    """Return a board for print, in percent; the best of each column is bold."""
     lines = list(_lines(board))
     held = _used(columns(board, View.PRINT), lines)
     heads = text.distinct([one.head if one.percent else one.head.lower() or one.key for one in held])
@@ -289,9 +289,8 @@ def print_table(board: Board) -> Table:
         replace(one, head=head, number=True if one.percent else one.number, show=one.shown)
         for one, head in zip(held, heads, strict=True)
     )
-    best = frozenset(at for at, line in enumerate(lines) if line.row.tied)
     rows = tuple(tuple(one.take(line) for one in held) for line in lines)
-    return Table(caption(board), shown, rows, notes(board.data, board.stands_for), best)
+    return Table(caption(board), shown, rows, notes(board.data, board.stands_for), frozenset(range(len(board.rows))))
 
 
 def board_json(board: Board) -> bytes:

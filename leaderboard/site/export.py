@@ -85,7 +85,13 @@ def export(
             if system not in labels:
                 raise UsageError(unknown("system", system, sorted(labels)))
             groups = [group for group in groups if group[0].content.system.label == system]
-        return dict(mteb_files(groups)) if kind == "mteb" else {"table": model_index(groups)}
+        if kind == "mteb":
+            return dict(mteb_files(groups))
+        hashes = {group[0].content.system.hash for group in groups}
+        if len(hashes) > 1:  # the Hub takes all results of a card for those of one model
+            hint = "name one by --system LABEL"
+            raise UsageError(where="--format model-index", found=f"{len(hashes)} systems", expected="one", hint=hint)
+        return {"table": model_index(groups)}
     return {"table": encoded(everything(meant), kind)}
 
 

@@ -34,7 +34,7 @@ def three(made: Publisher) -> None:
 
 
 def test_numbers_are_those_of_the_results(made: Publisher, results: Path) -> None:
-    """Scores, averages, intervals and tests, worked out again from the values."""
+    """Scores, averages, intervals and tests, worked out again; twins share the places behind the best."""
     three(made)
     board = only(results)
     assert board.rows[0].name == "best"
@@ -51,12 +51,6 @@ def test_numbers_are_those_of_the_results(made: Publisher, results: Path) -> Non
     assert (other.difference, other.low, other.wins) == pytest.approx((alone.difference, alone.low, alone.wins))
     assert other.p == pytest.approx(alone.p)
     assert alone.p <= other.adjusted <= 3 * alone.p, "the clearest of three pairs"
-
-
-def test_ranks_and_ties(made: Publisher, results: Path) -> None:
-    """The best alone in front; the twins share the places behind it."""
-    three(made)
-    board = only(results)
     assert {row.name: (row.ranks, row.tied) for row in board.rows} == {
         "best": ((1, 1), True),
         "mid": ((2, 3), False),

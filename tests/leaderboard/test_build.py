@@ -50,7 +50,7 @@ def test_a_page_that_has_gone_leaves_the_site(made: Publisher, results: Path, tm
 
 
 def test_other_files_are_never_touched(results: Path, tmp_path: Path) -> None:
-    """A folder of the user's, a site to which the user added something, a file."""
+    """A folder of the user's, a site with an added file, a file; a `site.json` is ours only if it says so."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "thesis.tex").write_text("years of work")
@@ -66,12 +66,6 @@ def test_other_files_are_never_touched(results: Path, tmp_path: Path) -> None:
         build(results, results)
     assert tree(home) == {"thesis.tex": b"years of work"}
     assert (tmp_path / "site" / "CNAME").exists()
-
-
-def test_a_list_of_another_program_does_not_count(results: Path, tmp_path: Path) -> None:
-    """A `site.json` is ours only if it says so."""
-    home = tmp_path / "home"
-    home.mkdir()
     for content in ("[]", "{}", '{"schema": "other", "files": ["site.json"]}', "[" * 100_000, "\xff"):
         (home / LIST).write_text(content)
         with pytest.raises(UsageError, check=fields(found="files that no build has written")):
@@ -79,9 +73,9 @@ def test_a_list_of_another_program_does_not_count(results: Path, tmp_path: Path)
 
 
 def test_a_failure_leaves_the_old_site(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The disk fills up in the middle of a page; the site stands as it stood, and nothing lies about."""
+    """The disk fills up in the middle of a page, or fails between two renames: the old site stays, and no leavings."""
     build(results, tmp_path / "site")
-    before = tree(tmp_path / "site")
+    before, rename = tree(tmp_path / "site"), Path.rename
 
     def full(self: Path, data: bytes) -> int:
         raise OSError(28, "No space left on device")
@@ -92,14 +86,6 @@ def test_a_failure_leaves_the_old_site(results: Path, tmp_path: Path, monkeypatc
     monkeypatch.undo()
     assert tree(tmp_path / "site") == before
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
-def test_the_old_site_returns_if_the_new_cannot_take_its_place(
-    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between two renames."""
-    build(results, tmp_path / "site")
-    before, rename = tree(tmp_path / "site"), Path.rename
 
     def refuses(self: Path, target: Path) -> Path:
         if self.name.endswith(".new"):

@@ -78,23 +78,20 @@ def test_the_script_gets_the_numbers_of_the_table(three: dict[str, Any], site: B
     assert (chance, clear) == (chance_text(float(row["adjusted"])), 1)
     task = rows.get(("best", "bad", "made/b")) or rows["bad", "best", "made/b"]
     sign = 1 if task["system"] == "best" else -1
-    assert best["pairs"][ids["bad"]]["tasks"][1][0] == sign * round(1e6 * float(task["difference"]))
+    drawn = best["pairs"][ids["bad"]]["tasks"][1]
+    assert drawn[0] == sign * round(1e6 * float(task["difference"]))
+    assert drawn[5] == round(1e6 * float(task["detectable"])), "what this task's test detects, not the headline's"
     assert handed(made, "bad")["pairs"] == {}
 
 
 def test_settings_and_doubts_are_told(three: dict[str, Any], site: Build) -> None:
-    """What differs, and what makes it unfair, from `bench.evaluation.compare.fairness`."""
+    """What differs, what makes it unfair; links from the table to pairs, rows, and back."""
     made = site()
     best = handed(made, "best")
     assert best["settings"]["method.rate"] == "0.0"
     assert best["settings"]["budget"] == "100"
     doubts = [doubt for pair in best["pairs"].values() for doubt in pair["doubts"]]
     assert "budget of pretraining (tokens): best has 100, good has 101" in doubts
-
-
-def test_links_lead_from_the_table_to_the_pair(three: dict[str, Any], site: Build) -> None:
-    """The suite's page links to its pairs, the pairs to the rows, the rows back with themselves as the first."""
-    made = site()
     assert b'href="../../compare/made-unsupervised.html"' in made["suites/made/unsupervised.html"]
     assert b'href="made-unsupervised.html"' in made["compare/index.html"]
     (row,) = (content for name, content in made.items() if name.startswith("runs/made-unsupervised-best"))

@@ -137,6 +137,7 @@ def test_mteb_reads_it(three: Path) -> None:
     raw = next(content for name, content in files.items() if name.startswith("crop/"))
     found = TaskResult.model_validate_json(raw)
     assert (found.task_name, found.dataset_revision, found.mteb_version) == ("made", "1", None)
+    assert "mteb has no task of this name" in json.loads(raw)["note"]
     assert list(found.scores) == ["test"]
     assert [score["hf_subset"] for score in found.scores["test"]] == ["ar", "sw"]
     assert [score["languages"] for score in found.scores["test"]] == [["ara-Arab"], ["swa-Latn"]]
@@ -204,6 +205,7 @@ def test_parquet_or_how_to_get_it(three: Path) -> None:
         ("reported/paper", "mteb", None, "expected one of csv"),
         ("all", "mteb", "cropp", "no system 'cropp'"),
         ("all", "csv", "crop", "expected it with --format mteb or model-index"),
+        ("all", "model-index", None, "found 2 systems, expected one; name one by --system LABEL"),
     ],
 )
 def test_what_is_refused(three: Path, table: str, kind: str, system: str | None, said: str) -> None:

@@ -34,10 +34,12 @@ def test_bins() -> None:
 
 
 def test_the_baseline(board: Board) -> None:
-    """BM25 where it is there; no map of differences for one system."""
+    """BM25 where it is there; one limit for all settings, the smallest step that holds nine differences of ten."""
     base = heat.baseline(board)
     assert base is not None
     assert base.name == "bm25"
+    assert heat.scale([board]) == heat.scale([board, board])
+    assert heat.scale([board]).limit == 0.4
 
 
 def test_one_system_has_no_baseline(made: Publisher, results: Path) -> None:
@@ -71,9 +73,3 @@ def test_clear_differences_are_those_of_the_tests(board: Board) -> None:
     digits = heat.bits(board, base, rows)
     assert len(digits) == len(rows) * 2
     assert digits.count("1") == len(expected)
-
-
-def test_the_scale_is_the_suites(board: Board) -> None:
-    """One limit for all settings: the smallest step that holds nine differences of ten."""
-    assert heat.scale([board]) == heat.scale([board, board])
-    assert heat.scale([board]).limit == 0.4

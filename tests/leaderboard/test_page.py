@@ -108,7 +108,7 @@ def sheets(built: dict[str, bytes]) -> dict[str, Sheet]:
 
 
 def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
-    """A tree for each kind of data; each table as files beside it."""
+    """A tree for each kind of data, tables as files too; every link names a file of the site, or an id of a page."""
     endings = ("html", "csv", "json", "tex", "md")
     assert set(built) == {
         STYLE,
@@ -122,6 +122,21 @@ def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
         *(f"mini/suites/made/unsupervised.{ending}" for ending in endings),
         *(f"local/suites/evil/unsupervised.{ending}" for ending in endings),
     }
+    found = 0
+    every = sheets(built)
+    for name, sheet in every.items():
+        assert len(sheet.ids) == len(set(sheet.ids))
+        for tag, link in sheet.links:
+            parts = urlsplit(link)
+            if parts.scheme:
+                assert (tag, parts.scheme) in {("a", "https"), ("link", "data")}
+                continue
+            meant = posixpath.normpath(posixpath.join(posixpath.dirname(name), parts.path)) if parts.path else name
+            assert meant in built, (name, link)
+            if parts.fragment:
+                assert parts.fragment in every[meant].ids
+            found += 1
+    assert found > 20
 
 
 def test_another_world_has_a_tree_of_its_own(made: Publisher, site: Build) -> None:
@@ -140,27 +155,8 @@ def test_another_world_has_a_tree_of_its_own(made: Publisher, site: Build) -> No
     assert not [name for name in built if name.startswith("mini/")]
 
 
-def test_every_link_resolves(built: dict[str, bytes]) -> None:
-    """Relative links name a file of the site, fragments an id of the page; pages and styles come from nowhere else."""
-    found = 0
-    every = sheets(built)
-    for name, sheet in every.items():
-        assert len(sheet.ids) == len(set(sheet.ids))
-        for tag, link in sheet.links:
-            parts = urlsplit(link)
-            if parts.scheme:
-                assert (tag, parts.scheme) in {("a", "https"), ("link", "data")}
-                continue
-            meant = posixpath.normpath(posixpath.join(posixpath.dirname(name), parts.path)) if parts.path else name
-            assert meant in built, (name, link)
-            if parts.fragment:
-                assert parts.fragment in every[meant].ids
-            found += 1
-    assert found > 20
-
-
 def test_nothing_acts_and_nothing_is_fetched(built: dict[str, bytes]) -> None:
-    """No picture, frame, form, inline script, style or handler, and a policy that forbids them."""
+    """No picture, frame, form, inline script, style or handler, and a policy against them; hostile text is text."""
     for name, sheet in sheets(built).items():
         assert not sheet.tags & {"img", "iframe", "object", "embed", "form", "style", "base"}, name
         assert "style" not in sheet.attributes
@@ -173,10 +169,6 @@ def test_nothing_acts_and_nothing_is_fetched(built: dict[str, bytes]) -> None:
             )
     assert b"url(" not in built[STYLE]
     assert b"@import" not in built[STYLE]
-
-
-def test_hostile_text_is_shown_as_text(built: dict[str, bytes]) -> None:
-    """Label, title, version and card are escaped, once; nothing of them is a template."""
     name = "local/suites/evil/unsupervised.html"
     shown = "".join(sheets(built)[name].text)
     assert "<script>alert(1)</script>\" onload='x' [U+202E]{{ 7*7 }}" in shown
@@ -187,7 +179,7 @@ def test_hostile_text_is_shown_as_text(built: dict[str, bytes]) -> None:
 
 
 def test_the_numbers_are_those_of_the_csv(built: dict[str, bytes]) -> None:
-    """Every cell of the table is the CSV's fraction in percent."""
+    """Every cell of the table is the CSV's fraction in percent; JSON says the same, and the first sentence."""
     name = "suites/made/unsupervised"
     rows = list(csv.DictReader(built[f"{name}.csv"].decode().splitlines()))
     assert [row["system"] for row in rows] == ["crop", "bm25", "part"]
@@ -206,14 +198,10 @@ def test_the_numbers_are_those_of_the_csv(built: dict[str, bytes]) -> None:
         assert cell == f"+{gap:.1f} {100 * float(crop[task]):.1f}"
     assert heat[4] == ["part", heat[4][1], "— not run"]
     assert (rows[2]["score"], rows[2]["ranks"], rows[2]["made/b"]) == ("", "", "")
-
-
-def test_the_json_says_the_same(built: dict[str, bytes]) -> None:
-    """Fractions, commands, and the comparison behind the first sentence."""
     content = json.loads(built["suites/made/unsupervised.json"])
-    rows = {row["system"]: row for row in csv.DictReader(built["suites/made/unsupervised.csv"].decode().splitlines())}
+    by_system = {row["system"]: row for row in rows}
     for row in content["rows"][:2]:
-        assert row["score"] == float(rows[row["system"]]["score"])
+        assert row["score"] == float(by_system[row["system"]]["score"])
         assert row["command"].startswith(f"bench run --method {row['method']} --suite made --setting unsupervised")
         assert set(row["measures"]) == {"R@100", "RR@100"}
     (lead,) = content["best_against"]
@@ -245,7 +233,7 @@ def test_a_lead_that_other_training_runs_could_turn_is_a_tie(made: Publisher, si
 
 
 def test_mini_and_local_data_say_so_everywhere(built: dict[str, bytes]) -> None:
-    """Banner, title, a line and a column of the CSV; the official pages name none of their systems."""
+    """Banner, title, a line and a column of the CSV; captions with measure, unit and data; marks in words."""
     for kind, path in (("mini", "mini/suites/made/unsupervised"), ("local", "local/suites/evil/unsupervised")):
         page = built[f"{path}.html"].decode()
         assert f'<body class="{kind}">' in page
@@ -259,10 +247,6 @@ def test_mini_and_local_data_say_so_everywhere(built: dict[str, bytes]) -> None:
     assert "banner" not in official
     assert "mini/made" not in official
     assert b"evil" not in built["index.html"]
-
-
-def test_tables_can_be_read_without_eyes(built: dict[str, bytes]) -> None:
-    """A caption with measure, unit, data, setting and n; marks and gaps in words; scopes on headers."""
     page = built["suites/made/unsupervised.html"].decode()
     assert "RR@100, percent; Made, official data, unsupervised; 70 queries in 2 tasks, 3 systems." in page
     assert '<span class="hidden"> best or tied with best</span>' in page

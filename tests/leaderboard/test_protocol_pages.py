@@ -56,13 +56,9 @@ def test_a_substitute_says_so(results: Path) -> None:
 
 
 def test_hostile_words_and_names(results: Path) -> None:
-    """Words of a suite act nowhere, and its name stays in the folder."""
+    """Words of a suite act nowhere, and its name stays in the folder; a site without suites has no such pages."""
     evil = '<script>alert(1)</script>" onload="x'
     found = built(site(results, SuiteShown("../up", evil, evil, evil, evil, (evil,))))
     assert all("<script>alert" not in text and 'onload="x' not in text for text in found.values())
     assert all(name.startswith("protocols/") and ".." not in name for name in found)
-
-
-def test_no_suites_no_pages(results: Path) -> None:
-    """A site whose plugins tell of none has none."""
     assert built(site(results)) == {}

@@ -90,9 +90,10 @@ def test_it_is_marked_wherever_it_shows(lying: Board, results: Path) -> None:
     assert "Seed 0: handed in: its numbers could not be recomputed: it is of release" in page.replace("&#39;", "'")
     assert [one.title for one in new_rows(site_of(results), pages(site.boards))] == []
     for kind in ("csv", "markdown", "mteb", "model-index"):
-        text = b"".join(export("all", kind, results).values()).decode()
-        assert text.count("liar (unverified)") >= 1 or "liar-unverified" in "".join(export("all", kind, results)), kind
-    assert '"liar"' not in b"".join(export("all", "model-index", results).values()).decode()
+        found = export("all", kind, results, system="liar (unverified)" if kind == "model-index" else None)
+        text = b"".join(found.values()).decode()
+        assert "liar (unverified)" in text or "liar-unverified" in "".join(found), kind
+        assert '"liar"' not in text
 
 
 def test_its_cells_are_in_no_grid(made: Publisher, results: Path, accept: Accept) -> None:

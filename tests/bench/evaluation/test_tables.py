@@ -30,7 +30,7 @@ MIXED = Table(
     (Column("system", "System"), Column("score", "RR@100", show=points, best=True), Column("runs"), Column("note")),
     (("crop", 0.51249999, 3, None), ("bm25", 0.25, 1, "1.5M")),
     ("mini data",),
-    best=frozenset({0}),
+    ranked=frozenset({0, 1}),
     digits=6,
 )
 
@@ -63,6 +63,10 @@ def test_people_read_heads_percent_and_the_best_in_bold() -> None:
     assert cells == [["crop", "51.2", "3", "—"], ["bm25", "25.0", "1", "1.5M"]]
     assert [one.text for one in root.findall("table/tbody/tr/td/b")] == ["51.2"]
     assert MIXED.numeric == [False, True, True, True]
+    columns = (Column("a", show=points, best=True), Column("b", show=points, best=True), Column("c", show=points))
+    rows = ((0.5, 0.2, 0.9), (0.49999, 0.4, 0.1), (0.1, 0.9, 0.1))
+    bold = Table("", columns, rows, ranked=frozenset({0, 1})).shown(bold="*{}*")
+    assert bold == [["*50.0*", "20.0", "90.0"], ["*50.0*", "*40.0*", "10.0"], ["10.0", "90.0", "10.0"]]
 
 
 def test_words_that_would_act() -> None:
