@@ -70,6 +70,8 @@ def _judgement(text: str) -> Judgement:
     if len(cells) != 4:
         beirs = f"(or BEIR's 3 columns under the header line {', '.join(beir.HEADER)})"
         raise RecordError(columns(cells, text), f"{QRELS_COLUMNS} {beirs}")
+    if "\0" in text:
+        raise RecordError(f"a NUL in {shown(text)}", "text, which is read in C too")
     query, _, document, grade = cells
     return Judgement(check_id(query, "query id"), check_id(document, "document id"), beir.grade(grade))
 
@@ -122,7 +124,8 @@ def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
             query, _, document, rank, score, _ = text.split()
             position, value = int(rank), float(score)
             rows = table.get(query) or table.setdefault(query, _RunLines())
-            if document in rows.documents or not -_LARGEST <= value <= _LARGEST or "_" in rank or "_" in score:
+            odd = document in rows.documents or "_" in rank or "_" in score or "\0" in text
+            if odd or not -_LARGEST <= value <= _LARGEST:
                 raise ValueError
         except ValueError:
             if text and not text.isspace():
@@ -139,6 +142,8 @@ def _run_fault(text: str, table: dict[str, _RunLines]) -> RecordError:
     cells = text.split()
     if len(cells) != 6:
         return RecordError(columns(cells, text), RUN_COLUMNS)
+    if "\0" in text:
+        return RecordError(f"a NUL in {shown(text)}", "text, which is read in C too")
     query, _, document, rank, score, _ = cells
     if not _WHOLE.fullmatch(rank):
         return RecordError(f"rank {shown(rank)}", "a whole number")

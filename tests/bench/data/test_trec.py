@@ -51,6 +51,7 @@ def test_qrels_of_either_form(put: Put, content: str) -> None:
         ("q1 0 d2", f"found 3 columns in 'q1 0 d2', expected {QRELS}"),
         ("q1 0 d2 1 1", f"found 5 columns in 'q1 0 d2 1 1', expected {QRELS}"),
         ("q1 0 d2 high", "found grade 'high', expected a whole number"),
+        ("q1 0\0 d2 1", "found a NUL in 'q1 0\\x00 d2 1', expected text, which is read in C too"),
         ("q1 1 d1 2", f"found document 'd1' of query 'q1' a second time, {ONCE.format(1)}"),
     ],
 )
@@ -87,7 +88,14 @@ def test_runs_in_either_order(put: Put) -> None:
 
 @pytest.mark.parametrize(
     ("row", "sentence"),
-    [*cases("runs"), (f"q1 Q0 b {'9' * 5000} 1 t", f"found rank '{'9' * 58}…, expected a whole number")],
+    [
+        *cases("runs"),
+        *(
+            (row, f"found a NUL in {row!r}, expected text, which is read in C too")
+            for row in ("q1 Q0\0 b 2 1 t", "q1 Q0 b\0 2 1 t")
+        ),
+        (f"q1 Q0 b {'9' * 5000} 1 t", f"found rank '{'9' * 58}…, expected a whole number"),
+    ],
 )
 @pytest.mark.parametrize("tie", ["trec", "list"])
 def test_malformed_runs(put: Put, row: str, sentence: str, tie: Tie) -> None:
