@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -94,6 +94,14 @@ def is_abandoned(path: Path) -> bool:
     except OverflowError:
         return False
     return False
+
+
+def clear_abandoned(folder: Path) -> None:
+    """Remove the temporary files of writers that are gone from a folder, as far as it can be written."""
+    with suppress(OSError):
+        for path in filter(is_temporary, folder.glob(".*")):
+            if is_abandoned(path):
+                path.unlink(missing_ok=True)
 
 
 @cache

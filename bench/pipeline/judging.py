@@ -14,6 +14,7 @@ from bench.evaluation.measures.specs import MeasureSpec
 from bench.pipeline.legs import Legs
 from bench.pipeline.stages import read, score, validate
 from bench.store.graph import NullListener, closure, make
+from bench.store.housekeeping import tidy
 from bench.store.leases import leased
 from bench.store.store import Store
 from bench.types import Leg, Run, Task
@@ -70,6 +71,7 @@ def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, s
     texts = legs.texts(leg.corpus) if protocol.by_answers else None
     items = closure([reading, *([texts] if texts else [])])
     with leased(store, [item.key for item in items]):
+        tidy(store)
         for item in items:
             make(item, store, NullListener())
         folder = store.folder(reading)

@@ -26,6 +26,7 @@ from filelock import FileLock, Timeout
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import (
     Fault,
+    clear_abandoned,
     explain,
     fsync_folder,
     is_temporary,
@@ -119,6 +120,7 @@ class Store:
         try:
             stamp, (proven, listed) = _stamp(manifest), self._proven.get(manifest, ([], {}))
             if thorough or stamp != proven:
+                clear_abandoned(folder)
                 listed = read_sealed(manifest)["files"]
                 self._proven[manifest] = stamp, listed
         except (OSError, ValueError) as error:

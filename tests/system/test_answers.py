@@ -131,9 +131,16 @@ def scored(tmp_path: Path) -> Any:
     return score
 
 
-def test_a_run_from_elsewhere(scored: Any) -> None:
-    """A query that it misses counts 0 for us and leaves XOR's mean; an unknown document is refused at its line."""
+def test_a_run_from_elsewhere(tmp_path: Path, scored: Any) -> None:
+    """A query that it misses counts 0 for us and leaves XOR's mean; an unknown document is refused at its line.
+
+    What a killed command has left in the store is cleared: no run may ever come.
+    """
+    left = tmp_path / "store" / "leases" / "1-a.lock"
+    left.parent.mkdir(parents=True)
+    left.touch()
     found = scored("q1 Q0 b 1 2.0 x\nq1 Q0 a 2 1.0 x\n")
+    assert list(left.parent.iterdir()) == []
     assert found.means == {"answer-R@1": 0.0, "answer-R@2": 0.5, "R@1kt": 0.5, "R@5kt": 0.5}
     assert found.official == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}
     assert "lacks 1 of 2 judged queries" in found.notices[0]

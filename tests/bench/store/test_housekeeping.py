@@ -100,6 +100,9 @@ def test_a_run_clears_what_killed_ones_have_left(store: Store, monkeypatch: pyte
         other = mine.with_name(gone.name.replace(files._machine(), "abcdef"))
         for path in (gone, other):
             path.write_bytes(b"half")
+        (store.root / "artefacts" / "index" / KEY / gone.name).touch()  # of a manifest that was renewed
+        Store(store.root).faults(store.root / "artefacts" / "index" / KEY)
+        assert [path.name for path in (store.root / "artefacts" / "index" / KEY).iterdir()] == ["manifest.json"]
         tidy(store)
         assert sorted((store.root / "inputs").iterdir()) == sorted([mine, other])
         stream.write(b"{}")
