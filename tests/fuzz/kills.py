@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +87,6 @@ def _run(words: Sequence[str], place: Path) -> list[str]:
 @cache
 def _inputs() -> Path:
     """Write documents to train on and training pairs, made of the small folder."""
-    import torch  # noqa: F401 (no child imports it again)
-    import transformers  # noqa: F401
-
-    import leaderboard.build  # noqa: F401
-
     folder, texts = scratch(), [json.loads(line)["text"] for line in (TINY / "corpus.jsonl").open()]
     (folder / "corpus").mkdir()
     documents = [{"id": str(at), "sentences": texts[at : at + 4]} for at in range(0, len(texts), 4)]
@@ -132,6 +128,8 @@ def _whole(name: str) -> _Whole:
     """Make all that a command needs, and carry it out once."""
     job, folder = JOBS[name], scratch()
     _inputs()
+    for module in ("leaderboard.build",) if name == "add" else ("torch", "transformers") if "crop" in job.run else ():
+        import_module(module)  # no child imports it again
 
     def counted() -> int:
         sys.addaudithook(counter := _Counter(folder / "done"))
