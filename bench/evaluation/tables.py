@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from bench.core.errors import UsageError
@@ -197,9 +198,10 @@ def as_csv(table: Table) -> str:
     stream.writelines(f"# {visible(note)}\n" for note in table.notes)
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([spreadsheet_text(column.key) for column in table.columns])
-    for record in table.records:
-        cells = ("" if value is None else value for value in record.values())
-        writer.writerow([spreadsheet_text(cell) if isinstance(cell, str) else plain(cell) for cell in cells])
+    text = cache(spreadsheet_text)  # long tables repeat the same names
+    for row in table.rows:
+        values = map(table._rounded, row)
+        writer.writerow([text(cell) if isinstance(cell, str) else plain(cell) for cell in values])
     return stream.getvalue()
 
 

@@ -73,15 +73,16 @@ def tables(entry: Entry) -> Iterator[QueryTable]:
     """
     for task, legs in entry.system.first.content.tasks.items():
         for leg, about in legs.items():
-            found = {
-                measure: [result.values(task, leg, measure) for result in entry.results]
+            shared = [
+                measure
                 for measure in about.measures
                 if all(measure in result.content.tasks[task][leg].measures for result in entry.results)
-            }
-            queries = next(iter(found.values()))[0][0]
+            ]
+            found = [result.columns(task, leg, shared) for result in entry.results]
+            queries = found[0][0]
             columns = {
-                measure: np.stack([values for asked, values in seeds if asked == queries], axis=1)
-                for measure, seeds in found.items()
+                measure: np.stack([values[measure] for asked, values in found if asked == queries], axis=1)
+                for measure in shared
             }
             yield QueryTable(task, leg, queries, columns)
 

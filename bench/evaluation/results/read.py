@@ -88,12 +88,23 @@ class Result:
             raise StoreError(f"{path} cannot be trusted: {error}; take it away, or add the result again") from error
 
     def values(self, task: str, leg: str, measure: str) -> tuple[tuple[str, ...], FloatArray]:
-        """Return query ids, in their byte order, and a measure's value for each.
+        """Return query ids, in their byte order, and a measure's value for each; errors as for `columns`."""
+        queries, columns = self.columns(task, leg, [measure])
+        return queries, columns[measure]
+
+    def columns(self, task: str, leg: str, measures: Iterable[str]) -> tuple[tuple[str, ...], dict[str, FloatArray]]:
+        """Return query ids, in their byte order, and the values of measures for each; reads the file once.
 
         Raises:
             StoreError: the file is missing, damaged, or says otherwise than the result.
         """
         table = self.per_query(task, leg)
+        order = sorted(range(len(table.queries)), key=table.queries.__getitem__)
+        columns = {measure: self._column(table, task, leg, measure)[order] for measure in measures}
+        return tuple(table.queries[place] for place in order), columns
+
+    def _column(self, table: PerQuery, task: str, leg: str, measure: str) -> FloatArray:
+        """Return the values of a measure in the order of the file."""
         column = table.measures.get(measure, [])
         path, about = self.path.parent / place("per-query", task, leg), self.content.tasks[task][leg]
         if len(column) != about.queries:
@@ -107,8 +118,7 @@ class Result:
                 f"{path}: found a mean {measure} of {values.mean():.6f}, expected {about.measures[measure]:.6f} as in "
                 f"{RESULT}; {_AGAIN}"
             )
-        order = sorted(range(len(values)), key=table.queries.__getitem__)
-        return tuple(table.queries[place] for place in order), values[order]
+        return values
 
     def per_query(self, task: str, leg: str) -> PerQuery:
         """Return the values of a leg, queries in the order of the file.
@@ -229,13 +239,20 @@ def results(folder: Path) -> list[Result]:
     Raises:
         StoreError: a file that is not as it was written, or holds what no run writes.
     """
-    return [checked(path, content) for path, content in _sealed(result_files(folder))]
+    return [_checked_once(path, content) for path, content in _sealed(result_files(folder))]
 
 
 def result(path: Path) -> Result:
     """Return the result of a file, checked; errors as for `results`."""
     ((_, content),) = _sealed([path])
-    return checked(path, content)
+    return _checked_once(path, content)
+
+
+def _checked_once(path: Path, content: dict[str, Any]) -> Result:
+    """Return the result of a file that was just read, which `Result.whole` need not read again."""
+    found = checked(path, content)
+    vars(found)["whole"] = content
+    return found
 
 
 def checked(path: Path, content: Mapping[str, Any]) -> Result:
