@@ -128,7 +128,7 @@ def draw(points: Sequence[Point], label: str) -> Markup:
     free = (_Free(_LINE), _Free(2 * _LINE))
     body = [
         *plane.levels(short),
-        svg_text(LEFT, HEIGHT - 6, "not trained"),
+        svg_text(LEFT, HEIGHT - 6, "not trained", "aside"),
         *plane.numbers(HEIGHT - 6, lambda value: duration(10**value)),
         element("path", kind="frontier", d=f"M{x:.1f} {y:.1f}{steps}H{WIDTH}"),
         *(_mark(place, point, *places[point], free, best=point in best) for place, point in enumerate(points)),

@@ -176,7 +176,7 @@ def _held(site: Site, board: Board, part: TablePart, base: Row | None, colours: 
         "ids": [text.slug(row.name) for row in part.every],
         "names": [visible(row.name) for row in part.every],
         "about": [
-            " ".join(map(visible, filter(None, (one.method, one.backbone, one.corpus and one.corpus.name)))).lower()
+            visible(f"{one.method} {one.backbone or ''} {one.corpus.name if one.corpus else ''}").lower()
             for one in (row.system for row in part.every)
         ],
         "ranked": len(part.rows),

@@ -104,6 +104,8 @@ def test_filter(board: Page) -> None:
     assert names(board) == names(board, "heat") == ["invented-middle"]
     assert column(board, "rank") == [ranks["invented-middle"]]
     assert board.locator("#count").inner_text() == "1 of 6 rows; ranks over all 6"
+    board.locator("#q").fill("Invented")
+    assert names(board) == BUILT, "by method, too"
     board.locator("#clear").click()
     assert names(board) == BUILT
     assert board.evaluate("document.activeElement.id") == "q"
@@ -233,7 +235,7 @@ def test_state_lies_in_the_fragment(board: Page, visit: Any) -> None:
 @pytest.mark.parametrize("kind", ["CSV", "LaTeX", "Markdown"])
 def test_copy_view(board: Page, kind: str) -> None:
     """The clipboard holds the rows that are seen, in their order, with what they are."""
-    board.locator("#q").fill("invented")
+    board.locator("#q").fill("invented-")
     press(board, "rank")
     press(board, "rank")
     board.locator(f"[data-copy={kind}][data-of=board]").click()
@@ -307,7 +309,7 @@ def test_keyboard(board: Page) -> None:
     board.keyboard.press("Enter")
     assert board.evaluate("document.activeElement.id") == "main"
     tab(board, "#q")
-    board.keyboard.type("invented")
+    board.keyboard.type("invented-")
     assert len(names(board)) == 5
     tab(board, "thead [data-k=seeds] button")
     board.keyboard.press("Enter")

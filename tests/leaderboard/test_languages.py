@@ -1,6 +1,7 @@
 """Languages of tasks: their groups, and which of them a system was pretrained on."""
 
 from pathlib import Path
+from typing import Any
 
 from bench.evaluation.results import results as read_results
 from bench.types import Macro
@@ -33,7 +34,7 @@ def test_a_board_shows_its_groups(made: Publisher, results: Path, site: Build) -
     names = ("ar", "en", "fi", "ru")
     macros = (Macro("Avg.", tuple(f"made/{name}" for name in names)),)
     tasks = {f"made/{name}": {"": [0.1 * at + 0.1]} for at, name in enumerate(names)}
-    facts = {"facts": {"prepare": {"languages": {"ar": {}, "en": {}, "ja": {}}}}}
+    facts: dict[str, Any] = {"facts": {"prepare": {"languages": {"ar": {}, "en": {}, "ja": {}}}}}
     made("crop", tasks, macros=macros, about={"budget": 5}, leg=facts)
     made("bm25", tasks, macros=macros)
     (board,) = boards(read_results(results))
