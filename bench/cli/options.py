@@ -88,6 +88,7 @@ _PLAN: tuple[Decorator, ...] = (
     click.option("--label", metavar="TEXT", help="Name of the system in tables."),
     click.option("--executor", default="local", show_default=True, metavar="NAME", help="local or ray."),
     click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
+    click.option("--processes", metavar="N", help="Processes of a training here, each with its share; default 1."),
     offline_option,
 )
 
@@ -107,15 +108,15 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _LISTS = ("methods", "suites", "tasks", "settings")
-_REQUEST = frozenset(Request.__dataclass_fields__) | {"readout"}
+_REQUEST = frozenset(Request.__dataclass_fields__) | {"readout", "processes"}
 
 
 def _request(given: dict[str, Any]) -> Request:
     """Split the comma lists; everything else is checked by the pipeline."""
     lists: dict[str, Any] = {name: split(given.pop(name)) for name in _LISTS}
     seeds = tuple(_seed(text) for text in split(given.pop("seeds")))
-    readout = given.pop("readout")
-    sets = (*given.pop("sets"), *([f"encode.readout={readout}"] if readout else []))
+    own = {"encode.readout": given.pop("readout"), "compute.processes": given.pop("processes")}
+    sets = (*given.pop("sets"), *(f"{key}={value}" for key, value in own.items() if value))
     return Request(**lists, seeds=seeds, sets=sets, **given)
 
 

@@ -25,9 +25,10 @@ class Compute:
 
     device: str  # `cpu`, `cuda`, `cuda:N` or `mps`
     threads: int
+    processes: int = 1  # of a training
 
     def identity(self) -> dict[str, Json]:
-        """Return the class of device (not its number) and the threads."""
+        """Return the class of device (not its number) and the threads; processes change trainings alone."""
         return {"device": self.device.partition(":")[0], "threads": self.threads}
 
     def job(self, seed: int, tokens: int = 0, flops: float | None = None) -> TrainingJob:
@@ -35,16 +36,23 @@ class Compute:
         return TrainingJob(tokens, seed, self.device, self.threads, flops)
 
 
+def several(identity: dict[str, Json], machine: Compute) -> dict[str, Json]:
+    """Return the identity of a training, with the number of its processes where it is not 1."""
+    return identity if machine.processes == 1 else {**identity, "processes": machine.processes}
+
+
 def compute(request: Request, size: Profile, config: ComputeConfig) -> Compute:
     """Choose device and threads.
 
     Raises:
-        UsageError: a device that is not there.
+        UsageError: a device that is not there, or fewer of them than processes.
     """
     device = size.device if request.device == "auto" else request.device
     if device != "cpu":
         _check_available(device, request.device == "auto", size)
-    return Compute(device, config.threads or min(cores(), _MOST_THREADS))
+    if device.startswith("cuda") and config.processes > 1:
+        _check_enough(device, config.processes)
+    return Compute(device, config.threads or min(cores(), _MOST_THREADS), config.processes)
 
 
 def cores(own: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> int:
@@ -73,6 +81,19 @@ def _quotas(own: Path, groups: Path) -> Iterator[int]:
             quota_us = int((groups / place / "cpu.cfs_quota_us").read_text())
             if quota_us > 0:
                 yield math.ceil(quota_us / int((groups / place / "cpu.cfs_period_us").read_text()))
+
+
+def _check_enough(device: str, processes: int) -> None:
+    """Raise `UsageError` where several processes cannot have a GPU each."""
+    import torch
+
+    if device != "cuda" or torch.cuda.device_count() < processes:
+        raise UsageError(
+            where="--processes",
+            found=f"{processes} with device {device}, where torch sees {torch.cuda.device_count()} GPUs",
+            expected="a GPU for each process",
+            hint="type --device cuda and at most as many processes as there are GPUs",
+        )
 
 
 def _check_available(device: str, by_profile: bool, size: Profile) -> None:

@@ -156,6 +156,13 @@ class ComputeConfig(Config):
         source="ours: sums on several threads may differ in the last digit, so the number is part of the key",
         help="threads of the processor for training and encoding; nothing: all that this process may use, at most 8",
     )
+    processes: int = setting(
+        1,
+        ge=1,
+        le=1024,
+        source="ours: each computes its share of every batch, so a training's key has the number where it is not 1",
+        help="processes of a pretraining or fine-tuning on this machine, each with its own threads, or its own GPU",
+    )
 
 
 class TuneSection(FineTuningConfig):

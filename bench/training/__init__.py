@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from bench.training.distributed import candidates as candidates
     from bench.training.distributed import gather as gather
     from bench.training.distributed import offset as offset
+    from bench.training.distributed import sizes as sizes
     from bench.training.distributed import weight as weight
     from bench.training.distributed import world as world
     from bench.training.encoder import TrainableEncoder as TrainableEncoder

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from bench.data.corpora.sampling import probabilities
 from bench.data.corpora.shards import Shards
 from bench.training.config import TrainingConfig
+from bench.training.distributed import agree, part, share, world
 from bench.training.views import Documents, Epochs
 
 
@@ -79,11 +80,15 @@ class Chunks(Epochs):
     def draw(self, count: int, rng: np.random.Generator) -> list[Chunk]:
         """Return `count` chunks, of one language or each of a language of its own lot.
 
-        A chunk comes again only after all others of its language; where there are few, within a batch.
+        A chunk comes again only after all others of its language; where there are few, within a batch. Several
+        processes draw together, and each returns its own share.
         """
+        agree(rng)
+        count *= world()
         lots = 1 if self._config.language_pure else count
         drawn = rng.choice(len(self._languages), size=lots, p=self._shares).tolist()
-        return [self._next(self._languages[at]) for at in (drawn * count if lots == 1 else drawn)]
+        part(rng)
+        return [self._next(self._languages[at]) for at in (drawn * count if lots == 1 else drawn)][share(count)]
 
     def _next(self, language: str) -> Chunk:
         epoch, drawn = self._places[language]

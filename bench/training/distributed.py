@@ -3,12 +3,19 @@
 Nothing here does anything where `torch.distributed` was not begun, so losses need not ask.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.nn import functional as carried
+
+_BUCKET = 1 << 23
+"""Numbers in one message: 32 MB of float32."""
+_APART = 100
+"""Generators of two processes are 2¹⁰⁰ draws apart, so that they never meet."""
 
 
 def world() -> int:
@@ -79,13 +86,78 @@ def total(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if world() == 1 else carried.all_reduce(tensor)
 
 
-@torch.no_grad()
-def average_gradients(weights: Iterable[nn.Parameter]) -> None:
-    """Average gradients over processes, in place; a weight without one counts as zero."""
+def share(count: int) -> slice:
+    """Return which of `count` things that all processes drew alike are this one's: as many for each."""
+    own = count // world()
+    return slice(rank() * own, (rank() + 1) * own)
+
+
+def agree(rng: np.random.Generator) -> None:
+    """Give all processes the generator of the first, so that they draw alike."""
     if world() == 1:
         return
+    states = [rng.bit_generator.state]
+    dist.broadcast_object_list(states)
+    rng.bit_generator.state = states[0]
+
+
+def part(rng: np.random.Generator) -> None:
+    """Let each process draw for itself from a generator that all had alike; the first one's goes on as it was."""
+    if rank():
+        rng.bit_generator.advance(rank() << _APART)  # type: ignore[attr-defined]  # PCG64, numpy's default
+
+
+def sums(values: Sequence[float]) -> list[float]:
+    """Return the sum over processes of each of some numbers; whole ones are exact up to 2⁵³."""
+    if world() == 1:
+        return list(values)
+    added = torch.tensor(values, dtype=torch.float64)
+    dist.all_reduce(added)
+    return [float(value) for value in added]
+
+
+def union(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the bits that are set in any process."""
+    if world() == 1:
+        return flags
+    joined = torch.from_numpy(flags.copy())
+    dist.all_reduce(joined, dist.ReduceOp.BOR)
+    return joined.numpy()
+
+
+@torch.no_grad()
+def average_gradients(weights: Iterable[nn.Parameter]) -> None:
+    """Average gradients over processes, in place; a weight without one counts as zero.
+
+    They travel in buckets of one type and at most `_BUCKET` numbers, not one by one.
+    """
+    if world() == 1:
+        return
+    waiting: list[torch.Tensor] = []
     for weight in weights:
         if weight.grad is None:
             weight.grad = torch.zeros_like(weight)
-        dist.all_reduce(weight.grad)
-        weight.grad /= world()
+        if waiting and (
+            waiting[0].dtype != weight.grad.dtype or sum(map(torch.numel, waiting)) + weight.numel() > _BUCKET
+        ):
+            _average(waiting)
+            waiting = []
+        waiting.append(weight.grad)
+    _average(waiting)
+
+
+def average_statistics(modules: nn.Module) -> None:
+    """Average the running statistics of batch normalisation over processes, in place, so that all go on alike."""
+    if world() > 1:
+        named = modules.named_buffers()
+        _average([buffer for name, buffer in named if name.rpartition(".")[2] in ("running_mean", "running_var")])
+
+
+def _average(gradients: Sequence[torch.Tensor]) -> None:
+    """Average some tensors of one type in one message."""
+    if gradients:
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        dist.all_reduce(flat)
+        flat /= world()
+        for gradient, mean in zip(gradients, flat.split([one.numel() for one in gradients]), strict=True):
+            gradient.copy_(mean.view_as(gradient))

@@ -8,7 +8,7 @@ it took is in the facts alone.
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence, Sized
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -26,9 +26,9 @@ from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
 from bench.training.config import ENCODER, LOG, LoopConfig, TrainingConfig
 from bench.training.determinism import chance, seed_everything, set_chance
-from bench.training.distributed import average_gradients
+from bench.training.distributed import agree, average_gradients, average_statistics, rank, sums, union, world
 from bench.training.encoder import TrainableEncoder
-from bench.training.meter import Costs
+from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
 from bench.training.probes import measure, signs
 from bench.types import Json
@@ -230,18 +230,20 @@ class _TrainingLoop(Generic[B]):
 
     def step(self) -> None:
         """Make one step: accumulate, clip, update, log."""
-        config, before, rate = self.config, self.tokens, self.rate
+        config, before, rate = self.config, replace(self.encoder.meter), self.rate
         self.at.step += 1
+        if world() > 1:  # dropout of this step and process, whatever was drawn before: no checkpoint has all generators
+            own = np.random.SeedSequence([self.job.seed, self.at.step, rank()]).generate_state(1, np.uint64)
+            torch.manual_seed(int(own[0]))
         batches, self.ahead = self.ahead or self._drawn(), []
         losses = self._gradients(batches)
         if self.ascent is not None:
             self.ascent.climb()
             self._sum({"ascent_loss": math.fsum(self._gradients(batches, log=False)) / len(batches)})
             self.ascent.descend()
-        self.saves = self._due()
+        self._join(before, sum(map(len, batches)))
         if not self._draws_end():
             self.ahead = self._drawn()
-        self.at.pairs += sum(map(len, batches))
         self._sum({"gradient_norm": self._finite(clip(self.weights, config.clip), "gradient")})
         self._touch()
         for group in self.optimiser.param_groups:
@@ -254,7 +256,18 @@ class _TrainingLoop(Generic[B]):
         self._select()
         self._log(rate)
         self._checkpoint()
-        self.work.advance(self.tokens - before)
+        self.work.advance(self.tokens - before.tokens)
+
+    def _join(self, before: Meter, units: int) -> None:
+        """Count what all processes did in this step; the first one's clock says whether a checkpoint is due."""
+        meter, due = self.encoder.meter, self._due() and not rank()
+        spent = [getattr(meter, one.name) - getattr(before, one.name) for one in fields(meter)]
+        *spent, pairs, saves = sums([*spent, units, due])
+        if world() > 1:
+            for one, value in zip(fields(meter), spent, strict=True):
+                setattr(meter, one.name, type(getattr(meter, one.name))(getattr(before, one.name) + value))
+        self.at.pairs += int(pairs)
+        self.saves = bool(saves)
 
     def _gradients(self, batches: Sequence[B], *, log: bool = True) -> list[float]:
         """Compute the gradients of some batches anew, averaged over them and over processes; return their losses."""
@@ -265,14 +278,21 @@ class _TrainingLoop(Generic[B]):
             losses.append(self._finite(float(loss.detach()), "loss"))
             (loss / len(batches)).backward()
             if log:
-                self._sum({"loss": losses[-1]})
                 self._sum(metrics if isinstance(metrics, Mapping) else metrics() if self._logs() else {})
         average_gradients(self.weights)
+        average_statistics(self.modules)
+        losses = [value / world() for value in sums(losses)]
+        for value in losses if log else ():
+            self._sum({"loss": value})
         return losses
 
     def _drawn(self) -> list[B]:
-        """Draw the batches of a step."""
-        return [self.source.batch(self.rng) for _ in range(self.config.accumulate)]
+        """Draw the batches of a step; all processes choose alike what they are of."""
+        batches = []
+        for _ in range(self.config.accumulate):
+            agree(self.rng)
+            batches.append(self.source.batch(self.rng))
+        return batches
 
     def _draws_end(self) -> bool:
         """Return whether this step may be the last, or is saved: then nothing beyond it may be drawn, or seen."""
@@ -297,6 +317,9 @@ class _TrainingLoop(Generic[B]):
     def finish(self) -> dict[str, Json]:
         """Write encoder and log; return the facts."""
         at, meter, kept, costs = self.at, self.encoder.meter, self.encoder.vocabulary, self.costs.facts()
+        if world() > 1:
+            self.source.shards.see(union(self.source.shards.seen()))
+            (costs["device_seconds"],) = sums([costs["device_seconds"]])
         if self.selection is not None:
             self.selection.put_back(self.modules, self.work.parts)
         self.encoder.save(self.work.out / ENCODER)
@@ -376,6 +399,9 @@ class _TrainingLoop(Generic[B]):
         at, began = self.at, time.monotonic()
         if not self.saves or self.over:
             return
+        seen = torch.from_numpy(union(self.source.shards.seen()))
+        if rank():  # the first process writes for all
+            return
         at.seconds, at.device_seconds = self.costs.spent()
         at.meter = asdict(self.encoder.meter)
         name = f"log-{at.step:010d}.jsonl"
@@ -392,7 +418,7 @@ class _TrainingLoop(Generic[B]):
             **({} if self.selection is None else {"selection": self.selection.state()}),
         }
         tensors = checkpoint.tensors_of(self.modules, self.optimiser)
-        tensors["seen"] = torch.from_numpy(self.source.shards.seen())
+        tensors["seen"] = seen
         if self.encoder.vocabulary is not None:  # which ids the rows of the embeddings are
             tensors["vocabulary"] = torch.from_numpy(self.encoder.vocabulary.kept)
         checkpoint.save(self.work.parts, at.step, tensors, state)

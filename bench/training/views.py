@@ -18,6 +18,7 @@ from bench.data.corpora.shards import Shards
 from bench.retrieval.packed import Ids
 from bench.training.batches import DrawnSource, PairBatch
 from bench.training.config import SHORTEST, TrainingConfig
+from bench.training.distributed import agree, part, share, world
 from bench.types import Json
 
 Draw = Callable[[int, np.random.Generator], tuple[int, int]]
@@ -91,12 +92,12 @@ class Documents(Epochs):
         for language, of_each in counts.items():
             documents = _long_enough(shards, language, least)
             documents = documents[of_each[documents - shards.documents(language).start] > 0]
-            if len(documents) >= _LEAST:
+            if len(documents) >= _LEAST * world():
                 enough[language] = documents
         if not enough:
             raise UsageError(
-                f"the corpus {shards.folder} has no language with {_LEAST} documents of at least {least} sentences; "
-                "pretraining by documents needs texts longer than that"
+                f"the corpus {shards.folder} has no language with {_LEAST * world()} documents of at least {least} "
+                "sentences; pretraining by documents needs texts longer than that"
             )
         sizes = {language: shards.tokens_of(language) for language in enough}
         largest = sorted(enough, key=lambda language: (-sizes[language], language))[: config.probe_languages]
@@ -107,7 +108,7 @@ class Documents(Epochs):
             if count >= _LEAST:  # evenly spread, and the same whatever the seed
                 held = pairs[np.arange(count) * len(pairs) // count]
                 rest = np.setdiff1d(enough[language], held)
-                if len(rest) >= _LEAST:
+                if len(rest) >= _LEAST * world():
                     self.held[language], enough[language] = held.tolist(), rest
         self._documents, self._shards, self._config, self._counts = enough, shards, config, counts
         self._waiting: dict[str, list[int]] = {}  # by language, documents that were in the batch when their turn came
@@ -122,13 +123,19 @@ class Documents(Epochs):
     def draw(self, count: int, rng: np.random.Generator) -> list[int]:
         """Return `count` different documents, of one language or each of a language of its own lot.
 
-        Where a language has fewer than it is asked for, all that there are.
+        Where a language has fewer than it is asked for, all that there are. Several processes draw together, of one
+        language where the config wants that, and each returns its own share.
         """
+        agree(rng)
+        count *= world()
         if self._config.language_pure:
-            return self._of(self._languages[int(rng.choice(len(self._languages), p=self._shares))], count)
-        counts = rng.multinomial(count, self._shares).tolist()
-        mixed = [one for language, n in zip(self._languages, counts, strict=True) for one in self._of(language, n)]
-        return [mixed[at] for at in rng.permutation(len(mixed)).tolist()]
+            drawn = self._of(self._languages[int(rng.choice(len(self._languages), p=self._shares))], count)
+        else:
+            counts = rng.multinomial(count, self._shares).tolist()
+            mixed = [one for language, n in zip(self._languages, counts, strict=True) for one in self._of(language, n)]
+            drawn = [mixed[at] for at in rng.permutation(len(mixed)).tolist()]
+        part(rng)
+        return drawn[share(len(drawn))]
 
     def held_out(self) -> list[PairBatch]:
         """Return two neighbouring sentences of each held-out document, a batch a language.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import UsageError
-from bench.training import Documents, DrawnSource, Ids, PairBatch, Shards, framed, pack_sentences, unit_counts
+from bench.training import Documents, DrawnSource, Ids, PairBatch, Shards, framed, pack_sentences, sizes, unit_counts
 from methods.ict.config import IctConfig
 
 _FRAME = 2  # first and last token of a sequence
@@ -60,7 +60,7 @@ class SentencesOfBlocks(DrawnSource[Shards, Documents]):
             documents = self._drawn.draw(self._config.pairs, rng)
             drawn = [(document, self._example(document, rng)) for document in documents]
             found = [(document, *example) for document, example in drawn if example is not None]
-            if len(found) >= _LEAST:
+            if min(sizes(len(found))) >= _LEAST:  # all processes draw again, or none
                 rows, left, right, removed = zip(*found, strict=True)
                 languages = tuple(map(self.shards.language_of, rows))
                 return Clozes(left, right, np.asarray(rows, np.int64), languages, np.asarray(removed))

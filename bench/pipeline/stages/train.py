@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.core.contract import Role, Trainer, TrainingJob
+from bench.core.errors import PluginError
 from bench.core.workspace import Workspace
-from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage, Init
 from bench.pipeline.stages.prepare import Prepare
@@ -52,8 +53,30 @@ class Train(EncoderStage):
         return folder / ENCODER
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        job = self.compute.job(self.seed, self.tokens, self.flops)
-        return run(space, self.of.build_trainer(self.config), folders["start"], folders["shards"], job)
+        from bench.training.processes import train_on_several
+
+        job, processes = self.compute.job(self.seed, self.tokens, self.flops), self.compute.processes
+        if processes == 1:
+            return run(space, self.of.build_trainer(self.config), folders["start"], folders["shards"], job)
+        facts = train_on_several(self._trainer(), self.config, folders, job, space, processes)
+        validate_encoders(space.out, [(ENCODER, folders["start"])])
+        return facts
+
+    def identity(self) -> dict[str, Json]:
+        return several(super().identity(), self.compute)
+
+    def _trainer(self) -> str:
+        """Return the trainer's name, by which other processes import it."""
+        door: Any = self.of.trainer
+        name = door if isinstance(door, str) else f"{door.__module__}:{door.__qualname__}"
+        if "<" in name:
+            raise PluginError(
+                where=f"trainer of {self.method}",
+                found=f"{name}, with --processes {self.compute.processes}",
+                expected="a class or function that other processes can import",
+                hint="give it as package.module:Name",
+            )
+        return name
 
 
 def run(work: Workspace, trainer: Trainer, start: Path, shards: Path, job: TrainingJob) -> Mapping[str, Json]:

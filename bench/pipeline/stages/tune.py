@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.core.contract import Role
 from bench.core.workspace import Workspace
-from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.mine import Mine
@@ -47,6 +47,9 @@ class Tune(EncoderStage):
         untied = role == "passage" and (folder / PASSAGES).is_dir()
         return folder / (PASSAGES if untied else ENCODER)
 
+    def identity(self) -> dict[str, Json]:
+        return several(super().identity(), self.compute)
+
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `encoder/`, `passages/` where questions and passages have an encoder each, and `log.jsonl`.
 
@@ -59,12 +62,18 @@ class Tune(EncoderStage):
         """
         from bench.training.determinism import reproducible
         from bench.training.fine_tuning import fine_tune
+        from bench.training.processes import train_on_several
 
         start, passages = (self.start.encoder(folders["start"], role) for role in ("query", "passage"))
         second, job = None if passages == start else passages, self.compute.job(self.seed)
         check_device(job.device)
-        with reproducible(job):
-            facts = fine_tune(space, start, folders["pairs"], self.config, job, passages=second, dev=folders.get("dev"))
+        given = {"start": start, "pairs": folders["pairs"], "passages": second, "dev": folders.get("dev")}
+        there = {name: path for name, path in given.items() if path is not None}
+        if self.compute.processes > 1:
+            facts = train_on_several(None, self.config, there, job, space, self.compute.processes)
+        else:
+            with reproducible(job):
+                facts = fine_tune(space, config=self.config, job=job, **there)
         encoders = [(ENCODER, start)]
         if not self.config.tied:
             encoders.append((PASSAGES, passages))

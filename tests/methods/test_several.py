@@ -1,0 +1,168 @@
+"""Trainings on two processes: every method, killed and resumed; and started by the launcher."""
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch.distributed as dist
+
+from bench.core.contract import TrainingJob
+from bench.core.errors import UsageError
+from bench.core.workspace import Parts, Workspace, silent
+from bench.data.corpora.shards import Shards
+from bench.plugins import load
+from bench.training.determinism import reproducible
+from bench.training.distributed import rank
+from bench.training.encoder import TrainableEncoder
+from bench.training.processes import train_on_several
+from bench.training.views import Documents
+from methods.crop.config import CropConfig
+
+MLM: dict[str, Any] = {"probability": 0.5, "tokens": 20, "sequences": 4}
+SMALL: dict[str, dict[str, Any]] = {
+    "auto-mlm": {"pairs": 6, "pooling": "mean"},
+    "ccp": {"pairs": 6, "bank": {"capacity": 40}, "mlm": MLM},
+    "cmlm": {"pairs": 6, "projections": 3, "masking": {"mask": 0.3}},
+    "contriever": {"pairs": 8, "queue": 32, "chunk_length": 24, "ratio_min": 0.2, "momentum": 0.9},
+    "crop": {"pairs": 6},
+    "ict": {"pairs": 8, "block_tokens": 24, "pooling": "mean"},
+    "mlm": {"mlm": {"tokens": 24, "sequences": 6}},
+    "msm": {"documents": 6, "pack": False, "mlm": MLM},
+    "quickthought": {"pairs": 5},
+    "simcse": {"pairs": 8},
+}
+OFTEN = {"learning_rate": 5e-3, "probe_pairs": 4, "checkpoint_tokens": 500}
+JOB = TrainingJob(tokens=3000, seed=1, device="cpu", threads=1)
+
+
+class StopError(RuntimeError):
+    """Stands for a kill."""
+
+
+def stop_after(tokens: int) -> Callable[[float], None]:
+    """Return a progress hook that raises after so many tokens."""
+    left = [float(tokens)]
+
+    def advance(count: float) -> None:
+        left[0] -= count
+        if left[0] <= 0:
+            raise StopError
+
+    return advance
+
+
+def digest(encoder: TrainableEncoder) -> str:
+    """Return the sha256 of all weights."""
+    return hashlib.sha256(safetensors.torch.save(dict(encoder.model.named_parameters()))).hexdigest()
+
+
+def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
+    """Train on two processes, whole, and stopped twice and resumed; return what this process has."""
+    method = load().methods[name].value
+    trainer = method.build_trainer(method.config.model_validate({**OFTEN, **SMALL[name]}))
+    folder, saved = Path(place) / name, list[str]()
+
+    def train(kind: str, advance: Callable[[float], None] = silent) -> dict[str, Any]:
+        out, parts = folder / f"{kind}-{rank()}", folder / f"{kind}-parts"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        if rank():
+            own = folder / f"{kind}-{rank()}-parts"
+            shutil.rmtree(own, ignore_errors=True)
+            if parts.is_dir():
+                shutil.copytree(parts, own)
+            parts = own
+        dist.barrier()
+        with reproducible(JOB), patch.object(TrainableEncoder, "save", lambda self, _: saved.append(digest(self))):
+            return dict(trainer.train(Path(start), Path(shards), JOB, Workspace(out, Parts(parts), advance)))
+
+    facts = train("whole")
+    for tokens in (1300, 2200):
+        with pytest.raises(StopError):
+            train("stopped", stop_after(tokens))
+        dist.barrier()
+    train("stopped")
+    checkpoints = len(list((folder / "stopped-parts").glob("checkpoint-*.json")))
+    counts = {name: facts[name] for name in ("tokens", "steps", "pairs", "distinct_tokens", "loss")}
+    return {"saved": saved, "counts": counts, "checkpoints": checkpoints}
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_both_processes_have_one_encoder(
+    name: str, tmp_path: Path, corpus: Path, start_of: Any, two_processes: Callable[..., list[Any]]
+) -> None:
+    """The same bits on both, counted together, whole or stopped twice; the first one alone writes checkpoints."""
+    method = load().methods[name].value
+    assert method.contract is not None
+    start = start_of(method.contract(method.config.model_validate(SMALL[name])))
+    first, second = two_processes(both, name, str(start), str(corpus), str(tmp_path))
+    assert first["saved"] == second["saved"] == [first["saved"][0]] * 2
+    assert first["counts"] == second["counts"]
+    assert first["counts"]["tokens"] >= JOB.tokens
+    assert first["checkpoints"] >= 1
+
+
+@pytest.mark.slow
+def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path, start: Path) -> None:
+    """Progress adds up to the tokens of both; a stop leaves checkpoints, from which the same bytes come."""
+    config = CropConfig.model_validate({**OFTEN, **SMALL["crop"]})
+    given = {"start": start, "shards": corpus}
+
+    def train(kind: str, advance: Callable[[float], None]) -> tuple[Path, dict[str, Any]]:
+        out = tmp_path / kind
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        work = Workspace(out, Parts(tmp_path / f"{kind}-parts"), advance)
+        return out, dict(train_on_several("methods.crop.trainer:CropTrainer", config, given, JOB, work, 2))
+
+    done: list[float] = []
+    whole, facts = train("whole", done.append)
+    assert (facts["processes"], sum(done)) == (2, facts["tokens"])
+    with pytest.raises(StopError):
+        train("stopped", stop_after(1500))
+    stopped, _ = train("stopped", silent)
+    for path in ("encoder/model.safetensors", "log.jsonl"):
+        assert (stopped / path).read_bytes() == (whole / path).read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("trainer", "message"),
+    [("methods.crop.trainer:CropTrainer", "training step"), ("os:_exit", "ended with exit status 1; its last lines")],
+    ids=["an error", "a death"],
+)
+def test_what_a_process_raises_is_raised(trainer: str, message: str, tmp_path: Path, corpus: Path, start: Path) -> None:
+    """Its own error where it has one, the end of its output where it died."""
+    config = CropConfig.model_validate({**OFTEN, **SMALL["crop"], "learning_rate": 1e30})
+    (tmp_path / "out").mkdir()
+    work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"))
+    with pytest.raises(UsageError, match=message):
+        train_on_several(trainer, config, {"start": start, "shards": corpus}, JOB, work, 2)
+
+
+def drawn(shards: str, pure: bool) -> list[tuple[list[int], list[str], float]]:
+    """Return what a process draws in ten batches, the languages of these documents, and its next own number."""
+    corpus, rng = Shards(Path(shards)), np.random.default_rng(5 + rank())
+    config = CropConfig.model_validate({"probe_pairs": 2, "language_pure": pure})
+    source = Documents(corpus, config, least=1, seed=3)
+    found = [(source.draw(4, rng), float(rng.random())) for _ in range(10)]
+    return [(documents, [corpus.language_of(one) for one in documents], own) for documents, own in found]
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_each_draws_its_own_documents_of_one_language(
+    pure: bool, corpus: Path, two_processes: Callable[..., list[Any]]
+) -> None:
+    """Four each, none twice, views by chances of its own; the first process's generator counts."""
+    first, second = two_processes(drawn, str(corpus), pure)
+    for (mine, languages, own), (others, their, other) in zip(first, second, strict=True):
+        assert len({*mine, *others}) == 8
+        assert own != other
+        assert not pure or len({*languages, *their}) == 1
+    assert len({languages[0] for _, languages, _ in first}) > 1
