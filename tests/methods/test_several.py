@@ -93,7 +93,9 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
     return {"saved": saved, "counts": counts, "checkpoints": checkpoints}
 
 
-@pytest.mark.parametrize("name", sorted(SMALL))
+@pytest.mark.parametrize(
+    "name", ["contriever", *(pytest.param(name, marks=pytest.mark.slow) for name in sorted({*SMALL} - {"contriever"}))]
+)
 def test_both_processes_have_one_encoder(
     name: str, tmp_path: Path, corpus: Path, start_of: Any, two_processes: Callable[..., list[Any]]
 ) -> None:
