@@ -44,19 +44,20 @@ class SettingGrid:
 def files(site: Site, renderer: Renderer) -> Files:
     """The first page of every tree, its feed of new rows where days are known, and the glossary.
 
-    Without official data, the root's first page shows what the next tree's shows.
+    Without official data, the root's first page shows what the next tree's shows, if that is none of substitutes.
     """
     yield renderer.file("glossary.html", "glossary", title="Glossary")
     made, every = pages(site.boards), trees(site.boards)
-    for at, (data, standing_in) in enumerate(every):
+    lent = next((tree for tree in every[1:] if not tree[1]), None)
+    lent = None if any((page.board.data, page.board.stands_for) == (FIRST, "") for page in made) else lent
+    for data, standing_in in every:
         here = [page for page in made if (page.board.data, bool(page.board.stands_for)) == (data, standing_in)]
-        if not here and len(every) > 1:
+        if not here and lent:
             continue
         inside, news = _inside(data, standing_in), new_rows(site, here)
         if news:
             yield f"{inside}feed.xml", feed(inside, news, site.built)
-        root = at == 1 and not any((page.board.data, page.board.stands_for) == (FIRST, "") for page in made)
-        for stem in (f"{inside}index", *(["index"] if root else [])):
+        for stem in (f"{inside}index", *(["index"] if (data, standing_in) == lent else [])):
             yield f"{stem}.html", _index(renderer, data, standing_in, here, news, stem)
 
 
