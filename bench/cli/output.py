@@ -80,8 +80,8 @@ def print_table(found: Table) -> None:
             named = zip(heads[1:], values, strict=True)
             block = [(f"  {head}", cell) for head, cell in named if cell not in ("", MISSING)]
             longest = max((cell_len(head) for head, _ in block), default=0)
-            for row in block:
-                click.echo("\n".join(_laid(row, (longest, line_width() - longest - _GAP), (False, False))))
+            for pair in block:
+                click.echo("\n".join(_laid(pair, (longest, line_width() - longest - _GAP), (False, False))))
     for note in found.notes:
         click.echo(note)
 

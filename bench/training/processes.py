@@ -24,7 +24,7 @@ from typing import Any
 
 from bench.config.base import Config
 from bench.core.contract import TrainingJob
-from bench.core.errors import BenchError, UsageError
+from bench.core.errors import BenchError, PluginError, UsageError
 from bench.core.files import canonical, write_bytes
 from bench.core.workspace import Parts, Workspace
 from bench.types import Json
@@ -58,7 +58,7 @@ def train_on_several(
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-processes-")))
-        request = {
+        request: dict[str, Any] = {
             "trainer": trainer,
             "config": [_name_of(type(config)), config.model_dump(mode="json")],
             "folders": {name: str(path) for name, path in folders.items()},
@@ -147,19 +147,12 @@ class _Process:
         saved = self._folder / f"{self._rank}.error.json"
         if saved.is_file():
             kind, message = json.loads(saved.read_bytes())
-            found = {one.__name__: one for one in (BenchError, *_subclasses(BenchError))}.get(kind, BenchError)
-            error = BenchError.__new__(found)
-            Exception.__init__(error, message)
-            return error
+            return {one.__name__: one for one in (UsageError, PluginError)}.get(kind, BenchError)(message)
         lines = self._log.read_text("utf-8", "replace").splitlines()[-_TAIL:]
         return UsageError(
             f"process {self._rank} of the training ended with exit status {self._child.returncode}; its last lines:\n"
             + "\n".join(lines)
         )
-
-
-def _subclasses(kind: type) -> Sequence[type]:
-    return [one for child in kind.__subclasses__() for one in (child, *_subclasses(child))]
 
 
 def _name_of(thing: type) -> str:
@@ -183,7 +176,7 @@ def _work(request: Mapping[str, Any], folder: Path, rank: int) -> None:
     from bench.training.fine_tuning import fine_tune
 
     kind, values = request["config"]
-    config: Config = _named(kind).model_validate(values)
+    config: Any = _named(kind).model_validate(values)
     job = TrainingJob(**request["job"])
     if job.device == "cuda":
         job = replace(job, device=f"cuda:{rank}")

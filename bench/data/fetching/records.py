@@ -74,11 +74,6 @@ def remember(root: Path, record: Record) -> None:
     write_sealed(record_file(root, record.path), {"format": 1, **asdict(record)})
 
 
-def forget(root: Path, path: str) -> None:
-    """Remove a record; raises `OSError`."""
-    record_file(root, path).unlink(missing_ok=True)
-
-
 def partial_file(root: Path, path: str) -> Path:
     """Return where the bytes of an unfinished file lie."""
     target = root / path
