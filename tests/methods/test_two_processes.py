@@ -78,7 +78,9 @@ def computed(name: str, settings: dict[str, Any], cut: int, start: str, corpus: 
     """Compute loss, averaged gradients and what is kept of this process's part of a batch."""
     loss, source, encode, modules, after_step = begun(name, settings, start, corpus)
     mine = slice(None) if world() == 1 else slice(0, cut) if rank() == 0 else slice(cut, None)
-    value, _ = loss(encode, part(source.batch(np.random.default_rng(0)), mine))
+    with mock.patch("torch.distributed.is_initialized", return_value=False):  # each draws the whole batch
+        batch = source.batch(np.random.default_rng(0))
+    value, _ = loss(encode, part(batch, mine))
     value.backward()
     weights = [*encode.model.parameters(), *(one for one in modules.parameters() if one.requires_grad)]
     average_gradients(weights)

@@ -64,7 +64,7 @@ def test_reading_stops_at_the_answer_or_the_budget() -> None:
 def test_the_name_says_how_sentences_were_split(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without a model they end neither at an abbreviation nor at an initial; a model that NLTK finds is used."""
     monkeypatch.setattr(nltk.data, "path", [])
-    found = tokeniser()
+    found = tokeniser.__wrapped__()  # asked once a process otherwise
     assert found.name == f"nltk-{nltk.__version__}:word_tokenize:abbreviations/1"
     text = "Dr. J. Smith of the U.S. Navy left Moscow. He didn't return."
     words = ["Dr.", "J.", "Smith", "of", "the", "U.S.", "Navy", "left", "Moscow", ".", "He", "did", "n't", "return"]
@@ -78,6 +78,6 @@ def test_the_name_says_how_sentences_were_split(monkeypatch: pytest.MonkeyPatch,
         (folder / name).write_text("")
     (folder / "abbrev_types.txt").write_text("qux\n")
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    found = tokeniser()
+    found = tokeniser.__wrapped__()
     assert found.name == f"nltk-{nltk.__version__}:word_tokenize:punkt_tab"
     assert found.tokenise("A qux. Bar. A dr. Foo.") == ["A", "qux.", "Bar", ".", "A", "dr", ".", "Foo", "."]
