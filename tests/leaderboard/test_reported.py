@@ -18,6 +18,7 @@ from leaderboard.site.render import Renderer
 from leaderboard.site.reported import Pair, matched, model_of, names_of, pairs, printed_unit, setting_of
 from leaderboard.site.site import MethodShown, Shown, Site, SuiteShown
 from suites import reported as data
+from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher, site_of
 
 LARGEST_PAGE = 500_000
@@ -180,18 +181,7 @@ def test_pages_are_small_and_lead_to_each_other(printed: dict[str, str]) -> None
 
 @pytest.mark.parametrize(
     ("model", "paper", "name", "size", "added"),
-    [
-        ("MSM (ours)", "MSM", "msm", "", ""),
-        ("LaBSE (Feng et al., 2022)", "MSM", "labse", "", ""),
-        ("XLMR Large", "MSM", "xlmr", "large", ""),
-        ("Ours", "Contriever", "contriever", "", ""),
-        ("Ours+CE", "Contriever", "", "", ""),
-        ("BM25+CE", "Contriever", "", "", ""),
-        ("CL + Auto-MLM (ours)", "Auto-MLM", "", "", ""),
-        ("mContriever + MS MARCO", "Contriever", "mcontriever", "", "ms marco"),
-        ("mContriever + MS MARCO + Mr. TyDi", "Contriever", "mcontriever", "", "ms marco, mr tydi"),
-        ("Contriever-msmarco", "Contriever README (released code)", "contriever", "", "msmarco"),
-    ],
+    cases("names-of-models"),
 )
 def test_names_of_models(model: str, paper: str, name: str, size: str, added: str) -> None:
     """What is told of a model by its name alone."""

@@ -8,6 +8,7 @@ import pytest
 from leaderboard.build import files
 from leaderboard.site.render import SCRIPT, STYLE
 from leaderboard.site.verify import faults, too_large
+from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher, site_of
 
 PAGE = "suites/made/unsupervised.html"
@@ -32,21 +33,7 @@ def changed(files: dict[str, bytes], name: str, old: str, new: str) -> list[str]
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
-    [
-        ('">46.7</td>', '">46.8</td>', "shows 46.8 for crop & <co>, score; its CSV says 46.7"),
-        ("<i>43.3</i>", "<i>43.4</i>", "t1; its CSV says"),
-        ("<b>+13.3</b>", "<b>+13.2</b>", "its CSV says +13.3 43.3"),
-        ('—<span class="hidden"> not run</span></td>', "0.0</td>", "its CSV says —"),
-        (
-            '<th scope="row">part</th>',
-            '<th scope="row">other</th>',
-            "other, which suites/made/unsupervised.csv has not",
-        ),
-        ('href="unsupervised.csv"', 'href="gone.csv"', "links to gone.csv, which is not there"),
-        ('href="#protocol"', 'href="#nowhere"', "links to #nowhere, where nothing has that name"),
-        ('href="../../static/style.css"', 'href="https://example.org/x.css"', "would fetch https://example.org/x.css"),
-        ('src="../../static/script.js"', 'src="http://example.org/x.js"', "would fetch http://example.org/x.js"),
-    ],
+    cases("what-is-wrong-in-a-page"),
 )
 def test_what_is_wrong_in_a_page(good: dict[str, bytes], old: str, new: str, said: str) -> None:
     """A number that differs from its CSV, a filled gap, a row or link that leads nowhere, what would be fetched."""

@@ -23,38 +23,10 @@ from bench.training.encoder import TrainableEncoder
 from bench.training.processes import train_on_several
 from bench.training.views import Documents
 from methods.crop.config import CropConfig
+from tests.methods.test_trainings import TABLES, KilledError, killer
 
-MLM: dict[str, Any] = {"probability": 0.5, "tokens": 20, "sequences": 4}
-SMALL: dict[str, dict[str, Any]] = {
-    "auto-mlm": {"pairs": 6, "pooling": "mean"},
-    "ccp": {"pairs": 6, "bank": {"capacity": 40}, "mlm": MLM},
-    "cmlm": {"pairs": 6, "projections": 3, "masking": {"mask": 0.3}},
-    "contriever": {"pairs": 8, "queue": 32, "chunk_length": 24, "ratio_min": 0.2, "momentum": 0.9},
-    "crop": {"pairs": 6},
-    "ict": {"pairs": 8, "block_tokens": 24, "pooling": "mean"},
-    "mlm": {"mlm": {"tokens": 24, "sequences": 6}},
-    "msm": {"documents": 6, "pack": False, "mlm": MLM},
-    "quickthought": {"pairs": 5},
-    "simcse": {"pairs": 8},
-}
 OFTEN = {"learning_rate": 5e-3, "probe_pairs": 4, "checkpoint_tokens": 500}
 JOB = TrainingJob(tokens=3000, seed=1, device="cpu", threads=1)
-
-
-class StopError(RuntimeError):
-    """Stands for a kill."""
-
-
-def stop_after(tokens: int) -> Callable[[float], None]:
-    """Return a progress hook that raises after so many tokens."""
-    left = [float(tokens)]
-
-    def advance(count: float) -> None:
-        left[0] -= count
-        if left[0] <= 0:
-            raise StopError
-
-    return advance
 
 
 def digest(encoder: TrainableEncoder) -> str:
@@ -65,7 +37,7 @@ def digest(encoder: TrainableEncoder) -> str:
 def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
     """Train on two processes, whole, and stopped twice and resumed; return what this process has."""
     method = load().methods[name].value
-    trainer = method.build_trainer(method.config.model_validate({**OFTEN, **SMALL[name]}))
+    trainer = method.build_trainer(method.config.model_validate({**OFTEN, **TABLES["small"][name]}))
     folder, saved = Path(place) / name, list[str]()
 
     def train(kind: str, advance: Callable[[float], None] = silent) -> dict[str, Any]:
@@ -84,8 +56,8 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
 
     facts = train("whole")
     for tokens in (1300, 2200):
-        with pytest.raises(StopError):
-            train("stopped", stop_after(tokens))
+        with pytest.raises(KilledError):
+            train("stopped", killer(tokens))
         dist.barrier()
     train("stopped")
     checkpoints = len(list((folder / "stopped-parts").glob("checkpoint-*.json")))
@@ -94,7 +66,11 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", ["contriever", *(pytest.param(name, marks=pytest.mark.slow) for name in sorted({*SMALL} - {"contriever"}))]
+    "name",
+    [
+        "contriever",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in sorted({*TABLES["small"]} - {"contriever"})),
+    ],
 )
 def test_both_processes_have_one_encoder(
     name: str, tmp_path: Path, corpus: Path, start_of: Any, two_processes: Callable[..., list[Any]]
@@ -102,7 +78,7 @@ def test_both_processes_have_one_encoder(
     """The same bits on both, counted together, whole or stopped twice; the first one alone writes checkpoints."""
     method = load().methods[name].value
     assert method.contract is not None
-    start = start_of(method.contract(method.config.model_validate(SMALL[name])))
+    start = start_of(method.contract(method.config.model_validate(TABLES["small"][name])))
     first, second = two_processes(both, name, str(start), str(corpus), str(tmp_path))
     assert first["saved"] == second["saved"] == [first["saved"][0]] * 2
     assert first["counts"] == second["counts"]
@@ -113,7 +89,7 @@ def test_both_processes_have_one_encoder(
 @pytest.mark.slow
 def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path, start: Path) -> None:
     """Progress adds up to the tokens of both; a stop leaves checkpoints, from which the same bytes come."""
-    config = CropConfig.model_validate({**OFTEN, **SMALL["crop"]})
+    config = CropConfig.model_validate({**OFTEN, **TABLES["small"]["crop"]})
     given = {"start": start, "shards": corpus}
 
     def train(kind: str, advance: Callable[[float], None]) -> tuple[Path, dict[str, Any]]:
@@ -126,8 +102,8 @@ def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path,
     done: list[float] = []
     whole, facts = train("whole", done.append)
     assert (facts["processes"], sum(done)) == (2, facts["tokens"])
-    with pytest.raises(StopError):
-        train("stopped", stop_after(1500))
+    with pytest.raises(KilledError):
+        train("stopped", killer(1500))
     stopped, _ = train("stopped", silent)
     for path in ("encoder/model.safetensors", "log.jsonl"):
         assert (stopped / path).read_bytes() == (whole / path).read_bytes()
@@ -141,7 +117,7 @@ def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path,
 )
 def test_what_a_process_raises_is_raised(trainer: str, message: str, tmp_path: Path, corpus: Path, start: Path) -> None:
     """Its own error where it has one, the end of its output where it died."""
-    config = CropConfig.model_validate({**OFTEN, **SMALL["crop"], "learning_rate": 1e30})
+    config = CropConfig.model_validate({**OFTEN, **TABLES["small"]["crop"], "learning_rate": 1e30})
     (tmp_path / "out").mkdir()
     work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"))
     with pytest.raises(UsageError, match=message):

@@ -6,6 +6,7 @@ from bench.core.errors import PluginError, UsageError
 from bench.evaluation.measures.list_type import LIST_TYPE
 from bench.evaluation.measures.specs import BUILTIN, MeasureSpec, parse, parse_many
 from bench.types import Measure
+from tests.conftest import cases
 
 FOO = Measure("Foo", lambda _documents, _grades, _cut: 0.5, "half")
 
@@ -43,27 +44,7 @@ def test_many_measures_keep_their_order_and_occur_once() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("nDGC@10", r"unknown measure 'nDGC@10'; did you mean nDCG.*there are nDCG, nDCG@k, R@k"),
-        ("recal@5", r"did you mean R\b"),
-        ("zzzz", r"^unknown measure 'zzzz'; there are nDCG"),
-        ("", r"unknown measure ''"),
-        ("@10", r"unknown measure '@10'"),
-        ("nDCG@0", r"found the cut '0', expected a whole number from 1"),
-        ("nDCG@-3", r"found the cut '-3'"),
-        ("R@2km", r"found the cut '2km'"),
-        ("R@0kt", r"found the cut '0kt'"),
-        ("answer-R", r"measure 'answer-R' has no cut; .* e\.g\. answer-R@100"),
-        ("R@", r"found the cut ''"),
-        ("R@1.5", r"found the cut '1.5'"),
-        ("R@1@2", r"found the cut '1@2'"),
-        ("R@٣", r"found the cut '٣'"),
-        ("R@9999999999", r"expected a whole number from 1 to 1000000000"),
-        ("accuracy@1", r"measure 'accuracy@1' has a cut, expected none \(1 if the first .*; write accuracy"),
-        ("accuracy@x", r"measure 'accuracy@x' has a cut"),
-        ("R", r"measure 'R' has no cut; .* e\.g\. R@100"),
-        ("Precision", r"measure 'Precision' has no cut; .* e\.g\. P@100"),
-    ],
+    cases("what-is-not-a-measure-gets-a-sentence"),
 )
 def test_what_is_not_a_measure_gets_a_sentence(text: str, message: str) -> None:
     """The sentence names what was found, what is near, and what exists."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.types import Answers, Item
 from suites.readers import mkqa
-from tests.conftest import Put
+from tests.conftest import Put, cases
 
 
 def answer(kind: str, text: str | None = "x", *aliases: str) -> dict[str, Any]:
@@ -59,23 +59,7 @@ def test_questions_and_answers(put: Put) -> None:
 
 @pytest.mark.parametrize(
     ("plain", "names"),
-    [
-        ("-", ("HYPHEN", "NON-BREAKING HYPHEN", "FIGURE DASH", "EN DASH", "EM DASH", "HORIZONTAL BAR", "MINUS SIGN")),
-        ("-", ("HYPHEN BULLET", "SUPERSCRIPT MINUS", "FULLWIDTH HYPHEN-MINUS")),
-        ("/", ("FRACTION SLASH", "DIVISION SLASH")),
-        ('"', ("LEFT DOUBLE QUOTATION MARK", "RIGHT DOUBLE QUOTATION MARK", "DOUBLE LOW-9 QUOTATION MARK")),
-        ('"', ("DOUBLE HIGH-REVERSED-9 QUOTATION MARK",)),
-        ("'", ("LEFT SINGLE QUOTATION MARK", "RIGHT SINGLE QUOTATION MARK", "SINGLE LOW-9 QUOTATION MARK")),
-        ("'", ("SINGLE HIGH-REVERSED-9 QUOTATION MARK", "GRAVE ACCENT", "ACUTE ACCENT", "ARMENIAN APOSTROPHE")),
-        ("'", ("LATIN CAPITAL LETTER SALTILLO", "LATIN SMALL LETTER SALTILLO", "FULLWIDTH APOSTROPHE")),
-        ("'", ("PRIME", "REVERSED PRIME")),
-        ("''", ("DOUBLE PRIME", "REVERSED DOUBLE PRIME")),
-        ("'''", ("TRIPLE PRIME", "REVERSED TRIPLE PRIME")),
-        ("''''", ("QUADRUPLE PRIME",)),
-        ("...", ("HORIZONTAL ELLIPSIS",)),
-        ("", ("SOFT HYPHEN",)),
-        ("PLUS SIGN", ("PLUS SIGN",)),
-    ],
+    cases("characters-by-their-names"),
 )
 def test_characters_by_their_names(plain: str, names: tuple[str, ...]) -> None:
     """Every character of a class becomes the plain one, wherever it stands."""
