@@ -39,13 +39,8 @@ class Job:
         if not self.then:
             return _run(self.run, place)
         board = [*self.then, str(place / "results"), "--task", str(TINY)] if "add" in self.then else [*self.then]
-        return [
-            *board,
-            "--store",
-            str(place / "store"),
-            "--results",
-            str(place / ("board" if "add" in board else "results")),
-        ]
+        results = place / ("board" if "add" in board else "results")
+        return [*board, "--store", str(place / "store"), "--results", str(results)]
 
 
 JOBS = {

@@ -190,16 +190,7 @@ def test_names_of_models(model: str, paper: str, name: str, size: str, added: st
 
 @pytest.mark.parametrize(
     ("setting", "model", "ours"),
-    [
-        ("zero-shot, no fine-tuning, mean-pooled layer 14", "CCP", "unsupervised"),
-        ("zero-shot, MS MARCO fine-tune; group: unsupervised pre-training", "CCP", "english"),
-        ("Multi-lingual fine-tune (models are fine-tuned on the multi-lingual data)", "MSM", "multilingual"),
-        ("few-shot; additional data=MS MARCO", "BM25", "few-shot"),
-        ("ours, Mr.TyDi v1.1", "mContriever", ""),
-        ("ours, Mr.TyDi v1.1", "mContriever + MS MARCO + Mr. TyDi", "multilingual"),
-        ("+ MS MARCO", "mContriever", "english"),
-        ("unsupervised (last row supervised DPR)", "Contriever", "unsupervised"),
-    ],
+    cases("settings-of-papers"),
 )
 def test_settings_of_papers(setting: str, model: str, ours: str) -> None:
     """A paper's words as our setting; empty where it does not say."""

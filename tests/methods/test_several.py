@@ -60,9 +60,8 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
             train("stopped", killer(tokens))
         dist.barrier()
     train("stopped")
-    checkpoints = len(list((folder / "stopped-parts").glob("checkpoint-*.json")))
-    counts = {name: facts[name] for name in ("tokens", "steps", "pairs", "distinct_tokens", "loss")}
-    return {"saved": saved, "counts": counts, "checkpoints": checkpoints}
+    assert list((folder / "stopped-parts").glob("checkpoint-*.json"))
+    return {"saved": saved} | {name: facts[name] for name in ("tokens", "steps", "pairs", "distinct_tokens", "loss")}
 
 
 @pytest.mark.parametrize(
@@ -80,10 +79,9 @@ def test_both_processes_have_one_encoder(
     assert method.contract is not None
     start = start_of(method.contract(method.config.model_validate(TABLES["small"][name])))
     first, second = two_processes(both, name, str(start), str(corpus), str(tmp_path))
-    assert first["saved"] == second["saved"] == [first["saved"][0]] * 2
-    assert first["counts"] == second["counts"]
-    assert first["counts"]["tokens"] >= JOB.tokens
-    assert first["checkpoints"] >= 1
+    assert first == second
+    assert first["saved"] == [first["saved"][0]] * 2
+    assert first["tokens"] >= JOB.tokens
 
 
 @pytest.mark.slow

@@ -16,20 +16,12 @@ from bench.data.contamination.index import AuditConfig, Hashes, HashTable, Print
 from bench.data.contamination.search import Hit, How, SoughtText, Text, excerpt, scan
 from bench.data.corpora.documents import documents
 from bench.data.formats import beir
+from tests.conftest import cases
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("Who, then?\t— ME!", "whothenme"),
-        ("ＡＢ１２ ﬁ Ⅻ", "ab12fixii"),  # width, ligature and Roman numeral by NFKC
-        ("STRASSE straße", "strassestrasse"),
-        ("हिन्दी में", "हिन्दीमें"),  # vowel signs and the virama are marks, and stay
-        ("ก่อตั้ง ขึ้น", "ก่อตั้งขึ้น"),
-        ("e\u0301", "\u00e9"),
-        ("© — … \u200d\u0085\u2028", ""),
-        ("", ""),
-    ],
+    cases("letters-marks-and-digits-stay"),
 )
 def test_letters_marks_and_digits_stay(text: str, expected: str) -> None:
     """Case, width, blanks and punctuation make no difference; marks do."""

@@ -10,21 +10,12 @@ from bench.config.profiles import profile
 from bench.config.request import Request
 from bench.pipeline.compute import compute, cores
 from bench.pipeline.settings import ComputeConfig
+from tests.conftest import cases
 
 
 @pytest.mark.parametrize(
     ("own", "files", "expected"),
-    [
-        ("0::/\n", {}, 8),
-        ("0::/\n", {"cpu.max": "max 100000\n"}, 8),
-        ("0::/\n", {"cpu.max": "250000 100000\n"}, 3),
-        ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n", "a/cpu.max": "200000 100000\n", "cpu.max": "max 100000\n"}, 2),
-        ("0::/\n", {"cpu.max": "10000 100000\n"}, 1),
-        ("0::/\n", {"cpu.max": "1600000 100000\n"}, 8),
-        ("0::/\n", {"cpu.max": "nonsense"}, 8),
-        ("4:cpu,cpuacct:/a\n", {"cpu/a/cpu.cfs_quota_us": "400000", "cpu/a/cpu.cfs_period_us": "100000"}, 4),
-        ("4:cpu,cpuacct:/a\n", {"cpu/a/cpu.cfs_quota_us": "-1", "cpu/a/cpu.cfs_period_us": "100000"}, 8),
-    ],
+    cases("processors-of-control-groups"),
 )
 def test_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, files: Mapping[str, str], expected: int

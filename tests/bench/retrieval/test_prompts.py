@@ -13,6 +13,7 @@ from bench.core.errors import UsageError
 from bench.plugins import load
 from bench.retrieval.prompts import PROMPTS_FILE, WantedPrompts, declared_prompts, wanted
 from bench.types import Method
+from tests.conftest import cases
 
 E5 = WantedPrompts("query: ", "passage: ", "somebody")
 
@@ -52,16 +53,7 @@ def test_its_own_files_come_first(tmp_path: Path, methods: list[Method]) -> None
 
 @pytest.mark.parametrize(
     ("name", "query", "passage"),
-    [
-        ("multilingual-e5-large", "query: ", "passage: "),
-        ("E5-base-v2", "query: ", "passage: "),
-        ("bge-base-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
-        ("nomic-embed-text-v1.5", "search_query: ", "search_document: "),
-        ("multilingual-e5-large-instruct", None, None),
-        ("bge-m3", None, None),
-        ("LaBSE", None, None),
-        ("made5-small", None, None),
-    ],
+    cases("families-of-encoders"),
 )
 def test_families(tmp_path: Path, name: str, query: str | None, passage: str | None) -> None:
     """By the name alone: those that are trained with prompts, and no other."""
