@@ -32,15 +32,7 @@ def test_near_names(word: str, near: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [
-        (None, "nothing"),
-        (True, "true"),
-        (1, "1"),
-        (0.5, "0.5"),
-        ("ü", '"ü"'),
-        ((1, "a", False), '[1, "a", false]'),
-        ([], "[]"),
-    ],
+    cases("values-are-shown-as-typed"),
 )
 def test_values_are_shown_as_typed(value: object, text: str) -> None:
     """As TOML has them, and `nothing`."""

@@ -19,6 +19,7 @@ from leaderboard.submissions.bundle import Reasons
 from leaderboard.submissions.invariants import table_faults
 from leaderboard.submissions.recompute import Judged, SuiteKnown
 from leaderboard.submissions.validate import Verdict, validate, without_trust
+from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle
 from tests.leaderboard.submissions.conftest import Look, Ran
 
@@ -56,15 +57,7 @@ def test_results_of_the_pipeline_pass(look: Look, bundle: Bundle, mini: Bundle) 
 
 @pytest.mark.parametrize(
     ("columns", "sentence"),
-    [
-        ({"R@10": [0.5], "R@100": [0.4]}, "found R@10 = 0.500000 above R@100 = 0.400000 for query 'q'"),
-        ({"RR@10": [0.5], "RR": [0.4]}, "found RR@10 = 0.500000 above RR = 0.400000"),
-        ({"R@2kt": [1.0], "R@5kt": [0.0]}, "found R@2kt = 1.000000 above R@5kt = 0.000000"),
-        ({"answer-R@20": [1.0], "answer-R@100": [0.0]}, "a measure that never falls as its cut grows"),
-        ({"RR@1": [1.0], "P@1": [0.0]}, "found P@1 = 0.000000 and RR@1 = 1.000000 for query 'q', expected the same"),
-        ({"Success@1": [1.0], "accuracy": [0.0]}, "both look at the first document alone"),
-        ({"P@5": [0.2], "P@1": [1.0], "R@10": [0.5], "RR@10": [1.0], "nDCG@10": [0.4], "nDCG@100": [0.3]}, ""),
-    ],
+    cases("measures-that-contradict-each-other"),
 )
 def test_measures_that_contradict_each_other(columns: dict[str, list[float]], sentence: str) -> None:
     """A deeper cut never finds less; what looks at the first document alone says the same. The last case is none."""

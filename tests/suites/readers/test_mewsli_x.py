@@ -12,7 +12,7 @@ from bench.data.formats.archive import Member
 from bench.data.formats.faults import RecordError
 from bench.types import Item, Judgement, TrainingPair
 from suites.readers import mewsli_x as mewslix
-from tests.conftest import Put
+from tests.conftest import Put, cases
 from tests.suites.conftest import jsonl as rows
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "scorers" / "mewslix" / "preprocess_golden.json"
@@ -78,15 +78,7 @@ def test_entities_are_the_official_ones(case: Any, put: Put) -> None:
 
 @pytest.mark.parametrize(
     ("text", "mention", "expected"),
-    [
-        ("A {b} {c} X {d e}.", "X", "X: A (b) (c) { X } (d e)."),
-        ("A {b X c} d.", "X", "X: A {b { X } c} d."),  # a brace on either side is no pair
-        ("A {b\nc} X.", "X", "X: A {b c} { X } ."),  # pairs do not reach over a line's end
-        ("X", "X", "X: { X }"),
-        ("A    X", "X", "X: A   { X }"),  # five blanks: two pairs and one, that is three; there is no second pass
-        ("A\u2028B\r\nX\n", "X", "X: A B { X }"),
-        ("{X} a", "{X}", "{X}: { {X} } a"),  # the mention itself keeps its braces
-    ],
+    cases("mewsli-x-queries"),
 )
 def test_queries_by_hand(text: str, mention: str, expected: str) -> None:
     """Braces, line ends and blanks."""
