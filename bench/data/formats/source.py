@@ -43,12 +43,8 @@ class Format(Generic[T]):
 def records(path: File, form: Format[T] | Callable[[str], Format[T]]) -> Iterator[tuple[int, T]]:
     """Stream (line, record) of a file, and raise all its faults at the end; blank lines are skipped.
 
-    Args:
-        path: the file (see `bench.data.formats.text.lines`).
-        form: the file's format, or a function from the first line that is not blank to it.
-
-    Raises:
-        DataError, DataFaultsError: for faults, or a file that has no record.
+    The file is any that `bench.data.formats.text.lines` takes; `form` is its format, or a function from the first line
+    that is not blank to it. Raises `DataError` or `DataFaultsError` for faults, or a file that has no record.
     """
     with Faults() as faults:
         rows: Iterator[tuple[int, str]]

@@ -179,10 +179,8 @@ def joined(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource
     """Return the pairs of several sources (by label), one source after the other.
 
     Ids of queries and passages get the source's label before them (`sw:12`), since sources number their own. There are
-    dev pairs where every source has some, so that no source chooses for the others.
-
-    Raises:
-        UsageError: there is no source, or a label that no id may begin with.
+    dev pairs where every source has some, so that no source chooses for the others. Raises `UsageError` if there is no
+    source, or a label that no id may begin with.
     """
     if not sources or any(label.split() != [label] for label in sources):
         raise UsageError(where=name, found=f"the labels {list(sources)}", expected="at least one, without white space")
