@@ -121,8 +121,6 @@ def _language(row: dict[str, Any]) -> str:
     if not isinstance(metadata, dict):
         raise RecordError(f'"metadata": {shown(metadata)}', "an object or null")
     language = metadata.get("lang")
-    if language is None:
-        return ""
-    if not isinstance(language, str):
+    if not isinstance(language, str | None):
         raise RecordError(f'"metadata": {{"lang": {shown(language)}}}', "a language code")
-    return language
+    return language or ""

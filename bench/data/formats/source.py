@@ -108,11 +108,8 @@ def again(words: str, first: int) -> RecordError:
 def file_source(name: str, reader: str, path: File, form: Format[T] | Callable[[str], Format[T]]) -> FileSource[T]:
     """Make the source of one file; nothing is opened.
 
-    Args:
-        name: what messages call it.
-        reader: name and version of the reading code (see `bench.types.Source`).
-        path: the file.
-        form: as in `records`; its functions are those of a module, so that the source can be pickled.
+    `name` and `reader` are as in `bench.types.Source`, `form` is as in `records`; its functions are those of a module,
+    so that the source can be pickled.
     """
     return numbered_source(name, reader, path, partial(records, form=form))
 

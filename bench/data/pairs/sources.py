@@ -55,11 +55,9 @@ class PairSource(Source[TrainingPair]):
 def pair_source(name: str, reader: str, files: Iterable[File], found: Stream) -> PairSource:
     """Make a source of pairs; nothing is opened.
 
-    Args:
-        name: what messages call it.
-        reader: see `bench.types.Source` and `reader` here.
-        files: that decide its content; of a file in an archive, the archive does.
-        found: a function of a module (or a `partial` of one), so that the source can be pickled.
+    `name` is what messages call it; of `reader` see `bench.types.Source` and `reader` here. `files` decide its content;
+    of a file in an archive, the archive does. `found` is a function of a module (or a `partial` of one), so that the
+    source can be pickled.
     """
     paths = dict.fromkeys(file if isinstance(file, Path) else file.archive for file in files)
     return PairSource(name, reader, tuple(paths), partial(_pairs, found), found)
