@@ -32,8 +32,7 @@ def canonical(value: Json) -> bytes:
     Raises `ValueError` on a NaN or an infinity, which JSON does not have, and `TypeError` on what is not of type
     `Json`.
     """
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode()
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def digest(value: Json) -> str:

@@ -256,8 +256,7 @@ def folder_config(folder: Path) -> PreTrainedConfig:
     sizes = model_json(path) if path.is_file() else {}
     large = next((name for name in _SIZES if isinstance(sizes.get(name), int) and sizes[name] > _MOST), None)
     if large:  # a billion layers are made one by one, and never end
-        found_size = f"{large} of {sizes[large]:,}"
-        raise UsageError(where=path, found=found_size, expected=f"at most {_MOST:,}")
+        raise UsageError(where=path, found=f"{large} of {sizes[large]:,}", expected=f"at most {_MOST:,}")
     found: PreTrainedConfig = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     return found
 

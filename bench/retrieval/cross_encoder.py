@@ -190,8 +190,7 @@ def _logits(model: PreTrainedModel, rows: Sequence[PairTokens]) -> torch.Tensor:
 
     given = {"input_ids": padded([row.ids for row in rows], model.config.pad_token_id or 0)}
     given["attention_mask"] = padded([[1] * len(row.ids) for row in rows], 0)
-    types = [row.types for row in rows if row.types is not None]
-    if types:
+    if types := [row.types for row in rows if row.types is not None]:
         given["token_type_ids"] = padded(types, 0)
     found: torch.Tensor = model(**given).logits
     return found.float()

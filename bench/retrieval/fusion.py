@@ -58,10 +58,8 @@ def interpolate(first: Ranking, second: Ranking, weight: float, k: int, tie: Tie
     """Rank by (1 − weight) · score in the first + weight · score in the second, and keep k documents.
 
     Weight 0 is the first ranking itself and weight 1 the second, cut at k: documents, order and scores. Between them
-    the pool is that of both, and a document that one ranking lacks has the lowest score there, 0 if it is empty.
-
-    Raises:
-        UsageError: a weight outside 0 to 1, k below 1, rankings of different queries, or an unknown scale.
+    the pool is that of both, and a document that one ranking lacks has the lowest score there, 0 if it is empty. Raises
+    `UsageError` for a weight outside 0 to 1, k below 1, rankings of different queries, or an unknown scale.
 
     Source: the hybrids of Pyserini (`HybridSearcher`) and of Mr. TyDi (Zhang et al. 2021, `scripts/hybrid.py`): sparse
         + α · dense, each min-max scaled (there to −½ … ½, which ranks alike), α tuned from 0 to 1 on the development
@@ -74,10 +72,7 @@ def reciprocal_rank(rankings: Sequence[Ranking], k: int, tie: Tie, constant: flo
     """Rank by the sum of 1 / (constant + rank) over the rankings that hold a document; ranks begin at 1.
 
     The order of the rankings does not matter; scores are not looked at. The larger the constant, the less the first
-    ranks count.
-
-    Raises:
-        UsageError: no ranking, rankings of different queries, k below 1 or a constant below 0.
+    ranks count. Raises `UsageError` for no ranking, rankings of different queries, k below 1 or a constant below 0.
 
     Source: Cormack, Clarke and Büttcher 2009, Reciprocal Rank Fusion outperforms Condorcet and individual Rank
         Learning Methods.

@@ -70,8 +70,7 @@ class MtebEncoder:
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> npt.NDArray[np.float32]:
         """Return all similarities `[n, m]` of vectors `[n, d]` and `[m, d]`."""
-        left, right = self._comparable(embeddings1), self._comparable(embeddings2)
-        return left @ right.T
+        return self._comparable(embeddings1) @ self._comparable(embeddings2).T
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> npt.NDArray[np.float32]:
         """Return the similarities `[n]` of vectors `[n, d]` row by row."""

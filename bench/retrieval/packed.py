@@ -365,9 +365,8 @@ def _varlen(
     width = query.shape[-1]
     if scaling is not None and scaling != width**-0.5:
         query = query * (scaling * width**0.5)  # torch 2.10 and later differ in what follows the first seven arguments
-    shared: dict[str, Any] = (
-        {"enable_gqa": True} if query.shape[1] != key.shape[1] else {}
-    )  # a word that torch 2.10 does not know
+    # torch 2.10 does not know the word
+    shared: dict[str, Any] = {"enable_gqa": True} if query.shape[1] != key.shape[1] else {}
     q, k, v = (tensor[0].transpose(0, 1).contiguous() for tensor in (query, key, value))
     attended = varlen_attn(q, k, v, packed.cuts, packed.cuts, packed.longest, packed.longest, **shared)
     assert isinstance(attended, torch.Tensor)  # noqa: S101 (for the type checker: a pair only where one asks for it)

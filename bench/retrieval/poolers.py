@@ -50,14 +50,9 @@ def dense_module(folder: Path) -> Path | None:
 def complete(model: PreTrainedModel, folder: Path, *, trained: bool, new: bool) -> None:
     """Give a model's pooler the weights that its folder has, where loading could not.
 
-    Args:
-        model: loaded with its pooler.
-        folder: that it was loaded from.
-        trained: the model's own weights had those of the pooler.
-        new: random weights will do where there are no trained ones.
-
-    Raises:
-        UsageError: its architecture has no such pooler, or there are no weights of it.
+    The model was loaded from the folder with its pooler. `trained`: its own weights had those of the pooler; `new`:
+    random weights will do where there are no trained ones. Raises `UsageError` if its architecture has no such pooler,
+    or there are no weights of it.
     """
     import torch
 
@@ -68,8 +63,7 @@ def complete(model: PreTrainedModel, folder: Path, *, trained: bool, new: bool) 
             f"{folder}: found {type(model).__name__}, which has no pooler like BERT's (tanh over the first token), "
             "expected one; choose the pooling cls or mean"
         )
-    module = dense_module(folder)
-    if module is not None:
+    if (module := dense_module(folder)) is not None:
         _fill(layer, module)
     elif not trained and not new:
         raise UsageError(

@@ -53,8 +53,7 @@ def depth_of(backbone: str) -> int:
 
     Raises `UsageError` if its config cannot be had, or does not say.
     """
-    sizes = scratch(backbone)
-    if sizes:
+    if sizes := scratch(backbone):
         return sizes.layers
     path = _config(backbone)
     said = model_json(path, wanted="the config of an encoder")

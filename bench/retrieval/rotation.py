@@ -71,7 +71,7 @@ def csls(source: torch.Tensor, target: torch.Tensor, neighbours: int) -> torch.T
     Source `[m, d]`, target `[n, d]`; all count where there are fewer than k.
     """
     source, target = _unit(source), _unit(target)
-    of_source, of_target = _density(source, target, neighbours)
+    of_source, of_target = _crowd(source, target, neighbours), _crowd(target, source, neighbours)
     return _csls(source @ target.T, of_source, of_target)
 
 
@@ -92,7 +92,7 @@ def dictionary(
         mutual: keep only pairs of which the target's nearest source is the same one.
     """
     source, target = _unit(source), _unit(target)
-    of_source, of_target = _density(source, target, neighbours)
+    of_source, of_target = _crowd(source, target, neighbours), _crowd(target, source, neighbours)
     nearest, cosine, margin = [], [], []
     for start, cosines in _blocks(source, target):
         scores = _csls(cosines, of_source[start : start + len(cosines)], of_target)
@@ -239,11 +239,6 @@ def _blocks(source: torch.Tensor, target: torch.Tensor) -> Iterator[tuple[int, t
     size = max(1, _CELLS // len(target))
     for start in range(0, len(source), size):
         yield start, source[start : start + size] @ target.T
-
-
-def _density(source: torch.Tensor, target: torch.Tensor, neighbours: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean cosine of unit rows with their k nearest of the other side: of sources `[m]` and of targets `[n]`."""
-    return _crowd(source, target, neighbours), _crowd(target, source, neighbours)
 
 
 def _crowd(rows: torch.Tensor, others: torch.Tensor, neighbours: int) -> torch.Tensor:

@@ -22,18 +22,12 @@ _DAY = 86_400
 def verify(store: Store, seen: Callable[[], None]) -> list[Fault]:
     """Re-hash every artefact and remembered checksum; mark damaged artefacts so that the next run makes them again.
 
-    `seen` is called after each artefact.
-
-    Returns:
-        Every file that is not as it was written.
-
-    Raises:
-        StoreError: a damaged artefact cannot be marked.
+    Return every file that is not as it was written; `seen` is called after each artefact. Raises `StoreError` if a
+    damaged artefact cannot be marked.
     """
     faults: list[Fault] = []
     for folder in store.artefacts():
-        found = store.faults(folder, thorough=True)
-        if found:
+        if found := store.faults(folder, thorough=True):
             store.mark(folder, found)
             faults += found
         seen()

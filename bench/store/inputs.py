@@ -31,11 +31,7 @@ class Fingerprinted(Generic[T]):
 
 
 class Inputs:
-    """Takes checksums through a store, each file once.
-
-    Args:
-        store: remembers checksums between runs.
-    """
+    """Takes checksums through a store, which remembers them between runs; each file once."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -44,8 +40,7 @@ class Inputs:
     def take(self, source: Source[T]) -> Fingerprinted[T]:
         """Return a source with its checksums.
 
-        Raises:
-            UsageError: a file cannot be read; and what the source's reader raises where one is missing.
+        Raises `UsageError` if a file cannot be read, and what the source's reader raises where one is missing.
         """
         if not all(path.exists() for path in source.files):
             next(iter(source.read()), None)  # its reader says best what is missing, and what to do about it

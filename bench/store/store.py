@@ -16,7 +16,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,19 +74,14 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in found if path not in (folder / MANIFEST, folder / MARK))
 
 
-def print_nothing(sentence: str) -> None:
-    """Tell nobody."""
-
-
 class Store:
     """Finds, makes and checks artefacts. Safe for several processes at once on one file system.
 
-    Args:
-        root: created on the first write.
-        notice: hears sentences for people (waiting for another run, rebuilding a corrupt artefact).
+    `root` is created on the first write; `notice` gets sentences for people (waiting for another run, rebuilding a
+    corrupt artefact).
     """
 
-    def __init__(self, root: Path, notice: Callable[[str], None] = print_nothing) -> None:
+    def __init__(self, root: Path, notice: Callable[[str], None] = lambda _: None) -> None:
         """Remember the place; touch nothing."""
         self.root, self._notice = root, notice
         self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, the files that it lists
@@ -153,17 +148,13 @@ class Store:
     def make(self, stage: Stage, advance: Advance = silent) -> tuple[Artefact, str]:
         """Return the artefact and `cached` or `ran`; make it under a lock if it is missing or corrupt.
 
-        The artefacts of its inputs are there.
-
-        Raises:
-            StoreError: the store cannot be written (full disk, read-only). Everything finished before is kept.
+        The artefacts of its inputs are there. Raises `StoreError` if the store cannot be written (full disk,
+        read-only); everything finished before is kept.
         """
-        ready = self.open(stage)
-        if ready:
+        if ready := self.open(stage):
             return ready, "cached"
         with self.writing(f"making {stage.name} of {stage.title}"), self.lock(stage.key, stage.title):
-            ready = self.open(stage)
-            if ready:
+            if ready := self.open(stage):
                 return ready, "cached"
             for fault in self.faults(self.folder(stage)) if self.folder(stage).exists() else []:
                 self._notice(f"{fault.path}: found {fault.found}; making it again")
@@ -234,16 +225,16 @@ class Store:
     def hash_input(self, path: Path) -> str:
         """Sha256 of a file that the user brought, remembered by path, size and times.
 
-        Raises:
-            UsageError: the file cannot be read.
+        Raises `UsageError` if the file cannot be read.
         """
         memo = self.root / "inputs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:KEY_DIGITS]}.json"
         try:
             stamp = _stamp(path)
             if memo.exists():
-                known = _memo(memo)
-                if known and known["stamp"] == stamp:
-                    return str(known["sha256"])
+                with suppress(OSError, ValueError):  # a damaged memo: the file is hashed again
+                    known = read_sealed(memo)
+                    if known["stamp"] == stamp:
+                        return str(known["sha256"])
             value = sha256_file(path)
         except OSError as error:
             raise UsageError(f"cannot read {path}: {explain(error)}") from error
@@ -254,14 +245,6 @@ class Store:
     def artefacts(self) -> list[Path]:
         """Every artefact folder, in a fixed order."""
         return sorted(path for path in (self.root / "artefacts").glob("*/*") if path.is_dir())
-
-
-def _memo(path: Path) -> dict[str, Any] | None:
-    """A remembered checksum, or None where the memo itself was damaged (then the file is hashed again)."""
-    try:
-        return read_sealed(path)
-    except (OSError, ValueError):
-        return None
 
 
 def _now() -> str:

@@ -32,15 +32,10 @@ _SQUAD = re.compile(r'\{\s*"(data|version)"\s*:')
 def pair_texts(where: str, formats: Sequence[PairFormat] = ()) -> Source[Text] | None:
     """Return the texts of training pairs or questions; None where there is something else, e.g. documents.
 
-    Reading raises what reading the pairs does, and `DataError` or `DataFaultsError` for a malformed question.
-
-    Args:
-        where: a file, a folder of such files, or `FOLDER:SPLIT` of a folder in BEIR's layout.
-        formats: forms that suites bring.
-
-    Raises:
-        UsageError: a folder in BEIR's layout without the split, or with one that it lacks.
-        DataError: a file cannot be read.
+    `where` is a file, a folder of such files, or `FOLDER:SPLIT` of a folder in BEIR's layout; `formats` are forms that
+    suites bring. Raises `UsageError` for a folder in BEIR's layout without the split, or with one that it lacks, and
+    `DataError` if a file cannot be read. Reading raises what reading the pairs does, and `DataError` or
+    `DataFaultsError` for a malformed question.
     """
     path, folder = Path(where).expanduser(), Path(where.rpartition(":")[0] or ".").expanduser()
     if not path.exists() and ":" in where:

@@ -75,10 +75,8 @@ def scan(
 ) -> list[dict[How, Hit]]:
     """Look for texts of a test in training texts, which are read once.
 
+    Return for each of `wanted` every way in which it was found with its first place; empty for what was not found.
     `advance` is called with the bytes (UTF-8) of training text compared.
-
-    Returns:
-        For each of `wanted`, every way in which it was found with its first place; empty for what was not found.
     """
     search = _TextSearch(TextIndex([one.text for one in wanted], [one.question for one in wanted], rules))
     for batch in _batches(texts):

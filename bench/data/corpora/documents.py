@@ -50,18 +50,15 @@ _WANTED = (
 def documents(where: str | Path | Sequence[Path], language: str | None = None) -> Source[Document]:
     """Return the documents of files, folders or a data set; nothing is read before the source is.
 
-    Args:
-        where: a file, a folder (searched with its sub-folders), several of them, or `hf:NAME[:CONFIG][@REVISION]`.
-        language: ISO 639 code of what does not say its own.
-
-    Raises:
-        UsageError: there is no such place, it holds no file of a known kind, or a library is not installed. A language
-            that is not known is reported when the documents are read, as are malformed records (`DataError`).
+    `where` is a file, a folder (searched with its sub-folders), several of them, or `hf:NAME[:CONFIG][@REVISION]`;
+    `language` is the ISO 639 code of what does not say its own. Raises `UsageError` if there is no such place, it holds
+    no file of a known kind, or a library is not installed. A language that is not known is reported when the documents
+    are read, as are malformed records (`DataError`).
     """
     if isinstance(where, str) and where.startswith(HUB):
         return hub(where.removeprefix(HUB), language or "")
     given = [Path(where).expanduser()] if isinstance(where, str | Path) else list(where)
-    if len(given) == 1 and is_saved(given[0]):
+    if len(given) == 1 and any((given[0] / mark).is_file() for mark in _MARKS):
         return saved(given[0], language or "")
     found = [(path, root) for root in given for path in _files(root)]
     places = [
@@ -334,7 +331,7 @@ HUB = "hf:"
 
 _COLUMNS = ("id", "lang", "language", "title", "text", "sentences", "parallel_group")
 _ROWS = 1024  # rows read at once
-_MARKS = ("dataset_info.json", "dataset_dict.json")
+_MARKS = ("dataset_info.json", "dataset_dict.json")  # in a folder that the datasets library saved
 _HUB = re.compile(r"(?P<name>[\w.-]+(/[\w.-]+)?)(:(?P<config>[\w.-]+))?(@(?P<revision>[\w./-]+))?")
 _SPLIT = "train"
 
@@ -361,11 +358,6 @@ def parquet(path: Path, place: Place) -> Iterator[Document]:
         raise DataError(path, None, f"a file that cannot be read ({error})", "a sound parquet file") from None
 
 
-def is_saved(folder: Path) -> bool:
-    """Return whether a folder is a data set that the datasets library saved."""
-    return any((folder / mark).is_file() for mark in _MARKS)
-
-
 def saved(folder: Path, language: str) -> Source[Document]:
     """Return the documents of a data set saved to disk (of several splits, `train`). Raises `UsageError` (`needed`)."""
     library = needed("datasets", "data sets saved to disk")
@@ -377,10 +369,8 @@ def saved(folder: Path, language: str) -> Source[Document]:
 def hub(name: str, language: str) -> Source[Document]:
     """Return the documents of a data set of the hub, split `train`; fetched when it is read.
 
-    A config that ends in a language (`20231101.sw`) names it; `language` may be empty.
-
-    Raises:
-        UsageError: a name other than `NAME[:CONFIG][@REVISION]`, or the library is not installed.
+    A config that ends in a language (`20231101.sw`) names it; `language` may be empty. Raises `UsageError` for a name
+    other than `NAME[:CONFIG][@REVISION]`, or where the library is not installed.
     """
     match = _HUB.fullmatch(name)
     if not match:

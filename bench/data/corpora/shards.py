@@ -87,8 +87,7 @@ def width(vocabulary: int) -> np.dtype[np.unsignedinteger]:
 class Shards:
     """Reads a prepared corpus. Opening it maps the files; pages are read when they are touched.
 
-    Raises:
-        UsageError: the folder is no prepared corpus, or its files contradict each other.
+    Raises `UsageError` if the folder is no prepared corpus, or its files contradict each other.
     """
 
     def __init__(self, folder: Path) -> None:

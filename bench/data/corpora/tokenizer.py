@@ -34,12 +34,9 @@ _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 def train(texts: Mapping[str, Sequence[str]], vocabulary: int) -> Tokenizer:
     """Train a tokenizer; the same texts give the same one, in any process.
 
-    Args:
-        texts: by language; sentences are separated by line feeds.
-        vocabulary: ids wanted, special tokens and bytes included; a small corpus may give fewer.
-
-    Raises:
-        ValueError: a vocabulary below `SMALLEST_VOCABULARY`, which leaves room for letters and merges.
+    `texts` are by language, sentences separated by line feeds; `vocabulary` is the number of ids wanted, special tokens
+    and bytes included: a small corpus may give fewer. Raises `ValueError` for a vocabulary below `SMALLEST_VOCABULARY`,
+    which leaves room for letters and merges.
     """
     from tokenizers import Tokenizer, models, trainers
 
@@ -131,8 +128,7 @@ def save(tokenizer: Tokenizer, folder: Path, length: int) -> None:
 def load(folder: Path) -> PreTrainedTokenizerBase:
     """Load the fast tokenizer of a Hugging Face folder; its own code, if it brings any, is not run.
 
-    Raises:
-        UsageError: there is none, it is not a fast one, or it has no token for the beginning, the end or the padding.
+    Raises `UsageError` if there is none, it is not a fast one, or it has no token for beginning, end or padding.
     """
     from transformers import AutoTokenizer
 

@@ -65,9 +65,8 @@ class Patience:
 class AddressError(Exception):
     """An address that did not give the file.
 
-    Args:
-        reason: continues a sentence that begins with the address, e.g. `answered 404 Not Found`.
-        again: whether another attempt may go better.
+    `reason` continues a sentence that begins with the address, e.g. `answered 404 Not Found`; `again` says whether
+    another attempt may go better.
     """
 
     def __init__(self, reason: str, *, again: bool = False) -> None:
@@ -156,8 +155,7 @@ class Client:
     def get(self, url: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
         """Ask for what is at an address; the body is not read yet. Retries what may pass (see `begin`).
 
-        Raises:
-            AddressError: no answer, one that is neither 200, 206 nor 416, or a redirect that is not followed.
+        Raises `AddressError` for no answer, one that is neither 200, 206 nor 416, or a redirect that is not followed.
         """
         with self._answer("GET", url, headers) as answer:
             self._adapter.max_retries = answer.raw.retries or self._adapter.max_retries
@@ -233,9 +231,8 @@ def length(answer: requests.Response) -> int | None:
 def followed(url: str, target: str) -> str:
     """Return where a redirect leads that the address `url` gives as its `Location`, absolute or relative.
 
-    Raises:
-        AddressError: it is no address, leads from https to http, to another scheme than these, or from a public
-            address into a private network.
+    Raises `AddressError` if it is no address, leads from https to http, to another scheme than these, or from a public
+    address into a private network.
     """
     try:
         found = urljoin(url, target)

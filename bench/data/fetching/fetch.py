@@ -62,14 +62,9 @@ class NullWatcher:
 def ensure(file: LocalFile, client: Client | None, watch: Watcher | None = None) -> LocalFile:
     """Fetch and unpack one file as far as needed, and return what is there now; a complete one is left alone.
 
-    Args:
-        file: what was found.
-        client: sends the requests; None never touches the network, so that what is missing stays missing.
-        watch: follows the bytes, first of the file, then of what is unpacked.
-
-    Raises:
-        FetchError, StoreError: see `fetch`.
-        DataError: the archive is damaged or holds what is refused.
+    A `client` of None never touches the network, so that what is missing stays missing. `watch` follows the bytes,
+    first of the file, then of what is unpacked. Raises `FetchError` and `StoreError` as `fetch` does, and `DataError`
+    for an archive that is damaged or holds what is refused.
     """
     watch, release, root = watch or NullWatcher(), file.release, file.root
     if file.complete:
@@ -174,14 +169,9 @@ class _Partial:
 def fetch(release: Release, root: Path, client: Client, watch: Watcher | None = None) -> Record:
     """Fetch a file to its place under the folder of data, from the first of its addresses that gives it.
 
-    Waits while another command fetches the same file, and then does not fetch it again.
-
-    Returns:
-        The record, which is written too.
-
-    Raises:
-        FetchError: none of the addresses gave the file; the message says why not.
-        StoreError: the folder cannot be written, or the disk is too full.
+    Return the record, which is written too. Waits while another command fetches the same file, and then does not fetch
+    it again. Raises `FetchError` if none of the addresses gave the file (the message says why not), `StoreError` if the
+    folder cannot be written, or the disk is too full.
     """
     watch = watch or NullWatcher()
     with writing(release.path), records.locked(root, release.path, watch.notice):

@@ -59,8 +59,7 @@ def releases(suite: Suite) -> tuple[Release, ...]:
     """
     found = tuple(suite.releases()) if suite.releases else ()
     for one in found:
-        fault = _fault(one)
-        if fault:
+        if fault := _fault(one):
             raise PluginError(f"suite {suite.name} lists {one.path!r} with {fault}; mend its releases()")
     paths = [one.path for one in found]
     twice = next((path for path in paths if paths.count(path) > 1), None) if len(set(paths)) < len(paths) else None
@@ -92,11 +91,9 @@ def asked_tasks(suite: Suite, names: Sequence[str]) -> tuple[str, ...]:
 def local_files(suite: Suite, places: Sequence[Path], tasks: Sequence[str] = ()) -> tuple[LocalFile, ...]:
     """Look for a suite's official files, by name and size.
 
-    Args:
-        suite: the suite.
-        places: folders of official layouts; of the files of one folder under them all are looked for in the first that
-            has it (`bench.data.fetching.official`).
-        tasks: as `asked_tasks` returns them; files that none of them needs are left out. Empty for all files.
+    `places` are folders of official layouts; of the files of one folder under them all are looked for in the first that
+    has it (`bench.data.fetching.official`). `tasks` are as `asked_tasks` returns them: files that none of them needs
+    are left out. Empty for all files.
     """
     found = []
     for release in releases(suite):

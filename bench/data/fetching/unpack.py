@@ -58,13 +58,8 @@ def unpack(
 ) -> dict[str, tuple[int, str]]:
     """Unpack a zip or tar (plain, gz, bz2, xz) whole into a folder, which is made if need be.
 
-    `advance` is called with bytes unpacked.
-
-    Returns:
-        Every file by its name under the folder: size and sha256.
-
-    Raises:
-        DataError: it is damaged, no such archive, or holds what is refused; then nothing of it was put into the folder.
+    Return every file by its name under the folder: size and sha256. `advance` is called with bytes unpacked. Raises
+    `DataError` if it is damaged, no such archive, or holds what is refused; then nothing of it was put into the folder.
     """
     aside = folder / f".{archive.name}.unpacking"
     shutil.rmtree(aside, ignore_errors=True)

@@ -43,9 +43,7 @@ _DIGITS = re.compile(rb"[0-9]{100}")
 def decompressed(path: Path, kind: str | None) -> io.BufferedIOBase:
     """Open a file for reading bytes; of a broken stream `read1` returns all that comes before the broken place.
 
-    Args:
-        path: the file.
-        kind: one of `MAGIC`, None for a plain file.
+    `kind` is one of `MAGIC`, None for a plain file.
     """
     if kind == "gzip":
         return gzip.GzipFile(path)

@@ -31,10 +31,8 @@ def corpus(folder: Path, name: str = "") -> FileSource[Item]:
     """Return the passages of a folder; messages call the data set `name`, or the folder's name where that is empty.
 
     Duplicate ids are not looked for here, since the stream holds no ids (see `bench.data.formats.ids.IdCollector`).
-
-    Raises:
-        UsageError: if the file is not there, or there twice (plain and compressed). What is wrong inside is raised when
-            it is read (see `bench.data.formats.source.records`).
+    Raises `UsageError` if the file is not there, or there twice (plain and compressed). What is wrong inside is raised
+    when it is read (see `bench.data.formats.source.records`).
     """
     path, form = find(folder, "corpus.jsonl"), Format("document", _passage)
     return file_source(f"{name or folder.name} corpus", "beir-corpus/1", path, form)
@@ -123,8 +121,6 @@ def _language(row: dict[str, Any]) -> str:
     if not isinstance(metadata, dict):
         raise RecordError(f'"metadata": {shown(metadata)}', "an object or null")
     language = metadata.get("lang")
-    if language is None:
-        return ""
-    if not isinstance(language, str):
+    if not isinstance(language, str | None):
         raise RecordError(f'"metadata": {{"lang": {shown(language)}}}', "a language code")
-    return language
+    return language or ""

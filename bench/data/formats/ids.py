@@ -134,15 +134,9 @@ def unknown_ids(
 ) -> int:
     """Refuse judgements of unknown queries or documents; return how many documents the corpus lacks, each counted once.
 
-    Args:
-        leg: where all of it comes from; its qrels are read again only to name the lines of faults.
-        judgements: what its qrels gave.
-        queries: what its queries gave.
-        documents: the ids of its corpus.
-        check_documents: whether an unknown document is a fault; if not, it is only counted.
-
-    Raises:
-        DataError, DataFaultsError: at the line of the qrels (or the number of the judgement, where no file is known).
+    `judgements` and `queries` are what those of the leg gave, `documents` the ids of its corpus; the qrels are read
+    again only to name the lines of faults. Without `check_documents` an unknown document is only counted. Raises
+    `DataError` or `DataFaultsError` at the line of the qrels (or the number of the judgement, where no file is known).
     """
     asked = {item.id for item in queries}
     judged = sorted({row.document for row in judgements})

@@ -43,12 +43,8 @@ class Format(Generic[T]):
 def records(path: File, form: Format[T] | Callable[[str], Format[T]]) -> Iterator[tuple[int, T]]:
     """Stream (line, record) of a file, and raise all its faults at the end; blank lines are skipped.
 
-    Args:
-        path: the file (see `bench.data.formats.text.lines`).
-        form: the file's format, or a function from the first line that is not blank to it.
-
-    Raises:
-        DataError, DataFaultsError: for faults, or a file that has no record.
+    The file is any that `bench.data.formats.text.lines` takes; `form` is its format, or a function from the first line
+    that is not blank to it. Raises `DataError` or `DataFaultsError` for faults, or a file that has no record.
     """
     with Faults() as faults:
         rows: Iterator[tuple[int, str]]
@@ -112,11 +108,8 @@ def again(words: str, first: int) -> RecordError:
 def file_source(name: str, reader: str, path: File, form: Format[T] | Callable[[str], Format[T]]) -> FileSource[T]:
     """Make the source of one file; nothing is opened.
 
-    Args:
-        name: what messages call it.
-        reader: name and version of the reading code (see `bench.types.Source`).
-        path: the file.
-        form: as in `records`; its functions are those of a module, so that the source can be pickled.
+    `name` and `reader` are as in `bench.types.Source`, `form` is as in `records`; its functions are those of a module,
+    so that the source can be pickled.
     """
     return numbered_source(name, reader, path, partial(records, form=form))
 

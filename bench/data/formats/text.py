@@ -37,13 +37,10 @@ def uncompressed(path: Path) -> str:
 def lines(path: File, faults: Faults | None = None) -> Iterator[tuple[int, str]]:
     """Stream (number, text without the line end) of a plain, .gz, .bz2 or .xz file, or of a file in a tar archive.
 
-    Args:
-        path: the file; a pipe will do where it is read once.
-        faults: takes lines that are not UTF-8, which are then left out; without it the first of them ends the reading.
-
-    Raises:
-        DataError: if the file is missing, empty, an archive, not what its ending says, truncated or corrupt (with the
-            line reached), if a line is longer than 64 MiB, or (without `faults`) is not UTF-8.
+    A pipe will do where it is read once. `faults` takes lines that are not UTF-8, which are then left out; without it
+    the first of them ends the reading. Raises `DataError` if the file is missing, empty, an archive, not what its
+    ending says, truncated or corrupt (with the line reached), if a line is longer than 64 MiB, or (without `faults`) is
+    not UTF-8.
     """
     first = 1
     try:
@@ -98,9 +95,8 @@ def _pieces(path: File) -> Iterator[bytes]:
 def blocks(path: File) -> Iterator[bytes]:
     """Stream the file's bytes, decompressed.
 
-    Raises:
-        DataError: if the file is missing, empty, an archive, or not what its ending says.
-        RecordError: for a stream that breaks.
+    Raises `DataError` if the file is missing, empty, an archive, or not what its ending says; `RecordError` for a
+    stream that breaks.
     """
     if isinstance(path, Path):
         _look(path)

@@ -170,10 +170,8 @@ def write_run(stream: IO[bytes], rankings: Iterable[Ranking], tag: str) -> None:
     """Write one ranking a query as a run file: ranks 1…n, scores in the fewest digits that keep their 32-bit values.
 
     (That is how numpy spells a 32-bit float.) A ranking without documents leaves no line; `tag` is the last column.
-
-    Raises:
-        PluginError: if a ranking breaks a promise of `bench.types.Ranking` (a document twice, a score that is not
-            finite or rises, as many scores as documents), a query comes twice, or an id or the tag holds white space.
+    Raises `PluginError` if a ranking breaks a promise of `bench.types.Ranking` (a document twice, a score that is not
+    finite or rises, as many scores as documents), a query comes twice, or an id or the tag holds white space.
     """
     import numpy as np
 

@@ -34,7 +34,8 @@ def story(settings: WorldSettings, draws: Draws, length: int, topic: int | None 
     """Draw a story of `length` thoughts; its main topic is drawn too where `topic` is None."""
     main = draws.below(settings.topics) if topic is None else topic
     side = (main + draws.between(1, settings.topics - 1)) % settings.topics
-    shared = tuple(draw_shared(settings, draws, of) for of in (main, main, side))
+    per_topic = settings.names + settings.numerals
+    shared = tuple(of * per_topic + draws.below(per_topic) for of in (main, main, side))
     scene = draws.below(settings.concepts)
     thoughts = []
     for _ in range(length):
@@ -58,9 +59,3 @@ def thought(
         concepts[topic * settings.concepts + (scene + draws.below(_WINDOW)) % settings.concepts] = None
     named = draws.chance(settings.name_rate)
     return Thought(tuple(concepts), draws.pick(shared) if named else None)
-
-
-def draw_shared(settings: WorldSettings, draws: Draws, topic: int) -> int:
-    """Draw a name or numeral of a topic."""
-    per_topic = settings.names + settings.numerals
-    return topic * per_topic + draws.below(per_topic)

@@ -29,9 +29,8 @@ _CUT = "Unterminated string"
 def elements(path: File, key: str = "") -> Iterator[tuple[int, Any]]:
     """Stream (number from 1, value) of the array that a file is, or that is under a `key` of the object that it is.
 
-    Raises:
-        DataError: as `bench.data.formats.text.lines` does for files; for malformed JSON, an element of more than 64
-            million characters, or another value than the array, with the line reached.
+    Raises `DataError` as `bench.data.formats.text.lines` does for files; for malformed JSON, an element of more than 64
+    million characters, or another value than the array, with the line reached.
     """
     window = _Window(path)
     try:

@@ -50,15 +50,10 @@ _NEW = "this is not the published release: fetch it again"
 def from_leg(leg: Leg, name: str, unknown: Unknown = "refuse") -> PairSource:
     """Return the pairs that a leg's judgements make.
 
-    Reading raises `DataError` or `DataFaultsError`: a malformed record, an unknown id, or other counts than the leg's.
-
-    Args:
-        leg: queries, judgements and corpus; answers and candidates are not looked at.
-        name: where the pairs come from, e.g. `mrtydi/sw train`.
-        unknown: what becomes of judged passages that the corpus lacks (`data.unknown_ids`).
-
-    Raises:
-        UsageError: the leg has answers and no judgements, so that no passage is known to be right.
+    The leg's answers and candidates are not looked at; `name` is where the pairs come from, e.g. `mrtydi/sw train`;
+    `unknown` decides what becomes of judged passages that the corpus lacks (`data.unknown_ids`). Raises `UsageError` if
+    the leg has answers and no judgements, so that no passage is known to be right. Reading raises `DataError` or
+    `DataFaultsError`: a malformed record, an unknown id, or other counts than the leg's.
     """
     if leg.qrels is None:
         found, hint = "answers and no judgements of passages", "training needs passages, e.g. a file in DPR's form"

@@ -25,22 +25,14 @@ LEAKED = "question that a test asks"
 _HEADER = ("file", "query-id", "test-suite")
 _PACKED = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
-Row = tuple[str, str]
-
 
 def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = ()) -> PairSource:
     """Return the pairs of a source but those whose question a table names.
 
-    Reading raises what reading the source does, and `DataError` for a malformed table or an id of the table that the
-    source does not have.
-
-    Args:
-        source: the pairs, with the ids that the files give them.
-        leaked: the table; not opened before the source is read.
-        names: which files of the table are meant; those that the source reads where empty.
-
-    Raises:
-        UsageError: `names` is empty, and the source reads an archive or nothing below the folder of data.
+    Pairs have the ids that the files give them. The table `leaked` is not opened before the source is read; `names` are
+    the files of it that are meant, those that the source reads where empty. Raises `UsageError` if `names` is empty,
+    and the source reads an archive or nothing below the folder of data. Reading raises what reading the source does,
+    and `DataError` for a malformed table or an id of the table that the source does not have.
     """
     meant = tuple(names) or _below(source, leaked)
     code = reader(CODE, source.reader, list(meant))
@@ -99,7 +91,7 @@ def _found(source: Source[TrainingPair], leaked: Path, names: frozenset[str]) ->
             faults.add(DataError(leaked, line, f"query id {query!r}", expected, "the table is of another release"))
 
 
-def _row(line: str) -> Row:
+def _row(line: str) -> tuple[str, str]:
     """Parse one row. Raises `RecordError`."""
     cells = line.split("\t")
     if len(cells) != len(_HEADER):

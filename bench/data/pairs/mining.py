@@ -37,8 +37,7 @@ class Judged:
 class MiningRules:
     """How negatives are chosen.
 
-    Raises:
-        UsageError: ranks below 1 or the wrong way round, nothing to keep, or a margin that is not above 0.
+    Raises `UsageError` for ranks below 1 or the wrong way round, nothing to keep, or a margin that is not above 0.
     """
 
     first: int  # rank of the first candidate, from 1; judged positives have ranks too

@@ -49,10 +49,8 @@ def said(item: Item) -> int:
 def write_pool(folder: Path, pairs: Iterable[TrainingPair]) -> dict[str, Json]:
     """Write the pool of some pairs, passing through them once.
 
+    Return passages, given (how often pairs give a passage), language (of all passages; empty where they have several).
     About 150 bytes a passage and 30 bytes for every time that one is given are held in memory.
-
-    Returns:
-        passages, given (how often pairs give a passage), language (of all passages; empty where they have several).
     """
     gathered = _Gathered()
     write_strings(folder, _PASSAGES, gathered.records(pairs))

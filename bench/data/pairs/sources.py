@@ -55,11 +55,9 @@ class PairSource(Source[TrainingPair]):
 def pair_source(name: str, reader: str, files: Iterable[File], found: Stream) -> PairSource:
     """Make a source of pairs; nothing is opened.
 
-    Args:
-        name: what messages call it.
-        reader: see `bench.types.Source` and `reader` here.
-        files: that decide its content; of a file in an archive, the archive does.
-        found: a function of a module (or a `partial` of one), so that the source can be pickled.
+    `name` is what messages call it; of `reader` see `bench.types.Source` and `reader` here. `files` decide its content;
+    of a file in an archive, the archive does. `found` is a function of a module (or a `partial` of one), so that the
+    source can be pickled.
     """
     paths = dict.fromkeys(file if isinstance(file, Path) else file.archive for file in files)
     return PairSource(name, reader, tuple(paths), partial(_pairs, found), found)
@@ -179,10 +177,8 @@ def joined(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource
     """Return the pairs of several sources (by label), one source after the other.
 
     Ids of queries and passages get the source's label before them (`sw:12`), since sources number their own. There are
-    dev pairs where every source has some, so that no source chooses for the others.
-
-    Raises:
-        UsageError: there is no source, or a label that no id may begin with.
+    dev pairs where every source has some, so that no source chooses for the others. Raises `UsageError` if there is no
+    source, or a label that no id may begin with.
     """
     if not sources or any(label.split() != [label] for label in sources):
         raise UsageError(where=name, found=f"the labels {list(sources)}", expected="at least one, without white space")

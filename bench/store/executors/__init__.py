@@ -7,11 +7,7 @@ NAMES = ("local", "ray")
 
 
 def executor(name: str) -> Executor:
-    """Return the executor of a name.
-
-    Raises:
-        UsageError: unknown name, or what it needs is not installed.
-    """
+    """Return the executor of a name. Raises `UsageError` if it is unknown, or what it needs is not installed."""
     if name == "local":
         from bench.store.executors.local import LocalExecutor
 

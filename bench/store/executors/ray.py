@@ -25,8 +25,7 @@ class RayExecutor:
     def run(self, items: Sequence[Stage], store: Store, listener: Listener) -> None:
         """Make every stage as soon as its inputs are there; the first failure ends the run, finished stages are kept.
 
-        Raises:
-            UsageError: Ray is not installed.
+        Raises `UsageError` if Ray is not installed.
         """
         address = os.environ.get("RAY_ADDRESS")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
