@@ -143,9 +143,8 @@ class SuiteJudges:
             kind, world = "mini", data.removeprefix("mini").removeprefix("-") or DEFAULT.name
         request = Request(methods=(), suites=(suite,), tasks=names, data_dir=self._data_dir, offline=True)
         found = tasks_of(self._plugins.suite(suite), request, kind, world) if names else []
-        chosen = [
-            one for one in found if (one.id, one.data) == (task, data)
-        ]  # never a folder that happens to bear the name
+        # Never a folder that happens to bear the name.
+        chosen = [one for one in found if (one.id, one.data) == (task, data)]
         if not chosen and data == "local":
             raise UsageError(f"{task} is a folder of somebody's own; type --task FOLDER to name it")
         if not chosen:

@@ -298,13 +298,8 @@ def _pairless(tasks: Sequence[str], setting: str) -> str:
 
 def _is_folder(name: str) -> bool:
     """Tell a path from a task's name: it has a separator that no task name begins with, or a folder stands there."""
-    return name.startswith((".", "/", "~")) or Path(_path_part(name)).is_dir()
-
-
-def _path_part(name: str) -> str:
-    """The path of `path/to/folder` or `path/to/folder:split`."""
-    head, colon, _ = name.rpartition(":")
-    return head if colon and not Path(name).exists() else name
+    head, colon, _ = name.rpartition(":")  # of `path/to/folder:split`
+    return name.startswith((".", "/", "~")) or Path(head if colon and not Path(name).exists() else name).is_dir()
 
 
 def tasks_of(suite: Suite, request: Request, data: str, world: str) -> list[Task]:
