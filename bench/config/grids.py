@@ -37,10 +37,8 @@ class CellReference:
 
 def grid_of(method: Method, name: str | None) -> tuple[str, Preset] | None:
     """Return the method's own spelling of a grid's name, and the grid; None where it has no grid of that name."""
-    found = (
-        pair for pair in method.presets.items() if name and pair[1].cells and canonical(pair[0]) == canonical(name)
-    )
-    return next(found, None)
+    named = ((own, preset) for own, preset in method.presets.items() if name and canonical(own) == canonical(name))
+    return next((pair for pair in named if pair[1].cells), None)
 
 
 def grids(method: Method) -> dict[str, Preset]:
