@@ -77,10 +77,8 @@ def _systems(found: Compared) -> Table:
     )
     count = len(found.tasks)
     parts = (about["suite"], about["setting"], f"{count} task{'s' if count > 1 else ''}")
-    note = next(
-        filter(None, (tokens_note((found.measure,), one) for side in found.sides for one in side.libraries())), ""
-    )
-    title = tabled(*parts, data=about["data"], stands_for=about["stands_for"], note=note)
+    notes = (tokens_note((found.measure,), one) for side in found.sides for one in side.libraries())
+    title = tabled(*parts, data=about["data"], stands_for=about["stands_for"], note=next(filter(None, notes), ""))
     return Table.of(title, columns, found.sides)
 
 

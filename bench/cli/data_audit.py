@@ -26,14 +26,8 @@ def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command an option for every rule, as its config describes it."""
     for name, known in reversed(AuditConfig.model_fields.items()):
         said = str(known.description)
-        option = click.option(
-            f"--{name}",
-            type=known.annotation,
-            default=known.default,
-            show_default=True,
-            help=f"{said[:1].upper()}{said[1:]}.",
-        )
-        command = option(command)
+        how: dict[str, Any] = {"type": known.annotation, "default": known.default, "show_default": True}
+        command = click.option(f"--{name}", help=f"{said[:1].upper()}{said[1:]}.", **how)(command)
     return command
 
 

@@ -71,9 +71,7 @@ def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as
 
 
 def _basis(holding: LocalFile) -> str:
-    if not holding.path.is_file() and not holding.basis:
-        return ""
-    return holding.basis or "nothing was published"
+    return holding.basis or ("nothing was published" if holding.path.is_file() else "")
 
 
 def _print(files: Sequence[LocalFile], legs: Sequence[Inspected]) -> None:

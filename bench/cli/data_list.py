@@ -45,13 +45,12 @@ def command(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> Non
 
 def _totals(found: Sequence[LocalFile]) -> dict[str, Any]:
     left = [one for one in found if not (one.complete or one.local)]
-    unknown = sum(one.release.size is None for one in left)
     return {
         "files": len(found),
         "complete": sum(one.complete for one in found),
         "bytes_here": sum(one.size for one in found),
         "bytes_left": sum(max(0, (one.release.size or 0) - one.size * (one.state == "partial")) for one in left),
-        "files_left_of_unknown_size": unknown,
+        "files_left_of_unknown_size": sum(one.release.size is None for one in left),
     }
 
 

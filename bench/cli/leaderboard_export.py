@@ -57,7 +57,6 @@ def export_command(
 
 def _write(files: Files, kind: str, out: Path | None) -> None:
     """Write one file to a place or to stdout, several into a folder."""
-    folder = kind == "mteb"
     if out is None:
         if len(files) > 1:
             raise UsageError(f"found {len(files)} files to write, expected --out FOLDER for them, or --system LABEL")
@@ -65,7 +64,7 @@ def _write(files: Files, kind: str, out: Path | None) -> None:
         return
     try:
         for name, content in files.items():
-            place = out / name if folder else out
+            place = out / name if kind == "mteb" else out
             place.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(place, content)
     except OSError as error:

@@ -17,7 +17,6 @@ from bench.pipeline.judging import Judging, judging_what_can_be
 from bench.pipeline.legs import Legs
 from bench.pipeline.selection import tasks_of
 from bench.pipeline.settings import resolve_run
-from bench.pipeline.stages.score import Protocol
 from bench.plugins import Plugins
 from bench.store.store import Store
 from bench.types import Run, Suite, Task
@@ -43,12 +42,9 @@ def _check_name(suite: Suite, data: str, task: str) -> None:
 class SuiteJudges:
     """Judges results by the installed suites and the data that are here.
 
-    Args:
-        plugins: who brings the suites.
-        store: keeps what is read of their data.
-        data_dir: the folder of official data, or None.
-        folders: of tasks on local data (`--task`), which no suite knows.
-        report: receives why data cannot be read; records do not, as such sentences name folders of this machine.
+    The store keeps what is read of the suites' data, `data_dir` is the folder of official data, and `folders` are those
+    of tasks on local data (`--task`), which no suite knows. `report` receives why data cannot be read; records do not,
+    as such sentences name folders of this machine.
     """
 
     def __init__(
@@ -115,7 +111,7 @@ class SuiteJudges:
             measures=tuple(map(str, judge.protocol.measures)),
             tie=known.tie,
             drop_identical=known.drop_identical,
-            depth=self._whole(known).depth,
+            depth=self._builder.protocol(known).depth,
             score=score,
             lacks=lacks,
             lacking=dict.fromkeys(judge.lacking, "the texts of its passages are not here"),
@@ -143,9 +139,8 @@ class SuiteJudges:
             kind, world = "mini", data.removeprefix("mini").removeprefix("-") or DEFAULT.name
         request = Request(methods=(), suites=(suite,), tasks=names, data_dir=self._data_dir, offline=True)
         found = tasks_of(self._plugins.suite(suite), request, kind, world) if names else []
-        chosen = [
-            one for one in found if (one.id, one.data) == (task, data)
-        ]  # never a folder that happens to bear the name
+        # Never a folder that happens to bear the name.
+        chosen = [one for one in found if (one.id, one.data) == (task, data)]
         if not chosen and data == "local":
             raise UsageError(f"{task} is a folder of somebody's own; type --task FOLDER to name it")
         if not chosen:
@@ -157,8 +152,5 @@ class SuiteJudges:
         part = next((one for one in known.legs if one.name == leg), None)
         if part is None:
             raise UsageError(f"{task} has no leg {leg!a} here")
-        return judging_what_can_be(known, part, self._whole(known).measures, self._builder, self._store, self._unknown)
-
-    def _whole(self, task: Task) -> Protocol:
-        """The task's whole protocol, whatever of it can be computed here."""
-        return self._builder.protocol(task)
+        measures = self._builder.protocol(known).measures  # all of them, whatever can be computed here
+        return judging_what_can_be(known, part, measures, self._builder, self._store, self._unknown)

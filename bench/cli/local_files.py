@@ -121,10 +121,8 @@ def examined(found: Sequence[LocalFile], *, again: bool) -> list[LocalFile]:
 
     Those of files that came by `bench data fetch` and were not touched since are compared only `again`.
     """
-    wanted = [_worth_reading(one, again) for one in found]
-    total = sum(unread(one) for one, is_wanted in zip(found, wanted, strict=True) if is_wanted)
-    with Bar("checking", total) as bar:
-        pairs = zip(found, wanted, strict=True)
+    pairs = [(one, _worth_reading(one, again)) for one in found]
+    with Bar("checking", sum(unread(one) for one, is_wanted in pairs if is_wanted)) as bar:
         return [examine(one, bar.advance) if is_wanted else one for one, is_wanted in pairs]
 
 

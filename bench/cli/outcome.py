@@ -30,10 +30,10 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTes
     for row in outcome.rows:
         groups[row["suite"], row["setting"], row["data"]].append(row)
     suites = {cell.suite.name: cell.suite for cell in outcome.plan.cells}
-    for (suite, setting, data), rows in groups.items():
-        averages = [
-            one for one in outcome.macro if (one["suite"], one["setting"], one["data"]) == (suite, setting, data)
-        ]
+    contents = [done.content for done in outcome.published]
+    for group, rows in groups.items():
+        suite, setting, data = group
+        averages = [one for one in outcome.macro if (one["suite"], one["setting"], one["data"]) == group]
         note = _tokens(outcome, rows)
         title = tabled(suite, setting, data=data, stands_for=suites[suite].stands_for, note=note)
         primary = suites[suite].primary
@@ -42,14 +42,8 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTes
             _long(f"{title} · percent", rows, averages)
         else:
             _wide(f"{title} · {primary}, percent", primary, tasks, rows, averages)
-        for sentence in readouts(
-            [
-                done.content
-                for done in outcome.published
-                if (done.content["suite"]["name"], done.content["setting"], done.content["data"])
-                == (suite, setting, data)
-            ]
-        ):
+        own = [one for one in contents if (one["suite"]["name"], one["setting"], one["data"]) == group]
+        for sentence in readouts(own):
             click.echo(sentence)
     for one in grids:
         print_table(one.table())

@@ -64,22 +64,17 @@ def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **given
     if as_json:
         print_json(_json(found, per_query))
         return
-    rows = [(name, percent(value), f"{value:.6f}") for name, value in found.means.items()]
-    rows += [(name, percent(value), f"{value:.6f}") for name, value in found.official.items()]
-    table(
-        f"{found.title} · {found.queries:,} judged queries",
-        ("measure", "percent", "fraction"),
-        rows,
-        ("percent", "fraction"),
-    )
+    values = (*found.means.items(), *found.official.items())
+    rows = [(name, percent(value), f"{value:.6f}") for name, value in values]
+    title, columns = f"{found.title} · {found.queries:,} judged queries", ("measure", "percent", "fraction")
+    table(title, columns, rows, columns[1:])
 
 
 def _json(found: External, per_query: bool) -> dict[str, Any]:
-    value: dict[str, Any] = {"measures": dict(found.means), "queries": found.queries}
-    if found.official:
-        value["official"] = dict(found.official)
-    if per_query:
-        value["per_query"] = {query: dict(row) for query, row in found.per_query.items()}
-    if found.notices:
-        value["notices"] = list(found.notices)
-    return value
+    return {
+        "measures": dict(found.means),
+        "queries": found.queries,
+        **({"official": dict(found.official)} if found.official else {}),
+        **({"per_query": {query: dict(row) for query, row in found.per_query.items()}} if per_query else {}),
+        **({"notices": list(found.notices)} if found.notices else {}),
+    }

@@ -76,10 +76,12 @@ def build(config: type[ModelT], given: Iterable[LayerValue], prefix: str = "") -
     except ValidationError as error:
         leaves = leaves_of(config, prefix)
         for fault in error.errors():
-            key = _leaf_of(fault["loc"], leaves, prefix)
+            loc = tuple(map(str, fault["loc"]))
+            paths = (prefix + ".".join(loc[:depth]) for depth in range(len(loc), 0, -1))
+            key = next((path for path in paths if path in leaves), None)
             by_author = str(fault["ctx"]["error"]) if "error" in fault.get("ctx", {}) else ""
             if key is None:  # a rule between several fields, written by the config's author
-                section = prefix + ".".join(map(str, fault["loc"]))
+                section = prefix + ".".join(loc)
                 together.append(f"{section.rstrip('.') or config.__name__}: {by_author or fault['msg']}")
             else:
                 wanted.setdefault(key, by_author or expected(leaves[key].annotation, leaves[key].metadata))
@@ -93,12 +95,6 @@ def _misfit(key: str, value: Any, given: LayerValue | None, wanted: str) -> str:
         quoted = f'"{shown(value)}"'
         return f"{sentence}; type " + (f"--set '{key}={quoted}'" if given and given.origin == "--set" else quoted)
     return sentence
-
-
-def _leaf_of(loc: tuple[int | str, ...], leaves: Mapping[str, FieldInfo], prefix: str) -> str | None:
-    """Return the key that pydantic's location of a fault lies in, or None where it lies in no single one."""
-    paths = (prefix + ".".join(map(str, loc[:depth])) for depth in range(len(loc), 0, -1))
-    return next((path for path in paths if path in leaves), None)
 
 
 def _nested(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:

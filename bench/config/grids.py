@@ -37,14 +37,8 @@ class CellReference:
 
 def grid_of(method: Method, name: str | None) -> tuple[str, Preset] | None:
     """Return the method's own spelling of a grid's name, and the grid; None where it has no grid of that name."""
-    return next(
-        (
-            (own, preset)
-            for own, preset in method.presets.items()
-            if name and preset.cells and canonical(own) == canonical(name)
-        ),
-        None,
-    )
+    named = ((own, preset) for own, preset in method.presets.items() if name and canonical(own) == canonical(name))
+    return next((pair for pair in named if pair[1].cells), None)
 
 
 def grids(method: Method) -> dict[str, Preset]:
@@ -164,10 +158,8 @@ def ends(space: Space) -> tuple[Any, ...]:
 
 def reported(preset: Preset) -> Mapping[str, float | None]:
     """Return what the paper prints for each cell under the preset's label; None where it fails; others are left out."""
-    found: dict[str, float | None] = {}
-    for cell in preset.cells:
-        if cell.fails:
-            found[cell.name] = None
-        elif preset.label in cell.reported:
-            found[cell.name] = cell.reported[preset.label]
-    return found
+    return {
+        cell.name: None if cell.fails else cell.reported[preset.label]
+        for cell in preset.cells
+        if cell.fails or preset.label in cell.reported
+    }

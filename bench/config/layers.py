@@ -286,13 +286,12 @@ def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> 
     A preset that the user names replaces it, for it says how the method is run; the cells of a grid
     (`PRESET=CELL`) say only what differs between them, and lie above it.
     """
-    named = _preset(method, preset) if preset else None
-    own = _preset(method, profile.preset) if profile else None
     if profile is None:
         return []
-    replaced = own is None or (named is not None and _CELL not in named)
+    own, named = _preset(method, profile.preset), _preset(method, preset) if preset else None
     values = {key: value for key, value in profile.of_methods.items() if key in leaves_of(method.config)}
-    values |= {} if own is None or replaced else method.presets[own].values
+    if own is not None and (named is None or _CELL in named):
+        values |= method.presets[own].values
     return [LayerValue(*pair, f"profile {profile.name}") for pair in flat(values, "method.")]
 
 

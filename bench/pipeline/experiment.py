@@ -19,7 +19,7 @@ from bench.pipeline.joint import combined, parts_of
 from bench.pipeline.names import places
 from bench.pipeline.pretraining import Pretraining, pretraining, sample
 from bench.pipeline.selection import Cell, NotApplicable, select
-from bench.pipeline.settings import Variant, variants
+from bench.pipeline.settings import RunConfig, Variant, variants
 from bench.pipeline.systems import Embedding, Sparse, System, labels
 from bench.plugins import Plugins
 from bench.store.inputs import Inputs
@@ -60,8 +60,7 @@ class Experiment:
         request = as_the_grid_says(request, methods, preset)
         data = choose_data(size, request.data)
         own = resolved[0].resolved  # the harness's own settings are the same for all methods
-        _applicable_corpus(request, methods, own.run.post.kind)
-        _applicable_readout(own.run.encode.readout, methods)
+        _applicable_settings(request, methods, own.run)
         named_variants = zip(resolved, labels(resolved, request.label), strict=True)
         alone = _starts_once(
             row for variant, label in named_variants for row in _rows(variant, label, request, size, store)
@@ -182,18 +181,13 @@ def _applicable_options(request: Request, methods: Sequence[Method]) -> None:
         raise UsageError(f"found --device {request.device!r}, expected auto, cpu, cuda, cuda:N or mps")
 
 
-def _applicable_corpus(request: Request, methods: Sequence[Method], post: str) -> None:
-    """Refuse a corpus or a post-processing that nothing in the run listens to."""
-    names = ", ".join(method.name for method in methods)
+def _applicable_settings(request: Request, methods: Sequence[Method], run: RunConfig) -> None:
+    """Refuse a corpus, a post-processing or a readout that nothing in the run listens to."""
+    names, post, readout = ", ".join(method.name for method in methods), run.post.kind, run.encode.readout
     if post != "none" and not any(method.contract and method.searches_vectors for method in methods):
         raise UsageError(f"found post.kind={post}, but {names} makes no vectors; leave it out")
     trains = request.rerank == joint.TRAINED or any(method.trains for method in methods)
     if request.corpus is not None and post == "none" and not trains:
         raise UsageError(f"found --corpus {request.corpus}, but {names} trains no encoder; leave --corpus out")
-
-
-def _applicable_readout(readout: str, methods: Sequence[Method]) -> None:
-    """Refuse a readout that nothing in the run listens to."""
     if readout != CONTRACT and not any(method.contract for method in methods):
-        names = ", ".join(method.name for method in methods)
         raise UsageError(f"found encode.readout={readout}, but {names} makes no vectors; leave it out")

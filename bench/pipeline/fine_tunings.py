@@ -43,13 +43,11 @@ class Tuning:
 
     def about(self) -> dict[str, Json]:
         """What a result says of it."""
-        few: dict[str, Json] = {} if self.shots is None else {"shots": self.shots}
-        given: dict[str, Json] = {"in_place_of": self.replaced} if self.replaced else {}
         held = self.dev
         return {
             "pairs": self.name,
-            **few,
-            **given,
+            **({} if self.shots is None else {"shots": self.shots}),
+            **({"in_place_of": self.replaced} if self.replaced else {}),
             "held_out": HELD if held is None else held.name,
             "source": self.source,
             "config": dump(self.config),
@@ -88,10 +86,7 @@ def tunings(
     common = [_common(one, request, data) for one, data in zip(recipe, own, strict=True)]
     found = {}
     for task in tasks:
-        sources = [
-            same if same is not None else _of_task(one, suite, task, request)
-            for one, same in zip(recipe, common, strict=True)
-        ]
+        sources = (same or _of_task(one, suite, task, request) for one, same in zip(recipe, common, strict=True))
         made = [source for source in sources if source is not None]
         if len(made) == len(recipe):
             said = [_said(*parts, request, size) for parts in zip(recipe, own, strict=True)]

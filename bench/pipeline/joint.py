@@ -47,7 +47,6 @@ class Reranker:
     compute: Compute
     backbone: str = ""  # what it is trained from; empty where it is there already
     corpus: Pretraining | None = None  # whose texts the tokenizer of a backbone from scratch is trained on
-
     places: Mapping[str, str] = field(default_factory=dict)  # of model and backbone: path → public name
 
     @property

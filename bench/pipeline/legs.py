@@ -87,10 +87,8 @@ class LegStages:
 class Legs:
     """Builds stages; the same question gives an equal stage, so that cells share what they have in common.
 
-    Args:
-        store: for checksums of input files and what is known of corpora.
-        plugins: for measures, and for methods that mine.
-        own: the harness's own settings, kept with the artefacts that no system has made.
+    The store gives checksums of input files and what is known of corpora, plugins measures and methods that mine; `own`
+    are the harness's own settings, kept with the artefacts that no system has made.
     """
 
     def __init__(self, store: Store, plugins: Plugins, own: Sequence[SettingRow]) -> None:

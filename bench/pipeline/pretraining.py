@@ -68,7 +68,11 @@ def sample(request: Request, size: Profile, run: RunConfig, store: Store, backbo
 
 def _named(request: Request, size: Profile, run: RunConfig) -> str:
     """The corpus's name: the option, else the profile's. Raises `UsageError` where there is neither."""
-    name = request.corpus or (_own_corpus(run) if size.data == MINI else None)
+    name = request.corpus or None
+    if name is None and size.data == MINI:
+        from bench.data.mini import named
+
+        name = named(run.mini.world).corpus  # `mini`, or `mini-few-names` and the like
     if name is None:
         raise UsageError(f"profile {size.name} names no pretraining corpus yet; type --corpus FOLDER, or --corpus mini")
     return name
@@ -82,14 +86,8 @@ def _on(name: str, backbone: str, tokens: int, run: RunConfig, store: Store) -> 
         "files": [store.hash_input(path) for path in documents.files],
     }
     named = places([backbone], Inputs(store))
-    return Pretraining(backbone, _short(name), documents, digest, tokens, named, _of_world(name))
-
-
-def _own_corpus(run: RunConfig) -> str:
-    """The corpus of the run's world: `mini`, or `mini-few-names` and the like."""
-    from bench.data.mini import named
-
-    return named(run.mini.world).corpus
+    short = Path(name).name or name  # without its place on this machine
+    return Pretraining(backbone, short, documents, digest, tokens, named, _of_world(name))
 
 
 def _documents(name: str, run: RunConfig) -> Source[Document]:
@@ -110,8 +108,3 @@ def _documents(name: str, run: RunConfig) -> Source[Document]:
 def _of_world(name: str) -> bool:
     """Tell a corpus of the embedded world from a folder; whatever stands on disk is a folder, but for `mini` itself."""
     return name == MINI or (name.startswith(f"{MINI}-") and not Path(name).expanduser().exists())
-
-
-def _short(name: str) -> str:
-    """A corpus's name without its place on this machine."""
-    return Path(name).name or name

@@ -26,29 +26,19 @@ DEV = "@dev"
 
 @dataclass(frozen=True)
 class Cell:
-    """One result: a system on tasks of a suite, in a setting, on data of one kind, with a seed.
+    """One result: a system on tasks of a suite, in a setting, on data of one kind, with a seed."""
 
-    Args:
-        system: before it is tuned.
-        suite: the benchmark.
-        setting: how it is tuned.
-        data: kind of the tasks.
-        seed: of pretraining and tuning.
-        tasks: what it is tested on.
-        tunings: of its encoder before the test on a task, first to last, by the task's id; none where the setting or
-            the system has none.
-        dev: tasks on dev questions by the id of the task that they belong to, where the system chooses by them.
-        taught: what its re-ranker is trained on, first to last, by the task's id; none where it is not trained here.
-    """
-
-    system: System
+    system: System  # before it is tuned
     suite: Suite
-    setting: str
-    data: str
-    seed: int
-    tasks: tuple[Task, ...]
+    setting: str  # how it is tuned
+    data: str  # kind of the tasks
+    seed: int  # of pretraining and tuning
+    tasks: tuple[Task, ...]  # what it is tested on
+    # of its encoder before the test on a task, first to last, by the task's id; none where setting or system have none
     tunings: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
+    # tasks on dev questions by the id of the task that they belong to, where the system chooses by them
     dev: Mapping[str, Task] = field(default_factory=dict)
+    # what its re-ranker is trained on, first to last, by the task's id; none where it is not trained here
     taught: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
 
     def tuned(self, task: Task) -> tuple[Tuning, ...]:
@@ -245,10 +235,8 @@ def not_the_protocols(cells: Sequence[Cell]) -> list[str]:
     for cell in cells:
         if cell.system.protocol:
             ruled = {name for task in cell.tasks if task.readout for name in says(task.readout)}
-            said = dict.fromkeys(
-                name for leaf in cell.system.leaves if isinstance(leaf, Dense) for name in leaf.readout
-            )
-            typed = [f"encode.{name}" for name in said if name in ruled]
+            said = (name for leaf in cell.system.leaves if isinstance(leaf, Dense) for name in leaf.readout)
+            typed = dict.fromkeys(f"encode.{name}" for name in said if name in ruled)
             if typed:
                 told[f"{cell.system.label}: {', '.join(typed)} stands over what the protocol says"] = None
     return [*told]
@@ -298,13 +286,8 @@ def _pairless(tasks: Sequence[str], setting: str) -> str:
 
 def _is_folder(name: str) -> bool:
     """Tell a path from a task's name: it has a separator that no task name begins with, or a folder stands there."""
-    return name.startswith((".", "/", "~")) or Path(_path_part(name)).is_dir()
-
-
-def _path_part(name: str) -> str:
-    """The path of `path/to/folder` or `path/to/folder:split`."""
-    head, colon, _ = name.rpartition(":")
-    return head if colon and not Path(name).exists() else name
+    head, colon, _ = name.rpartition(":")  # of `path/to/folder:split`
+    return name.startswith((".", "/", "~")) or Path(head if colon and not Path(name).exists() else name).is_dir()
 
 
 def tasks_of(suite: Suite, request: Request, data: str, world: str) -> list[Task]:

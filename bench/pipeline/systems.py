@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from bench.config.grids import CellReference, below_settings
@@ -55,11 +56,7 @@ class System(ABC):
     @property
     def choices(self) -> dict[str, Any]:
         """What makes it this system and no other; hashed."""
-        return {
-            "method": self.method.name,
-            "version": self.method.version,
-            "config": decisive(self.resolved.method),
-        }
+        return {"method": self.method.name, "version": self.method.version, "config": decisive(self.resolved.method)}
 
     @property
     def leaves(self) -> Iterator[System]:
@@ -235,11 +232,24 @@ class Embedding(System):
         return asked.checked, asked.read, passages, queries, run
 
 
+def _inner(name: str) -> Any:
+    """Return a property that is the inner system's."""
+    return property(attrgetter(f"inner.{name}"), doc="The inner one's.")
+
+
 @dataclass(frozen=True)
 class Wrapped(System):
     """A system around another, with all of it that is not said otherwise."""
 
     inner: System
+    untrained = _inner("untrained")
+    sections = _inner("sections")
+    leaves = _inner("leaves")
+    parts = _inner("parts")
+    chooses_weight = _inner("chooses_weight")
+    compute = _inner("compute")
+    pretraining = _inner("pretraining")
+    protocol = _inner("protocol")
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -247,54 +257,14 @@ class Wrapped(System):
         return self.inner.choices
 
     @property
-    def untrained(self) -> bool:
-        """The inner one's."""
-        return self.inner.untrained
-
-    @property
-    def sections(self) -> set[str]:
-        """The inner one's."""
-        return self.inner.sections
-
-    @property
     def places(self) -> Mapping[str, str]:
         """Those of the inner one."""
         return self.inner.places
 
     @property
-    def leaves(self) -> Iterator[System]:
-        """The systems that search by themselves of which it is made."""
-        yield from self.inner.leaves
-
-    @property
-    def parts(self) -> tuple[System, ...]:
-        """Those of the inner one."""
-        return self.inner.parts
-
-    @property
-    def chooses_weight(self) -> bool:
-        """The inner one's."""
-        return self.inner.chooses_weight
-
-    @property
-    def compute(self) -> Compute | None:
-        """The inner one's."""
-        return self.inner.compute
-
-    @property
-    def pretraining(self) -> Pretraining | None:
-        """The inner one's."""
-        return self.inner.pretraining
-
-    @property
     def post(self) -> Pretraining | None:
         """The inner one's."""
         return self.inner.post
-
-    @property
-    def protocol(self) -> bool:
-        """The inner one's."""
-        return self.inner.protocol
 
     @property
     def deterministic(self) -> bool:
@@ -330,18 +300,13 @@ def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
         else:
             name = f"{method.name}@{label}" if several else label
             name = f"{name}={grid.cell}" if grid else name
-            _check_label(label, name)
+            if not _LABEL.fullmatch(label) or not _LABEL.fullmatch(name):
+                raise UsageError(
+                    f"found --label {label!r}, expected up to 80 letters, digits and @ . _ + = , - without blanks, "
+                    "the first a letter or digit" + (f" (it makes {name})" if name != label else "")
+                )
         found.append(name)
     return found
-
-
-def _check_label(given: str, name: str) -> None:
-    """Refuse a label that cannot stand in a table, a path and a run file."""
-    if not _LABEL.fullmatch(given) or not _LABEL.fullmatch(name):
-        raise UsageError(
-            f"found --label {given!r}, expected up to 80 letters, digits and @ . _ + = , - without blanks, "
-            "the first a letter or digit" + (f" (it makes {name})" if name != given else "")
-        )
 
 
 def _default_label(variant: Variant) -> str:

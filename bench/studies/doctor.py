@@ -133,7 +133,9 @@ def _memory() -> int | None:
 def store_rows(store: Path) -> Iterator[Diagnosis]:
     """Yield whether the store can be written and how much room it has; nothing is left behind or created."""
     try:
-        place = _existing(store)
+        place = next(folder for folder in (store, *store.absolute().parents) if folder.exists())
+        if not place.is_dir():
+            raise NotADirectoryError(20, f"{place} is a file", str(place))
         with tempfile.TemporaryFile(dir=place):
             pass
         yield Diagnosis("store", f"{store} can be written" + ("" if place == store else ", and is not there yet"))
@@ -147,14 +149,6 @@ def store_rows(store: Path) -> Iterator[Diagnosis]:
     state: State = "fail" if free < NO_DISK else "warn" if free < LOW_DISK else "ok"
     remedy = "" if state == "ok" else "Free some disk (`bench gc` removes what no result needs), or use --store FOLDER"
     yield Diagnosis("disk at the store", f"{free / _GIB:.1f} GiB free", state, remedy)
-
-
-def _existing(path: Path) -> Path:
-    """Return the nearest existing folder at or above a path. Raises `NotADirectoryError` if that is a file."""
-    place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if not place.is_dir():
-        raise NotADirectoryError(20, f"{place} is a file", str(place))
-    return place
 
 
 def libraries(find: Finder = version_of, requirements: Iterable[str] | None = None) -> Iterator[Diagnosis]:

@@ -128,12 +128,8 @@ def from_key(key: str, store: Store) -> StoredEncoder:
 
     Raises `UsageError` if the store holds none, or several; `StoreError` if the artefact is damaged.
     """
-    found = [
-        folder
-        for stage in STAGES
-        for folder in sorted((store.root / "artefacts" / stage).glob(f"{key}*"))
-        if folder.is_dir()
-    ]
+    folders = (folder for stage in STAGES for folder in sorted((store.root / "artefacts" / stage).glob(f"{key}*")))
+    found = [folder for folder in folders if folder.is_dir()]
     if not found:
         raise UsageError(
             where=f"store {store.root}",
@@ -183,9 +179,8 @@ def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
 def _sources(origin: StoredEncoder) -> dict[str, Path]:
     """Return role → folder of the encoders in an artefact: `encoder` alone, or `query` and `passage` of a pair."""
     folder = origin.folder
-    first, second = folder / "encoder", folder / "passage"
-    if not first.is_dir():
-        first = folder
+    first = folder / "encoder" if (folder / "encoder").is_dir() else folder
+    second = folder / "passage"
     if not (first / CONTRACT).is_file():
         raise UsageError(
             where=folder, found=f"no {CONTRACT}", expected="the artefact of an encoder", hint="try another --key"
@@ -228,8 +223,7 @@ def _write(source: Path, folder: Path, contract: Contract, role: str) -> list[st
             expected="an encoder without heads and queues",
         )
     folder.mkdir(parents=True, exist_ok=True)
-    names = ("config.json", "model.safetensors.index.json", *(path.name for path in weights), *_TOKENIZER)
-    for name in names:
+    for name in ("config.json", "model.safetensors.index.json", *(path.name for path in weights), *_TOKENIZER):
         if (source / name).is_file():
             shutil.copyfile(source / name, folder / name)
     (folder / CONTRACT).write_bytes(canonical(contract.dump()))
@@ -340,7 +334,8 @@ def model_card(facts: CardFacts) -> str:
     )
     system = (facts.result or {}).get("system", {})
     identity = facts.manifest["identity"]
-    backbone = str(system.get("backbone") or _backbone(identity))
+    found = identity.get("backbone")  # no text where it is a folder, which is known by the hashes of its files alone
+    backbone = str(system.get("backbone") or (found if isinstance(found, str) else ""))
     return places.get_template("model_card.md").render(
         name=facts.name,
         label=system.get("label") or identity.get("method") or facts.manifest["title"],
@@ -348,7 +343,7 @@ def model_card(facts: CardFacts) -> str:
         languages=list(facts.languages),
         backbone=backbone,
         hub=backbone if _HUB.fullmatch(backbone) and not Path(backbone).exists() else "",
-        facts=_card_rows(facts, system),
+        facts=_card_rows(facts, system, backbone),
         scores=_card_scores(facts.result) if facts.result else [],
         result=facts.result,
         command=shlex.join(words([facts.result], whole=False)) if facts.result else "",
@@ -358,13 +353,7 @@ def model_card(facts: CardFacts) -> str:
     )
 
 
-def _backbone(identity: Mapping[str, Any]) -> str:
-    """Return the backbone that an artefact names itself; a folder's is known by the hashes of its files alone."""
-    found = identity.get("backbone")
-    return found if isinstance(found, str) else ""
-
-
-def _card_rows(facts: CardFacts, system: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _card_rows(facts: CardFacts, system: Mapping[str, Any], backbone: str) -> list[tuple[str, str]]:
     identity, found = facts.manifest["identity"], facts.manifest["facts"]
     seed = identity.get("seed")
     tokens = found.get("tokens")
@@ -373,7 +362,7 @@ def _card_rows(facts: CardFacts, system: Mapping[str, Any]) -> list[tuple[str, s
         budget = f"{identity['flops']:.3g} floating-point operations"
     rows = [
         ("method", f"{system.get('method') or identity.get('method', '')} {identity.get('version', '')}".strip()),
-        ("backbone", str(system.get("backbone") or _backbone(identity))),
+        ("backbone", backbone),
         ("corpus", str((system.get("corpus") or {}).get("name", ""))),
         ("languages", ", ".join(facts.languages)),
         ("budget", budget),

@@ -175,10 +175,8 @@ def _lines(path: Path) -> Iterator[Any]:
 
 def candidates(folder: Path) -> dict[str, Candidates] | None:
     """Return the candidates of a `read` artefact by query, None where the task has none."""
-    path = folder / CANDIDATES
-    if not path.exists():
-        return None
-    return {row["query"]: Candidates(row["query"], tuple(row["documents"])) for row in _lines(path)}
+    found = {row["query"]: Candidates(row["query"], tuple(row["documents"])) for row in _lines(folder / CANDIDATES)}
+    return found if (folder / CANDIDATES).exists() else None
 
 
 def queries(folder: Path) -> list[Item]:

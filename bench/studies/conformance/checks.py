@@ -57,13 +57,9 @@ def run(
 ) -> Iterator[Verdict]:
     """Try the promises of a method or suite one by one, in an empty folder that the caller removes.
 
-    Args:
-        name: of the method or suite.
-        folder: for whatever is made.
-        sets: `KEY=VALUE` settings under which a method is tried, as for `bench run --set`.
-        only: names of checks; empty for all.
-        learn_tokens: budget of the training that is to learn; None for that of the kit.
-        plugins: who brings it, by default what is installed.
+    `sets` are `KEY=VALUE` settings under which a method is tried, as for `bench run --set`; `only` names checks, none
+    for all; `learn_tokens` is the budget of the training that is to learn, None for that of the kit; `plugins` are by
+    default those that are installed.
 
     Raises:
         UsageError: an unknown name of a method, suite or check, or settings for a suite.

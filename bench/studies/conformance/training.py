@@ -44,8 +44,8 @@ def gradients(subject: DenseSubject) -> None:
     """Watch the optimisers for a few steps."""
     trained = subject.audited()
     expect(bool(trained.audit), "no optimiser of torch made a step")
-    above = subject.contract.layer
-    deaf = [name for name, reached in trained.audit.items() if not reached and not _above(name, above)]
+    layer = subject.contract.layer
+    deaf = [name for name, reached in trained.audit.items() if not reached and not _above(name, layer)]
     more = f" and {len(deaf) - 3} more" if len(deaf) > 3 else ""
     expect(not deaf, f"no gradient reached {', '.join(deaf[:3])}{more} of {len(trained.audit)} parameters")
     before, after = subject.start / "model.safetensors", trained.out / ENCODER / "model.safetensors"

@@ -164,13 +164,8 @@ class DenseSubject(MethodSubject):
     ) -> TrialTraining:
         """Train through the stage, which holds the trainer to its promises; training twice under one name resumes.
 
-        Args:
-            name: of its folder; the output folder is a fresh one each time.
-            tokens: the budget.
-            seed: of the training.
-            advance: hears of progress.
-            watched: compare global state, and look for files written elsewhere.
-            changed: settings, where the method has them.
+        The output folder below that of its `name` is a fresh one each time. With `watched` global state is compared,
+        and files written elsewhere are looked for; `changed` are settings, where the method has them.
 
         Raises:
             NotApplicableError: the method trains nothing.
@@ -226,8 +221,7 @@ class DenseSubject(MethodSubject):
 
     def encoders(self, trained: TrialTraining) -> dict[str, Path]:
         """Return role → folder of what was trained; an untied pair has a folder for each."""
-        second = trained.out / "passage"
-        first = trained.out / ENCODER
+        first, second = trained.out / ENCODER, trained.out / "passage"
         return {"query": first, "passage": second if second.is_dir() else first}
 
     @cached_property

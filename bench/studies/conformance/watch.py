@@ -7,7 +7,6 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -124,15 +123,11 @@ def writes(inside: Sequence[Path]) -> Iterator[dict[str, None]]:
 def reads(named: Sequence[Path]) -> Iterator[dict[str, None]]:
     """Collect the files that Python code opens for reading, but for those named and those of installed software."""
     installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    packages = [Path(place) for top in _packages() for place in top.__path__]
+    modules = [module for name, module in sys.modules.items() if "." not in name]
+    tops = [module for module in modules if isinstance(getattr(module, "__path__", None), list)]
+    packages = [Path(place) for top in tops for place in top.__path__]
     with _watched([*named, *map(Path, installed), *packages], reading=True) as found:
         yield found
-
-
-def _packages() -> list[ModuleType]:
-    """Return the packages that are imported, of which none lies in another."""
-    modules = [module for name, module in sys.modules.items() if "." not in name]
-    return [module for module in modules if isinstance(getattr(module, "__path__", None), list)]
 
 
 @contextmanager
