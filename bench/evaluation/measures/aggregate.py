@@ -21,7 +21,7 @@ def mean(values: Iterable[float]) -> float:
 def macro(average: Macro, values: Mapping[str, float]) -> float | None:
     """Return the mean of an average's members, nested averages first; None unless every member is there.
 
-    `values` are of one measure by task id, without `mini/` and its like. Raises `UsageError` where members are none.
+    `values` are of one measure by task id, without `mini/` and its like. Raises `UsageError` for an average of nothing.
     """
     members = [macro(m, values) if isinstance(m, Macro) else values.get(m) for m in average.members]
     present = [value for value in members if value is not None]
