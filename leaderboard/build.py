@@ -26,8 +26,6 @@ from leaderboard.site.verify import faults, too_large
 LIST = "site.json"
 """Lists every file of the site; a later build recognises the site by it."""
 SCHEMA = "retrieval-bench/site/1"
-
-
 Sound = TypeVar("Sound")
 _BREAKS = (BenchError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What a bundle may raise that is not as a run writes it."""
@@ -101,8 +99,7 @@ def trial(
 ) -> tuple[dict[Path, str], list[str]]:
     """Build the board of results that share one, with them and those of a results folder; write nothing.
 
-    Returns:
-        Why it cannot be built with some of them, by their files; and what it notes of rows with the same numbers.
+    Return why it cannot be built with some of them, by their files; and what it notes of rows with the same numbers.
     """
     about = candidates[0].content
     others, _ = _readable(folder / about.data / about.suite.name / about.setting)

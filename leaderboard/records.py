@@ -129,11 +129,7 @@ class Records:
         return place.as_posix() in self._exceptions
 
     def write(self, path: Path, data: Mapping[str, Mapping[str, str]], recomputed: Names, **more: Any) -> Path:
-        """Write the record of a result file; what an older one says of replays and authors stays.
-
-        Raises:
-            StoreError: the folder cannot be written.
-        """
+        """Write a result's record, with replays and authors of an older one. Raises `StoreError` where it cannot."""
         place = self._place(path)
         if place is None:
             raise UsageError(where="--record", found="no folder of records", expected="it with --records DIR")

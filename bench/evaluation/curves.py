@@ -26,9 +26,7 @@ def curves(log: Path) -> dict[str, Any]:
     across = next((name for name in _ACROSS if any(_number(line.get(name)) for line in said)), _ACROSS[-1])
     found: dict[str, list[tuple[float, float]]] = {}
     for line in said:
-        if not _number(line.get(across)):
-            continue
-        for name, value in _values(line):
+        for name, value in _values(line) if _number(line.get(across)) else ():
             found.setdefault(name, []).append((line[across], value))
     kept = sorted(found, key=lambda name: (name != "loss", name))[:_LINES]
     lines = {name: thinned(sorted(found[name], key=lambda point: point[0])) for name in kept}
@@ -39,10 +37,7 @@ def curves(log: Path) -> dict[str, Any]:
 
 
 def thinned(points: Sequence[tuple[float, float]], most: int = MOST) -> list[tuple[float, float]]:
-    """Thin points (x, y), x ascending, to the ends and the extremes of equal stretches; no peak is lost.
-
-    At most `most` points are left; it must be 4 or more.
-    """
+    """Thin points (x, y), x ascending, to `most`, 4 or more: ends and extremes of equal stretches; no peak is lost."""
     if len(points) <= most:
         return list(points)
     inner, stretches = points[1:-1], (most - 2) // 2

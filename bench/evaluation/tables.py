@@ -124,10 +124,7 @@ class Table:
         )
 
     def shown(self, escape: Callable[[str], str] = str, bold: str = "{}") -> list[list[str]]:
-        """Return the cells as people read them, escaped for a format, where `bold` marks the best: `**{}**`.
-
-        Values that are equal in print are equally good.
-        """
+        """Return escaped cells as people read them; `bold` (`**{}**`) marks the best and all that equal it in print."""
         cells = [
             [self._print(column, value) for column, value in zip(self.columns, row, strict=True)] for row in self.rows
         ]
@@ -218,11 +215,7 @@ def as_json(table: Table) -> str:
 
 
 def as_parquet(table: Table) -> bytes:
-    """Write parquet by way of pandas; notes and the caption are in the frame's attributes.
-
-    Raises:
-        UsageError: pyarrow is not installed.
-    """
+    """Write parquet by way of pandas; notes and caption are frame attributes. Raises `UsageError` without pyarrow."""
     import pandas as pd
 
     frame = pd.DataFrame(table.records, columns=[column.key for column in table.columns])
@@ -263,10 +256,7 @@ def plain(value: Value) -> str:
 
 
 def points(value: float, *, sign: bool = False) -> str:
-    """Print a fraction in points with one decimal and a true minus sign (U+2212); zero has no sign.
-
-    With `sign`, a gain has a plus.
-    """
+    """Print a fraction in points: one decimal, a true minus sign (U+2212), a plus with `sign`; zero has no sign."""
     text = f"{abs(100 * value):.1f}"
     if float(text) == 0:
         return text

@@ -86,11 +86,10 @@ def grids(site: Site) -> list[PresetGrid]:
 
 
 def axes(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Parse names as rows and columns: `window=2,batch=8` → `window=2` and `batch=8`.
+    """Parse names as rows and columns, in their order: `window=2,batch=8` → `window=2` and `batch=8`.
 
-    Returns:
-        Rows and columns, each in the order of the names; None where a name has not two parts, or where they make a
-        single row or column or leave more than half of the places empty.
+    Return None where a name has not two parts, or where they make a single row or column or leave more than half of the
+    places empty.
     """
     parts = [name.split(",") for name in names]
     if any(len(part) != 2 for part in parts):

@@ -159,10 +159,7 @@ def _numbers(tests: Family, estimand: str) -> Numbers:
 
 
 def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] | None:
-    """The numbers of a task; None where it was not tested.
-
-    A task's tests have the systems in another order, by name.
-    """
+    """The numbers of a task, whose tests have the systems in another order, by name; None where it was not tested."""
     if (first, second) in numbers:
         return numbers[first, second][:6]
     if (second, first) not in numbers:
@@ -184,9 +181,8 @@ def _csv(board: Board) -> bytes:
             rows += [
                 (*about, estimand, *pair, *values) for pair, *values in zip(one.pairs(estimand), *columns, strict=True)
             ]
-    return encoded(
-        Table("pairs", heads, tuple(rows), captions.notes(board.data, board.stands_for), digits=DIGITS), "csv"
-    )
+    notes = captions.notes(board.data, board.stands_for)
+    return encoded(Table("pairs", heads, tuple(rows), notes, digits=DIGITS), "csv")
 
 
 def _cells(tests: Family, name: str, estimand: str) -> list[Any]:

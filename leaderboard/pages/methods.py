@@ -46,7 +46,6 @@ def files(site: Site, renderer: Renderer, every: Sequence[Entry]) -> Files:
         groups: dict[str, list[Entry]] = defaultdict(list)
         for entry in held:
             groups[entry.row.system.method].append(entry)
-        stands_for = held[0].board.stands_for
         for name, own in sorted(groups.items()):
             yield _page(site, renderer, name, own)
         about = [(name, site.shown.methods.get(name), own) for name, own in sorted(groups.items())]
@@ -55,7 +54,7 @@ def files(site: Site, renderer: Renderer, every: Sequence[Entry]) -> Files:
             f"{inside}methods/index",
             title=captions.of_data("Methods", data),
             data=data,
-            stands_for=stands_for,
+            stands_for=held[0].board.stands_for,
             methods=about,
             best=_best,
             learning=_learning([groups[name] for name in sorted(groups)]),

@@ -178,8 +178,7 @@ class Words:
         if pair.difference is None:
             return MISSING
         shown = _rounded(abs(pair.difference), pair.reported.printed)
-        zero = not float(shown)
-        return shown if zero else f"{'+' if pair.difference > 0 else '−'}{shown}"
+        return f"{'+' if pair.difference > 0 else '−'}{shown}" if float(shown) else shown
 
     @staticmethod
     def hint(cell: Printed) -> str:

@@ -141,20 +141,17 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
     row, board = entry.row, entry.board
     yield "method", f"{row.system.method}, version {row.system.version}"
     yield "suite", f"{board.suite}, version {board.version}"
-    made = {str(free["harness"]) for _, _, _, free in entry.legs() if free.get("harness")}
-    if made:
+    if made := {str(free["harness"]) for _, _, _, free in entry.legs() if free.get("harness")}:
         yield "made by", f"retrieval-bench {', '.join(sorted(made))}"
     yield "system", row.system.hash
     yield "seeds", ", ".join(map(str, row.seeds))
     yield "profile", entry.system.first.content.profile
     for name in ("backbone", "budget", "budget_flops"):
-        value = getattr(row.system, name)
-        if value:
+        if value := getattr(row.system, name):
             yield name.replace("_", " in "), f"{value:,}" if isinstance(value, int | float) else str(value)
     if row.system.corpus:
         yield "pretrained on", row.system.corpus.name
-    releases = {leg.release for _, _, leg, _ in entry.legs()} - {""}
-    if releases:
+    if releases := {leg.release for _, _, leg, _ in entry.legs()} - {""}:
         yield "release of the data", ", ".join(sorted(releases))
     for _, _, leg, _ in list(entry.legs())[:1]:  # later tasks have their own keys of what is not shared
         for stage, key in leg.keys.items():

@@ -93,7 +93,6 @@ def _page(
     base = heat.baseline(board)
     lines = _lines(site, board, part, base, colours)
     inside = folder(board.data, board.stands_for)
-    on = _axis(board)
     return renderer.page(
         "suite.html",
         f"{page.stem}{part.suffix}",
@@ -111,7 +110,7 @@ def _page(
         measures=sorted({name for row in board.rows for name in row.measures}),
         lines=lines[: len(part.rows)],
         unranked=lines[len(part.rows) :],
-        axis=on,
+        axis=_axis(board),
         columns=page_columns(lines, board),
         base=base,
         colours=colours,

@@ -110,11 +110,8 @@ class Board:
 def boards(results: Iterable[Result], cache: Path | None = None, records: Records = NEAR) -> list[Board]:
     """Build a board for every suite, setting and kind of data: official data first, benchmarks before substitutes.
 
-    The folder `cache` keeps what the statistical tests found.
-
-    Raises:
-        StoreError: results that must not share a table (another version of the suite, other queries), or a
-            damaged bundle.
+    The folder `cache` keeps what the statistical tests found. Raises `StoreError` for a damaged bundle, and for results
+    that must not share a table (another version of the suite, other queries).
     """
     return _in_order(_board(results, cache, records) for results in _groups(results))
 
@@ -159,8 +156,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
     measure = suite.primary or next(iter(next(iter(legs.values())).measures))  # the one named first is the headline
     columns = _columns(trusted, measure, suite.name)
     if not columns:
-        lacking = f"no task with a {measure}"
-        raise StoreError(where=first.path, found=lacking, expected="the suite's headline measure")
+        raise StoreError(where=first.path, found=f"no task with a {measure}", expected="the suite's headline measure")
     named = [tuple(one.name for one in system.first.content.averages if measure in one.measures) for system in trusted]
     averages = max(named, key=len)
     whole = bool(averages)
@@ -175,9 +171,8 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
     untested = _untested(complete, by_name, shares, headline, measure)
     ranked = [row.name for row in complete]
     checked = [one for one in systems if one.state.verified]
-    found = Statistics()
-    if checked:
-        found = statistics(checked, ranked, {} if untested else shares, tasks, measure, cache)
+    tried = {} if untested else shares
+    found = statistics(checked, ranked, tried, tasks, measure, cache) if checked else Statistics()
     tested, best_against = _tested(complete, found)
     shown = tested[0].name if tested else trusted[0].name
     return Board(

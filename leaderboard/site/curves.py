@@ -64,8 +64,7 @@ class Curves(RootModel[dict[Name, Training]]):
 def trainings(result: Result) -> Mapping[str, Training]:
     """Read the curves of a result by the key of the training; none where the bundle has none.
 
-    Raises:
-        StoreError: the file is not as the result names it, or holds what no run writes.
+    Raises `StoreError` where the file is not as the result names it, or holds what no run writes.
     """
     wanted = result.content.files.get(CURVES)
     if wanted is None:

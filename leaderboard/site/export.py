@@ -124,8 +124,7 @@ def _reported(table: str, kind: str, reported: Sequence[Reported]) -> bytes:
     if canonical(paper) not in names:
         raise UsageError(unknown("paper", paper, sorted(names)))
     rows = [row for row in reported if row.paper == names[canonical(paper)]]
-    wanted = rest[0]
-    if wanted:
+    if wanted := rest[0]:
         kept = [row for row in rows if wanted in (anchor(row.table), row.table)]
         if not kept:
             raise UsageError(unknown("table", wanted, list(dict.fromkeys(anchor(row.table) for row in rows))))
@@ -163,10 +162,7 @@ def paper_print(reported: Sequence[Reported]) -> Iterator[Table]:
 
 
 def everything(results: Iterable[Result]) -> Table:
-    """Return every number of results that share `tables`' name in long form, dev tasks left out.
-
-    A line is a system, task or average, and measure.
-    """
+    """Return every number of results of one name, without dev tasks: a line a system, task or average, and measure."""
     groups = grouped(results)
     first = groups[0][0].content
     said = dict.fromkeys(note for group in groups for note in notes(first.data, group[0].content.suite.stands_for))

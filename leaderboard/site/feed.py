@@ -38,14 +38,9 @@ def row_id(board: Board, row: Row) -> str:
 
 def days(site: Site) -> dict[str, str]:
     """The day of every row, known from an older site or else this build's; empty where days are not named."""
-    found = {}
-    for board in site.boards:
-        for row in board.every:
-            name = row_id(board, row)
-            day = site.days.get(name, site.built)
-            if _DAY.fullmatch(day):
-                found[name] = day
-    return found
+    names = (row_id(board, row) for board in site.boards for row in board.every)
+    found = {name: site.days.get(name, site.built) for name in names}
+    return {name: day for name, day in found.items() if _DAY.fullmatch(day)}
 
 
 def new_rows(site: Site, here: Sequence[Page]) -> list[NewRow]:

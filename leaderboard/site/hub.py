@@ -76,7 +76,6 @@ def mteb_result(group: Group) -> dict[str, Any]:
                 "languages": languages(name),
             }
         )
-    said = (*notes(content.data, content.suite.stands_for), _NO_TASK)
     return {
         "dataset_revision": content.suite.version,
         "task_name": _suite_name(content),
@@ -86,7 +85,7 @@ def mteb_result(group: Group) -> dict[str, Any]:
         "kg_co2_emissions": None,
         "setting": content.setting,
         "seeds": [one.content.seed for one in group],
-        "note": "; ".join(said),
+        "note": "; ".join((*notes(content.data, content.suite.stands_for), _NO_TASK)),
     }
 
 

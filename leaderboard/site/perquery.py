@@ -66,11 +66,7 @@ def leg_name(task: str, leg: str) -> str:
 
 
 def tables(entry: Entry) -> Iterator[QueryTable]:
-    """Read the values of a row, leg by leg.
-
-    Raises:
-        StoreError: a damaged bundle, or seeds with different queries.
-    """
+    """Read a row's values, leg by leg. Raises `StoreError` for a damaged bundle, or seeds with different queries."""
     for task, legs in entry.system.first.content.tasks.items():
         for leg, about in legs.items():
             shared = [

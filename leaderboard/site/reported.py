@@ -114,11 +114,9 @@ def spelt(name: str) -> str:
 
 
 def model_of(row: Reported) -> tuple[str, str, str]:
-    """Parse a paper's name of a model.
+    """Parse a paper's name of a model: its name as `spelt`, without size; the size; what it was tuned on besides.
 
-    Returns:
-        (its name as `spelt`, without size; the size; what it was tuned on besides). The name is empty where something
-        else than data was added, for such a system is another one.
+    The name is empty where something else than data was added, for such a system is another one.
     """
     name, *added = re.sub(r"\([^)]*\)", "", row.model).split("+")
     name, tail = (name[: -len("-msmarco")], "msmarco") if name.strip().endswith("-msmarco") else (name, "")

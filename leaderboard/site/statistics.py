@@ -54,18 +54,11 @@ def statistics(
     measure: str,
     cache: Path | None = None,
 ) -> Statistics:
-    """Test a board's systems against each other, or return the cached tests.
+    """Test a board's systems against each other, or return the cached tests; without a folder `cache` nothing is kept.
 
-    Args:
-        systems: all of them.
-        ranked: names of those that have the headline.
-        weights: of each leg of each task in the headline; empty where it is not tested.
-        tasks: whose columns are tested by themselves.
-        measure: that is tested.
-        cache: folder of what is kept; None to keep nothing.
-
-    Raises:
-        StoreError: a damaged bundle, or other queries for the same task.
+    `ranked` are the systems that have the headline, `weights` those of each leg of each task in it, empty where it is
+    not tested; the columns of `tasks` are tested by themselves. Raises `StoreError` for a damaged bundle, or other
+    queries for the same task.
     """
     strata = sorted({*weights, *(stratum for one in systems for task in tasks for stratum in one.strata(task))})
     named = [place("per-query", *stratum) for stratum in strata]

@@ -139,8 +139,7 @@ def values(
 ) -> tuple[dict[str, dict[Stratum, FloatArray]], dict[Stratum, tuple[str, ...]]]:
     """Read per-query values [seeds, queries] of the strata that a system has, and the ids of these queries.
 
-    Raises:
-        StoreError: two results hold other queries for the same task.
+    Raises `StoreError` where two results hold other queries for the same task.
     """
     found: dict[str, dict[Stratum, FloatArray]] = {one.name: {} for one in systems}
     ids: dict[Stratum, tuple[str, ...]] = {}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from filelock import FileLock
 
@@ -37,10 +37,7 @@ class Added:
 
 
 def existing(found: Candidate, results: Path) -> list[Path]:
-    """Return the result files of the same system, suite, setting, data and seed in a results folder.
-
-    They include whatever occupies the place of the result.
-    """
+    """Return the results of the same system, suite, setting, data and seed, and whatever occupies this one's place."""
     place = folder_of(found)
     pattern = f"*-{found.content.system.hash[:8]}/{place.name}/{RESULT}"
     own = results / place / RESULT
@@ -131,9 +128,8 @@ def _false_claims(verdict: Verdict, found: Candidate) -> list[DataError]:
     try:
         said = Accepted.model_validate(read_sealed(path))
     except (OSError, ValueError, RecursionError) as error:
-        return [
-            DataError(where, None, f"that it cannot be trusted: {str(error)[:200]}", "no such file", "take it away")
-        ]
+        cause = f"that it cannot be trusted: {str(error)[:200]}"
+        return [DataError(where, None, cause, "no such file", "take it away")]
     if said.result != hashlib.sha256(found.raw).hexdigest():
         return [DataError(where, None, "a record of another result file", "none", "take it away")]
     ours = verdict.recomputed
@@ -148,7 +144,7 @@ def _false_claims(verdict: Verdict, found: Candidate) -> list[DataError]:
 
 def write_record(folder: Path, verdict: Verdict, found: Candidate, when: str) -> None:
     """Write `accepted.json`, sealed; `when` is the time, ISO 8601."""
-    said: dict[str, Any] = {
+    said = {
         "schema": ACCEPTED_SCHEMA,
         "result": hashlib.sha256(found.raw).hexdigest(),
         "version": version("retrieval-bench"),

@@ -179,8 +179,7 @@ def _bytes(found: Candidate, there: dict[str, int], reasons: Reasons) -> None:
 def per_query(found: Candidate, task: str, leg: str, reasons: Reasons) -> PerQuery | None:
     """Read the per-query values of a leg; None if they cannot be read, with the fault in `reasons`."""
     name = place("per-query", task, leg)
-    raw = unpacked_file(found, name, reasons)
-    if raw is None:
+    if (raw := unpacked_file(found, name, reasons)) is None:
         return None
     with reasons.collect(name):
         return PerQuery.model_validate(parse(raw, longest=LONGEST))

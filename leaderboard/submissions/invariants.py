@@ -83,10 +83,8 @@ def read_checked_run(
     """
     name = place("runs", *where)
     raw = unpacked_file(found, name, reasons)
-    if raw is None:
-        return None
     if not raw:
-        return {}
+        return None if raw is None else {}
     tie: Tie = "list" if about.protocol.get("tie") == "list" else "trec"
     with reasons.collect(name):
         read_run(found.folder / name, tie)  # columns, numbers, duplicate documents

@@ -69,8 +69,7 @@ class Judges(Protocol):
     def leg(self, content: Content, task: str, leg: str) -> Judged | str:
         """Return the judgements of a leg, or why there are none here.
 
-        Raises:
-            RecordError: the suite has no such task or leg, or its data are here in another release.
+        Raises `RecordError` where the suite has no such task or leg, or its data are here in another release.
         """
 
 
@@ -113,11 +112,10 @@ def recompute(
             reasons.add(RESULT, found, f"{ours.official[name]:.6f}, as recomputed", _OTHER)
     done = {*judged.measures, *ours.official}
     every = [*about.measures, *about.official]
-    unknown = "nothing here computes it"
     return Outcome(
         tuple(name for name in every if name in done),
         judged.digest,
-        {name: judged.lacking.get(name, unknown) for name in every if name not in done},
+        {name: judged.lacking.get(name, "nothing here computes it") for name in every if name not in done},
     )
 
 

@@ -13,11 +13,7 @@ _HINT = "type `bench reproduce RESULT_FILE --json > FILE`"
 
 
 def replayed(path: Path, found: Candidate, when: str) -> dict[str, Any]:
-    """Return the part of a record that says that a result was made again.
-
-    Raises:
-        DataError: it was not, not anew, or it was another result.
-    """
+    """Return the record's part on a replay. Raises `DataError` where it was none, not anew, or of another result."""
     try:
         said = parse(path.read_bytes())
         verdict, values = str(said["verdict"]), said["values"]

@@ -1,8 +1,9 @@
 """Validate a result from elsewhere: check everything that can be checked, and report every reason to refuse it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from bench.core.errors import DataError
 from bench.data.formats.faults import shown
@@ -35,28 +36,24 @@ class Verdict:
     @property
     def recomputed(self) -> dict[str, dict[str, list[str]]]:
         """Names of recomputed numbers, by task and leg."""
-        found: dict[str, dict[str, list[str]]] = {}
-        for (task, leg), outcome in self.outcomes.items():
-            if outcome.recomputed:
-                found.setdefault(task, {})[leg] = list(outcome.recomputed)
-        return found
+        return self._by_task(lambda outcome: list(outcome.recomputed))
 
     @property
     def data(self) -> dict[str, dict[str, str]]:
         """Digests of the judgements that were used, by task and leg."""
-        found: dict[str, dict[str, str]] = {}
-        for (task, leg), outcome in self.outcomes.items():
-            if outcome.data:
-                found.setdefault(task, {})[leg] = outcome.data
-        return found
+        return self._by_task(lambda outcome: outcome.data)
 
     @property
     def not_recomputed(self) -> dict[str, dict[str, dict[str, str]]]:
         """Return why the others were not recomputed, by task, leg and name."""
-        found: dict[str, dict[str, dict[str, str]]] = {}
+        return self._by_task(lambda outcome: {name: why[:2000] for name, why in outcome.taken.items()})
+
+    def _by_task(self, read: Callable[[Outcome], Any]) -> dict[str, dict[str, Any]]:
+        """Return what is read from each outcome, by task and leg; nothing for those where it is empty."""
+        found: dict[str, dict[str, Any]] = {}
         for (task, leg), outcome in self.outcomes.items():
-            if outcome.taken:
-                found.setdefault(task, {})[leg] = {name: why[:2000] for name, why in outcome.taken.items()}
+            if value := read(outcome):
+                found.setdefault(task, {})[leg] = value
         return found
 
 
@@ -89,24 +86,11 @@ def without_trust(verdict: Verdict, records: Records = NEAR) -> Verdict:
         return replace(verdict, reasons=verdict.reasons or tuple(other))
     if found and records.excepted(folder_of(found)):
         return verdict
-    taken = [
-        (f"{task} {leg}".strip(), name, why)
-        for (task, leg), outcome in verdict.outcomes.items()
-        for name, why in outcome.taken.items()
-    ]
-    first: dict[str, tuple[str, str]] = {}
-    for said, name, why in taken:
-        first.setdefault(why, (said, name))
-    reasons = [
-        DataError(
-            verdict.title,
-            None,
-            f"{shown(name)} of {said}, which could not be recomputed",
-            "only recomputable numbers",
-            why,
-        )
-        for why, (said, name) in first.items()
-    ]
+    first: dict[str, str] = {}
+    for (task, leg), outcome in verdict.outcomes.items():
+        for name, why in outcome.taken.items():
+            first.setdefault(why, f"{shown(name)} of {f'{task} {leg}'.strip()}, which could not be recomputed")
+    reasons = [DataError(verdict.title, None, what, "only recomputable numbers", why) for why, what in first.items()]
     return replace(verdict, reasons=verdict.reasons or tuple(reasons))
 
 
@@ -130,10 +114,8 @@ def _leg(found: Candidate, task: str, leg: str, judges: Judges, known: SuiteKnow
     run = read_checked_run(found, where, about, table, reasons)
     if run is None or len(reasons) > before:
         return not_recomputed(about, "see the reasons")
-    judged: Judged | str = "see the reasons"
-    if isinstance(known, str):
-        judged = known
-    else:
+    judged: Judged | str = known if isinstance(known, str) else "see the reasons"
+    if not isinstance(known, str):
         with reasons.collect(RESULT):
             judged = judges.leg(found.content, task, leg)
     if isinstance(judged, str):

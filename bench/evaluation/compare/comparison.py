@@ -111,11 +111,7 @@ class Compared:
 
 
 def compare(names: Sequence[str], root: Path, suite: Suite, asked: CompareOptions) -> list[Compared]:
-    """Compare systems wherever all of them have results; `names` and errors as for `grounds`.
-
-    Raises:
-        UsageError: also for a measure that no common task has.
-    """
+    """Compare systems as `grounds` finds them. Raises as it does, and `UsageError` for a measure no common task has."""
     found = grounds(names, root, suite.name, data=asked.data, setting=asked.setting)
     return [_compared(ground, suite, asked) for ground in found]
 

@@ -73,11 +73,8 @@ class SeedResults:
 def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[PairedTest]:
     """Compare every two systems that share suite, setting, data and seed (a deterministic one is paired with all).
 
-    Cells of a grid are left to `bench.studies.ablation`. Each pair is a family of its own.
-
-    Args:
-        results: of the run; their bundles lie next to them.
-        primary: headline measure by suite.
+    Cells of a grid are left to `bench.studies.ablation`. Each pair is a family of its own. Bundles lie next to the
+    results; `primary` is the headline measure by suite.
     """
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in results:
@@ -196,12 +193,8 @@ def _ordered(
 def values_of(result: Result, measure: str) -> dict[str, dict[str, float]]:
     """Read per-query values of a measure by stratum (`TASK` or `TASK/LEG`), then by query, from a result's bundle.
 
-    Args:
-        result: whose bundle is read.
-        measure: canonical name; strata without it are left out.
-
-    Raises:
-        StoreError: a file of the bundle is missing or not as it was written.
+    `measure` is a canonical name; strata without it are left out. Raises `StoreError` where a file of the bundle is
+    missing or not as it was written.
     """
     found = {}
     for task, legs in result.content.tasks.items():

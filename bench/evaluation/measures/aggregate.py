@@ -11,11 +11,7 @@ from bench.types import Macro
 
 
 def mean(values: Iterable[float]) -> float:
-    """Return the unweighted mean, the same number whatever the order.
-
-    Raises:
-        UsageError: if there is nothing to average.
-    """
+    """Return the unweighted mean, the same number whatever the order. Raises `UsageError` for no values."""
     numbers = list(values)
     if not numbers:
         raise UsageError("there is nothing to average; expected at least one value")
@@ -25,10 +21,7 @@ def mean(values: Iterable[float]) -> float:
 def macro(average: Macro, values: Mapping[str, float]) -> float | None:
     """Return the mean of an average's members, nested averages first; None unless every member is there.
 
-    `values` are those of one measure by task id, without `mini/` and its like.
-
-    Raises:
-        UsageError: if an average has no members.
+    `values` are of one measure by task id, without `mini/` and its like. Raises `UsageError` for an average of nothing.
     """
     members = [macro(m, values) if isinstance(m, Macro) else values.get(m) for m in average.members]
     present = [value for value in members if value is not None]

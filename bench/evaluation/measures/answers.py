@@ -47,11 +47,7 @@ class Found:
 
 
 def look(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> Found:
-    """Look for the answers of every query in its ranking, which may be missing.
-
-    Raises:
-        UsageError: a ranked document that the corpus lacks.
-    """
+    """Look for each query's answers in its documents, if any. Raises `UsageError` for one that the corpus lacks."""
     evidence: dict[str, tuple[int | None, ...]] = {}
     if ranks := [spec.cut or 0 for spec in measures if spec.name == "answer-R"]:
         evidence["rank"] = tuple(

@@ -23,15 +23,10 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Scores:
-    """The values of one run.
+    """The values of one run."""
 
-    Args:
-        queries: every judged query, in the order of the qrels.
-        values: by canonical measure name, one value per query, in the order of `queries`, in [0, 1].
-    """
-
-    queries: tuple[str, ...]
-    values: Mapping[str, tuple[float, ...]]
+    queries: tuple[str, ...]  # every judged query, in the order of the qrels
+    values: Mapping[str, tuple[float, ...]]  # in [0, 1], by canonical measure name, in the order of `queries`
 
     @property
     def means(self) -> dict[str, float]:
@@ -41,15 +36,10 @@ class Scores:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How the queries of a run and of its judgements differ.
+    """How the queries of a run and of its judgements differ."""
 
-    Args:
-        missing: judged queries that the run does not name; each counts 0.
-        unexpected: queries of the run that nobody judged; they are ignored.
-    """
-
-    missing: tuple[str, ...]
-    unexpected: tuple[str, ...]
+    missing: tuple[str, ...]  # judged queries that the run does not name; each counts 0
+    unexpected: tuple[str, ...]  # queries of the run that nobody judged; they are ignored
 
 
 def evaluate(

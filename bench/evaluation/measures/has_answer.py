@@ -17,8 +17,6 @@ import regex
 
 _TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]", flags=regex.IGNORECASE | regex.UNICODE | regex.MULTILINE)
 _BORDER = "\0"  # a control character, so never in a token
-
-
 _Sought = tuple[str, str]
 """An answer's tokens with borders (empty without any); what a passage's letters must hold before tokens are made."""
 

@@ -15,8 +15,6 @@ from bench.types import Measure
 
 LARGEST_CUT = 10**9
 """No ranking is that deep; larger numbers overflow in trec_eval."""
-
-
 TOKENS_A_KT = 1000
 _KT = "Rkt"
 _IN_KT = re.compile(r"(?:R|Recall)@([1-9][0-9]{0,3})kt?", re.IGNORECASE)
@@ -149,8 +147,7 @@ def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
 def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
     """Return the measure if it has a cut where it needs one, and none where it takes none; plugins' may have either.
 
-    Raises:
-        UsageError: otherwise; the message calls it as `shown`.
+    Raises `UsageError` otherwise; the message calls it as `shown`.
     """
     builtin = _EVERY.get(measure.name)
     if builtin and builtin.needs_cut and measure.cut is None:
@@ -163,9 +160,7 @@ def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
 def parse_many(text: str, extra: Mapping[str, Measure] = {}) -> tuple[MeasureSpec, ...]:
     """Parse measures separated by blanks or commas, in the order given, each once.
 
-    Raises:
-        UsageError: as `parse` does, and if there is no measure at all.
-        PluginError: as `parse` does.
+    Raises as `parse` does, and `UsageError` if there is no measure at all.
     """
     words = [word for word in re.split(r"[\s,]+", text) if word]
     if not words:

@@ -29,7 +29,6 @@ from bench.evaluation.results.format import ACCEPTED, CARDS, RESULT, SCHEMA, Acc
 if TYPE_CHECKING:
     import pandas as pd
 
-
 LARGEST = 64 << 20
 """Bytes of a file of a bundle, unpacked; ten times what the largest task needs."""
 
@@ -70,15 +69,12 @@ class Result:
     def accepted(self) -> Accepted | None:
         """What was found when the result was taken in from elsewhere; None for one that was made here.
 
-        A record of another state of the result file (tasks were run since) holds for nothing, and is None too.
-
-        Raises:
-            StoreError: the record is not as it was written.
+        A record of another state of the result file (tasks were run since) holds for nothing, and is None too. Raises
+        `StoreError` for a record that is not as it was written.
         """
         path = self.path.parent / ACCEPTED
         try:
-            record = read_sealed(path)
-            checked = Accepted.model_validate(record)
+            checked = Accepted.model_validate(read_sealed(path))
             return checked if checked.result == sha256_file(self.path) else None
         except FileNotFoundError:
             return None
@@ -95,8 +91,7 @@ class Result:
     def columns(self, task: str, leg: str, measures: Iterable[str]) -> tuple[tuple[str, ...], dict[str, FloatArray]]:
         """Return query ids, in their byte order, and the values of measures for each; reads the file once.
 
-        Raises:
-            StoreError: the file is missing, damaged, or says otherwise than the result.
+        Raises `StoreError` where the file is missing, damaged, or says otherwise than the result.
         """
         table = self.per_query(task, leg)
         order = sorted(range(len(table.queries)), key=table.queries.__getitem__)
@@ -123,8 +118,7 @@ class Result:
     def per_query(self, task: str, leg: str) -> PerQuery:
         """Return the values of a leg, queries in the order of the file.
 
-        Raises:
-            StoreError: the file is missing, damaged, or has not each query once.
+        Raises `StoreError` where the file is missing, damaged, or has not each query once.
         """
         name = place("per-query", task, leg)
         path = self.path.parent / name
@@ -236,8 +230,7 @@ def contents(folder: Path) -> list[dict[str, Any]]:
 def results(folder: Path) -> list[Result]:
     """Return every result of a folder, checked, in the order of their paths; nothing of the bundles is read yet.
 
-    Raises:
-        StoreError: a file that is not as it was written, or holds what no run writes.
+    Raises `StoreError` for a file that is not as it was written, or holds what no run writes.
     """
     return [_checked_once(path, content) for path, content in _sealed(result_files(folder))]
 
@@ -307,8 +300,7 @@ _VERSION = re.compile(r"retrieval-bench/result/([0-9]{1,4})")
 def migrate(content: Raw, steps: Mapping[int, Step] = STEPS, current: str = SCHEMA) -> Raw:
     """Return the content of a result file in the `current` version of the format; the argument is not changed.
 
-    Raises:
-        ValueError: no version of ours, one that is too old, or a newer one.
+    Raises `ValueError` for no version of ours, one that is too old, or a newer one.
     """
     found, wanted = _version(content.get("schema")), _version(current)
     sentence = f"found schema {content.get('schema')!r:.60}, expected {current!r};"

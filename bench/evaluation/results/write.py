@@ -99,11 +99,8 @@ class Published:
 def publish(root: Path, heading: Heading, entries: Sequence[Entry], macros: Sequence[Macro]) -> Published:
     """Merge scored legs into their result file under `root`; other legs stay, and equal bytes are not rewritten.
 
-    An average is given only where all its members are there.
-
-    Raises:
-        StoreError: the folder cannot be written, or the format does not allow what it would hold. The store keeps what
-            was computed.
+    An average is given only where all its members are there. Raises `StoreError` where the folder cannot be written or
+    the format does not allow what it would hold; the store keeps what was computed.
     """
     folder = root / heading.folder
     try:

@@ -40,8 +40,7 @@ def ordered(names: Sequence[str], better: Collection[Pair]) -> Order:
 def rank_intervals(names: Sequence[str], better: Collection[Pair]) -> dict[str, tuple[int, int]]:
     """Return the ranks that each row may have: 1 + rows that are better … rows − rows that are worse.
 
-    Raises:
-        UsageError: a name twice, a pair that is none of the rows', or one that is decided both ways.
+    Raises `UsageError` for a name twice, a pair that is none of the rows', or one that is decided both ways.
     """
     pairs = _checked(names, better)
     above = dict.fromkeys(names, 0)
