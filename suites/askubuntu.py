@@ -65,8 +65,7 @@ def releases() -> tuple[Release, ...]:
 def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
     """Return the leg of a task, whose name says the split.
 
-    Raises:
-        UsageError: if a folder or the file of candidates is missing.
+    Raises `UsageError` if a folder or the file of candidates is missing.
     """
     return (leg("test", request, body=True) if name == WITH_BODY else leg(name, request),)
 

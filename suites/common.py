@@ -136,8 +136,7 @@ class Benchmark:
     def load(self, name: str, request: DataRequest) -> Task:
         """Return a task on its test questions.
 
-        Raises:
-            UsageError: if there is no such task or folder, or a file is missing.
+        Raises `UsageError` if there is no such task or folder, or a file is missing.
         """
         official.known(self.name, name, self.task_names(request.data))
         return self._task(name, "test", request)
@@ -198,8 +197,7 @@ def markdown(head: str, rows: Iterable[Iterable[object]], aligned: str = "l") ->
 def find(*places: Path, expected: str, hint: str, packed: Member | None = None) -> File:
     """Return the first place that is a file, else where it is inside an archive.
 
-    Raises:
-        UsageError: if it is nowhere; it names the first place.
+    Raises `UsageError` if it is nowhere; it names the first place.
     """
     if found := present(*places):
         return found

@@ -94,8 +94,7 @@ LANGUAGES = {one.code: one for one in map(_language, _TABLE.strip().splitlines()
 def leg(name: str, split: str, request: DataRequest) -> Leg:
     """Return the official questions of a split with their judgements and passages.
 
-    Raises:
-        UsageError: if there is no folder, or a file is missing.
+    Raises `UsageError` if there is no folder, or a file is missing.
     """
     one, root, identity = LANGUAGES[name], official.folder(request, NAME), f"{NAME}/{name}"
     queries, judgements = one.counts[split]

@@ -85,11 +85,7 @@ MINI = ("ara", "ben", "fin", "ind", "jpn", "kor", "rus", "swh", "tel", "tha", "f
 
 
 def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return both directions of a pair.
-
-    Raises:
-        UsageError: if there is no folder, or a file is missing.
-    """
+    """Return both directions of a pair; raises `UsageError` if there is no folder, or a file is missing."""
     pair, folder = PAIRS[name], official.folder(request, NAME) / "v1"
     paths = {code: folder / f"tatoeba.{name}.{code}" for code in (pair.code, "eng")}
     for path in paths.values():

@@ -190,7 +190,6 @@ NQ_MCONTRIEVER = tuning("nq", nq, MCONTRIEVER_NQ, f"{_B2}: NQ, 1,000 steps, rand
 SQUAD = tuning("squad", squad_sentences, XTREME_LAREQA, "XTREME-R's script for LAReQA, which MSM uses")
 WIKIPEDIA = tuning("wikipedia-pairs", wikipedia_pairs, XTREME_MEWSLI, "XTREME-R's script for Mewsli-X; MSM: batch 16")
 
-
 SUPERVISED = tuning("supervised-en", supervised, MSM_NQ, "ours: English pairs at hand, under MSM's settings for NQ")
 """For substitutes, and for whoever has no NQ or MS MARCO."""
 

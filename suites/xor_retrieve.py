@@ -89,8 +89,7 @@ LANGUAGES = {
 def leg(name: str, split: str, request: DataRequest) -> Leg:
     """Return the questions of a split of the official files with their answers.
 
-    Raises:
-        UsageError: if there is no folder, or the file of questions is missing.
+    Raises `UsageError` if there is no folder, or the file of questions is missing.
     """
     root, file, one, identity = official.folder(request, NAME), SPLITS[split], LANGUAGES[name], f"{NAME}/{name}"
     path = find(

@@ -30,10 +30,8 @@ def warm_up_and_decay(position: float, warm_up: float, total: float) -> float:
 def adamw(modules: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
     """Return AdamW over all trainable weights; those with fewer than two dimensions have no weight decay.
 
-    These are the biases and the weights of normalisation layers, in every architecture of transformers.
-
-    Raises:
-        ValueError: nothing is trainable.
+    These are the biases and the weights of normalisation layers, in every architecture of transformers. Raises
+    `ValueError` where nothing is trainable.
     """
     weights = [weight for weight in modules.parameters() if weight.requires_grad]
     if not weights:

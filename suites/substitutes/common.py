@@ -150,8 +150,7 @@ class Substitute:
     def find(self, name: str, split: str, request: DataRequest) -> Leg:
         """Return the questions of a split of a part with what judges them, and the passages.
 
-        Raises:
-            UsageError: if there is no such part, split or folder, or a file is missing.
+        Raises `UsageError` if there is no such part, split or folder, or a file is missing.
         """
         there = tuple(self.by_name) if request.data == "official" else ()
         part = self.by_name[official.known(self.name, name, there)]
