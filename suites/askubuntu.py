@@ -28,17 +28,11 @@ WITH_BODY = "test-with-body"
 
 
 class Split(NamedTuple):
-    """One file of candidates.
+    """One file of candidates."""
 
-    Args:
-        queries: with a similar question among their candidates; the others leave every mean.
-        positives: similar questions in all.
-        candidates: without repetition.
-    """
-
-    queries: int
-    positives: int
-    candidates: int
+    queries: int  # with a similar question among their candidates; the others leave every mean
+    positives: int  # similar questions in all
+    candidates: int  # without repetition
 
 
 SPLITS = {"dev": Split(189, 1_177, 3_867), "test": Split(186, 1_078, 3_834)}

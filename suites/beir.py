@@ -34,23 +34,16 @@ LICENCES = {"scifact": "CC BY-NC 2.0, abstracts ODC-BY", "nfcorpus": "academic u
 
 @dataclass(frozen=True)
 class PublicSet:
-    """One public data set as released; `split` is scored, and queries and judgements are those of it.
+    """One public data set as released; `split` is scored, and queries and judgements are those of it."""
 
-    Args:
-        name: of the task, and of its folder in the release.
-        title: as the papers print it.
-        grades: that occur in the judgements, as printed in the card.
-        splits: whether the release has other splits too; then ir_datasets' id ends with the split.
-    """
-
-    name: str
-    title: str
+    name: str  # of the task, and of its folder in the release
+    title: str  # as the papers print it
     split: str
     queries: int
     documents: int
     judgements: int
-    grades: str
-    splits: bool = False
+    grades: str  # that occur in the judgements, as printed in the card
+    splits: bool = False  # whether the release has other splits too; then ir_datasets' id ends with the split
 
     @property
     def id(self) -> str:

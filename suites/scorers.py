@@ -115,15 +115,10 @@ def lareqa_ap20(qrels: Qrels, run: Run) -> float:
 
 @dataclass(frozen=True)
 class MewsliX:
-    """What Mewsli-X's scorer says.
+    """What Mewsli-X's scorer says."""
 
-    Args:
-        macro: mean over the eleven languages; one without a file of predictions counts 0.
-        mrr: MRR@20 (which is mAP@20: one gold entity a mention) by language.
-    """
-
-    macro: float
-    mrr: Mapping[str, float]
+    macro: float  # mean over the eleven languages; one without a file of predictions counts 0
+    mrr: Mapping[str, float]  # MRR@20 (which is mAP@20: one gold entity a mention) by language
     coverage: Mapping[str, Coverage]
 
 

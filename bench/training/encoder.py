@@ -48,19 +48,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The ids that are kept, and the whole matrix.
+    """The ids that are kept, and the whole matrix."""
 
-    Args:
-        kept: ids, ascending, int64 `[v]`; row i of the small matrix is id `kept[i]`.
-        small: id → its row in the small matrix, −1 where it has none, int64 `[V]`.
-        whole: the matrix before the training, float32 `[V, d]`, on the processor.
-        padding: row of the whole matrix that is padding, None where there is none.
-    """
-
-    kept: npt.NDArray[np.int64]
-    small: npt.NDArray[np.int64]
-    whole: torch.Tensor
-    padding: int | None
+    kept: npt.NDArray[np.int64]  # ids, ascending, int64 `[v]`; row i of the small matrix is id `kept[i]`
+    small: npt.NDArray[np.int64]  # id → its row in the small matrix, −1 where it has none, int64 `[V]`
+    whole: torch.Tensor  # the matrix before the training, float32 `[V, d]`, on the processor
+    padding: int | None  # row of the whole matrix that is padding, None where there is none
 
     def rows(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the rows of ids in the small matrix; raise `ValueError` for an id that was not kept."""
@@ -124,23 +117,15 @@ def _set(model: PreTrainedModel, matrix: torch.Tensor, padding: int | None) -> N
 
 @dataclass(frozen=True)
 class TrainableEncoder:
-    """A model with the pooling of its contract. Calling it is a packed forward pass with gradients.
-
-    Args:
-        start: the folder that the weights came from; its tokenizer, config and contract go with them again.
-        contract: pooling and layer; what is trained is what is later searched with.
-        precision: of the forward pass.
-        meter: what it adds to; a second encoder (e.g. a momentum copy) shares it.
-        vocabulary: the ids that the model still has embeddings for; None: all.
-        chunk_tokens: tokens whose activations are kept at once when vectors are made (GradCache); None: all.
-    """
+    """A model with the pooling of its contract. Calling it is a packed forward pass with gradients."""
 
     model: PreTrainedModel
-    start: Path
-    contract: Contract
-    precision: Literal["float32", "bfloat16"] = "float32"
-    meter: Meter = field(default_factory=Meter)
-    vocabulary: Vocabulary | None = None
+    start: Path  # the folder that the weights came from; its tokenizer, config and contract go with them again
+    contract: Contract  # pooling and layer; what is trained is what is later searched with
+    precision: Literal["float32", "bfloat16"] = "float32"  # of the forward pass
+    meter: Meter = field(default_factory=Meter)  # what it adds to; a second encoder (e.g. a momentum copy) shares it
+    vocabulary: Vocabulary | None = None  # the ids that the model still has embeddings for; None: all
+    # tokens whose activations are kept at once when vectors are made (GradCache); None: all
     chunk_tokens: int | None = None
 
     @staticmethod

@@ -33,18 +33,12 @@ _LONGEST = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Questions:
-    """n questions as token ids, and the m passages among which each finds its own.
-
-    Args:
-        passages: each question's positive and then its negatives, question by question.
-        positives: place of each question's positive among the passages, int64 `[n]`.
-        texts: a number for each passage's text, int64 `[m]`; equal numbers, equal texts.
-    """
+    """n questions as token ids, and the m passages among which each finds its own."""
 
     queries: Sequence[Ids]
-    passages: Sequence[Ids]
-    positives: Numbers
-    texts: Numbers
+    passages: Sequence[Ids]  # each question's positive and then its negatives, question by question
+    positives: Numbers  # place of each question's positive among the passages, int64 `[n]`
+    texts: Numbers  # a number for each passage's text, int64 `[m]`; equal numbers, equal texts
     languages: tuple[str, ...]
 
     def __len__(self) -> int:

@@ -33,17 +33,11 @@ _EXPECTED = 'an object with the keys "lang", "answers" and "question_en"'
 
 @dataclass(frozen=True)
 class Part:
-    """Which queries of a folder are meant, and how they are asked.
+    """Which queries of a folder are meant, and how they are asked."""
 
-    Args:
-        split: whose judgements hold.
-        language: as `lang` spells it; empty for all languages.
-        english: ask them in English (`question_en`).
-    """
-
-    split: str
-    language: str = ""
-    english: bool = False
+    split: str  # whose judgements hold
+    language: str = ""  # as `lang` spells it; empty for all languages
+    english: bool = False  # ask them in English (`question_en`)
 
     @property
     def key(self) -> str:
