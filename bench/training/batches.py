@@ -34,12 +34,18 @@ class PairBatch:
 
 @dataclass(frozen=True)
 class Masked:
-    """n sequences with masks (or random or kept tokens) in m places, and the original tokens."""
+    """n sequences with masks (or random or kept tokens) in m places, and the original tokens.
+
+    Args:
+        sequence: which sequence each place is in, int64 `[m]`, ascending.
+        place: position of each chosen token in its sequence, int64 `[m]`.
+        targets: the original ids, int64 `[m]`.
+    """
 
     inputs: Sequence[Ids]
-    sequence: npt.NDArray[np.int64]  # which sequence each place is in, int64 `[m]`, ascending
-    place: npt.NDArray[np.int64]  # position of each chosen token in its sequence, int64 `[m]`
-    targets: npt.NDArray[np.int64]  # the original ids, int64 `[m]`
+    sequence: npt.NDArray[np.int64]
+    place: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         """Number of sequences."""

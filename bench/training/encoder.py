@@ -117,15 +117,23 @@ def _set(model: PreTrainedModel, matrix: torch.Tensor, padding: int | None) -> N
 
 @dataclass(frozen=True)
 class TrainableEncoder:
-    """A model with the pooling of its contract. Calling it is a packed forward pass with gradients."""
+    """A model with the pooling of its contract. Calling it is a packed forward pass with gradients.
+
+    Args:
+        start: the folder that the weights came from; its tokenizer, config and contract go with them again.
+        contract: pooling and layer; what is trained is what is later searched with.
+        precision: of the forward pass.
+        meter: what it adds to; a second encoder (e.g. a momentum copy) shares it.
+        vocabulary: the ids that the model still has embeddings for; None: all.
+        chunk_tokens: tokens whose activations are kept at once when vectors are made (GradCache); None: all.
+    """
 
     model: PreTrainedModel
-    start: Path  # the folder that the weights came from; its tokenizer, config and contract go with them again
-    contract: Contract  # pooling and layer; what is trained is what is later searched with
-    precision: Literal["float32", "bfloat16"] = "float32"  # of the forward pass
-    meter: Meter = field(default_factory=Meter)  # what it adds to; a second encoder (e.g. a momentum copy) shares it
-    vocabulary: Vocabulary | None = None  # the ids that the model still has embeddings for; None: all
-    # tokens whose activations are kept at once when vectors are made (GradCache); None: all
+    start: Path
+    contract: Contract
+    precision: Literal["float32", "bfloat16"] = "float32"
+    meter: Meter = field(default_factory=Meter)
+    vocabulary: Vocabulary | None = None
     chunk_tokens: int | None = None
 
     @staticmethod

@@ -22,9 +22,7 @@ def warm_up_and_decay(position: float, warm_up: float, total: float) -> float:
     """
     if position < warm_up:
         return position / warm_up
-    if position >= total:
-        return 0.0
-    return (total - position) / (total - warm_up)
+    return 0.0 if position >= total else (total - position) / (total - warm_up)
 
 
 def adamw(modules: nn.Module, config: LoopConfig) -> torch.optim.AdamW:

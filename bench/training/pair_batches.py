@@ -23,7 +23,7 @@ from bench.retrieval.packed import Ids
 from bench.training.batches import PairBatch
 from bench.training.distributed import rank, world
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import Json, TrainingPair
+from bench.types import Json
 
 Numbers = npt.NDArray[np.int64]
 
@@ -103,9 +103,8 @@ class PairReader:
         `chosen` are the passages of each as (number of a pair, place among its positives and then its negatives), the
         positive first.
         """
-        opened: dict[int, TrainingPair] = {}
-        for number in dict.fromkeys([*numbers, *(pair for row in chosen for pair, _ in row)]):
-            opened[number] = self.pairs[number]
+        wanted = dict.fromkeys([*numbers, *(pair for row in chosen for pair, _ in row)])
+        opened = {number: self.pairs[number] for number in wanted}
         asked = [self.reader.text(opened[number].query, "query") for number in numbers]
         places = [place for row in chosen for place in row]
         texts = [
