@@ -28,17 +28,11 @@ WITH_BODY = "test-with-body"
 
 
 class Split(NamedTuple):
-    """One file of candidates.
+    """One file of candidates."""
 
-    Args:
-        queries: with a similar question among their candidates; the others leave every mean.
-        positives: similar questions in all.
-        candidates: without repetition.
-    """
-
-    queries: int
-    positives: int
-    candidates: int
+    queries: int  # with a similar question among their candidates; the others leave every mean
+    positives: int  # similar questions in all
+    candidates: int  # without repetition
 
 
 SPLITS = {"dev": Split(189, 1_177, 3_867), "test": Split(186, 1_078, 3_834)}
@@ -65,8 +59,7 @@ def releases() -> tuple[Release, ...]:
 def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
     """Return the leg of a task, whose name says the split.
 
-    Raises:
-        UsageError: if a folder or the file of candidates is missing.
+    Raises `UsageError` if a folder or the file of candidates is missing.
     """
     return (leg("test", request, body=True) if name == WITH_BODY else leg(name, request),)
 

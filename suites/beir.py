@@ -34,23 +34,16 @@ LICENCES = {"scifact": "CC BY-NC 2.0, abstracts ODC-BY", "nfcorpus": "academic u
 
 @dataclass(frozen=True)
 class PublicSet:
-    """One public data set as released; `split` is scored, and queries and judgements are those of it.
+    """One public data set as released; `split` is scored, and queries and judgements are those of it."""
 
-    Args:
-        name: of the task, and of its folder in the release.
-        title: as the papers print it.
-        grades: that occur in the judgements, as printed in the card.
-        splits: whether the release has other splits too; then ir_datasets' id ends with the split.
-    """
-
-    name: str
-    title: str
+    name: str  # of the task, and of its folder in the release
+    title: str  # as the papers print it
     split: str
     queries: int
     documents: int
     judgements: int
-    grades: str
-    splits: bool = False
+    grades: str  # that occur in the judgements, as printed in the card
+    splits: bool = False  # whether the release has other splits too; then ir_datasets' id ends with the split
 
     @property
     def id(self) -> str:
@@ -153,9 +146,8 @@ MINI = ("claims", "snippets", "articles")
 def load(name: str, request: DataRequest) -> Task:
     """Return a public set, or a domain of the embedded world.
 
-    Raises:
-        UsageError: if there is no such set or data folder, a set's folder lacks a file, or the set would have to be
-            downloaded and may not be.
+    Raises `UsageError` if there is no such set or data folder, a set's folder lacks a file, or the set would have to be
+    downloaded and may not be.
     """
     if name == "cqadupstack" and request.data == "official":
         forums = ",".join(one.name for one in _CQADUPSTACK)
@@ -189,11 +181,9 @@ def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
 def folder(path: Path) -> Task:
     """Return a task of a folder in BEIR's layout, with the split named behind a colon where there are several.
 
-    The first record of corpus and queries is read for its language (`metadata.lang`).
-
-    Raises:
-        UsageError: if the folder or a file of it is missing, or the split is open.
-        DataError, DataFaultsError: if no record of the corpus or the queries can be read.
+    The first record of corpus and queries is read for its language (`metadata.lang`). Raises `UsageError` if the folder
+    or a file of it is missing, or the split is open; `DataError` or `DataFaultsError` if no record of the corpus or the
+    queries can be read.
     """
     rest, colon, named = str(path).rpartition(":")
     root, split = (path, "") if path.is_dir() or not (colon and rest) else (Path(rest), named)
@@ -243,10 +233,8 @@ def train_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
     """Return pairs of the training questions of a public set, but for those that some test asks; None without any.
 
     With them come pairs of its dev questions, where the release has some and they are at hand. (SciFact has none:
-    Contriever's few-shot holds out a tenth of its training questions.)
-
-    Raises:
-        UsageError: the set's files are not there.
+    Contriever's few-shot holds out a tenth of its training questions.) Raises `UsageError` where the set's files are
+    not there.
     """
     if request.data != "official" or name not in TRAIN:
         return None

@@ -57,44 +57,31 @@ class Rules:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A suite as data; what is not explained here is as in `bench.types.Suite`.
+    """A suite as data; what is not explained here is as in `bench.types.Suite`."""
 
-    Args:
-        name: canonical; also of its folder under the folder of data, and of its card.
-        rules: of all tasks but those in `special`.
-        tasks: names of the official ones.
-        legs: (task, split, request) → its legs on official data. Raises `UsageError` where a file is missing.
-        mini: names of the tasks over the embedded world.
-        mini_legs: (task, split, settings of the world) → its legs there.
-        dev: by kind of data, the tasks with dev questions.
-        dev_scorers: official scorers score dev questions too.
-        primary: the first measure where empty.
-        tables: → text by the mark in the card that it replaces.
-        printed: papers print numbers for it.
-        elsewhere: a paper whose numbers for no suite go with this one.
-    """
-
-    name: str
+    name: str  # canonical; also of its folder under the folder of data, and of its card
     title: str
     summary: str
     citation: str
     licence: str
-    rules: Rules
-    tasks: tuple[str, ...]
+    rules: Rules  # of all tasks but those in `special`
+    tasks: tuple[str, ...]  # names of the official ones
+    # (task, split, request) → its legs on official data. Raises `UsageError` where a file is missing.
     legs: Callable[[str, str, DataRequest], tuple[Leg, ...]]
     macros: tuple[Macro, ...]
-    mini: tuple[str, ...] = ()
+    mini: tuple[str, ...] = ()  # names of the tasks over the embedded world
+    # (task, split, settings of the world) → its legs there
     mini_legs: Callable[[str, str, face.WorldSettings], tuple[Leg, ...]] | None = None
-    dev: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    dev: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kind of data, the tasks with dev questions
     special: Mapping[str, Rules] = field(default_factory=dict)
-    dev_scorers: bool = False
-    primary: str = ""
-    tables: Callable[[], Mapping[str, str]] = dict
+    dev_scorers: bool = False  # official scorers score dev questions too
+    primary: str = ""  # the first measure where empty
+    tables: Callable[[], Mapping[str, str]] = dict  # → text by the mark in the card that it replaces
     releases: Callable[[], Sequence[Release]] | None = None
     recipes: Recipes = field(default_factory=dict)
     pair_formats: tuple[PairFormat, ...] = ()
-    printed: bool = True
-    elsewhere: str = ""
+    printed: bool = True  # papers print numbers for it
+    elsewhere: str = ""  # a paper whose numbers for no suite go with this one
     stands_for: str = ""
     parallel: Literal["", "legs", "tasks"] = ""
 
@@ -136,8 +123,7 @@ class Benchmark:
     def load(self, name: str, request: DataRequest) -> Task:
         """Return a task on its test questions.
 
-        Raises:
-            UsageError: if there is no such task or folder, or a file is missing.
+        Raises `UsageError` if there is no such task or folder, or a file is missing.
         """
         official.known(self.name, name, self.task_names(request.data))
         return self._task(name, "test", request)
@@ -198,8 +184,7 @@ def markdown(head: str, rows: Iterable[Iterable[object]], aligned: str = "l") ->
 def find(*places: Path, expected: str, hint: str, packed: Member | None = None) -> File:
     """Return the first place that is a file, else where it is inside an archive.
 
-    Raises:
-        UsageError: if it is nowhere; it names the first place.
+    Raises `UsageError` if it is nowhere; it names the first place.
     """
     if found := present(*places):
         return found

@@ -73,8 +73,7 @@ SETS = {one.name: one for one in (NQ, TRIVIAQA)}
 def legs(suite: str, _task: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
     """Return the questions of a split with their answers.
 
-    Raises:
-        UsageError: if there is no folder, or the file of questions is missing.
+    Raises `UsageError` if there is no folder, or the file of questions is missing.
     """
     one, identity, folder = SETS[suite], f"{suite}/{split}", official.folder(request, suite)
     released = one.files[split]
@@ -98,10 +97,8 @@ def legs(suite: str, _task: str, split: str, request: DataRequest) -> tuple[Leg,
 def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
     """Return the passages, compressed or not: in their own folder, or among the files of the suite that asks.
 
-    Where they are in neither, the source raises when it is read.
-
-    Raises:
-        UsageError: if no folder of data is there at all.
+    Where they are in neither, the source raises when it is read. Raises `UsageError` if no folder of data is there at
+    all.
     """
     other = official.folder(request, suite)
     own = official.root_of(CORPUS, official.roots(request.data_dir)) / CORPUS

@@ -26,7 +26,6 @@ URL = "https://github.com/google-research-datasets/lareqa/raw/master/xquad-r"
 LICENCE = "CC BY-SA 4.0"
 _FOLDER = "xquad-r"
 
-
 # Language, candidates, bytes and sha256 of its file. Source: the release's README for the candidates, else the files.
 _TABLE = """
 ar 1222 2234875 c52922d3b8ac1ae03ed5ac38647ad59870dca3dda2beefe18ecdc30729acb69d
@@ -41,7 +40,6 @@ tr 1167  827827 f3e8c13002bbce154a4578f535f7533cb70f3da08840e6b62735935baec7bd94
 vi 1209 1132303 e35926bf5cc6fc6ecbdfca49467aabeb454f08d152d7818143a906bd31dde995
 zh 1196  959291 80c2cde7b9c2fb134c303cbb52f2ba396ead9eb0014aec43993543d2ba9e93ed
 """
-
 
 _ROWS = [line.split() for line in _TABLE.strip().splitlines()]
 LANGUAGES = {code: int(candidates) for code, candidates, _, _ in _ROWS}
@@ -62,8 +60,7 @@ MINI = ("ar", "de", "en", "es", "ru", "th")
 def legs(suite: str, name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
     """Return the questions of a language over the pool of all languages; that of `BARE` has no paragraphs.
 
-    Raises:
-        UsageError: if there is no folder, or a file is missing; the pool needs all eleven.
+    Raises `UsageError` if there is no folder, or a file is missing; the pool needs all eleven.
     """
     folder, identity = official.folder(request, NAME) / _FOLDER, f"{suite}/{name}"
     files = {code: _find(folder, code) for code in LANGUAGES}

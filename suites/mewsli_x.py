@@ -36,7 +36,6 @@ _TEXTS = (
     f"makes into {NAME}/, or fetch {REPACK} (a third party's, 316 MB, no checksum published) and put it there as it is"
 )
 
-
 # Mentions of dev and test. Source: the release's page.
 _TABLE = """
 ar 318 1501; de 326 1551; en 316 1490; es 311 1552; fa 72 458; ja 310 1519; pl 304 1562; ro 145 672; ta 312 1567;
@@ -52,8 +51,7 @@ MINI = ("ar", "de", "en", "es", "ja")
 def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
     """Return the mentions of a split in a language over the pool of entities.
 
-    Raises:
-        UsageError: if there is no folder, or a file is missing.
+    Raises `UsageError` if there is no folder, or a file is missing.
     """
     root, identity, count = official.folder(request, NAME), f"{NAME}/{name}", LANGUAGES[name][split]
     pool = _find(root, ENTITIES, f"the {POOL:,} entities", f"fetch {URL} (291 MB, md5 {MD5}) and unpack it here")

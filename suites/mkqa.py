@@ -37,8 +37,7 @@ MINI = ("en", "ar", "fi", "ja", "ko", "ru", "es", "th", "de", "fr")
 def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
     """Return the questions of a language over the English passages.
 
-    Raises:
-        UsageError: if there is no folder, or the file of questions is missing.
+    Raises `UsageError` if there is no folder, or the file of questions is missing.
     """
     path = find(
         official.folder(request, NAME) / FILE,

@@ -39,23 +39,15 @@ RULES = Rules(("RR@100", "R@100"), official=("mrtydi-ccp",), readout=readouts.CC
 
 @dataclass(frozen=True)
 class Language:
-    """One language of the release.
+    """One language of the release."""
 
-    Args:
-        code: ISO 639-1, which is the task's name.
-        name: in the names of its files.
-        passages: in its collection.
-        counts: by split, the judged queries and the judgements. `test` is scored, `train` and `dev` serve training.
-        md5: of the tarball of v1.0; that of v1.1 was not published.
-        size: of the tarball of v1.0, bytes.
-    """
-
-    code: str
-    name: str
-    passages: int
+    code: str  # ISO 639-1, which is the task's name
+    name: str  # in the names of its files
+    passages: int  # in its collection
+    # by split, the judged queries and the judgements. `test` is scored, `train` and `dev` serve training.
     counts: Mapping[str, tuple[int, int]]
-    md5: str
-    size: int
+    md5: str  # of the tarball of v1.0; that of v1.1 was not published
+    size: int  # of the tarball of v1.0, bytes
 
     @property
     def folder(self) -> str:
@@ -94,8 +86,7 @@ LANGUAGES = {one.code: one for one in map(_language, _TABLE.strip().splitlines()
 def leg(name: str, split: str, request: DataRequest) -> Leg:
     """Return the official questions of a split with their judgements and passages.
 
-    Raises:
-        UsageError: if there is no folder, or a file is missing.
+    Raises `UsageError` if there is no folder, or a file is missing.
     """
     one, root, identity = LANGUAGES[name], official.folder(request, NAME), f"{NAME}/{name}"
     queries, judgements = one.counts[split]

@@ -18,8 +18,7 @@ NAME = "mrtydi-v1-0"
 def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
     """Return the questions of a split; they are downloaded when they are read.
 
-    Raises:
-        UsageError: if the files would have to be downloaded and may not be.
+    Raises `UsageError` if the files would have to be downloaded and may not be.
     """
     one, cached = mrtydi.LANGUAGES[name], face.irds.home() / "mr-tydi" / name
     if request.offline and not cached.exists():

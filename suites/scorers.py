@@ -48,11 +48,7 @@ def beir(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS, ignore_identical
 
     They are pytrec_eval's, averaged over the queries present in both run and judgements: a query that the run does not
     name leaves the mean, one that it names without documents counts 0. Rounded to 5 digits. Equal scores are ordered by
-    document id descending.
-
-    Raises:
-        UndefinedError: if run and judgements share no query.
-        UsageError: as `judged` does.
+    document id descending. Raises `UndefinedError` if run and judgements share no query; `UsageError` as `judged` does.
     """
     rankings = judged(qrels, without_identical(run) if ignore_identical_ids else run, "trec")
     names = {"NDCG": "nDCG", "MAP": "AP", "Recall": "R", "P": "P"}
@@ -71,8 +67,7 @@ def beir_mrr(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str,
 def beir_capped_recall(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str, float]:
     """R_cap@k of BEIR's custom scorers (`recall_cap`); TREC-COVID's Recall@100 in Contriever is this at 100.
 
-    Raises:
-        UndefinedError: if a query of the run has no relevant document; the official code divides by zero there.
+    Raises `UndefinedError` if a query of the run has no relevant document; the official code divides by zero there.
     """
     empty = [query for query in run if query in qrels and not relevant(qrels[query])]
     if empty:
@@ -101,10 +96,7 @@ def beir_hole(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str
 def mrtydi_ccp(qrels: Qrels, run: Run, k: int = 100) -> dict[str, float]:
     """MRR@k and Recall@k of CCP's Mr.TyDi script: list order, and every row of the qrels is relevant at any grade.
 
-    A missing query counts 0.
-
-    Raises:
-        UsageError: as `judged` does.
+    A missing query counts 0. Raises `UsageError` as `judged` does.
     """
     rows = {query: dict.fromkeys(grades, 1) for query, grades in qrels.items()}
     means = evaluate(rows, run, (MeasureSpec("RR", k), MeasureSpec("R", k)), "list").means
@@ -123,25 +115,18 @@ def lareqa_ap20(qrels: Qrels, run: Run) -> float:
 
 @dataclass(frozen=True)
 class MewsliX:
-    """What Mewsli-X's scorer says.
+    """What Mewsli-X's scorer says."""
 
-    Args:
-        macro: mean over the eleven languages; one without a file of predictions counts 0.
-        mrr: MRR@20 (which is mAP@20: one gold entity a mention) by language.
-    """
-
-    macro: float
-    mrr: Mapping[str, float]
+    macro: float  # mean over the eleven languages; one without a file of predictions counts 0
+    mrr: Mapping[str, float]  # MRR@20 (which is mAP@20: one gold entity a mention) by language
     coverage: Mapping[str, Coverage]
 
 
 def mewslix(gold: Mapping[str, Mapping[str, str]], predictions: Mapping[str, Mapping[str, Sequence[str]]]) -> MewsliX:
     """Score entity predictions as XTREME-R's Mewsli-X script: list order, first 20, duplicates occupy ranks.
 
-    Both are by language and mention; blanks around the ids of gold entities are stripped.
-
-    Raises:
-        UsageError: if a language has no gold mention.
+    Both are by language and mention; blanks around the ids of gold entities are stripped. Raises `UsageError` if a
+    language has no gold mention.
     """
     mrr, covered = {}, {}
     for language in MEWSLIX_LANGUAGES:

@@ -31,17 +31,11 @@ BOTH = "mean over the two directions of each pair, then over the pairs"
 
 @dataclass(frozen=True)
 class Pair:
-    """One language and English.
+    """One language and English."""
 
-    Args:
-        code: of the language in the files' names, ISO 639-3.
-        language: ISO 639-1 where it has such a code, else `code`.
-        sentences: in either file.
-    """
-
-    code: str
-    language: str
-    sentences: int
+    code: str  # of the language in the files' names, ISO 639-3
+    language: str  # ISO 639-1 where it has such a code, else `code`
+    sentences: int  # in either file
 
 
 # Code in the files' names, ISO 639-1 code where there is one, sentences where they are not 1,000.
@@ -85,11 +79,7 @@ MINI = ("ara", "ben", "fin", "ind", "jpn", "kor", "rus", "swh", "tel", "tha", "f
 
 
 def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return both directions of a pair.
-
-    Raises:
-        UsageError: if there is no folder, or a file is missing.
-    """
+    """Return both directions of a pair; raises `UsageError` if there is no folder, or a file is missing."""
     pair, folder = PAIRS[name], official.folder(request, NAME) / "v1"
     paths = {code: folder / f"tatoeba.{name}.{code}" for code in (pair.code, "eng")}
     for path in paths.values():

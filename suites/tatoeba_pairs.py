@@ -32,11 +32,7 @@ TASKS = tuple(f"{left}-{right}" for left, right in PAIRS)
 
 
 def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return both directions of a pair.
-
-    Raises:
-        UsageError: if there is no folder, or the pairs were not drawn yet.
-    """
+    """Return both directions of a pair; raises `UsageError` if there is no folder, or the pairs were not drawn yet."""
     folder = official.folder(request, NAME)
     paths = {code: folder / "v1" / f"tatoeba.{name}.{code}" for code in name.split("-")}
     hint = (
@@ -88,7 +84,6 @@ BENCHMARK = Benchmark(
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)
-
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

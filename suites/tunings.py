@@ -58,8 +58,7 @@ MSM_MARCO: Values = {**_DPR, "epochs": 3.0, "pairs": 64, "learning_rate": 2e-5, 
 MSM_XOR: Values = {**_DPR, "epochs": 40.0, "pairs": 128, "learning_rate": 2e-5, "pooling": "mean", "selection": "last"}
 MSM_MRTYDI: Values = {**MSM_XOR, "learning_rate": 1e-5, "pooling": "cls"}
 _CONTRIEVER: Values = {"learning_rate": 1e-5, "pairs": 1024, "temperature": 0.05, "similarity": "dot"}
-_CONTRIEVER |= {"pooling": "mean", "tied": True}
-_CONTRIEVER |= {"hard_negatives": 1}
+_CONTRIEVER |= {"pooling": "mean", "tied": True, "hard_negatives": 1}
 CONTRIEVER_MARCO: Values = {**_CONTRIEVER, "steps": 20_000, "hard_share": 0.1, "optimiser": "asam"}
 MCONTRIEVER_MARCO: Values = {**_CONTRIEVER, "steps": 20_000, "warm_up_steps": 1000, "hard_share": 0.0}
 MCONTRIEVER_NQ: Values = {**MCONTRIEVER_MARCO, "steps": 1000}
@@ -189,7 +188,6 @@ MARCO_MCONTRIEVER = tuning("msmarco", msmarco, MCONTRIEVER_MARCO, f"{_B2}: MS MA
 NQ_MCONTRIEVER = tuning("nq", nq, MCONTRIEVER_NQ, f"{_B2}: NQ, 1,000 steps, random negatives")
 SQUAD = tuning("squad", squad_sentences, XTREME_LAREQA, "XTREME-R's script for LAReQA, which MSM uses")
 WIKIPEDIA = tuning("wikipedia-pairs", wikipedia_pairs, XTREME_MEWSLI, "XTREME-R's script for Mewsli-X; MSM: batch 16")
-
 
 SUPERVISED = tuning("supervised-en", supervised, MSM_NQ, "ours: English pairs at hand, under MSM's settings for NQ")
 """For substitutes, and for whoever has no NQ or MS MARCO."""

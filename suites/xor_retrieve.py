@@ -61,17 +61,11 @@ ROWS = {"dev": 2_110, "train": 15_250}
 
 
 class Language(NamedTuple):
-    """The questions of a language.
+    """The questions of a language."""
 
-    Args:
-        dev: in the dev file.
-        counted: of these, with an answer other than yes and no; the published fractions are over so many.
-        train: in the training file, with such an answer.
-    """
-
-    dev: int
-    counted: int
-    train: int
+    dev: int  # in the dev file
+    counted: int  # of these, with an answer other than yes and no; the published fractions are over so many
+    train: int  # in the training file, with such an answer
 
 
 LANGUAGES = {
@@ -89,8 +83,7 @@ LANGUAGES = {
 def leg(name: str, split: str, request: DataRequest) -> Leg:
     """Return the questions of a split of the official files with their answers.
 
-    Raises:
-        UsageError: if there is no folder, or the file of questions is missing.
+    Raises `UsageError` if there is no folder, or the file of questions is missing.
     """
     root, file, one, identity = official.folder(request, NAME), SPLITS[split], LANGUAGES[name], f"{NAME}/{name}"
     path = find(

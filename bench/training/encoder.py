@@ -48,19 +48,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The ids that are kept, and the whole matrix.
+    """The ids that are kept, and the whole matrix."""
 
-    Args:
-        kept: ids, ascending, int64 `[v]`; row i of the small matrix is id `kept[i]`.
-        small: id → its row in the small matrix, −1 where it has none, int64 `[V]`.
-        whole: the matrix before the training, float32 `[V, d]`, on the processor.
-        padding: row of the whole matrix that is padding, None where there is none.
-    """
-
-    kept: npt.NDArray[np.int64]
-    small: npt.NDArray[np.int64]
-    whole: torch.Tensor
-    padding: int | None
+    kept: npt.NDArray[np.int64]  # ids, ascending, int64 `[v]`; row i of the small matrix is id `kept[i]`
+    small: npt.NDArray[np.int64]  # id → its row in the small matrix, −1 where it has none, int64 `[V]`
+    whole: torch.Tensor  # the matrix before the training, float32 `[V, d]`, on the processor
+    padding: int | None  # row of the whole matrix that is padding, None where there is none
 
     def rows(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the rows of ids in the small matrix; raise `ValueError` for an id that was not kept."""

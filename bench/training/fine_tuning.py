@@ -190,10 +190,8 @@ class FineTuningObjective:
             passages, texts = gather(passages), gather(texts)
         twins = copies(texts, positives)
         value = self.objective(queries, passages, positives, twins if self.config.mask_duplicates else None)
-        seen = {
-            "accuracy": float((self._rivals(queries.detach(), passages.detach(), positives) == 0).float().mean()),
-            "duplicates": float(twins.sum()),
-        }
+        above = rivals(queries.detach(), passages.detach(), positives, self.sides.contract.similarity)
+        seen = {"accuracy": float((above == 0).float().mean()), "duplicates": float(twins.sum())}
         if self.scale is not None:
             seen["scale"] = float(self.scale.value.detach())
         return value * weight(len(queries)), seen
@@ -234,7 +232,7 @@ class FineTuningObjective:
         ranks = []
         for start in range(0, len(queries), self.config.pairs):
             some = slice(start, start + self.config.pairs)
-            ranks.append(self._rivals(queries[some], passages, positives[some]))
+            ranks.append(rivals(queries[some], passages, positives[some], self.sides.contract.similarity))
         return float(in_float64(torch.cat(ranks)).mean())
 
     def _mean_loss(self, held: Questions, queries: torch.Tensor, passages: torch.Tensor) -> float:
@@ -249,10 +247,6 @@ class FineTuningObjective:
                 loss = self.objective(queries[start:end], passages[places[start] : places[end]], own)
             total += float(loss) * (end - start)
         return total / len(held)
-
-    def _rivals(self, queries: torch.Tensor, passages: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        """Return how many other passages score at least as high as each question's own, int64 `[n]`."""
-        return rivals(queries, passages, positives, self.sides.contract.similarity)
 
 
 def rivals(

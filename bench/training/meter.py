@@ -16,18 +16,14 @@ _BACKWARD = 2  # times the operations of the forward pass
 
 @dataclass
 class Meter:
-    """Counts what the encoders and heads of a training do; they share one meter.
+    """Counts what the encoders and heads of a training do; they share one meter."""
 
-    Args:
-        tokens: non-padding tokens, once for each forward pass of an encoder, momentum and no-gradient ones included.
-            Activations computed again to save memory are not a pass.
-        passes: forward passes of an encoder (batches of sequences).
-        flops: operations of multiplications by weights and of attention, forward and backward, recomputation included;
-            embedding look-ups cost none.
-    """
-
+    # non-padding tokens, once for each forward pass of an encoder, momentum and no-gradient ones included. Activations
+    # computed again to save memory are not a pass.
     tokens: int = 0
-    passes: int = 0
+    passes: int = 0  # forward passes of an encoder (batches of sequences)
+    # operations of multiplications by weights and of attention, forward and backward, recomputation included; embedding
+    # look-ups cost none
     flops: float = 0.0
 
     def encoded(self, model: PreTrainedModel, packed: Packed, *, gradients: bool, again: bool = False) -> None:

@@ -22,18 +22,14 @@ def warm_up_and_decay(position: float, warm_up: float, total: float) -> float:
     """
     if position < warm_up:
         return position / warm_up
-    if position >= total:
-        return 0.0
-    return (total - position) / (total - warm_up)
+    return 0.0 if position >= total else (total - position) / (total - warm_up)
 
 
 def adamw(modules: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
     """Return AdamW over all trainable weights; those with fewer than two dimensions have no weight decay.
 
-    These are the biases and the weights of normalisation layers, in every architecture of transformers.
-
-    Raises:
-        ValueError: nothing is trainable.
+    These are the biases and the weights of normalisation layers, in every architecture of transformers. Raises
+    `ValueError` where nothing is trainable.
     """
     weights = [weight for weight in modules.parameters() if weight.requires_grad]
     if not weights:

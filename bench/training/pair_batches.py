@@ -23,7 +23,7 @@ from bench.retrieval.packed import Ids
 from bench.training.batches import PairBatch
 from bench.training.distributed import rank, world
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import Json, TrainingPair
+from bench.types import Json
 
 Numbers = npt.NDArray[np.int64]
 
@@ -33,18 +33,12 @@ _LONGEST = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Questions:
-    """n questions as token ids, and the m passages among which each finds its own.
-
-    Args:
-        passages: each question's positive and then its negatives, question by question.
-        positives: place of each question's positive among the passages, int64 `[n]`.
-        texts: a number for each passage's text, int64 `[m]`; equal numbers, equal texts.
-    """
+    """n questions as token ids, and the m passages among which each finds its own."""
 
     queries: Sequence[Ids]
-    passages: Sequence[Ids]
-    positives: Numbers
-    texts: Numbers
+    passages: Sequence[Ids]  # each question's positive and then its negatives, question by question
+    positives: Numbers  # place of each question's positive among the passages, int64 `[n]`
+    texts: Numbers  # a number for each passage's text, int64 `[m]`; equal numbers, equal texts
     languages: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -109,9 +103,8 @@ class PairReader:
         `chosen` are the passages of each as (number of a pair, place among its positives and then its negatives), the
         positive first.
         """
-        opened: dict[int, TrainingPair] = {}
-        for number in dict.fromkeys([*numbers, *(pair for row in chosen for pair, _ in row)]):
-            opened[number] = self.pairs[number]
+        wanted = dict.fromkeys([*numbers, *(pair for row in chosen for pair, _ in row)])
+        opened = {number: self.pairs[number] for number in wanted}
         asked = [self.reader.text(opened[number].query, "query") for number in numbers]
         places = [place for row in chosen for place in row]
         texts = [

@@ -91,7 +91,6 @@ class Analyzer:
 _SEGMENTERS: Mapping[str, tuple[str, ...]] = {"icu": ("icu4py",), "jieba": ("rjieba",)}
 """Splitter → the distributions it needs; their import names are the same."""
 
-
 _ALL = (
     Analyzer("words", "runs of letters, marks and digits, for any language that parts its words"),
     Analyzer("bigrams", "pairs of letters where words are not parted by blanks, words elsewhere", splitter="bigrams"),

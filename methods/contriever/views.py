@@ -55,13 +55,8 @@ class CroppedPairs(DrawnSource[Shards, Chunks]):
     def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return a pair of each of `pairs` chunks."""
         chunks = self._drawn.draw(self._config.pairs, rng)
-        views = [self._views(chunk, rng) for chunk in chunks]
-        return PairBatch(
-            [left for left, _ in views],
-            [right for _, right in views],
-            np.full(len(chunks), _NO_DOCUMENT),
-            tuple(chunk.language for chunk in chunks),
-        )
+        left, right = zip(*(self._views(chunk, rng) for chunk in chunks), strict=True)
+        return PairBatch(left, right, np.full(len(chunks), _NO_DOCUMENT), tuple(chunk.language for chunk in chunks))
 
     def _views(self, chunk: Chunk, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Draw the two views of a chunk, and read no more of it than they need."""

@@ -83,9 +83,5 @@ class SentencesOfBlocks(DrawnSource[Shards, Documents]):
         made = cloze(np.concatenate(sentences), starts, query, remove=removed)
         assert made is not None  # noqa: S101 (a block of several sentences has something left)
         sentence, block = made
-        special = self.shards.special
-        return (
-            framed(sentence, special, self._config.sentence_tokens),
-            framed(block, special, self._config.block_tokens),
-            removed,
-        )
+        config, special = self._config, self.shards.special
+        return framed(sentence, special, config.sentence_tokens), framed(block, special, config.block_tokens), removed

@@ -28,7 +28,6 @@ from bench.suites import (
 _COLUMNS = "4 columns separated by tabs: query id, similar ids, candidate ids, scores"
 _TEXT_COLUMNS = "3 columns separated by tabs: question id, title, body (which may be missing)"
 
-
 _Row = tuple[tuple[str, ...], Candidates]
 """One line of a candidate file: the similar questions, in the file's order, and all candidates."""
 

@@ -33,17 +33,11 @@ _EXPECTED = 'an object with the keys "lang", "answers" and "question_en"'
 
 @dataclass(frozen=True)
 class Part:
-    """Which queries of a folder are meant, and how they are asked.
+    """Which queries of a folder are meant, and how they are asked."""
 
-    Args:
-        split: whose judgements hold.
-        language: as `lang` spells it; empty for all languages.
-        english: ask them in English (`question_en`).
-    """
-
-    split: str
-    language: str = ""
-    english: bool = False
+    split: str  # whose judgements hold
+    language: str = ""  # as `lang` spells it; empty for all languages
+    english: bool = False  # ask them in English (`question_en`)
 
     @property
     def key(self) -> str:
@@ -65,10 +59,8 @@ class _Query:
 def queries(folder: Path, part: Part, name: str = "") -> FileSource[Item]:
     """Return the queries of a part's language, of all splits.
 
-    Reading raises `DataError` or `DataFaultsError` for malformed rows, and for a repeated query id.
-
-    Raises:
-        UsageError: if the file is not there, or there twice (plain and compressed).
+    Reading raises `DataError` or `DataFaultsError` for malformed rows, and for a repeated query id. Raises `UsageError`
+    if the file is not there, or there twice (plain and compressed).
     """
     path, words = beir.find(folder, "queries.jsonl"), f"{name or folder.name} queries"
     return numbered_source(words, f"beir-answers-queries/1:{part.key}", path, partial(_items, part=part))

@@ -43,7 +43,6 @@ PAIRS = "mewsli-x-pairs/1"
 
 _BRACED = re.compile(r"\{(.*?)\}")
 
-
 Mention = tuple[Item, str]
 """What is asked for a mention (`query_text`), and the id of the entity that is meant."""
 
@@ -51,10 +50,8 @@ Mention = tuple[Item, str]
 def query_text(text: str, sentence_spans: Sequence[jsonl.Span], start: int, end: int) -> str:
     """Return what is asked for a mention `[start, end)` of an article: itself, and its sentence with it in braces.
 
-    The first sentence that holds the whole mention is taken; braces of its own become parentheses.
-
-    Raises:
-        RecordError: no sentence holds the mention.
+    The first sentence that holds the whole mention is taken; braces of its own become parentheses. Raises `RecordError`
+    where no sentence holds the mention.
     """
     held = next((one for one in sentence_spans if one[0] <= start and end <= one[1]), None)
     if held is None:

@@ -3,8 +3,6 @@
 Formats: `sentences.csv` holds id, language (ISO 639-3) and text, `links.csv` two ids, separated by tabs, a row a line.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,11 +26,8 @@ def draw(
     `tatoeba.{left}-{right}.ids` (the two ids). The same exports and seed give the same files. Held in memory: a byte an
     id, the links between the languages, and the sentences that these name.
 
-    Returns how many were drawn, by `left-right`.
-
-    Raises:
-        DataError: a malformed line, a file that is missing or broken, or no translation for a pair.
-        DataFaultsError: several malformed lines.
+    Returns how many were drawn, by `left-right`. Raises `DataError` for a malformed line, a file that is missing or
+    broken, or no translation for a pair; `DataFaultsError` for several malformed lines.
     """
     places = {code: at for at, code in enumerate(sorted({code for pair in pairs for code in pair}), start=1)}
     linked = _linked(

@@ -30,17 +30,11 @@ _KEYS = ("id", "question", "lang", "split", "answers")
 
 @dataclass(frozen=True)
 class Part:
-    """What is read of a file.
+    """What is read of a file."""
 
-    Args:
-        language: whose questions, e.g. `ar`.
-        split: what every row of the file must say, e.g. `dev`.
-        rows: how many questions the file must hold in all its languages; None where that is not known.
-    """
-
-    language: str
-    split: str
-    rows: int | None = None
+    language: str  # whose questions, e.g. `ar`
+    split: str  # what every row of the file must say, e.g. `dev`
+    rows: int | None = None  # how many questions the file must hold in all its languages; None where that is not known
 
 
 def questions(path: File, part: Part, name: str = "") -> FileSource[Item]:

@@ -120,8 +120,7 @@ class _Mark(NamedTuple):
 def rows() -> tuple[Reported, ...]:
     """Return every number, in the order of `FILES` and of their lines.
 
-    Raises:
-        DataError: if a line of `cells.csv` fits no cell, or a cell belongs to two errors.
+    Raises `DataError` if a line of `cells.csv` fits no cell, or a cell belongs to two errors.
     """
     cells = [_Cell(**line) for name in FILES for line in _lines(name)]
     marked = _marked(cells)

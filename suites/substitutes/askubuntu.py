@@ -22,8 +22,7 @@ _LICENCE = "CC BY-SA (Stack Exchange)"
 def listed(place: Place) -> Leg:
     """Ask each question among the candidates of its list; those without a rephrasing among them are not judged.
 
-    Raises:
-        UsageError: if a file is missing.
+    Raises `UsageError` if a file is missing.
     """
     name = place.identity
     path = find(

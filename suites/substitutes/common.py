@@ -23,22 +23,14 @@ _CHECKSUMS = "checksums/substitutes.txt"
 
 @dataclass(frozen=True)
 class Part:
-    """One task of a substitute.
-
-    Args:
-        language: of its queries, ISO 639; empty where each query says its own.
-        documents: in the corpus that it searches.
-        counts: by split: judged queries and judgements.
-        folder: where it lies under the suite's folder; empty for that folder itself.
-        averaged: whether it is a member of the suite's average.
-    """
+    """One task of a substitute."""
 
     name: str
-    language: str
-    documents: int
-    counts: Mapping[str, tuple[int, int]]
-    folder: str = ""
-    averaged: bool = True
+    language: str  # of its queries, ISO 639; empty where each query says its own
+    documents: int  # in the corpus that it searches
+    counts: Mapping[str, tuple[int, int]]  # by split: judged queries and judgements
+    folder: str = ""  # where it lies under the suite's folder; empty for that folder itself
+    averaged: bool = True  # whether it is a member of the suite's average
 
 
 def table(text: str, *, folders: bool) -> tuple[Part, ...]:
@@ -150,8 +142,7 @@ class Substitute:
     def find(self, name: str, split: str, request: DataRequest) -> Leg:
         """Return the questions of a split of a part with what judges them, and the passages.
 
-        Raises:
-            UsageError: if there is no such part, split or folder, or a file is missing.
+        Raises `UsageError` if there is no such part, split or folder, or a file is missing.
         """
         there = tuple(self.by_name) if request.data == "official" else ()
         part = self.by_name[official.known(self.name, name, there)]
