@@ -2,10 +2,10 @@
 
 import gzip
 import json
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from scipy import stats
 
 Bench = Callable[..., Any]
 RunJson = Callable[..., dict[str, Any]]
-SECONDS = 180
-"""What the demo may take on two cores that it has for itself."""
-SLACK = 2
-"""How much longer on cores that others use at the same time."""
+SECONDS = 360
+"""What the demo may take of a processor: three minutes of two cores."""
+PATIENCE = 900
+"""Seconds on cores that others use at the same time."""
 LEVEL = 0.01
 
 
@@ -51,17 +51,17 @@ def _values(outcome: dict[str, Any], system: str) -> dict[tuple[str, str], list[
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3 * SECONDS * SLACK + 120)
+@pytest.mark.timeout(2 * PATIENCE + 120)
 def test_one_seed_in_three_minutes_and_three_seeds(tmp_path: Path, bench: Bench, run_json: RunJson) -> None:
     """From nothing to the table, the untrained start in a row of its own; two more seeds reuse what there is.
 
     Training helps with every seed, and over all: a paired t test (scipy's) of each query's mean over the seeds.
     """
-    start = time.monotonic()
-    done = bench(*_job(tmp_path), seconds=SECONDS * SLACK)
-    took = time.monotonic() - start
+    before = getrusage(RUSAGE_CHILDREN)
+    done = bench(*_job(tmp_path), seconds=PATIENCE)
+    after = getrusage(RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stderr
-    assert took < SECONDS * SLACK, f"took {took:.0f} s"
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS
     rows = [line.split() for line in done.stdout.splitlines()]
     header = next(row for row in rows if row[:1] == ["system"])
     assert header[1:12] == ["ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th"]
@@ -71,7 +71,7 @@ def test_one_seed_in_three_minutes_and_three_seeds(tmp_path: Path, bench: Bench,
     assert averages["msm"] > averages["msm@init"]
     assert "msm − msm@init: +" in done.stdout
     assert {stage["state"] for stage in run_json(*_job(tmp_path))["stages"]} == {"cached"}
-    done = bench(*_job(tmp_path, "--seed", "0,1,2"), seconds=2 * SECONDS * SLACK)
+    done = bench(*_job(tmp_path, "--seed", "0,1,2"), seconds=PATIENCE)
     assert done.returncode == 0, done.stderr
     for row in ("bm25 ", *(f"{name} (seed {seed}) " for name in ("msm", "msm@init") for seed in range(3))):
         assert any(line.startswith(row) for line in done.stdout.splitlines()), f"{row}\n{done.stdout}"
