@@ -32,7 +32,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo worlds test test-processors calibration test-slow test-gpu test-browser lint types layers docs docs-site clean fuzz
+.PHONY: help install demo demo-seeds worlds test test-processors calibration test-slow test-gpu test-browser lint types layers docs docs-site clean fuzz
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -65,6 +65,10 @@ endif
 demo: $(STAMP) ## the main job: pretrain, encode, search, score and show, in the embedded world
 	@$(BIN)/bench run --method bm25,msm --suite mrtydi --store store --results results
 	@$(BIN)/bench leaderboard build --results results --out site
+
+demo-seeds: $(STAMP) ## the demo with three seeds: the mean of each system, and tests that hold for methods
+	@$(BIN)/bench run --method bm25,msm --suite mrtydi --seed 0,1,2 --store store --results results
+	@$(BIN)/bench compare bm25 msm msm@init --suite mrtydi --data mini --results results
 
 worlds: $(STAMP) ## the ranking of METHODS under the five settings of the embedded world (bench/data/mini/README.md)
 	@for world in $$($(BIN)/python -c 'from bench.data.mini import PRESETS; print(*PRESETS)'); do \

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 from bench.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from bench.api import compare as compare
+    from bench.api import export as export
+    from bench.api import load_results as load_results
     from bench.api import plan as plan
     from bench.api import run as run
+    from bench.api import score as score
     from bench.config.base import Config as Config
     from bench.config.base import setting as setting
     from bench.config.request import Request as Request
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from bench.core.files import canonical as canonical
     from bench.core.messages import did_you_mean as did_you_mean
     from bench.core.messages import unknown as unknown
+    from bench.core.network import is_offline as is_offline
     from bench.core.order import best as best
     from bench.core.order import comparable as comparable
     from bench.core.order import cut as cut
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from bench.types import Measure as Measure
     from bench.types import Method as Method
     from bench.types import Preset as Preset
+    from bench.types import PretrainingCorpus as PretrainingCorpus
     from bench.types import Ranking as Ranking
     from bench.types import Retriever as Retriever
     from bench.types import Run as Run
@@ -51,5 +57,6 @@ if TYPE_CHECKING:
     from bench.types import Suite as Suite
     from bench.types import Task as Task
     from bench.types import Tie as Tie
+    from bench.types import declared as declared
 
 __all__, __getattr__, __dir__ = lazy(__name__, __file__)

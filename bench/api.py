@@ -1,7 +1,22 @@
-"""The main job as two functions, for notebooks and scripts."""
+"""The commands as functions, for notebooks and scripts: what they return shows itself, and errors are the same.
 
-from bench.config.request import Request
+Like the command line they read `$BENCH_DATA` and `$BENCH_STORE`; folders are paths or strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.cli.compare_formats import records, tables
+from bench.cli.run import carry_through
+from bench.config.request import Names, Request, store_folder
 from bench.core.network import offline
+from bench.evaluation.compare.comparison import Compared, CompareOptions
+from bench.evaluation.compare.comparison import compare as compare_results
+from bench.evaluation.results.scores import Results, load_results
+from bench.evaluation.tables import as_html
 from bench.pipeline import plan as planning
 from bench.pipeline import run as pipeline
 from bench.pipeline.plan import Plan
@@ -9,18 +24,112 @@ from bench.pipeline.run import Outcome
 from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.store import Store
+from bench.studies.export import Exported, export_found, from_name
+from bench.studies.external import External, score_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Comparisons", "Results", "compare", "export", "load_results", "plan", "run", "score"]
+
+Folder = Path | str
 
 
-def plan(request: Request) -> Plan:
-    """Say what `run` would do; see `bench.pipeline.plan.plan` for what it raises."""
+def plan(
+    methods: Request | Names = None, suites: Names = None, *, plugins: Sequence[object] = (), **options: Any
+) -> Plan:
+    """Say what `run` would do; arguments as there. Raises as `bench.pipeline.plan.plan` does."""
+    request = _request(methods, suites, options)
     with offline(request.offline):
-        return planning.plan(request, load(), Store(request.store))
+        return planning.plan(request, load(extra=plugins), Store(request.store))
 
 
-def run(request: Request) -> Outcome:
-    """Run methods on suites and return the scored legs; see `bench.pipeline.run.run` for what it raises.
+def run(
+    methods: Request | Names = None,
+    suites: Names = None,
+    *,
+    quiet: bool = False,
+    plugins: Sequence[object] = (),
+    **options: Any,
+) -> Outcome:
+    """Run methods on suites, with progress unless `quiet`, and return the scored legs.
 
-    For instance `bench.run(bench.Request(methods=("bm25",), suites=("beir",), tasks=("path/to/folder",))).rows`.
+    For instance `bench.run("bm25,msm", "mrtydi", tasks=["sw", "fi"], sets={"budget.tokens": 100_000})`.
+
+    Args:
+        methods: names, or a whole `Request`, which takes no options then.
+        suites: names.
+        quiet: print nothing, notices included.
+        plugins: modules or objects with hooks, e.g. a method that is written in a notebook.
+        options: the fields of `Request`, and `readout` and `processes` of `bench run`.
+
+    Raises:
+        BenchError: as the command fails; see `bench.pipeline.run.run`.
     """
+    request = _request(methods, suites, options)
     with offline(request.offline):
-        return pipeline.run(request, load(), Store(request.store), NullListener())
+        found, store = load(extra=plugins), Store(request.store)
+        if quiet:
+            return pipeline.run(request, found, store, NullListener())
+        return carry_through(request, found, store)[0]
+
+
+def _request(methods: Request | Names, suites: Names, options: dict[str, Any]) -> Request:
+    return methods if isinstance(methods, Request) else Request.of(methods, suites, **options)
+
+
+class Comparisons(tuple[Compared, ...]):
+    """Comparisons, one for each setting and kind of data in which all systems have results."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Say each."""
+        return "\n".join(map(repr, self))
+
+    def _repr_html_(self) -> str:
+        return "".join(as_html(table) for each in self for table in tables(each, by_task=False))
+
+    def frame(self) -> pd.DataFrame:
+        """Return a line for each pair over all tasks, then for each task, fractions in full."""
+        import pandas as pd
+
+        return pd.DataFrame([row for each in self for row in records(each)])
+
+
+def compare(*systems: Folder, suite: str, results: Folder = "results", **options: Any) -> Comparisons:
+    """Test systems against each other on the results of a folder, as `bench compare` does.
+
+    Args:
+        systems: labels, `LABEL:SETTING`, or paths to result files.
+        suite: whose results are compared.
+        results: the folder.
+        options: fields of `CompareOptions`: `data`, `setting`, `measure`, `queries`, `data_dir`.
+    """
+    asked = CompareOptions(**{"by_task": True, **options})
+    return Comparisons(compare_results([*map(str, systems)], Path(results), load().suite(suite), asked))
+
+
+def score(
+    run: Folder, qrels: Folder | None = None, *, measures: str | Sequence[str] | None = None, **options: Any
+) -> External:
+    """Score a TREC run file against judgements (`qrels`), or a task (`suite` and `task`), as `bench score` does.
+
+    `options` are those of the command: `tie` with `qrels`; `leg`, `data`, `data_dir`, `sets` and `store` with a task.
+    """
+    store = Store(Path(options.pop("store", None) or store_folder()))
+    named = measures if isinstance(measures, str) else " ".join(measures or ())
+    files = {name: Path(options[name]) for name in ("data_dir",) if options.get(name)}
+    judged = Path(qrels) if qrels else None
+    return score_run(Path(run), load(), store, qrels=judged, measures=named or None, **{**options, **files})
+
+
+def export(
+    system: Folder, out: Folder, *, suite: str | None = None, results: Folder = "results", store: Folder | None = None
+) -> Exported:
+    """Write an encoder for transformers and sentence-transformers with a model card, as `bench export` does.
+
+    `system` is a label, a result file or its folder, or the key of an artefact.
+    """
+    place = Store(Path(store or store_folder()))
+    return export_found(lambda: from_name(str(system), Path(results), place, suite), Path(out), place, load())

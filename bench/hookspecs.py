@@ -1,7 +1,7 @@
-"""The whole promise to the outside world: seven hooks.
+"""The whole promise to the outside world: nine hooks.
 
 Implement them with `@bench.hookimpl` in a module that an entry point of the group `bench` names. None of them may
-import torch, read a disk or reach a network.
+import torch, read more of a disk than its own package, or reach a network.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from bench.config.request import RunPreset
-    from bench.types import Measure, Method, Suite
+    from bench.types import Measure, Method, PretrainingCorpus, Suite
 
 hookspec = pluggy.HookspecMarker("bench")
 hookimpl = pluggy.HookimplMarker("bench")
@@ -35,6 +35,11 @@ def bench_measures() -> Iterable[Measure]:  # type: ignore[empty-body]
 
 
 @hookspec
+def bench_corpora() -> Iterable[PretrainingCorpus]:  # type: ignore[empty-body]
+    """Return the corpora to pretrain on (`--corpus NAME`) that this plugin brings."""
+
+
+@hookspec
 def bench_runs() -> Iterable[RunPreset]:  # type: ignore[empty-body]
     """Return the named runs (`bench run --preset NAME`) that this plugin brings."""
 
@@ -44,6 +49,15 @@ def bench_stage_started(stage: Mapping[str, Any]) -> None:
     """Hear that a stage begins.
 
     :param stage: `stage` (its verb), `title`, `key` and `identity` (all that can change its bytes).
+    """
+
+
+@hookspec
+def bench_step(stage: Mapping[str, Any], step: Mapping[str, Any]) -> None:
+    """Hear a line of a training's log, every so many steps, while it runs in this process.
+
+    :param stage: as in `bench_stage_started`.
+    :param step: `step`, `tokens`, `learning_rate`, and what the method logs (`loss`, …).
     """
 
 

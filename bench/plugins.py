@@ -30,7 +30,7 @@ from bench.config.layers import check_config, check_preset
 from bench.config.request import RunPreset
 from bench.core.errors import PluginError, UsageError
 from bench.core.messages import canonical, did_you_mean, unknown, unknown_name
-from bench.types import SETTINGS, Measure, Method, Suite
+from bench.types import SETTINGS, Measure, Method, PretrainingCorpus, Suite
 
 GROUP = "bench"
 """The entry-point group; its names are the plugins' names."""
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Owned(Generic[T]):
-    """Something that a plugin brings: the method, suite, measure or run preset, and which plugin."""
+    """Something that a plugin brings: the method, suite, measure, corpus or run preset, and which plugin."""
 
     value: T
     plugin: str  # name of the entry point
@@ -97,6 +97,7 @@ class Plugins:
     methods: Mapping[str, Owned[Method]]  # without names that have several owners (`duplicates`), and so below
     suites: Mapping[str, Owned[Suite]]
     measures: Mapping[str, Owned[Measure]]  # by name without the cut
+    corpora: Mapping[str, Owned[PretrainingCorpus]]
     runs: Mapping[str, Owned[RunPreset]]
     loaded: Mapping[str, str]  # plugin name → its owner, for every sound plugin
     broken: tuple[Broken, ...]  # plugins that were set aside
@@ -113,6 +114,11 @@ class Plugins:
     def measures_by_name(self) -> dict[str, Measure]:
         """The measures without their owners."""
         return {name: owned.value for name, owned in self.measures.items()}
+
+    @property
+    def corpora_by_name(self) -> dict[str, PretrainingCorpus]:
+        """The corpora without their owners."""
+        return {name: owned.value for name, owned in self.corpora.items()}
 
     def method(self, name: str) -> Method:
         """Return a method; `auto_mlm` finds `auto-mlm`.
@@ -300,7 +306,9 @@ def _vet(candidate: _Candidate) -> _Sound | Broken:
         manager.register(plugin, candidate.name)
         _check_hooks(plugin, manager)
         return _Sound(candidate, plugin, {name: _collect(manager, kind) for name, kind in _KINDS.items()})
-    except (Exception, SystemExit) as error:  # third-party code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # third-party code may raise anything, as `pytest.importorskip` does
         return Broken(candidate.name, candidate.distribution, _reason_of(error), traceback.format_exc())
 
 
@@ -332,6 +340,7 @@ def _gather(sound: Iterable[_Sound], broken: Iterable[Broken], names: tuple[str,
         methods=single["method"],
         suites=single["suite"],
         measures=single["measure"],
+        corpora=single["corpus"],
         runs=single["run"],
         loaded=MappingProxyType(loaded),
         broken=tuple(broken),
@@ -473,6 +482,16 @@ def _measure_faults(measure: Measure) -> list[str]:
     ]
 
 
+def _corpus_faults(corpus: PretrainingCorpus) -> list[str]:
+    """Return what is wrong with a corpus; what a mixture names shows when it is read."""
+    faults = _name_faults(corpus.name)
+    if bool(corpus.urls) == bool(corpus.mix):
+        faults.append("has addresses and a mixture, or neither; expected one of them")
+    if corpus.urls and not (corpus.languages and corpus.revision):
+        faults.append("has addresses without languages or without a revision, which its key needs")
+    return faults
+
+
 def _run_faults(preset: RunPreset) -> list[str]:
     """Return what is wrong with a run preset; whether its methods and suites are there shows when it is run."""
     lacking = [name for name in ("methods", "suites", "seeds") if not getattr(preset, name)]
@@ -543,6 +562,7 @@ _KINDS: Mapping[str, _Kind] = MappingProxyType(
         "method": _Kind("bench_methods", Method, method_faults),
         "suite": _Kind("bench_suites", Suite, _suite_faults),
         "measure": _Kind("bench_measures", Measure, _measure_faults),
+        "corpus": _Kind("bench_corpora", PretrainingCorpus, _corpus_faults),
         "run": _Kind("bench_runs", RunPreset, _run_faults),
     }
 )

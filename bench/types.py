@@ -5,6 +5,7 @@ Nothing in this module imports torch, touches a disk or reaches a network.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -185,12 +186,40 @@ class Preset:
     setting: str = ""  # how the encoder is tuned where the user says nothing; empty for `unsupervised`
     # the label in `Cell.reported` that is compared with ours; empty where there is one label only
     reported_measure: str = ""
+    # what the profile `paper` trains it from, on and for: as `--backbone` and `--corpus` take them, changes of the
+    # weights. Empty or None for the profile's own
+    backbone: str = ""
+    corpus: str = ""
+    steps: int | None = None
+    processes: int = 1  # of the source's own training, each with `pairs` and the like; for the record
 
     @property
     def label(self) -> str:
         """The label of the paper's numbers that ours are compared with; empty where the paper has none."""
         labels = dict.fromkeys(name for cell in self.cells for name in cell.reported)
         return self.reported_measure or next(iter(labels), "")
+
+
+def declared(package: str) -> dict[str, Any]:
+    """Return what a package declares of its method in `method.json`: arguments of `Method`, its README as the card.
+
+    Whatever is text or numbers; `space` names kinds, `presets` have the fields of `Preset` and of `Cell`.
+    """
+    given = json.loads(files(package).joinpath("method.json").read_bytes())
+    given["presets"] = {
+        name: Preset(**{**one, "cells": tuple(Cell(**cell) for cell in one.get("cells", ()))})
+        for name, one in given["presets"].items()
+    }
+    given["space"] = {key: _space(**one) for key, one in given.get("space", {}).items()}
+    return {**given, "libraries": tuple(given.get("libraries", ())), "describe": package}
+
+
+def _space(**kind: Sequence[Any]) -> Space:
+    """Return the space of one entry: `Choice` with values, `Uniform` or `LogUniform` with two bounds."""
+    from bench.config import spaces
+
+    ((name, values),) = kind.items()
+    return spaces.Choice(tuple(values)) if name == "Choice" else getattr(spaces, name)(*values)
 
 
 def nothing_to_resolve(config: Any, language: str) -> Mapping[str, Json]:  # noqa: ARG001 (a default for Method.resolve)
@@ -277,6 +306,29 @@ def _resolve(title: str, door: str | Callable[..., T] | None) -> Callable[..., T
     except AttributeError as error:
         raise PluginError(where=title, found=f"{door!r}", expected=f"a name that {module} defines") from error
     return found
+
+
+@dataclass(frozen=True)
+class PretrainingCorpus:
+    """Public text to pretrain on, by a name: pinned files of each language, or a mixture of other corpora."""
+
+    name: str  # canonical, e.g. `wikipedia`; also the folder of its files under the folder of data
+    summary: str  # one sentence
+    licence: str  # in a sentence
+    # the date of a dump or the commit of a hub's data set; with the name it decides the text, so it is part of keys
+    revision: str = ""
+    # language → bytes to fetch, about; None where nobody says. Codes as documents shall have them
+    languages: Mapping[str, float | None] = field(default_factory=dict)
+    # addresses of a file, the official place first, then mirrors, with `{language}`, `{revision}` and, where there are
+    # several files a language, `{shard:05}` and `{shards:05}`. Without `{language}`, one file has all of them
+    urls: tuple[str, ...] = ()
+    codes: Mapping[str, str] = field(default_factory=dict)  # language → its code in names of files, where they differ
+    shards: Mapping[str, int] = field(default_factory=dict)  # language → number of its files, where it is not 1
+    first: int | None = None  # so many files of a language are taken, the first ones; None: all
+    sha256: Mapping[str, str] = field(default_factory=dict)  # name of a file → its published checksum
+    mix: str = ""  # parts and weights, as `--corpus` takes them, in place of addresses
+    used: Mapping[str, str] = field(default_factory=dict)  # paper → what it trained on
+    stands_for: str = ""  # text that nobody can have and that this replaces, in a phrase
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,10 @@ def classes() -> list[type[Stage]]:
 def inputs(kinds: Iterable[type[Stage]]) -> Mapping[str, set[str]]:
     """Return the inputs of every stage, by the names that stages have in keys."""
     found: dict[str, set[str]] = {kind.name: set() for kind in kinds}
-    filled = set()
     for user in (step.stage for step in bench.plan(PLANNED).steps):
-        filled |= {(kind, field) for kind in type(user).__mro__ for field in user.inputs}
         found[user.name] |= {given.name for given in user.inputs.values()}
     for kind in kinds:
-        for hint in (hint for field, hint in get_type_hints(kind).items() if (kind, field) not in filled):
+        for hint in get_type_hints(kind).values():
             held = {one for one in get_args(hint) or (hint,) if isinstance(one, type) and issubclass(one, Stage)}
             found[kind.name] |= {known.name for one in held - {Stage} for known in named(one)}
     return {name: given - {name} for name, given in found.items()}

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import click
+from notebooks.run import NOTEBOOKS, page
 
 from bench import plugins
 from bench.cli import bench
@@ -111,6 +112,7 @@ def main() -> None:
         text = path.read_text(encoding="utf-8")
         write(f"guide/{path.name}", re.sub(r"\[([^]]+)\]\(\.\./\.\./[^)]+\)", r"`\1`", text))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = re.sub(r"\]\(docs/notebooks\)", "](notebooks/compare.md)", readme)
     readme = re.sub(r"\]\(docs/", "](", readme)
     write(
         "index.md", re.sub(r"\[([^]]+)\]\((?:CHANGELOG\.md|CONTRIBUTING\.md|CITATION\.cff|LICENSE)\)", r"`\1`", readme)
@@ -125,6 +127,9 @@ def main() -> None:
     for kind, listed in (("methods", methods), ("suites", suites)):
         rows = ((f"[{name}]({name}.md)", thing.summary) for name, thing in listed.items())
         write(f"{kind}/index.md", f"# {kind.capitalize()}", table(("name", "summary"), rows))
+    shutil.copytree(ROOT / "docs" / "pictures", PAGES / "pictures", ignore=shutil.ignore_patterns("*.py"))
+    for path in NOTEBOOKS:
+        write(f"notebooks/{path.stem}.md", page(path))
     write("reference/commands.md", "# The command line", *commands(bench, "bench"))
     write("reference/settings.md", "# Settings of the harness", settings(RunConfig(), ""))
     write("reference/api.md", "# Python API", *(part for face in FACES for part in names(face)))

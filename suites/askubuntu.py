@@ -15,7 +15,7 @@ import bench.suites as face
 from bench import Corpus, Item, Leg, Source
 from bench.suites import DataRequest, Release, official
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, average, brings, find, missing, present
+from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, find, missing, present
 from suites.readers import askubuntu as reader
 
 NAME = "askubuntu"
@@ -106,14 +106,7 @@ def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, .
 
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="AskUbuntu",
-    summary="Rank the 20 questions that BM25 found for a question, those that ask the same first.",
-    citation=(
-        "Tao Lei, Hrishikesh Joshi, Regina Barzilay, Tommi Jaakkola, Kateryna Tymoshenko, Alessandro Moschitti, "
-        "Lluís Màrquez. Semi-supervised Question Retrieval with Gated Convolutions. NAACL, 2016."
-    ),
-    licence=f"{LICENCE[0].upper()}{LICENCE[1:]}.",
+    **about("askubuntu"),
     rules=Rules(("AP", "RR", "P@1", "P@5"), "list", 20, official=(NAME,), similarity="cos", readout=readouts.AUTO_MLM),
     tasks=(*SPLITS, WITH_BODY),
     legs=legs,
@@ -123,7 +116,6 @@ BENCHMARK = Benchmark(
         average(NAME, "Test", ("test",), "the split that the papers' numbers fit; dev is there to choose settings by"),
     ),
     releases=releases,
-    elsewhere="Auto-MLM",
 )
 SUITE = replace(BENCHMARK.suite(), dev=BENCHMARK.load, dev_names=lambda _: ("dev",))
 bench_suites = brings(SUITE)

@@ -6,16 +6,19 @@ the download cache, then taken through ir_datasets, which downloads it when it i
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg, Macro, Source, Task, UsageError
 from bench.suites import DataRequest, Release, TrainingPair, beir, from_leg, official, with_dev
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, average, brings, markdown
+from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, markdown
 from suites.tunings import MARCO_CONTRIEVER, SUPERVISED, few_shot, single, unleaked
 
 NAME = "beir"
@@ -61,81 +64,14 @@ class PublicSet:
         return {"dev": DEV, "train": TRAIN}[split][self.name]
 
 
-# Counts: BEIR's releases as catalogued by ir_datasets.
-_FORUM_COUNTS = {
-    "android": (699, 22_998, 1_696),
-    "english": (1_570, 40_221, 3_765),
-    "gaming": (1_595, 45_301, 2_263),
-    "gis": (885, 37_637, 1_114),
-    "mathematica": (804, 16_705, 1_358),
-    "physics": (1_039, 38_316, 1_933),
-    "programmers": (876, 32_176, 1_675),
-    "stats": (652, 42_269, 913),
-    "tex": (2_906, 68_184, 5_154),
-    "unix": (1_072, 47_382, 1_693),
-    "webmasters": (506, 17_405, 1_395),
-    "wordpress": (541, 48_605, 744),
-}
-_CQADUPSTACK = tuple(
-    PublicSet(f"cqadupstack/{forum}", f"CQADupStack {forum}", "test", *counts, "1")
-    for forum, counts in _FORUM_COUNTS.items()
-)
-SETS = (
-    PublicSet("msmarco", "MS MARCO", "dev", 6_980, 8_841_823, 7_437, "1", splits=True),
-    PublicSet("trec-covid", "TREC-COVID", "test", 50, 171_332, 66_336, "−1 to 2"),
-    PublicSet("nfcorpus", "NFCorpus", "test", 323, 3_633, 12_334, "1, 2", splits=True),
-    PublicSet("nq", "NQ", "test", 3_452, 2_681_468, 4_201, "1"),
-    PublicSet("hotpotqa", "HotpotQA", "test", 7_405, 5_233_329, 14_810, "1", splits=True),
-    PublicSet("fiqa", "FiQA", "test", 648, 57_638, 1_706, "1", splits=True),
-    PublicSet("arguana", "ArguAna", "test", 1_406, 8_674, 1_406, "1"),
-    PublicSet("webis-touche2020", "Touché-2020 v1", "test", 49, 382_545, 2_962, "−2 to 5"),
-    *_CQADUPSTACK,
-    PublicSet("quora", "Quora", "test", 10_000, 522_931, 15_675, "1", splits=True),
-    PublicSet("dbpedia-entity", "DBPedia", "test", 400, 4_635_922, 43_515, "0 to 2", splits=True),
-    PublicSet("scidocs", "SCIDOCS", "test", 1_000, 25_657, 29_928, "0, 1"),
-    PublicSet("fever", "FEVER", "test", 6_666, 5_416_568, 7_937, "1", splits=True),
-    PublicSet("climate-fever", "Climate-FEVER", "test", 1_535, 5_416_593, 4_681, "1"),
-    PublicSet("scifact", "SciFact", "test", 300, 5_183, 339, "1", splits=True),
-)
+_RELEASES: Any = json.loads(files("suites").joinpath("beir.json").read_bytes())
+SETS = tuple(PublicSet(*one) for one in _RELEASES["sets"])
+_CQADUPSTACK = tuple(one for one in SETS if one.name.startswith("cqadupstack/"))
 _BY_NAME = {one.name: one for one in SETS}
-# Judged queries and judgements, as catalogued by ir_datasets.
-TRAIN = {
-    "msmarco": (502_939, 532_751),
-    "nfcorpus": (2_590, 110_575),
-    "hotpotqa": (85_000, 170_000),
-    "fiqa": (5_500, 14_166),
-    "fever": (109_810, 140_085),
-    "scifact": (809, 919),
-}
-"""The sets whose release has training questions."""
-DEV = {
-    "nfcorpus": (324, 11_385),
-    "hotpotqa": (5_447, 10_894),
-    "fiqa": (500, 1_238),
-    "quora": (5_000, 7_626),
-    "dbpedia-entity": (67, 5_673),
-    "fever": (6_666, 8_079),
-}
-"""The sets whose release has another dev part than the scored one."""
-
-# Name, bytes, md5 of the archives. Source: ir_datasets' catalogue of downloads.
-_ARCHIVES = """
-msmarco          1082258632 444067daf65d982533ea17ebd59501e4
-trec-covid         73876720 ce62140cb23feb9becf6270d0d1fe6d1
-nfcorpus            2448432 a89dba18a62ef92f7d323ec890a0d38d
-nq                498307926 d4d3d2e48787a744b6f6e691ff534307
-hotpotqa          654025350 f412724f78b0d91183a0e86805e16114
-fiqa               17948027 17918ed23cd04fb15047f73e6c3bd9d9
-arguana             3773617 8ad3e3c2a5867cdced806d6503f29b99
-webis-touche2020  227137373 5ec7f8b18481fc2e9b3964ad1b22dd28
-cqadupstack      5343728040 4e41456d7df8ee7760a7f866133bda78
-quora              15853968 18fb154900ba42a600f84b839c173167
-dbpedia-entity    639285131 c2a39eb420a3164af735795df012ac2c
-scidocs           142471588 38121350fc3a4d2f48850f6aff52e4a9
-fever            1236988269 5a818580227bfb4b35bb6fa46d9b6c03
-climate-fever    1228666652 8b66f0a9126c521bae2bde127b4dc99d
-scifact             2816079 5f7d1de60b170fc8027bb7898e2efca1
-"""
+TRAIN: dict[str, tuple[int, int]] = {name: (queries, judged) for name, (queries, judged) in _RELEASES["train"].items()}
+"""The sets whose release has training questions: judged queries and judgements."""
+DEV: dict[str, tuple[int, int]] = {name: (queries, judged) for name, (queries, judged) in _RELEASES["dev"].items()}
+"""The sets whose release has another dev part than the scored one, as above."""
 
 CAPPED = "R@100 (capped for Trec-COVID)"
 """The papers' average of R@100, in which TREC-COVID enters with Rcap@100."""
@@ -225,7 +161,7 @@ def releases() -> tuple[Release, ...]:
             tasks=tuple(task for task in _BY_NAME if task.partition("/")[0] == name),
             unpack="beir",
         )
-        for name, size, md5 in map(str.split, _ARCHIVES.strip().splitlines())
+        for name, size, md5 in _RELEASES["archives"]
     )
 
 
@@ -328,17 +264,7 @@ def _macros() -> tuple[Macro, ...]:
 
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="BEIR",
-    summary="English queries against corpora of many domains, without training on them: 15 public data sets.",
-    citation=(
-        "Nandan Thakur, Nils Reimers, Andreas Rücklé, Abhishek Srivastava, Iryna Gurevych. BEIR: A Heterogeneous "
-        "Benchmark for Zero-shot Evaluation of Information Retrieval Models. NeurIPS Datasets and Benchmarks, 2021."
-    ),
-    licence=(
-        "Each data set keeps the licence of its source (SciFact: CC BY-NC 2.0, abstracts ODC-BY; NFCorpus: academic "
-        "use only); see the card."
-    ),
+    **about("beir"),
     rules=RULES,
     special={
         "trec-covid": replace(RULES, official=("beir", "beir-capped")),  # whose recall the papers print capped

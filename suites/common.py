@@ -6,12 +6,13 @@ the embedded world, and `Benchmark.suite` makes the plugin's `Suite` of that. Th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import bench.suites as face
 from bench import Corpus, Item, Leg, Macro, Source, Suite, Task, Tie, UsageError, hookimpl
@@ -171,6 +172,16 @@ def average(suite: str, name: str, tasks: Iterable[str], note: str, *, mini: boo
     """Return an average over tasks of a suite; `{}` in its name becomes their number."""
     members = tuple(f"{suite}/{task}" for task in tasks)
     return Macro(name.format(len(members)), members, note, mini=mini)
+
+
+@cache
+def _known() -> Any:
+    return json.loads(files("suites").joinpath("about.json").read_bytes())
+
+
+def about(name: str) -> dict[str, Any]:
+    """Return a suite's name and what `about.json` says of it: title, summary, citation, licence and the like."""
+    return {"name": name, **_known()[name]}
 
 
 def markdown(head: str, rows: Iterable[Iterable[object]], aligned: str = "l") -> str:

@@ -15,7 +15,7 @@ import bench.suites as face
 from bench import Corpus, Item, Leg
 from bench.suites import DataRequest, Release, official, squad
 from suites import readouts
-from suites.common import Benchmark, Rules, average, brings, find, markdown
+from suites.common import Benchmark, Rules, about, average, brings, find, markdown
 from suites.readers import xquad
 from suites.tunings import SQUAD, SUPERVISED, single
 
@@ -106,14 +106,7 @@ def tables() -> dict[str, str]:
 
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="LAReQA (XQuAD-R)",
-    summary="Questions in 11 languages, each answered by sentences of all of them out of one pool.",
-    citation=(
-        "Uma Roy, Noah Constant, Rami Al-Rfou, Aditya Barua, Aaron Phillips, Yinfei Yang. LAReQA: Language-Agnostic "
-        "Answer Retrieval from a Multilingual Pool. EMNLP 2020."
-    ),
-    licence=f"{LICENCE}.",
+    **about("lareqa"),
     rules=Rules(
         ("AP@20",), "list", 20, official=("lareqa",), similarity="cos", lengths=(96, 256), readout=readouts.XTREME_R
     ),

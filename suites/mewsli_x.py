@@ -14,7 +14,7 @@ import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg
 from bench.suites import DataRequest, File, Member, PairFormat, Release, official
 from suites import readouts
-from suites.common import Benchmark, Rules, average, brings, find, markdown, plain_or_packed
+from suites.common import Benchmark, Rules, about, average, brings, find, markdown, plain_or_packed
 from suites.readers import mewsli_x as reader
 from suites.tunings import SUPERVISED, WIKIPEDIA, single
 
@@ -122,15 +122,7 @@ def releases() -> Sequence[Release]:
 
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="Mewsli-X",
-    summary="Mentions in news articles of 11 languages, each to be linked to one of a million entities in 50.",
-    citation=(
-        "Sebastian Ruder, Noah Constant, Jan Botha, Aditya Siddhant, Orhan Firat, Jinlan Fu, Pengfei Liu, Junjie Hu, "
-        "Dan Garrette, Graham Neubig, Melvin Johnson. XTREME-R: Towards More Challenging and Nuanced Multilingual "
-        "Evaluation. EMNLP 2021."
-    ),
-    licence=f"{LICENCE}.",
+    **about("mewsli-x"),
     rules=Rules(("AP@20",), "list", 20, similarity="cos", lengths=(64, 64), readout=readouts.XTREME_R, release=RELEASE),
     tasks=tuple(LANGUAGES),
     legs=legs,

@@ -14,7 +14,7 @@ import bench.suites as face
 from bench import Corpus, Leg
 from bench.suites import DataRequest, Release, official
 from suites import dpr, mrtydi, readouts
-from suites.common import ENGLISH, Benchmark, Rules, answering, average, brings, find
+from suites.common import ENGLISH, Benchmark, Rules, about, answering, average, brings, find
 from suites.readers import mkqa as reader
 from suites.tunings import MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED, single, then
 
@@ -73,15 +73,7 @@ def releases() -> Sequence[Release]:
 _ENGLISH = single(MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED)
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="MKQA",
-    summary="The same questions in 26 languages, answered from the English Wikipedia.",
-    citation=(
-        "Shayne Longpre, Yi Lu, Joachim Daiber. MKQA: A Linguistically Diverse Benchmark for Multilingual Open Domain "
-        "Question Answering. Transactions of the Association for Computational Linguistics 9, 2021. As retrieval: "
-        "Gautier Izacard et al. Unsupervised Dense Information Retrieval with Contrastive Learning. TMLR, 2022."
-    ),
-    licence="CC BY-SA 3.0; the passages are Wikipedia's, CC BY-SA 3.0.",
+    **about("mkqa"),
     rules=Rules(
         ("answer-R@20", "answer-R@100"), "list", similarity="dot", lengths=(512, 512), readout=readouts.CONTRIEVER
     ),

@@ -14,7 +14,7 @@ import bench.suites as face
 from bench import Corpus, Leg
 from bench.suites import DataRequest, File, FineTuning, Member, Release, official, trec
 from suites import readouts
-from suites.common import Benchmark, Recipes, Rules, average, brings, find, markdown
+from suites.common import Benchmark, Recipes, Rules, about, average, brings, find, markdown
 from suites.readers import anserini
 from suites.tunings import (
     MARCO,
@@ -161,14 +161,7 @@ _RECIPES: Recipes = {
 _TASKS = tuple(LANGUAGES)
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="Mr. TyDi",
-    summary="Questions in 11 languages, each answered from the Wikipedia of its own language.",
-    citation=(
-        "Xinyu Zhang, Xueguang Ma, Peng Shi, Jimmy Lin. Mr. TyDi: A Multi-lingual Benchmark for Dense Retrieval. "
-        "Proceedings of the 1st Workshop on Multilingual Representation Learning, 2021."
-    ),
-    licence=f"{LICENCE}.",
+    **about("mrtydi"),
     rules=RULES,
     tasks=_TASKS,
     legs=lambda name, split, request: (leg(name, split, request),),
@@ -178,7 +171,6 @@ BENCHMARK = Benchmark(
     macros=(average(NAME, "Avg. ({})", LANGUAGES, "unweighted mean over the 11 languages"),),
     tables=tables,
     releases=releases,
-    elsewhere="MSM",
     recipes=_RECIPES,
 )
 SUITE = BENCHMARK.suite()

@@ -10,7 +10,7 @@ import bench.suites as face
 from bench import Corpus, Leg, UsageError
 from bench.suites import DataRequest
 from suites import mrtydi
-from suites.common import Benchmark, average, brings
+from suites.common import Benchmark, about, average, brings
 
 NAME = "mrtydi-v1-0"
 
@@ -36,9 +36,7 @@ def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
 _TASKS = tuple(mrtydi.LANGUAGES)
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="Mr. TyDi v1.0",
-    summary="The first version of Mr. TyDi's texts, as ir_datasets serves it; papers use v1.1.",
+    **about("mrtydi-v1-0"),
     citation=mrtydi.SUITE.citation,
     licence=mrtydi.SUITE.licence,
     rules=replace(mrtydi.RULES, official=(), release="v1.0"),

@@ -1,8 +1,13 @@
-"""Named runs over several suites (`bench run --preset NAME`)."""
+"""Named runs over several suites (`bench run --preset NAME`), and corpora to pretrain on (`--corpus NAME`).
 
+The corpora are declared in `corpora.json`: sources, sizes and what each paper used.
+"""
+
+import json
 from collections.abc import Iterable
+from importlib.resources import files
 
-from bench import RunPreset, hookimpl
+from bench import PretrainingCorpus, RunPreset, hookimpl
 
 MINI_GRID = RunPreset(
     name="mini-grid",
@@ -22,3 +27,10 @@ MINI_GRID = RunPreset(
 def bench_runs() -> Iterable[RunPreset]:
     """Bring the runs."""
     return [MINI_GRID]
+
+
+@hookimpl
+def bench_corpora() -> list[PretrainingCorpus]:
+    """Bring the corpora."""
+    found = json.loads(files("suites").joinpath("corpora.json").read_bytes())
+    return [PretrainingCorpus(name, **{**about, "urls": tuple(about.get("urls", ()))}) for name, about in found.items()]

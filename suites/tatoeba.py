@@ -15,7 +15,7 @@ import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg, Macro
 from bench.suites import DataRequest, Release, aligned, official
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, average, brings, find
+from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, find
 
 NAME = "tatoeba"
 URL = "https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1"
@@ -173,14 +173,7 @@ def _macros() -> tuple[Macro, ...]:
 
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="Tatoeba",
-    summary="Find the translation of a sentence among at most 1,000, 112 languages paired with English.",
-    citation=(
-        "Mikel Artetxe, Holger Schwenk. Massively Multilingual Sentence Embeddings for Zero-Shot Cross-Lingual "
-        "Transfer and Beyond. Transactions of the Association for Computational Linguistics 7, 2019."
-    ),
-    licence=f"{LICENCE}.",
+    **about("tatoeba"),
     rules=RULES,
     tasks=tuple(PAIRS),
     legs=legs,

@@ -12,7 +12,7 @@ from pathlib import Path
 from bench import BenchError, Leg
 from bench.suites import DataRequest, Member, Release, official
 from suites import tatoeba
-from suites.common import Benchmark, average, brings, find
+from suites.common import Benchmark, about, average, brings, find
 
 NAME = "tatoeba-pairs"
 SENTENCES, LINKS = "sentences.tar.bz2", "links.tar.bz2"
@@ -69,16 +69,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="Tatoeba without English",
-    summary="Find the translation of a sentence among at most 1,000, 15 pairs of languages other than English.",
+    **about("tatoeba-pairs"),
     citation=tatoeba.SUITE.citation,
     licence=tatoeba.SUITE.licence,
     rules=replace(tatoeba.RULES, release=f"drawn with seed {SEED}"),
     tasks=TASKS,
     legs=legs,
     macros=(average(NAME, "Avg. ({})", TASKS, f"{tatoeba.BOTH}; CCP's sentences were not released"),),
-    stands_for="tatoeba",
     releases=releases,
     parallel="legs",
 )

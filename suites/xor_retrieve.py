@@ -20,6 +20,7 @@ from suites.common import (
     ENGLISH,
     Benchmark,
     Rules,
+    about,
     answering,
     average,
     brings,
@@ -140,14 +141,7 @@ _ENGLISH = {"nq": (NQ_MSM,), "nq-ccp": (NQ,), **single(SUPERVISED)}
 _OWN = tuning("xor-train", xor_train, MSM_XOR, "MSM (ICLR'23): XOR-Retrieve's training questions, going on from NQ")
 
 BENCHMARK = Benchmark(
-    name=NAME,
-    title="XOR-Retrieve",
-    summary="Questions in seven languages, answered from the English Wikipedia.",
-    citation=(
-        "Akari Asai, Jungo Kasai, Jonathan H. Clark, Kenton Lee, Eunsol Choi, Hannaneh Hajishirzi. XOR QA: "
-        "Cross-lingual Open-Retrieval Question Answering. NAACL, 2021."
-    ),
-    licence="MIT; the passages are Wikipedia's, CC BY-SA 3.0.",
+    **about("xor-retrieve"),
     rules=Rules(("R@2kt", "R@5kt"), "list", official=("xor-asked",), readout=readouts.CCP, release="v1.1"),
     tasks=tuple(LANGUAGES),
     legs=lambda name, _, request: (leg(name, "dev", request),),

@@ -7,19 +7,25 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli.options import split
+from bench.cli.options import data_dir_option
 from bench.cli.output import json_option, print_json
+from bench.config.request import split
 from bench.evaluation.tables import duration
 from bench.plugins import load
 from bench.studies.conformance.checks import run
 from bench.studies.conformance.kit import Verdict
+from bench.types import DataRequest
 
 _MARKS = {"kept": "✓", "broken": "✗", "not applicable": "–"}
 
 
 @click.command(
     name="check",
-    epilog=examples("bench check crop", "bench check my-method --only resumes-exactly,odd-texts", "bench check mrtydi"),
+    epilog=examples(
+        "bench check crop",
+        "bench check my-method --only resumes-exactly,odd-texts",
+        "bench check mrtydi --data official",
+    ),
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting of a method. Repeatable.")
@@ -30,12 +36,26 @@ _MARKS = {"kept": "✓", "broken": "✗", "not applicable": "–"}
     metavar="N",
     help="Tokens of the training that is to learn; default 400,000. Some methods learn late.",
 )
+@click.option(
+    "--data",
+    type=click.Choice(["mini", "official"]),
+    default="mini",
+    show_default=True,
+    help="What a suite is tried on; of official data the tasks whose files are on this machine.",
+)
+@data_dir_option
 @json_option
 def command(
-    names: tuple[str, ...], sets: tuple[str, ...], only: str | None, learn_tokens: int | None, as_json: bool
+    names: tuple[str, ...],
+    sets: tuple[str, ...],
+    only: str | None,
+    learn_tokens: int | None,
+    data: str,
+    data_dir: Path | None,
+    as_json: bool,
 ) -> None:
     """Try what a method or suite promises, on a planted corpus or mini data. Exit status 1 if a promise is broken."""
-    plugins = load()
+    plugins, asked = load(), DataRequest(data, data_dir, offline=True)
     verdicts_of: dict[str, list[Verdict]] = {}
     for name in dict.fromkeys(names):
         verdicts_of[name] = []
@@ -43,7 +63,7 @@ def command(
             click.echo(name)
         with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:
             for verdict in run(
-                name, Path(folder), sets=sets, only=split(only), learn_tokens=learn_tokens, plugins=plugins
+                name, Path(folder), sets=sets, only=split(only), learn_tokens=learn_tokens, plugins=plugins, data=asked
             ):
                 verdicts_of[name].append(verdict)
                 if not as_json:

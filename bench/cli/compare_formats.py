@@ -172,12 +172,13 @@ def remarks(found: Compared) -> list[str]:
 
 def comparisons_csv(found: Sequence[Compared]) -> str:
     """Write pairs as CSV, fractions in full: a row a pair over all tasks, then one a task."""
-    rows = [row for one in found for row in _records(one)]
+    rows = [row for one in found for row in records(one)]
     keys = list(dict.fromkeys(key for row in rows for key in row))
     return as_csv(Table("", plain_columns(*keys), tuple(tuple(row.get(key) for key in keys) for row in rows)))
 
 
-def _records(found: Compared) -> Iterator[dict[str, Any]]:
+def records(found: Compared) -> Iterator[dict[str, Any]]:
+    """Yield a line for each pair over all tasks, then for each task, fractions in full."""
     sides = {side.label: side for side in found.sides}
 
     def on(label: str, task: str) -> float:

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from bench.cli import examples as typed
-from bench.cli.options import data_dir_option, offline_option, split, store_option
+from bench.cli.options import data_dir_option, offline_option, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.fields import LayerValue, build
-from bench.config.request import Request
+from bench.config.request import Request, split
 from bench.core.errors import ConfigError
 from bench.data.contamination.index import AuditConfig
 from bench.pipeline.audit import Audited, Prepared, carry_out, prepare, sentence

@@ -9,15 +9,15 @@ import click
 
 from bench.cli import examples
 from bench.cli import local_files as shown
-from bench.cli.local_files import counted, examined, size, unpublished
-from bench.cli.options import data_dir_option, split, store_option
+from bench.cli.local_files import LANGUAGES, counted, examined, official, size, unpublished
+from bench.cli.options import data_dir_option, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
-from bench.data.fetching.local_files import LocalFile, asked_tasks, local_files
+from bench.data.fetching.local_files import LocalFile
 from bench.data.fetching.official import roots
 from bench.plugins import load
 from bench.store.graph import steps
 from bench.store.store import Store
-from bench.studies.inspection import Inspected, carry_out, prepare
+from bench.studies.inspection import Inspected, begun, carry_out, prepare
 
 _VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
     "present": "ok",
@@ -34,26 +34,31 @@ _VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
         "bench data check tatoeba", "bench data check beir --task scifact", "bench data check xor-retrieve"
     ),
 )
-@click.argument("name", metavar="SUITE")
+@click.argument("name", metavar="SUITE|CORPUS")
 @click.option(
     "--task", "tasks", metavar="NAMES", help="Only these tasks and the files that they need, comma-separated."
 )
+@LANGUAGES
 @data_dir_option
 @store_option
 @json_option
-def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as_json: bool) -> None:
-    """Compare a suite's official files with what was published: sizes and checksums, then counts, by really reading.
+def command(
+    name: str, tasks: str | None, languages: str | None, data_dir: Path | None, store: Path, as_json: bool
+) -> None:
+    """Compare official files with what was published: sizes and checksums, then counts, by really reading.
 
     Every corpus, question and judgement is read as a run reads it, and what is found is kept in the store for runs.
+    Of a corpus to pretrain on, the first document of each language is read.
     Exit status 1 if anything is missing or wrong.
     """
-    plugins, place = load(), Store(store, notice)
-    suite = plugins.suite(name)
-    asked = asked_tasks(suite, split(tasks))
-    files = examined(local_files(suite, roots(data_dir), asked if tasks else ()), again=True)
-    prepared = prepare(suite, asked, data_dir, plugins, place)
-    with Lines(steps(prepared.stages, place)) as lines:
-        legs = carry_out(prepared, place, lines)
+    suite, place = official(name, tasks, languages, roots(data_dir)), Store(store, notice)
+    files = examined(suite.files, again=True)
+    if suite.suite is None:
+        legs = begun(suite.corpus) if suite.corpus else []
+    else:
+        prepared = prepare(suite.suite, suite.asked, data_dir, load(), place)
+        with Lines(steps(prepared.stages, place)) as lines:
+            legs = carry_out(prepared, place, lines)
     faults = sum(_VERDICTS[one.state] != "ok" for one in files) + sum(one.verdict != "ok" for one in legs)
     if as_json:
         files_json = [{**shown.as_json(one), "verdict": _VERDICTS[one.state]} for one in files]
@@ -61,8 +66,8 @@ def command(name: str, tasks: str | None, data_dir: Path | None, store: Path, as
         print_json({"suite": suite.name, "faults": faults, "files": files_json, "legs": legs_json})
     else:
         _print(files, legs)
-        legs_read = f"{len(legs)} leg{'s' * (len(legs) != 1)} of tasks"
-        click.echo(f"{suite.name}: {counted(len(files))} and {legs_read} checked, {faults} faults")
+        read = f"{len(legs)} leg{'s' * (len(legs) != 1)} of tasks" if suite.suite else f"{len(legs)} languages"
+        click.echo(f"{suite.name}: {counted(len(files))} and {read} checked, {faults} faults")
         unpublished(files)
         if any(one.state == "damaged" for one in files):
             click.echo(f"`bench data fetch {suite.name}` fetches damaged files again")

@@ -13,14 +13,24 @@ from click.core import ParameterSource
 
 from bench.cli import examples
 from bench.cli import local_files as shown
-from bench.cli.local_files import LISTED, Bar, counted, examined, files_table, instructions, size, sized
-from bench.cli.options import data_dir_option, split
+from bench.cli.local_files import (
+    LANGUAGES,
+    LISTED,
+    Bar,
+    Official,
+    counted,
+    examined,
+    files_table,
+    instructions,
+    official,
+    size,
+    sized,
+)
+from bench.cli.options import data_dir_option
 from bench.cli.output import json_option, notice, print_json
 from bench.core.errors import BenchError, StoreError, UsageError
-from bench.data.fetching.local_files import LocalFile, asked_tasks, local_files
+from bench.data.fetching.local_files import LocalFile
 from bench.data.fetching.official import roots
-from bench.plugins import load
-from bench.types import Suite
 
 _ASKED = 40
 """Files whose size is asked of their servers, where it was not published; of more of them it stays unknown."""
@@ -29,11 +39,15 @@ _ASKED = 40
 @click.command(
     name="fetch",
     epilog=examples(
-        "bench data fetch lareqa", "bench data fetch beir --task scifact --yes", "bench data fetch mrtydi --dry-run"
+        "bench data fetch lareqa",
+        "bench data fetch beir --task scifact --yes",
+        "bench data fetch mrtydi --dry-run",
+        "bench data fetch wikipedia --languages sw,te",
     ),
 )
-@click.argument("name", metavar="SUITE")
+@click.argument("name", metavar="SUITE|CORPUS")
 @click.option("--task", "tasks", metavar="NAMES", help="Only what these tasks need, comma-separated.")
+@LANGUAGES
 @data_dir_option
 @click.option("--offline", is_flag=True, help="Touch no network; say what is missing.")
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal to ask on.")
@@ -44,23 +58,23 @@ def command(
     context: click.Context,
     name: str,
     tasks: str | None,
+    languages: str | None,
     data_dir: Path | None,
     offline: bool,
     yes: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Fetch what is missing of a suite's official files, after showing size and licence and asking.
+    """Fetch what is missing of the official files of a suite or corpus, after showing size and licence and asking.
 
     They go to --data-dir, else to the folder that has files of that suite already (BENCH_DATA, then the download
     cache), else to BENCH_DATA, else to the cache. Interrupted fetching goes on where it stopped. Checksums are compared
     before a file gets its name; archives are unpacked and kept. Exit status 1 if something is still missing.
     """
-    suite = load().suite(name)
-    asked = asked_tasks(suite, split(tasks))
     explicit = context.get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
     places = (data_dir,) if explicit and data_dir else roots(data_dir)
-    found = examined(local_files(suite, places, asked if tasks else ()), again=False)
+    suite = official(name, tasks, languages, places)
+    found = examined(suite.files, again=False)
     if not found:
         raise UsageError(
             f"{suite.name} lists no official files; `bench show {suite.name}` says what it reads and from where"
@@ -94,7 +108,7 @@ def command(
 class _FetchPlan:
     """Files as they are now, those that will be fetched or unpacked, and bytes to fetch by path where known."""
 
-    suite: Suite
+    suite: Official
     found: Sequence[LocalFile]
     todo: Sequence[LocalFile]
     sizes: Mapping[str, int]
@@ -105,7 +119,7 @@ class _FetchPlan:
         return [one for one in self.found if not one.complete]
 
 
-def _plan(suite: Suite, found: Sequence[LocalFile], offline: bool) -> _FetchPlan:
+def _plan(suite: Official, found: Sequence[LocalFile], offline: bool) -> _FetchPlan:
     todo = [one for one in found if one.local or (not offline and not one.complete and one.release.urls)]
     sizes = _sizes(todo)
     if not offline:

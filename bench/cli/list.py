@@ -62,6 +62,24 @@ def _measures(plugins: Plugins) -> Rows:
     return ours + theirs
 
 
+def _corpora(plugins: Plugins) -> Rows:
+    from bench.cli.local_files import about_size
+    from bench.data.corpora.named import parse
+
+    return [
+        {
+            "name": name,
+            "summary": one.summary,
+            "languages": len({language for part in parse(name, known) for language in part.languages}),
+            "size": about_size(parse(name, known)),
+            "licence": one.licence,
+            "stands for": one.stands_for or None,
+        }
+        for known in [plugins.corpora_by_name]
+        for name, one in sorted(known.items())
+    ]
+
+
 def _presets(plugins: Plugins) -> Rows:
     runs = [
         {
@@ -102,9 +120,9 @@ def _plugins(plugins: Plugins) -> Rows:
 
 
 def _results(folder: Path) -> Rows:
-    from bench.evaluation.results.read import legs
+    from bench.evaluation.results.scores import load_results
 
-    return legs(folder)
+    return load_results(folder).legs()
 
 
 KINDS: dict[str, Callable[[Plugins], Rows]] = {
@@ -112,15 +130,17 @@ KINDS: dict[str, Callable[[Plugins], Rows]] = {
     "suites": _suites,
     "tasks": _tasks,
     "measures": _measures,
+    "corpora": _corpora,
     "presets": _presets,
     "profiles": _profiles,
     "plugins": _plugins,
 }
 
 
-_LONG = ("tasks", "presets")
+_LONG = ("tasks", "corpora", "presets")
 """What is listed only where it is named."""
 
+_OURS = ("retrieval-bench", "bench")
 _SAID = "note"
 """A column of tables only where a row has something to say there; of `--json` always."""
 _UNSAID = "stands_for"
@@ -132,9 +152,9 @@ _UNSAID = "stands_for"
 @results_option
 @json_option
 def command(what: str | None, results: Path, as_json: bool) -> None:
-    """List methods, suites, tasks, measures, presets, profiles, plugins or results.
+    """List methods, suites, tasks, measures, corpora, presets, profiles, plugins or results.
 
-    By default all but tasks, presets and results.
+    By default all but tasks, corpora, presets and results.
     """
     plugins = load()
     kinds = [what] if what else [kind for kind in KINDS if kind not in _LONG]
@@ -154,6 +174,8 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
 
 def _columns(rows: Rows) -> list[str]:
     silent = {_UNSAID} | (set() if any(row.get(_SAID) for row in rows) else {_SAID})
+    if not any("reason" in row for row in rows) and all(str(row.get("owner", "")).startswith(_OURS) for row in rows):
+        silent.add("owner")  # of plugins it is what was asked; else it says something where others brought a thing
     return [name for name in dict.fromkeys(name for row in rows for name in row) if name not in silent]
 
 

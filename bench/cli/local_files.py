@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,13 +22,51 @@ from rich.progress import (
 )
 
 from bench.cli.output import notice, table
+from bench.config.request import split
+from bench.core.errors import UsageError
+from bench.core.messages import canonical
 from bench.core.publications import Release
+from bench.data.corpora.named import CorpusPart, NamedCorpus, fetched_bytes, is_named, parse
 from bench.data.fetching import records
-from bench.data.fetching.local_files import LocalFile, examine, unread, untouched
+from bench.data.fetching.local_files import LocalFile, asked_tasks, examine, local_files, unread, untouched
 from bench.data.fetching.records import public_url
+from bench.plugins import load
+from bench.types import Suite
 
+LANGUAGES: Callable[..., Any] = click.option(
+    "--languages", metavar="CODES", help="Of a corpus to pretrain on: only these languages, comma-separated."
+)
 LISTED = 20
 """Rows before a table that asks for no detail is cut."""
+
+
+@dataclass(frozen=True)
+class Official:
+    """The official files of a suite, or of a corpus to pretrain on."""
+
+    name: str
+    licence: str
+    files: Sequence[LocalFile]
+    suite: Suite | None = None
+    asked: tuple[str, ...] = ()  # its tasks
+    corpus: NamedCorpus | None = None
+
+
+def official(name: str, tasks: str | None, languages: str | None, places: Sequence[Path]) -> Official:
+    """Look for the files of a suite or corpus; raises `UsageError` for an unknown name, task or language."""
+    plugins = load()
+    if is_named(name, plugins.corpora_by_name) and canonical(name) not in plugins.suites:
+        if tasks:
+            raise UsageError(where=f"corpus {name}", found="--task", expected="--languages, or neither")
+        asked = parse(f"{name}:{languages}" if languages else name, plugins.corpora_by_name)
+        corpus = NamedCorpus(f"{name}:{languages}" if languages else name, asked, tuple(places))
+        licences = dict.fromkeys(part.corpus.licence for part in asked)
+        return Official(name, "; ".join(licences), corpus.files(), corpus=corpus)
+    suite = plugins.suite(name)
+    if languages:
+        raise UsageError(where=f"suite {name}", found="--languages", expected="--task, or neither")
+    every = asked_tasks(suite, split(tasks))
+    return Official(suite.name, suite.licence, local_files(suite, places, every if tasks else ()), suite, every)
 
 
 def source(release: Release) -> str:
@@ -90,6 +130,12 @@ def unpublished(found: Sequence[LocalFile]) -> None:
     if names:
         said = f"{counted(len(names))} without a published sha256, compared with what was fetched first"
         click.echo(f"{said}: {', '.join(names)}")
+
+
+def about_size(parts: Sequence[CorpusPart]) -> str:
+    """Return about how many bytes the files of a corpus are, in words."""
+    known, unknown = fetched_bytes(parts)
+    return f"about {size(int(known))}" + f" and {counted(unknown)} of unknown size" * bool(unknown)
 
 
 def counted(number: int) -> str:

@@ -1,4 +1,4 @@
-"""`bench new method NAME`: write a plugin from templates, a package that works already and keeps every promise."""
+"""`bench new KIND NAME`: write a plugin from templates, a package that works already and keeps every promise."""
 
 import keyword
 import re
@@ -18,14 +18,12 @@ from bench.plugins import load
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ENDING = ".txt"  # a template is not Python yet, so tools leave it alone
-_PARTS = (
-    "README.md",
-    "pyproject.toml",
-    "package/__init__.py",
-    "package/config.py",
-    "package/trainer.py",
-    "tests/test_conformance.py",
-)
+KINDS = {
+    "method": "Write a package with a method that trains, is tested by the kit, and waits for your idea.",
+    "retriever": "Write a package with a method that indexes and searches by itself, tested by the kit.",
+    "suite": "Write a package with a benchmark in BEIR's layout and small data of its own, tested by the kit.",
+    "measure": "Write a package with a measure and a test of its values.",
+}
 
 
 @click.group(name="new", cls=CommandGroup)
@@ -33,23 +31,35 @@ def command() -> None:
     """Begin a plugin of your own."""
 
 
-@command.command(name="method", epilog=examples("bench new method my-method", "bench new method my-method --out code"))
-@click.argument("name")
-@click.option(
-    "--out", type=FILE, show_default="bench_NAME", help="Folder of the project; it must not be there yet, or be empty."
-)
-@json_option
-def method_command(name: str, out: Path | None, as_json: bool) -> None:
-    """Write a package with a method that trains, is tested by the kit, and waits for your idea."""
-    plugins = load()
-    folder = out or Path(package_of(name))
-    files = new_method(name, folder, {*plugins.methods, *plugins.suites})
-    if as_json:
-        print_json({"folder": str(folder.resolve()), "package": package_of(name), "files": list(files)})
-        return
-    for file in files:
-        click.echo(folder / file)
-    click.echo(f"next: pip install -e {folder} && bench check {name}")
+def _command(kind: str, summary: str) -> click.Command:
+    """Return the command that begins a plugin of a kind."""
+
+    @click.command(name=kind, help=summary, epilog=examples(f"bench new {kind} my-{kind} --out code"))
+    @click.argument("name")
+    @click.option(
+        "--out",
+        type=FILE,
+        show_default="bench_NAME",
+        help="Folder of the project; it must not be there yet, or be empty.",
+    )
+    @json_option
+    def begin(name: str, out: Path | None, as_json: bool) -> None:
+        plugins = load()
+        folder = out or Path(package_of(name))
+        files = new_plugin(kind, name, folder, {*plugins.methods, *plugins.suites})
+        if as_json:
+            print_json({"folder": str(folder.resolve()), "package": package_of(name), "files": list(files)})
+            return
+        for file in files:
+            click.echo(folder / file)
+        test = "pytest " + str(folder) if kind == "measure" else f"bench check {name}"
+        click.echo(f"next: pip install -e {folder} && {test}")
+
+    return begin
+
+
+for _kind, _summary in KINDS.items():
+    command.add_command(_command(_kind, _summary))
 
 
 def package_of(name: str) -> str:
@@ -57,16 +67,16 @@ def package_of(name: str) -> str:
     return f"bench_{name.replace('-', '_')}"
 
 
-def new_method(name: str, out: Path, taken: Collection[str]) -> tuple[str, ...]:
-    """Write the package of a new method into a folder that is not there, or empty; return the files, below it.
+def new_plugin(kind: str, name: str, out: Path, taken: Collection[str]) -> tuple[str, ...]:
+    """Write the package of a new plugin into a folder that is not there, or empty; return the files, below it.
 
-    Raises `UsageError` for a name that cannot be a method's or is taken, or a folder in use.
+    Raises `UsageError` for a name that cannot be a plugin's or is taken, or a folder in use.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(
             found=f"the name {name!r}",
             expected="lower-case letters, digits and single hyphens, the first a letter",
-            hint="e.g. my-method",
+            hint=f"e.g. my-{kind}",
         )
     package = package_of(name)
     if name in taken:
@@ -82,16 +92,16 @@ def new_method(name: str, out: Path, taken: Collection[str]) -> tuple[str, ...]:
             where=out, found="a file or a folder in use", expected="a folder that is not there yet", hint=hint
         )
     templates = Environment(
-        loader=PackageLoader("bench", "studies/templates/method"),
+        loader=PackageLoader("bench", f"studies/templates/{kind}"),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 (Python and Markdown, not HTML)
     )
     title = "".join(part.capitalize() for part in name.split("-"))
     written = []
-    for part in _PARTS:
-        place = part.replace("package/", f"{package}/")
-        text = templates.get_template(f"{part}{_ENDING}").render(name=name, package=package, title=title)
+    for part in templates.list_templates(extensions=[_ENDING[1:]]):
+        place = part.removesuffix(_ENDING).replace("package/", f"{package}/")
+        text = templates.get_template(part).render(name=name, package=package, title=title)
         write_bytes(out / place, text.encode())
         written.append(place)
     return tuple(written)

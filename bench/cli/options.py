@@ -1,6 +1,5 @@
 """The options that `run` and `plan` share, and how they become a `Request`."""
 
-import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -8,8 +7,7 @@ from typing import Any
 
 import click
 
-from bench.config.request import Request
-from bench.core.errors import UsageError
+from bench.config.request import OWN, Request, data_folder, store_folder
 from bench.core.network import offline
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -19,7 +17,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 store_option: Decorator = click.option(
     "--store",
     type=FOLDER,
-    default=lambda: Path(os.environ.get("BENCH_STORE") or "store"),
+    default=store_folder,
     show_default="$BENCH_STORE or ./store",
     help="Folder of stage outputs, safe to share between runs.",
 )
@@ -35,7 +33,7 @@ records_option: Decorator = click.option(
 data_dir_option: Decorator = click.option(
     "--data-dir",
     type=FOLDER,
-    default=lambda: Path(os.environ["BENCH_DATA"]) if os.environ.get("BENCH_DATA") else None,
+    default=data_folder,
     show_default="$BENCH_DATA",
     help="Folder of official data in their official layouts.",
 )
@@ -87,6 +85,12 @@ _PLAN: tuple[Decorator, ...] = (
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting: method.k1=1.2. Repeatable."),
     click.option("--label", metavar="TEXT", help="Name of the system in tables."),
     click.option("--executor", default="local", show_default=True, metavar="NAME", help="local or ray."),
+    click.option(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Stages that run at a time here; default: as many as cores, memory and GPUs allow.",
+    ),
     click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
     click.option("--processes", metavar="N", help="Processes of a training here, each with its share; default 1."),
     offline_option,
@@ -98,8 +102,8 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def wrapped(**given: Any) -> Any:
-        rest = {name: given.pop(name) for name in tuple(given) if name not in _REQUEST}
-        return command(request=_request(given), **rest)
+        asked = {name: given.pop(name) for name in tuple(given) if name in _REQUEST}
+        return command(request=Request.of(**asked), **given)
 
     decorated: Callable[..., Any] = wrapped
     for option in reversed(_PLAN):
@@ -107,31 +111,4 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-_LISTS = ("methods", "suites", "tasks", "settings")
-_REQUEST = frozenset(Request.__dataclass_fields__) | {"readout", "processes"}
-
-
-def _request(given: dict[str, Any]) -> Request:
-    """Split the comma lists; everything else is checked by the pipeline."""
-    lists: dict[str, Any] = {name: split(given.pop(name)) for name in _LISTS}
-    seeds = tuple(_seed(text) for text in split(given.pop("seeds")))
-    own = {"encode.readout": given.pop("readout"), "compute.processes": given.pop("processes")}
-    sets = (*given.pop("sets"), *(f"{key}={value}" for key, value in own.items() if value))
-    return Request(**lists, seeds=seeds, sets=sets, **given)
-
-
-def split(text: str | None) -> tuple[str, ...]:
-    """Return a comma list without blanks, empty entries and repeats."""
-    return tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
-
-
-def _seed(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if value < 0:
-        raise UsageError(
-            where="--seed", found=repr(text), expected="whole numbers from 0 up, comma-separated", hint="--seed 0,1,2"
-        )
-    return value
+_REQUEST = Request.__dataclass_fields__.keys() | OWN.keys()

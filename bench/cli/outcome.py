@@ -6,42 +6,32 @@ from typing import Any
 
 import click
 
-from bench.cli.output import print_table, table
+from bench.cli.output import print_table
 from bench.core.messages import bare
 from bench.core.publications import tabled, tokens_note
 from bench.evaluation.compare.paired_tests import PairedTest
+from bench.evaluation.results.scores import laid_out
 from bench.evaluation.significance.families import summary
-from bench.evaluation.tables import duration, percent
+from bench.evaluation.tables import duration
 from bench.pipeline.run import Outcome
 from bench.studies.ablation import Ablation
 
-_WIDE = 4  # from so many tasks on, tasks are columns and the table shows the headline measure
-
 _MANY = 6  # tests between trained systems that are all printed: those of four
 _START = "@init"
-_POOLED = {"mean": "the mean", "cls": "the first token", "pooler": "the pooler"}
+_POOLED = {"mean": "the mean", "cls": "the first token", "pooler": "the pooler", "mean-but-first": "the mean but first"}
 
 Row = Mapping[str, Any]
 
 
 def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTest], grids: Sequence[Ablation]) -> None:
     """Print a run: one table a suite, setting and data; then the grids, the tests and where the files are."""
-    groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
-    for row in outcome.rows:
-        groups[row["suite"], row["setting"], row["data"]].append(row)
     suites = {cell.suite.name: cell.suite for cell in outcome.plan.cells}
     contents = [done.content for done in outcome.published]
-    for group, rows in groups.items():
+    for group, (rows, averages) in outcome.groups().items():
         suite, setting, data = group
-        averages = [one for one in outcome.macro if (one["suite"], one["setting"], one["data"]) == group]
         note = _tokens(outcome, rows)
         title = tabled(suite, setting, data=data, stands_for=suites[suite].stands_for, note=note)
-        primary = suites[suite].primary
-        tasks = list(dict.fromkeys(str(row["task"]) for row in rows))
-        if len(tasks) < _WIDE:
-            _long(f"{title} · percent", rows, averages)
-        else:
-            _wide(f"{title} · {primary}, percent", primary, tasks, rows, averages)
+        print_table(laid_out(title, suites[suite].primary, rows, averages))
         own = [one for one in contents if (one["suite"]["name"], one["setting"], one["data"]) == group]
         for sentence in readouts(own):
             click.echo(sentence)
@@ -148,40 +138,3 @@ def _method(label: str) -> str:
 
 def _labels(group: Sequence[PairedTest]) -> list[str]:
     return list(dict.fromkeys(label for one in group for label in (one.first, one.second)))
-
-
-def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> None:
-    """A row a system and task, a column a measure; averages follow."""
-    measures = list(dict.fromkeys(name for row in (*rows, *averages) for name in row["measures"]))
-    lines = [
-        (
-            _system(row, rows),
-            " ".join(filter(None, (row["task"], row["leg"]))),
-            f"{row['queries']:,}",
-            *(_value(row, name) for name in measures),
-        )
-        for row in rows
-    ]
-    lines += [(_system(one, rows), one["name"], "", *(_value(one, name) for name in measures)) for one in averages]
-    table(title, ("system", "task", "queries", *measures), lines, numbers=("queries", *measures))
-
-
-def _wide(title: str, measure: str, tasks: Sequence[str], rows: Sequence[Row], averages: Sequence[Row]) -> None:
-    """A row a system, a column a task (the mean of its legs), for one measure; averages are the last columns."""
-    systems = list(dict.fromkeys(_system(row, rows) for row in rows))
-    names = [name for name in dict.fromkeys(one["name"] for one in averages) if name not in tasks]
-    cells = {(_system(row, rows), row["task"]): _value(row, measure) for row in rows}
-    cells |= {(_system(one, rows), one["name"]): _value(one, measure) for one in averages}
-    columns = [*tasks, *names]
-    short = [name.rpartition("/")[2] if name in tasks else name for name in columns]
-    lines = [(system, *(cells.get((system, name), "—") for name in columns)) for system in systems]
-    table(title, ("system", *short), lines, numbers=short)
-
-
-def _system(row: Row, rows: Sequence[Row]) -> str:
-    several = len({one["seed"] for one in rows if one["system"] == row["system"]}) > 1
-    return f"{row['system']} (seed {row['seed']})" if several else str(row["system"])
-
-
-def _value(row: Row, measure: str) -> str:
-    return percent(row["measures"][measure]) if measure in row["measures"] else "—"

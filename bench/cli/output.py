@@ -6,13 +6,18 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
 from itertools import zip_longest
+from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from rich.cells import cell_len
 
+from bench.core.errors import UsageError
+from bench.core.files import explain
 from bench.core.installed import faiss_conflict
 from bench.evaluation.tables import MISSING, Column, Table, duration, visible
 
@@ -119,20 +124,25 @@ def _broken(text: str, width: int) -> Iterator[str]:
 
 
 class Lines:
-    """A listener that shows the stage at work with its rate and the time left: as a bar, or a line a minute."""
+    """A listener that shows the stage at work with its rate and time left: as a bar, or as lines (in a cell, one)."""
 
     INTERVAL = 60.0
     """Seconds between two lines where there is no terminal."""
+    IN_CELL = 1.0
+    """The same in a notebook, where a line takes the place of the one before."""
 
-    def __init__(self, plan: Sequence[Step]) -> None:
+    def __init__(self, plan: Sequence[Step], *, quiet: bool = False, log: Path | None = None) -> None:
         self._waiting = {step.stage.key: step.seconds for step in plan if step.runs}
         self._total = len(self._waiting)
-        self._done = 0
         self._began: dict[str, float] = {}
         self._reached: dict[str, float] = {}
         self._printed = time.monotonic()
-        self._bar = _bar() if sys.stderr.isatty() else None
+        self._quiet = quiet
+        self._log = _appended(log) if log else None
+        self._cell = None if quiet else _cell()
+        self._bar = _bar() if sys.stderr.isatty() and not quiet and not self._cell else None
         self._tasks: dict[str, TaskID] = {}
+        self._loss: dict[str, float] = {}
         self.outcomes: list[dict[str, Any]] = []
 
     def __enter__(self) -> Lines:
@@ -145,6 +155,11 @@ class Lines:
         """Give them back."""
         if self._bar:
             self._bar.stop()
+        if self._log:
+            self._log.close()
+        if self._cell and self.outcomes:
+            ran = [one for one in self.outcomes if one["state"] == "ran"]
+            self._cell(f"{len(ran)} stages run in {duration(sum(one['seconds'] for one in ran))}")
 
     def started(self, item: Stage) -> None:
         """Open a bar."""
@@ -154,21 +169,40 @@ class Lines:
             self._tasks[item.key] = self._bar.add_task(text, total=item.cost.units or None, rate="")
 
     def advanced(self, item: Stage, units: float) -> None:
-        """Move the bar, or print a line if the last one is a minute old."""
+        """Move the bar, and print a line if the last one is a minute old."""
         self._reached[item.key] += units
-        if self._bar is None:
+        if self._bar is None or self._log:
             now = time.monotonic()
-            if now - self._printed >= self.INTERVAL:
+            if now - self._printed >= (self.INTERVAL if self._cell is None else self.IN_CELL):
                 self._printed = now
-                notice(self._line(item, now))
+                self._say(self._line(item, now))
+        if self._bar is None:
             return
         number = self._tasks[item.key]
         self._bar.advance(number, units)
         speed = self._bar.tasks[self._bar.task_ids.index(number)].speed
-        self._bar.update(number, rate=f"{_speed(speed)} {item.unit}/s" if speed else "")
+        loss = f" loss {self._loss[item.key]:.4g}" if item.key in self._loss else ""
+        self._bar.update(number, rate=f"{_speed(speed)} {item.unit}/s{loss}" if speed else "")
+
+    def logged(self, item: Stage, line: Mapping[str, Any]) -> None:
+        """Remember the loss, to be shown with the progress."""
+        if isinstance(line.get("loss"), float):
+            self._loss[item.key] = line["loss"]
+
+    def _say(self, line: str) -> None:
+        """Print a line where it was asked for."""
+        self._keep(line)
+        if self._bar is None and not self._quiet:
+            (self._cell or notice)(line)
+
+    def _keep(self, line: str) -> None:
+        """Add a line to the log, if there is one."""
+        if self._log:
+            self._log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}\n")
+            self._log.flush()
 
     def _heading(self, item: Stage) -> str:
-        return f"[{self._done + 1}/{self._total}] {item.name} {item.title}"
+        return f"[{[*self._began].index(item.key) + 1}/{self._total}] {item.name} {item.title}"
 
     def _line(self, item: Stage, now: float) -> str:
         """Return how far a stage is, how fast it goes, and how long it and the run will take."""
@@ -177,20 +211,40 @@ class Lines:
         if 0 < reached <= size:  # sizes are estimates: some stages do more
             left = spent * (size - reached) / reached
             later = sum(seconds for key, seconds in self._waiting.items() if key != item.key)
-            parts = [f"{reached / size:.0%}", *parts, f"{duration(left)} left, {duration(left + later)} of the run"]
+            whole = (left + later) / len(self._began.keys() & self._waiting)  # stages at work share what is left
+            parts = [f"{reached / size:.0%}", *parts, f"{duration(left)} left, {duration(whole)} of the run"]
+        parts += [f"loss {self._loss[item.key]:.4g}"] if item.key in self._loss else []
         return f"{self._heading(item)}: {', '.join(parts)}"
 
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         """Close the bar and remember how it ended."""
-        self._done += 1
         self._waiting.pop(item.key, None)
         about = {"stage": item.name, "title": item.title, "key": item.key}
         self.outcomes.append({**about, "state": state, "seconds": seconds})
+        ending = f": {error}" if error and str(error) else f" {duration(seconds)}"
+        line = f"{item.name:<9} {item.title:<40} {state}{ending}"
+        self._keep(line)
         if self._bar:
             self._bar.remove_task(self._tasks.pop(item.key))
-            ending = f": {error}" if error else f" {duration(seconds)}"
-            line = f"{item.name:<9} {item.title:<40} {state}{ending}"
             self._bar.console.print(line, style="dim", markup=False, highlight=False)
+
+
+def _appended(path: Path) -> TextIO:
+    """Open a file to append to. Raises `UsageError` where it cannot be written."""
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(where=path, found=explain(error), expected="a file that can be written (--log)") from error
+
+
+def _cell() -> Callable[[str], None] | None:
+    """Return what shows a line in the cell of a notebook, in place of the one before; None elsewhere."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if not hasattr(shell, "kernel"):
+        return None
+    display = import_module("IPython.display").display
+    handle = display({"text/plain": ""}, raw=True, display_id=True)
+    return lambda line: handle.update({"text/plain": line}, raw=True)
 
 
 def _bar() -> Progress:

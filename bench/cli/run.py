@@ -2,12 +2,13 @@
 
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 
 from bench.cli import examples
-from bench.cli.options import plan_options
+from bench.cli.options import FILE, plan_options
 from bench.cli.outcome import print_outcome
 from bench.cli.output import Lines, json_option, notice, print_json, warn_of_faiss
 from bench.config.request import Request
@@ -30,14 +31,16 @@ from bench.studies.ablation import Ablation, ablations
     ),
 )
 @plan_options
+@click.option("--quiet", is_flag=True, help="No progress; warnings and results are printed all the same.")
+@click.option("--log", type=FILE, help="A file for progress, a line a minute and one a stage; it is appended to.")
 @json_option
-def command(request: Request, as_json: bool) -> None:
+def command(request: Request, quiet: bool, log: Path | None, as_json: bool) -> None:
     """Run methods on suites: whatever the store lacks of training, search and scoring.
 
     A preset that is a grid (`bench list presets`) runs every cell as a system of its own, on the grid's own suite and
     task where no suite is named, and prints our numbers next to the paper's.
     """
-    outcome, ran = carry_through(request, load(), Store(request.store, notice))
+    outcome, ran = carry_through(request, load(), Store(request.store, notice), quiet=quiet, log=log)
     primary = {cell.suite.name: cell.suite.primary for cell in outcome.plan.cells}
     held = compare_run([done.result for done in outcome.published], primary)
     grids = ablations(outcome)
@@ -47,15 +50,17 @@ def command(request: Request, as_json: bool) -> None:
         print_outcome(outcome, ran, held, grids)
 
 
-def carry_through(request: Request, plugins: Plugins, store: Store) -> tuple[Outcome, list[dict[str, Any]]]:
+def carry_through(
+    request: Request, plugins: Plugins, store: Store, *, quiet: bool = False, log: Path | None = None
+) -> tuple[Outcome, list[dict[str, Any]]]:
     """Plan and run, print all notices, and return the outcome and the stages that were touched."""
     warn_of_faiss()
     ready = plan(request, plugins, store)
     notice(*ready.warnings)
     notice(*measure(ready.lints, store))
-    if ready.seconds > 1 and sys.stderr.isatty():
+    if ready.seconds > 1 and not quiet and sys.stderr.isatty():
         notice(f"about {duration(ready.seconds)} of work; `bench plan` says what")
-    with Lines(ready.steps) as lines:
+    with Lines(ready.steps, quiet=quiet, log=log) as lines:
         outcome = run(request, plugins, store, lines, ready)
     for done in outcome.published:
         notice(*done.notices)

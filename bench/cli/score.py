@@ -7,12 +7,10 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import FILE, data_dir_option, store_option
-from bench.cli.output import json_option, notice, print_json, table
-from bench.core.errors import UsageError
-from bench.evaluation.tables import percent
+from bench.cli.output import json_option, notice, print_json, print_table
 from bench.plugins import load
 from bench.store.store import Store
-from bench.studies.external import External, score_against_files, score_against_task
+from bench.studies.external import External, score_run
 
 
 @click.command(
@@ -43,31 +41,12 @@ from bench.studies.external import External, score_against_files, score_against_
 @json_option
 def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **given: Any) -> None:
     """Score a run against a file of judgements, or against a task under its official protocol."""
-    plugins = load()
-    if given["qrels"] is not None:
-        clash = [f"--{name.replace('_', '-')}" for name in ("suite", "task", "leg", "data") if given[name]]
-        if clash or given["sets"]:
-            raise UsageError(found=f"--qrels with {', '.join(clash or ['--set'])}", expected="one or the other")
-        found = score_against_files(given["qrels"], run_file, given["measures"], given["tie"] or "trec", plugins)
-    elif given["suite"] and given["task"]:
-        if given["tie"]:
-            raise UsageError(
-                found="--tie with --suite", expected="--suite alone", hint="the task decides the order of equal scores"
-            )
-        asked = {name: value for name, value in given.items() if name not in ("qrels", "tie")}
-        found = score_against_task(plugins, Store(store, notice), run_file=run_file, **asked)
-    else:
-        raise UsageError(
-            found="neither --qrels FILE nor --suite NAME --task NAME", expected="one of the two along with --run FILE"
-        )
+    found = score_run(run_file, load(), Store(store, notice), **given)
     notice(*found.notices)
     if as_json:
         print_json(_json(found, per_query))
         return
-    values = (*found.means.items(), *found.official.items())
-    rows = [(name, percent(value), f"{value:.6f}") for name, value in values]
-    title, columns = f"{found.title} · {found.queries:,} judged queries", ("measure", "percent", "fraction")
-    table(title, columns, rows, columns[1:])
+    print_table(found.table())
 
 
 def _json(found: External, per_query: bool) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli.output import json_option, notice, print_json, table
+from bench.cli.options import results_option
+from bench.cli.output import json_option, notice, print_json, print_table, table
 from bench.config.fields import flat
 from bench.config.grids import grids
 from bench.config.layers import describe
@@ -17,6 +18,7 @@ from bench.core.errors import StoreError, UsageError
 from bench.core.files import read_sealed
 from bench.core.messages import bare, canonical, did_you_mean, shown, unknown_name
 from bench.core.publications import mark
+from bench.evaluation.results.scores import Results, load_results
 from bench.plugins import Plugins, load
 from bench.types import Method, Preset, Suite
 
@@ -27,28 +29,33 @@ from bench.types import Method, Preset, Suite
         "bench show bm25",
         "bench show beir",
         "bench show xor-retrieve --reported",
+        "bench show crop@init",
         "bench show results/official/beir/…/result.json",
     ),
 )
 @click.argument("name")
 @click.option("--reported", is_flag=True, help="Of a suite: what papers printed, with known errors.")
+@click.option("--result", is_flag=True, help="The results of a label, also where a method is called so.")
+@results_option
 @json_option
-def command(name: str, reported: bool, as_json: bool) -> None:
-    """Show a method, suite, task, profile, run preset or result file in full."""
-    found, lines = _find(name, load(), reported=reported)
+def command(name: str, reported: bool, result: bool, results: Path, as_json: bool) -> None:
+    """Show a method, suite, task, corpus, profile, run preset, result file, or the results of a label in full."""
+    found, lines = _find(name, load(), results, result=result, reported=reported)
     if as_json:
         print_json(found)
     else:
         lines()
 
 
-def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[str, Any], Any]:
+def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported: bool) -> tuple[dict[str, Any], Any]:
     """Return the thing of a name as JSON, and how to print it."""
     if reported and canonical(name) not in plugins.suites:
         raise UsageError(found=f"--reported with {name}", expected=f"a suite: {', '.join(sorted(plugins.suites))}")
     if name.endswith(".json"):
         content = _result(Path(name))
         return content, lambda: _print_result(content)
+    if result:
+        return _results(load_results(results, name))
     wanted = canonical(name)
     if wanted in plugins.methods:
         method = plugins.method(wanted)
@@ -56,6 +63,16 @@ def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[
     if wanted in plugins.suites:
         suite = plugins.suite(wanted)
         return _suite_json(suite), lambda: _print_suite(suite, reported=reported)
+    if wanted in plugins.corpora:
+        from bench.cli.local_files import about_size
+        from bench.data.corpora.named import parse
+
+        corpus = asdict(plugins.corpora_by_name[wanted])
+        parts = parse(wanted, plugins.corpora_by_name)
+        spoken = list(dict.fromkeys(language for part in parts for language in part.languages))
+        rows = [(key, shown(value)) for key, value in corpus.items() if value and key not in ("languages", "shards")]
+        rows += [("languages", ", ".join(spoken)), ("to fetch", about_size(parts))]
+        return corpus, lambda: table(f"--corpus {wanted}[:LANGUAGES]", ("what", "value"), rows)
     if wanted in PROFILES:
         one = PROFILES[wanted]
         content = _fields(one, "name", "data", "backbone", "device", "budget", "hours", "summary")
@@ -74,7 +91,11 @@ def _find(name: str, plugins: Plugins, *, reported: bool = False) -> tuple[dict[
             return content, lambda: table("", ("what", "value"), [row for row in rows if row[0] != "stands_for"])
         tasks = dict.fromkeys(f"{suite.name}/{each}" for kind in suite.data for each in suite.task_names(kind))
         raise unknown_name("task", name, tasks)
-    every = [*plugins.methods, *plugins.suites, *PROFILES, *plugins.runs]
+    try:
+        return _results(load_results(results, name))
+    except UsageError:
+        pass  # no label either
+    every = [*plugins.methods, *plugins.suites, *plugins.corpora, *PROFILES, *plugins.runs]
     raise UsageError(
         f"nothing is called {name!r}{did_you_mean(name, every)} There are the methods "
         f"{', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))}, the profiles "
@@ -93,6 +114,18 @@ def _result(path: Path) -> dict[str, Any]:
     except ValueError as error:
         hint = "run the command that made it again"
         raise StoreError(where=path, found=str(error), expected="a result file as it was written", hint=hint) from error
+
+
+def _results(found: Results) -> tuple[dict[str, Any], Any]:
+    """Return the results of a label as JSON, and how to print them."""
+
+    def lines() -> None:
+        for one in found.tables():
+            print_table(one)
+        for file in found.files:
+            click.echo(f"result: {file.path}")
+
+    return {"results": [dict(file.whole) for file in found.files]}, lines
 
 
 def _print_result(content: dict[str, Any]) -> None:

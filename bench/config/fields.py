@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +15,8 @@ from bench.core.messages import expected, shown
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+_SHORT = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([kKMGB])")
+_UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
@@ -66,15 +70,14 @@ def source_of(leaf: FieldInfo) -> str:
 
 def build(config: type[ModelT], given: Iterable[LayerValue], prefix: str = "") -> tuple[ModelT, list[str]]:
     """Return the config with what is given over its defaults, and the faults (then the config holds its defaults)."""
-    built = config()
-    last = {one.key: one for one in given}
+    built, leaves = config(), leaves_of(config, prefix)
+    last = {one.key: one._replace(value=_whole(one.value, leaves.get(one.key))) for one in given}
     values = values_of(built, prefix) | {key: one.value for key, one in last.items()}
     wanted = {key: "a finite number" for key, value in values.items() if not finite(value)}
     together: list[str] = []
     try:
         built = config.model_validate(_nested(values, prefix))
     except ValidationError as error:
-        leaves = leaves_of(config, prefix)
         for fault in error.errors():
             loc = tuple(map(str, fault["loc"]))
             paths = (prefix + ".".join(loc[:depth]) for depth in range(len(loc), 0, -1))
@@ -86,6 +89,15 @@ def build(config: type[ModelT], given: Iterable[LayerValue], prefix: str = "") -
             else:
                 wanted.setdefault(key, by_author or expected(leaves[key].annotation, leaves[key].metadata))
     return built, [_misfit(key, values[key], last.get(key), wanted[key]) for key in wanted] + together
+
+
+def _whole(value: Any, leaf: FieldInfo | None) -> Any:
+    """Return the whole number that `1M` or `2.5k` is where a field takes one; any other value as it is."""
+    shape = _SHORT.fullmatch(value) if isinstance(value, str) else None
+    if shape is None or leaf is None or not expected(leaf.annotation, leaf.metadata).startswith("a whole number"):
+        return value
+    number = Decimal(shape[1]) * _UNITS[shape[2].lower()]
+    return int(number) if number == int(number) else value
 
 
 def _misfit(key: str, value: Any, given: LayerValue | None, wanted: str) -> str:

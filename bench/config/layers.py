@@ -9,6 +9,7 @@ other sections are the harness's own, whose class is an argument here: this pack
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from bench.config.profiles import Profile
-    from bench.types import Method
+    from bench.types import Method, Preset
 
 
 RunT = TypeVar("RunT", bound=Config)
 """The class of the harness's own sections."""
 
 _DEEPEST = 32  # levels of values within values
+_EXACT = 2**53  # up to here a float is the whole number that was typed
 _WIDEST = 1024  # bits of a whole number
 _FAULTS = 10  # that one message lists
 _CELL = "="  # in the name of a grid's cell, `table5=no-bn`
@@ -156,10 +158,19 @@ def parse_set(text: str) -> tuple[tuple[str, ...], Any]:
     return path, _toml_value(value.strip(), short(text))
 
 
+def written(value: Any) -> str:
+    """Return a value as `--set` reads it: plain text bare, quoted only where it would read as something else."""
+    if value is None:
+        return ""
+    if isinstance(value, str) and parse_set(f"a.b={value}")[1] == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file into nested mappings. Raises `DataError` naming file and line where it is not one."""
     try:
-        return _bounded(tomllib.loads(path.read_text(encoding="utf-8")))
+        return _bounded(tomllib.loads(path.read_text(encoding="utf-8"), parse_float=_number))
     except tomllib.TOMLDecodeError as error:
         what, _, where = str(error).partition(" (at ")
         line = re.match(r"line (\d+)", where)  # only Python 3.14 has it as a number
@@ -289,15 +300,23 @@ def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> 
     if profile is None:
         return []
     own, named = _preset(method, profile.preset), _preset(method, preset) if preset else None
-    values = {key: value for key, value in profile.of_methods.items() if key in leaves_of(method.config)}
+    leaves = leaves_of(method.config) if method.trainer is not None else {}
+    values = {key: value for key, value in profile.of_methods.items() if key in leaves}
     if own is not None and (named is None or _CELL in named):
         values |= method.presets[own].values
+        values |= {key: min(bound, values[key]) for key, bound in profile.most.items() if key in values}
     return [LayerValue(*pair, f"profile {profile.name}") for pair in flat(values, "method.")]
 
 
 def _preset(method: Method, name: str) -> str | None:
     """Return the method's own spelling of a preset's name, or None where it has none of that name."""
     return next((own for own in method.presets if canonical(own) == canonical(name)), None)
+
+
+def pretrained_as(method: Method, profile: Profile, preset: str | None) -> Preset | None:
+    """Return the preset whose backbone, corpus and steps a profile takes: the one named, else the profile's."""
+    names = [own for own in (preset and _preset(method, preset), _preset(method, profile.preset)) if own]
+    return next((found for own in names if (found := method.presets[own]).steps), None) if profile.own else None
 
 
 def _preset_layer(method: Method, name: str | None) -> list[LayerValue]:
@@ -372,7 +391,7 @@ def _toml_value(text: str, typed: str) -> Any:
     if not text:
         return None
     try:
-        document = _bounded(tomllib.loads(f"value = {text}"))
+        document = _bounded(tomllib.loads(f"value = {text}", parse_float=_number))
     except tomllib.TOMLDecodeError:
         return text
     except (ValueError, RecursionError) as error:
@@ -380,6 +399,12 @@ def _toml_value(text: str, typed: str) -> Any:
     # Dates are TOML but no setting's type, and a line break would smuggle in a second key: both are text.
     value = document["value"]
     return text if len(document) > 1 or isinstance(value, dt.date | dt.time) else value
+
+
+def _number(text: str) -> float:
+    """Return a number of TOML; one such as `1e6` is the whole number that people mean by it."""
+    value = float(text)
+    return int(value) if "e" in text.lower() and abs(value) < _EXACT and value.is_integer() else value
 
 
 class _TooDeepError(ValueError):

@@ -1,20 +1,14 @@
 """Coherent sizes of a run: which data, which backbone, on what, for how long."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
 from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown_name
-
-_REAL = {"epochs": 2.0, "queries": 4, "negatives": 7, "learning_rate": 1e-5, "together": 1}
-_PACE = 900.0  # seconds between two checkpoints of gigabytes
-_REAL_MODEL = MappingProxyType(
-    {f"rerank.train.{key}": value for key, value in _REAL.items()}
-    | {"rerank.train.checkpoint_seconds": _PACE, "tune.checkpoint_seconds": _PACE}
-)
-"""Training from weights that were trained before. Source of what re-ranks: Gao et al. 2021 (see `CrossConfig`)."""
 
 DATA = ("mini", "official")
 """The values of `--data`."""
@@ -28,54 +22,20 @@ class Profile:
     data: str  # what suites read: `official` or `mini`
     backbone: str  # where a dense method starts: a Hugging Face id or folder, or `scratch:LxH`
     device: str  # where it is trained and encodes: `cpu` or `cuda`
-    budget: int | None  # tokens that pretraining may see; None leaves it to the method's own number of steps
+    budget: int | None  # tokens that pretraining may see; None: `steps`
     hours: str  # how long a whole run takes, in words
     summary: str
     preset: str  # of each method that has one of this name, the values that it runs with (see `bench.config.layers`)
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # of the harness, by dotted key
-    of_methods: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # of those that have the key
+    of_methods: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # of those that are trained
+    most: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # bounds of what presets set
+    corpus: str = ""  # what is pretrained on, as `--corpus` takes it; empty for the embedded world's
+    steps: int | None = None  # changes of the weights, where there is no budget of tokens
+    own: bool = False  # backbone, corpus and steps are those of a method's preset, where that names some
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {
-        one.name: one
-        for one in (
-            Profile(
-                name="mini",
-                data="mini",
-                backbone="scratch:2x128",
-                device="cpu",
-                budget=1_000_000,
-                hours="about a minute",
-                summary="The embedded world on a laptop's processor: shows that everything works.",
-                preset="mini",
-            ),
-            Profile(
-                name="small",
-                data="official",
-                backbone="FacebookAI/xlm-roberta-base",
-                device="cuda",
-                budget=None,
-                hours="hours on one GPU",
-                summary="Official test data and a real backbone, trained for as long as one GPU allows.",
-                preset="paper",
-                values=_REAL_MODEL,
-                of_methods=MappingProxyType({"checkpoint_seconds": _PACE}),
-            ),
-            Profile(
-                name="paper",
-                data="official",
-                backbone="FacebookAI/xlm-roberta-base",
-                device="cuda",
-                budget=None,
-                hours="days on 8 to 16 GPUs, as the papers report",
-                summary="The authors' own numbers: batch sizes, steps and data of the papers.",
-                preset="paper",
-                values=_REAL_MODEL,
-                of_methods=MappingProxyType({"checkpoint_seconds": _PACE}),
-            ),
-        )
-    }
+    {one["name"]: Profile(**one) for one in json.loads(files("bench.config").joinpath("profiles.json").read_bytes())}
 )
 """All profiles by name; the first is the default."""
 

@@ -1,17 +1,48 @@
 """What a user asks for, as the command line and the API both say it, and presets of it that somebody has named."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bench.config.layers import written
+from bench.core.errors import UsageError
+from bench.core.messages import unknown
+
+Names = str | Path | Iterable[str | Path] | None
+"""One name or path, several as a list, or several in a string with commas between them."""
+OWN = {"readout": "encode.readout", "processes": "compute.processes"}
+"""Options that are settings: of both the command and Python."""
+_LISTS = ("methods", "suites", "tasks", "settings")
+
+
+def data_folder() -> Path | None:
+    """Return the folder of official data that `$BENCH_DATA` names, None where it names none."""
+    return Path(os.environ["BENCH_DATA"]) if os.environ.get("BENCH_DATA") else None
+
+
+def store_folder() -> Path:
+    """Return the store that `$BENCH_STORE` names, else `store`."""
+    return Path(os.environ.get("BENCH_STORE") or "store")
+
+
+def split(given: Names) -> tuple[str, ...]:
+    """Return names without blanks, empty entries and repeats; a string is a comma list."""
+    parts = given.split(",") if isinstance(given, str) else [given] if isinstance(given, Path) else given or ()
+    return tuple(dict.fromkeys(text for part in parts if (text := str(part).strip())))
+
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asked for; names are not checked yet."""
+    """What a user asked for; names are not checked yet.
 
-    methods: tuple[str, ...]  # names; empty only where `preset` names its methods
-    suites: tuple[str, ...]
+    Fields of names also take `Names`, seeds a number or a comma list, folders a string, and `sets` a mapping. Raises
+    `UsageError` for a seed that is no whole number from 0 up.
+    """
+
+    methods: tuple[str, ...] = ()  # names; empty only where `preset` names its methods
+    suites: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()  # names with or without the suite's prefix, or folders; empty for whole suites
     settings: tuple[str, ...] = ()  # names; empty for `unsupervised`
     seeds: tuple[int, ...] = ()  # empty for those of a run preset, else 0
@@ -21,15 +52,45 @@ class Request:
     backbone: str | None = None  # for dense methods
     corpus: str | None = None  # for dense methods
     rerank: str | None = None  # folder, id, or `trained` for one trained on the setting's pairs
-    data_dir: Path | None = None
-    store: Path = Path("store")
+    data_dir: Path | None = field(default_factory=data_folder)
+    store: Path = field(default_factory=store_folder)
     results: Path = Path("results")
     file: Path | None = None  # TOML file of settings
     sets: tuple[str, ...] = ()
     label: str | None = None
     executor: str = "local"  # `local` or `ray`
+    workers: int | None = 1  # stages at a time of the local executor; None for as many as fit. More than one are other
+    # processes, which a script of its own must allow for by `if __name__ == "__main__":`
     device: str = "auto"  # `auto`, `cpu`, `cuda`, `cuda:N` or `mps`
+    devices: str | None = None  # of a plan: the machine that it is for, e.g. `8xA100`; None: this one
     offline: bool = False
+
+    def __post_init__(self) -> None:
+        """Bring what was given into the types of the fields."""
+        seeds: Any = self.seeds
+        seeds = [seeds] if isinstance(seeds, int) else split(seeds) if isinstance(seeds, str) else seeds or ()
+        given: dict[str, Any] = {name: split(getattr(self, name)) for name in _LISTS}
+        given["seeds"] = tuple(map(_seed, seeds))
+        given["sets"] = _assignments(self.sets)
+        folders = {name: getattr(self, name) for name in ("data_dir", "store", "results", "file")}
+        given |= {name: Path(folder).expanduser() for name, folder in folders.items() if isinstance(folder, str)}
+        given |= {name: str(getattr(self, name)) for name in ("backbone", "corpus", "rerank") if getattr(self, name)}
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
+    @staticmethod
+    def of(methods: Names = None, suites: Names = None, **options: Any) -> "Request":
+        """Build a request from the options of `bench run`, in Python's spelling; None is as if it were not given.
+
+        Raises `UsageError` for an option that does not exist.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        known = {*Request.__dataclass_fields__, *OWN}
+        if odd := [name for name in given if name not in known]:
+            raise UsageError(unknown("option", odd[0], sorted(known)))
+        own = {key: given.pop(name) for name, key in OWN.items() if name in given}
+        sets = (*_assignments(given.pop("sets", ())), *_assignments(own))
+        return Request(split(methods), split(suites), sets=sets, **given)
 
     @property
     def seed(self) -> int:
@@ -71,3 +132,25 @@ class RunPreset:
         """Return what `bench show` and `bench list` print."""
         given = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+
+
+def _assignments(sets: str | Mapping[str, Any] | Iterable[str]) -> tuple[str, ...]:
+    """Return settings as `--set` takes them: `KEY=VALUE`."""
+    if isinstance(sets, Mapping):
+        return tuple(f"{key}={written(value)}" for key, value in sets.items())
+    return (sets,) if isinstance(sets, str) else tuple(sets)
+
+
+def _seed(given: object) -> int:
+    try:
+        value = int(str(given))
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise UsageError(
+            where="--seed",
+            found=repr(given),
+            expected="whole numbers from 0 up, comma-separated",
+            hint="--seed 0,1,2",
+        )
+    return value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from bench.core.errors import UsageError
 from bench.core.messages import first_line, invalid
-from bench.core.records import Item, Json
+from bench.core.records import Item, Json, Pooling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bench.core.workspace import Workspace
 
 Role = Literal["query", "passage"]
-Pooling = Literal["cls", "mean", "pooler"]
 CONTRACT = "contract.json"
 """Name of the contract's file in an encoder's folder, next to the Hugging Face files."""
 SEPARATOR = "{sep}"
@@ -44,7 +43,8 @@ class Document:
 class Contract:
     """How texts become vectors; saved with the encoder, hashed wherever vectors are made."""
 
-    # `cls` (first token), `mean` (over all tokens, special ones included) or `pooler` (the first token through BERT's
+    # `cls` (first token), `mean` (over all tokens, special ones included), `mean-but-first` (over all others: decoders
+    # attend to the first whatever it is, and its state is far larger), or `pooler` (the first token through BERT's
     # pooler, a dense layer and tanh, whose weights are then part of the encoder)
     pooling: Pooling = "mean"
     layer: int = -1  # hidden layer that is read, −1 for the last; 0 is the embedding output

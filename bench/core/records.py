@@ -12,6 +12,7 @@ Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What canonical JSON can hold; every part of a key is of this type."""
 
 Tie = Literal["trec", "list"]
+Pooling = Literal["cls", "mean", "mean-but-first", "pooler"]
 """Order of equal scores (specs: one module decides, `bench.core.order`).
 
 `trec`: float32 score descending, then document id descending in byte order. `list`: score descending, then corpus
@@ -143,7 +144,7 @@ class Readout:
     """
 
     source: str  # paper, code or section that says so
-    pooling: Literal["cls", "mean", "pooler"] | None = None  # how token states become one vector
+    pooling: Pooling | None = None  # how token states become one vector
     layer: int | None = None  # hidden layer that is read of every encoder, −1 the last
     # in its place, hidden layer that is read by the number of an encoder's layers, e.g. `{12: 8, 24: 14}`. One of
     # another depth is read at the same share of it (`bench.retrieval.readouts.layer_of`). Empty: see `layer`

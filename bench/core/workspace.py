@@ -1,9 +1,10 @@
 """What a stage is given to work with: a folder to fill, parts that outlive a kill, and a progress line."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bench.core.files import atomic, sha256_file, write_bytes
 
@@ -45,6 +46,14 @@ def silent(units: float) -> None:
     """Report progress to nobody."""
 
 
+Log = Callable[[Mapping[str, Any]], None]
+"""Called with a line of a training's log when it is written: `step`, `tokens`, `loss` and the like."""
+
+
+def unheard(line: Mapping[str, Any]) -> None:
+    """Show a line to nobody."""
+
+
 @dataclass(frozen=True)
 class Workspace:
     """The hands of one stage."""
@@ -52,3 +61,4 @@ class Workspace:
     out: Path  # an empty folder; its content when the stage returns becomes the artefact
     parts: Parts  # finished pieces of an earlier, interrupted attempt at the same work, and of this one
     advance: Advance = field(default=silent)  # progress, in the units of the stage (documents, queries, tokens)
+    log: Log = field(default=unheard)  # what a training logs, while it runs in this process

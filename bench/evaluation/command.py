@@ -1,10 +1,9 @@
 """The command that makes a result again, from what its file says."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bench.config.layers import parse_set
+from bench.config.layers import written
 from bench.config.request import Request
 from bench.core.contract import NO_TITLES
 from bench.core.messages import bare
@@ -43,7 +42,7 @@ def asked(results: Sequence[Mapping[str, Any]], *, whole: bool) -> Request:
         backbone=_anywhere(_of_system(system, "backbone")),
         corpus=_corpus(system),
         rerank=_anywhere((system.get("rerank") or {}).get("model")),
-        sets=tuple(f"{key}={_toml(_anywhere(value))}" for key, value in _chosen(first, world).items()),
+        sets=tuple(f"{key}={written(_anywhere(value))}" for key, value in _chosen(first, world).items()),
         label=_label(system),
     )
 
@@ -87,7 +86,7 @@ def _chosen(first: Mapping[str, Any], world: str) -> dict[str, Any]:
     return chosen | {key: value for key, value in budgets.items() if value}
 
 
-_BUDGETS = {"tokens": "budget", "flops": "budget_flops"}
+_BUDGETS = {"tokens": "budget", "flops": "budget_flops", "steps": "budget_steps"}
 
 
 def _rows(first: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -124,12 +123,3 @@ def _label(system: Mapping[str, Any]) -> str | None:
 def _layer(row: Mapping[str, Any]) -> str:
     """The layer that set a value: `default`, `profile`, `preset`, `--set` or `file`."""
     return str(row["origin"]).partition(" ")[0]
-
-
-def _toml(value: Any) -> str:
-    """A value as `--set` reads it: plain text bare, quoted only where it would read as something else."""
-    if value is None:
-        return ""
-    if isinstance(value, str) and parse_set(f"a.b={value}")[1] == value:
-        return value
-    return json.dumps(value, ensure_ascii=False)

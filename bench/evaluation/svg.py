@@ -7,10 +7,12 @@ its own has Okabe and Ito's, which colour-blind readers can distinguish, and das
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 
+from bench.core.files import write_bytes
 from bench.evaluation.tables import html_text
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -273,6 +275,51 @@ def line_chart(chart: Chart) -> str:
     head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {height}", "role": "img"}
     parts = [f"\n{part}" for part in body]
     return element("svg", *parts, "\n", width=_WIDTH, height=height, aria_labelledby="title about", **head) + "\n"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An SVG document that notebooks show."""
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        """Say how to keep it."""
+        return f"Drawing of {len(self.svg):,} bytes; .save(path) writes it"
+
+    def save(self, path: Path | str) -> None:
+        """Write the document."""
+        write_bytes(Path(path), self.svg.encode())
+
+
+def dot_chart(title: str, lines: Mapping[str, Sequence[float]], heads: Mapping[str, float]) -> str:
+    """Draw a line a name: its values as faint dots, its head as a bar with the number, on one horizontal axis."""
+    left = 40 + 7 * max(map(len, lines))
+    on = axis([value for values in lines.values() for value in values] + [*heads.values()], width=_WIDTH - left - 60)
+    if on is None:
+        raise ValueError("a chart without a value")
+    bottom = _TOP + 26 * len(lines) + 6
+    plane = Plane(on, left, left + on.width, _TOP, on)
+    body = [
+        element("style", _STYLE),
+        element("rect", kind="ground", width=_WIDTH, height=bottom + 30),
+        text(16, 22, title, "title"),
+        *(segment(plane.x(value), _TOP, plane.x(value), bottom, "grid") for value in on.ticks),
+        *plane.numbers(bottom + 18, on.exact, "tick"),
+    ]
+    for at, (name, values) in enumerate(lines.items()):
+        y = _TOP + 26 * at + 20.0
+        body.append(text(left - 12, y + 4, name, None, "end"))
+        body += [_marker(0, plane.x(value), y, 3, "0.35") for value in values]
+        if name in heads:
+            x = plane.x(heads[name])
+            body.append(_stroke("path", at=1, d=f"M{x:.1f} {y - 9:.1f}v18").replace(_DASHES[1], _DASHES[0]))
+            body.append(text(_WIDTH - 12, y + 4, f"{heads[name]:.1f}", None, "end"))
+    head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {bottom + 30}", "role": "img"}
+    return element("svg", *body, width=_WIDTH, height=bottom + 30, aria_label=title, **head) + "\n"
 
 
 def _across(lines: Sequence[Series]) -> Counts:

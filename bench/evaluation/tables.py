@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from bench.core.errors import UsageError
@@ -27,26 +28,8 @@ MISSING = "—"
 DIGITS = 6
 """Of a fraction in a file of the site: more are noise, and not the same on every machine."""
 _PRINTED = re.compile(r"(\d[\d.]*[KM]?|-|fail)( ‡)?")
-_LATEX = {
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "[": "{[}",  # behind the end of a row it would begin that command's argument
-    "]": "{]}",
-    "*": "{*}",
-    "−": "$-$",
-    "×": r"$\times$",
-    "·": r"\textperiodcentered{}",
-    "—": "---",
-    "–": "--",
-    "…": r"\ldots{}",
-    "●": r"$\bullet$",
-    "‡": r"\ddag{}",
-}
+_LATEX = json.loads(files("bench.evaluation").joinpath("latex.json").read_bytes())
+"""What LaTeX writes for a character; a bracket behind the end of a row would begin that command's argument."""
 
 
 @dataclass(frozen=True)

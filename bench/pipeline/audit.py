@@ -64,11 +64,11 @@ class Prepared:
         return steps([leg.stage for leg in self.legs], store)
 
 
-def training(request: Request, store: Store, formats: Sequence[PairFormat] = ()) -> Training:
+def training(request: Request, store: Store, plugins: Plugins) -> Training:
     """Find the training texts that `request.corpus` names.
 
     What `bench run --corpus` takes are documents; a file of pairs or questions and a split of a folder in BEIR's layout
-    are recognised by their content (`bench.data.contamination.pair_texts`), `formats` being those that suites bring.
+    are recognised by their content (`bench.data.contamination.pair_texts`), by the forms that suites bring too.
 
     Raises:
         UsageError: no corpus is named, or there is none of that name.
@@ -76,11 +76,12 @@ def training(request: Request, store: Store, formats: Sequence[PairFormat] = ())
     """
     if request.corpus is None:
         raise UsageError("no training text was named; type --corpus FOLDER, a file of pairs, mini or hf:NAME")
+    formats = [form for one in plugins.suites.values() for form in one.value.pair_formats]
     pairs = pair_texts(request.corpus, formats)
     if pairs is not None:
         return Training(pairs.name, pairs, _digest(pairs, store), _size(pairs))
     run = resolve_run(profile=profile(), sets=request.sets)[0]
-    found = sample(request, profile(), run, store, backbone="")
+    found = sample(request, profile(), run, store, "", plugins)
     source = found.documents
     texts = Source(source.name, source.reader, source.files, partial(_texts, source))
     return Training(found.corpus, texts, found.digest, _size(source))
@@ -117,7 +118,7 @@ def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig
     size = profile(request.profile or DEFAULT)
     settings, own = resolve_run(profile=size, sets=request.sets)
     data, builder = choose_data(size, request.data), Legs(store, plugins, own)
-    seen = training(request, store, [form for one in plugins.suites.values() for form in one.value.pair_formats])
+    seen = training(request, store, plugins)
     together = _Together(seen, rules, store)
     legs = []
     for suite in suites:

@@ -206,7 +206,8 @@ class Trained(Dense):
     @property
     def budget(self) -> dict[str, Any]:
         """What the training may spend."""
-        return {"budget": self.given.tokens} | ({"budget_flops": self.given.flops} if self.given.flops else {})
+        others = {"budget_flops": self.given.flops, "budget_steps": self.given.steps}
+        return {"budget": self.given.tokens} | {name: value for name, value in others.items() if value}
 
     @property
     def choices(self) -> dict[str, Any]:

@@ -78,6 +78,7 @@ class Encoders:
             config=self.system.resolved.method,
             tokens=given.tokens,
             flops=given.flops,
+            steps=given.steps,
             seed=self.seed,
             compute=self.compute,
             of=method,
@@ -119,6 +120,7 @@ class Encoders:
             settings=self.system.resolved.run.prepare,
             documents=given.documents,
             of=given.corpus,
+            named=given.named,
             notes=self.notes,
         )
 

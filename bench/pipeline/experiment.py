@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from bench.config.grids import as_the_grid_says
-from bench.config.layers import SettingRow, describe
+from bench.config.layers import SettingRow, describe, pretrained_as
 from bench.config.profiles import DEFAULT, Profile, choose_data, profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
@@ -15,14 +16,16 @@ from bench.core.messages import unknown
 from bench.pipeline import joint
 from bench.pipeline.compute import compute
 from bench.pipeline.dense import CONTRACT, Dense, Pretrained, Trained, about_backbones
+from bench.pipeline.encoders import Encoders
 from bench.pipeline.joint import combined, parts_of
 from bench.pipeline.names import places
 from bench.pipeline.pretraining import Pretraining, pretraining, sample
 from bench.pipeline.selection import Cell, NotApplicable, select
-from bench.pipeline.settings import RunConfig, Variant, variants
+from bench.pipeline.settings import RunConfig, Settings, Variant, variants
 from bench.pipeline.systems import Embedding, Sparse, System, labels
 from bench.plugins import Plugins
 from bench.store.inputs import Inputs
+from bench.store.stage import Stage
 from bench.store.store import Store
 from bench.types import Method
 
@@ -38,6 +41,7 @@ class Experiment:
     seed: int  # the first one
     results: Path
     executor: str
+    workers: int | None
     warnings: tuple[str, ...]
 
     @classmethod
@@ -49,24 +53,8 @@ class Experiment:
             ConfigError: a setting that is unknown, of the wrong type or out of range.
             PluginError: a plugin that is broken and needed.
         """
-        request, size = _asked(request, plugins)
-        methods, preset = _methods(request, plugins)
-        _applicable_options(request, methods)
-        inputs = Inputs(store)
-        resolved = [
-            replace(one, places=places([getattr(one.resolved.method, "model", None)], inputs))
-            for one in variants(request, methods, preset, size)
-        ]
-        request = as_the_grid_says(request, methods, preset)
+        request, size, own, systems, again = _systems(request, plugins, store)
         data = choose_data(size, request.data)
-        own = resolved[0].resolved  # the harness's own settings are the same for all methods
-        _applicable_settings(request, methods, own.run)
-        named_variants = zip(resolved, labels(resolved, request.label), strict=True)
-        alone = _starts_once(
-            row for variant, label in named_variants for row in _rows(variant, label, request, size, store)
-        )
-        again = joint.reranker(request, size, own.run, store)
-        systems = combined(request.methods, alone, again)
         chosen = select(request, systems, plugins, data, own.run, size)
         about = (*_about_systems(systems), *about_backbones(systems), *joint.about(again, own))
         return cls(
@@ -77,8 +65,41 @@ class Experiment:
             seed=request.seed,
             results=request.results,
             executor=request.executor,
+            workers=request.workers,
             warnings=(*chosen.warnings, *about),
         )
+
+
+def pretrainings(request: Request, plugins: Plugins, store: Store) -> tuple[Profile, list[Stage]]:
+    """Return the profile, and the stages that train the encoders of a request, whatever they are tested on."""
+    request, size, _, systems, _ = _systems(request, plugins, store)
+    trained = [one for one in systems if isinstance(one, Trained)]
+    chains = (Encoders(one, request.seed, Inputs(store), plugins).pretrained().chain() for one in trained)
+    return size, list({stage.key: stage for stage in chain.from_iterable(chains)}.values())
+
+
+def _systems(
+    request: Request, plugins: Plugins, store: Store
+) -> tuple[Request, Profile, Settings, list[System], joint.Reranker | None]:
+    """Return the request with what a preset says, the size, the harness's own settings, systems and re-ranker."""
+    request, size = _asked(request, plugins)
+    methods, preset = _methods(request, plugins)
+    _applicable_options(request, methods)
+    inputs = Inputs(store)
+    resolved = [
+        replace(one, places=places([getattr(one.resolved.method, "model", None)], inputs))
+        for one in variants(request, methods, preset, size)
+    ]
+    request = as_the_grid_says(request, methods, preset)
+    own = resolved[0].resolved  # the harness's own settings are the same for all methods
+    _applicable_settings(request, methods, own.run)
+    named_variants = zip(resolved, labels(resolved, request.label), strict=True)
+    alone = _starts_once(
+        row for variant, label in named_variants for row in _rows(variant, label, request, size, store, plugins)
+    )
+    again = joint.reranker(request, size, own.run, store, plugins)
+    systems = combined(request.methods, alone, again)
+    return request, size, own, systems, again
 
 
 def _asked(request: Request, plugins: Plugins) -> tuple[Request, Profile]:
@@ -124,7 +145,9 @@ def _about_systems(systems: Sequence[System]) -> list[str]:
     ]
 
 
-def _rows(variant: Variant, label: str, request: Request, size: Profile, store: Store) -> list[System]:
+def _rows(
+    variant: Variant, label: str, request: Request, size: Profile, store: Store, plugins: Plugins
+) -> list[System]:
     """Return the systems that a method with its settings makes.
 
     A trained one brings its start along; either brings its twin of another readout, and its post-processed twins, where
@@ -135,16 +158,19 @@ def _rows(variant: Variant, label: str, request: Request, size: Profile, store: 
         return [
             (Embedding if method.encoder else Sparse)(label, method, resolved, grid=grid, own_places=variant.places)
         ]
-    machine, processed = compute(request, size, resolved.run.compute), resolved.run.post.kind != "none"
+    machine = compute(request, size, resolved.run.compute, trains=method.trainer is not None)
+    processed = resolved.run.post.kind != "none"
     processed = processed and method.searches_vectors
     given: Pretraining | None = None
     starts: list[Dense] = []
     if method.trainer is None:
         ready: Dense = Pretrained(label, method, resolved, machine, grid=grid, own_places=variant.places)
         if processed:
-            given = sample(request, size, resolved.run, store, str(getattr(resolved.method, "model", "")))
+            backbone = str(getattr(resolved.method, "model", ""))
+            given = sample(request, size, resolved.run, store, backbone, plugins)
     else:
-        given = pretraining(request, size, resolved.run, store)
+        own = pretrained_as(method, size, (request.preset or "").rpartition("/")[2])
+        given = pretraining(request, size, resolved.run, store, plugins, own)
         trained = Trained(label, method, resolved, machine, given, grid=grid)
         ready, starts = trained, trained.start().readings()
     rows = ready.readings()

@@ -25,6 +25,7 @@ from bench.pipeline.stages.rerank import Rerank
 from bench.pipeline.stages.train_cross import TrainCross
 from bench.pipeline.stages.weigh import Weigh
 from bench.pipeline.systems import System, Wrapped, once
+from bench.plugins import Plugins
 from bench.store.inputs import Inputs
 from bench.store.stage import Stage
 from bench.store.store import Store
@@ -66,7 +67,7 @@ class Reranker:
         return found
 
 
-def reranker(request: Request, size: Profile, run: RunConfig, store: Store) -> Reranker | None:
+def reranker(request: Request, size: Profile, run: RunConfig, store: Store, plugins: Plugins) -> Reranker | None:
     """Find out what re-ranks; None where nobody asks for it.
 
     Raises:
@@ -78,7 +79,8 @@ def reranker(request: Request, size: Profile, run: RunConfig, store: Store) -> R
     if request.rerank != TRAINED:
         return Reranker(request.rerank, machine, places=places([request.rerank], Inputs(store)))
     backbone = run.rerank.backbone or request.backbone or size.backbone
-    given = sample(request, size, run, store, backbone) if backbone.startswith("scratch:") else None
+    scratch = backbone.startswith("scratch:")
+    given = sample(request, size, run, store, backbone, plugins) if scratch else None
     return Reranker(TRAINED, machine, backbone, given, places([backbone], Inputs(store)))
 
 

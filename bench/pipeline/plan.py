@@ -5,17 +5,20 @@ from dataclasses import dataclass
 
 from bench.config.profiles import Profile
 from bench.config.request import Request
+from bench.core.errors import UsageError
 from bench.core.network import offline
+from bench.evaluation.tables import duration
 from bench.pipeline.experiment import Experiment
 from bench.pipeline.forgotten_prompts import Suspicion, suspicions
 from bench.pipeline.legs import Legs, LegStages
 from bench.pipeline.selection import Cell, NotApplicable
+from bench.pipeline.stages.prepare import Prepare
 from bench.plugins import Plugins
 from bench.store.graph import Step, steps
 from bench.store.store import Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """What would run, and for what."""
 
@@ -45,6 +48,12 @@ class Plan:
         """Estimated seconds of work left."""
         return sum(step.seconds for step in self.steps)
 
+    def __repr__(self) -> str:
+        """Say how much would run."""
+        runs = sum(step.runs for step in self.steps)
+        named = ", ".join(dict.fromkeys(f"{cell.system.label} on {cell.suite.name}" for cell in self.cells))
+        return f"Plan of {named}: {runs} of {len(self.steps)} stages to run, {duration(self.seconds)}"
+
 
 def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     """Return the plan of a request; raises as `Experiment.resolve` does, and where an input file cannot be read."""
@@ -54,8 +63,17 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
         legs = tuple(tuple(cell.legs(builder)) for cell in experiment.cells)
         targets = [leg.score for cell in legs for leg in cell]
         lints = tuple(suspicions(builder, experiment.cells))
-        warnings = (*experiment.warnings, *_shallow(legs), *(one.sentence for one in lints))
-        return Plan(experiment, legs, tuple(steps(targets, store)), warnings, lints)
+        todo = tuple(steps(targets, store))
+        lacks = [f"{one}; without them `bench run` does not begin" for one in lacking(todo)]
+        warnings = (*experiment.warnings, *_shallow(legs), *(one.sentence for one in lints), *lacks)
+        return Plan(experiment, legs, todo, warnings, lints)
+
+
+def lacking(todo: Sequence[Step]) -> list[UsageError]:
+    """Return the errors for named corpora that are to be prepared and whose files are not there."""
+    stages = [step.stage for step in todo if step.runs]
+    corpora = {one.named.text: one.named for one in stages if isinstance(one, Prepare) and one.named}
+    return [error for one in corpora.values() if (error := one.lacking())]
 
 
 def _shallow(legs: Sequence[Sequence[LegStages]]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.core.contract import Document
-from bench.core.errors import UsageError
+from bench.data.corpora.named import NamedCorpus, is_named
 from bench.pipeline.names import places
 from bench.store.inputs import Inputs
 from bench.types import Json, Source
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from bench.config.profiles import Profile
     from bench.config.request import Request
     from bench.pipeline.settings import RunConfig
+    from bench.plugins import Plugins
     from bench.store.store import Store
+    from bench.types import Preset
 
 MINI = "mini"
 
@@ -30,10 +32,12 @@ class Pretraining:
     corpus: str
     documents: Source[Document]
     digest: Json  # decides the documents: reader and hashes of files
-    tokens: int  # the budget; 0 where it is in operations
+    tokens: int  # the budget; 0 where it is in operations or steps
     places: Mapping[str, str] = field(default_factory=dict)  # of the backbone: path → public name
     of_world: bool = False  # the corpus is the embedded world's, not a folder of that name
-    flops: float | None = None  # the budget in floating-point operations; None: in tokens
+    flops: float | None = None  # the budget in floating-point operations; None: in tokens or steps
+    steps: int | None = None  # the budget in changes of the weights
+    named: NamedCorpus | None = None  # the corpus, where plugins bring it
 
     @property
     def scratch(self) -> bool:
@@ -41,53 +45,57 @@ class Pretraining:
         return self.backbone.startswith("scratch:")
 
 
-def pretraining(request: Request, size: Profile, run: RunConfig, store: Store) -> Pretraining:
-    """Choose backbone, corpus and budget: the options, else the profile's.
+def pretraining(
+    request: Request, size: Profile, run: RunConfig, store: Store, plugins: Plugins, own: Preset | None
+) -> Pretraining:
+    """Choose backbone, corpus and budget: the options, else those of the method's own preset, else the profile's.
 
     Raises:
-        UsageError: a corpus that is not there, or a profile that names none.
+        UsageError: a corpus that is not there.
     """
-    name = _named(request, size, run)
-    flops = run.budget.flops
-    tokens = run.budget.tokens or (0 if flops else size.budget)
-    if tokens is None:
-        raise UsageError(f"profile {size.name} names no token budget; type --set budget.tokens=100000000, for instance")
-    return replace(_on(name, request.backbone or size.backbone, tokens, run, store), flops=flops)
+    asked = {name: value for name, value in run.budget if value is not None}
+    usual = {"tokens": size.budget} if size.budget else {"steps": (own and own.steps) or size.steps}
+    name = _named(request, size, run, own)
+    given = _on(name, request, request.backbone or (own and own.backbone) or size.backbone, run, store, plugins)
+    return replace(given, **(asked or usual))
 
 
-def sample(request: Request, size: Profile, run: RunConfig, store: Store, backbone: str) -> Pretraining:
+def sample(
+    request: Request, size: Profile, run: RunConfig, store: Store, backbone: str, plugins: Plugins
+) -> Pretraining:
     """Choose the corpus that post-processing is fitted on where nothing is pretrained; the budget is 0.
 
     `backbone` says whose tokenizer reads the corpus.
 
     Raises:
-        UsageError: a corpus that is not there, or a profile that names none.
+        UsageError: a corpus that is not there.
     """
-    return _on(_named(request, size, run), backbone, 0, run, store)
+    return _on(_named(request, size, run), request, backbone, run, store, plugins)
 
 
-def _named(request: Request, size: Profile, run: RunConfig) -> str:
-    """The corpus's name: the option, else the profile's. Raises `UsageError` where there is neither."""
-    name = request.corpus or None
-    if name is None and size.data == MINI:
+def _named(request: Request, size: Profile, run: RunConfig, own: Preset | None = None) -> str:
+    """The corpus's name: the option, else that of the method's own preset, else the profile's."""
+    name = request.corpus or (own and own.corpus) or size.corpus
+    if not name:
         from bench.data.mini import named
 
         name = named(run.mini.world).corpus  # `mini`, or `mini-few-names` and the like
-    if name is None:
-        raise UsageError(f"profile {size.name} names no pretraining corpus yet; type --corpus FOLDER, or --corpus mini")
     return name
 
 
-def _on(name: str, backbone: str, tokens: int, run: RunConfig, store: Store) -> Pretraining:
-    """A pretraining on the corpus of a name."""
+def _on(name: str, request: Request, backbone: str, run: RunConfig, store: Store, plugins: Plugins) -> Pretraining:
+    """A pretraining on the corpus of a name, without a budget."""
+    found = places([backbone], Inputs(store))
+    if is_named(name, plugins.corpora_by_name):
+        named = NamedCorpus.of(name, plugins.corpora_by_name, request.data_dir)
+        return Pretraining(backbone, name, named.source(), named.identity(), 0, found, named=named)
     documents = _documents(name, run)
     digest: dict[str, Json] = {
         "reader": documents.reader,
         "files": [store.hash_input(path) for path in documents.files],
     }
-    named = places([backbone], Inputs(store))
     short = Path(name).name or name  # without its place on this machine
-    return Pretraining(backbone, short, documents, digest, tokens, named, _of_world(name))
+    return Pretraining(backbone, short, documents, digest, 0, found, _of_world(name))
 
 
 def _documents(name: str, run: RunConfig) -> Source[Document]:

@@ -1,5 +1,6 @@
 """Carry out a plan: run what the store lacks, then merge every scored leg into its result file."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -7,18 +8,23 @@ from typing import Any
 from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain
+from bench.core.machine import cores
 from bench.core.network import offline
 from bench.evaluation.results import Published
-from bench.pipeline.plan import Plan, plan
+from bench.evaluation.results.scores import Scores
+from bench.pipeline.plan import Plan, lacking, plan
 from bench.pipeline.publish import heading_row, publish, row
 from bench.pipeline.selection import Cell
 from bench.plugins import Plugins
 from bench.store.executors import executor
-from bench.store.graph import CHECKS, Listener, closure, steps
+from bench.store.graph import Listener, closure, steps
 from bench.store.housekeeping import tidy
 from bench.store.leases import leased
 from bench.store.stage import Stage
 from bench.store.store import Store
+
+_WORTH_WORKERS = 30.0
+"""Seconds of work below which workers take longer to start than they save."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +35,12 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a run came to."""
+@dataclass(frozen=True, repr=False)
+class Outcome(Scores):
+    """What a run came to; `rows` and `macro` are as `bench run --json` prints them."""
 
-    rows: tuple[dict[str, Any], ...]  # one a scored leg, as `bench run --json` prints them
-    macro: tuple[dict[str, Any], ...]  # one an average of a whole suite
     published: tuple[Published, ...]
-    plan: Plan = field(repr=False)
+    plan: Plan
     failed: tuple[Failure, ...] = ()  # cells of a grid that could not be trained
 
 
@@ -49,6 +53,8 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
         BenchError: see `plan`; and what a stage raises. All stages finished before are kept.
     """
     todo = ready or plan(request, plugins, store)
+    for error in lacking(todo.steps):
+        raise error
     _writable(todo.experiment.results)
     with offline(request.offline), leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
@@ -79,7 +85,8 @@ def _published(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -
         heading = heading_row(cell, size)
         rows += [row(heading, leg, store, done) for leg in legs]
         averages += [{**heading, **average} for average in done.content["macro"]]
-    return Outcome(tuple(rows), tuple(averages), tuple(published), todo, failed)
+    primary = {cell.suite.name: cell.suite.primary for cell in todo.cells}
+    return Outcome(tuple(rows), tuple(averages), primary, tuple(published), todo, failed)
 
 
 def carry_out(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> tuple[Failure, ...]:
@@ -91,28 +98,20 @@ def carry_out(todo: Plan, plugins: Plugins, store: Store, listener: Listener) ->
     Raises:
         BenchError: what a stage raises, but for the training of a grid's cell.
     """
-    heard, runner = _TrackingListener(listener, plugins), executor(todo.experiment.executor)
+    heard = _TrackingListener(listener, plugins)
+    rests_on = [{item.key for item in closure([leg.score for leg in legs])} for legs in todo.legs]
+    alone = {key for cell, keys in zip(todo.cells, rests_on, strict=True) if cell.system.grid is None for key in keys}
+
+    def spared(item: Stage, error: Exception) -> bool:
+        """Spare the others a training of grids' cells alone."""
+        return item.name == "train" and isinstance(error, UsageError) and item.key not in alone
+
+    workers = todo.experiment.workers or (cores() if todo.seconds > _WORTH_WORKERS else 1)
     work = [step.stage for step in todo.steps if step.runs]
-    if not any(cell.system.grid for cell in todo.cells):
-        runner.run(work, store, heard)
-        return ()
-    runner.run([item for item in work if item.name in CHECKS], store, heard)
-    done = {item.key for item in work if item.name in CHECKS}
-    failed = []
-    for cell, legs in zip(todo.cells, todo.legs, strict=True):
-        mine = {item.key for item in closure([leg.score for leg in legs])}
-        before = next((reason for key, reason in heard.untrained.items() if key in mine), None)
-        if before is None:
-            try:
-                runner.run([item for item in work if item.key in mine - done], store, heard)
-                done |= mine
-            except UsageError as error:
-                if cell.system.grid is None or not heard.untrained.keys() & mine:
-                    raise
-                before = str(error)
-        if before is not None:
-            failed.append(Failure(cell, before))
-    return tuple(failed)
+    executor(todo.experiment.executor, workers).run(work, store, heard, spared)
+    failed = heard.untrained
+    found = [next((failed[key] for key in failed if key in keys), None) for keys in rests_on]
+    return tuple(Failure(cell, reason) for cell, reason in zip(todo.cells, found, strict=True) if reason is not None)
 
 
 @dataclass(frozen=True)
@@ -129,6 +128,10 @@ class _TrackingListener:
 
     def advanced(self, item: Stage, units: float) -> None:
         self.listener.advanced(item, units)
+
+    def logged(self, item: Stage, line: Mapping[str, Any]) -> None:
+        self.listener.logged(item, line)
+        self.plugins.notify("bench_step", stage=item.about(), step=line)
 
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         self.listener.finished(item, state, seconds, error)

@@ -1,7 +1,8 @@
 """The harness's own settings: every section, whatever the method; and the settings of every method of a run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import gcd
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -125,11 +126,20 @@ class BudgetConfig(Config):
         help="floating-point operations that a training may make, forward and backward; in place of tokens",
     )
 
+    steps: int | None = setting(
+        None,
+        ge=1,
+        source="ours: what the papers print; batches differ, so that equal steps are no equal budget",
+        help="changes of the weights that a training may make; in place of tokens",
+    )
+
     @model_validator(mode="after")
     def _one(self) -> Self:
         """Refuse two budgets."""
-        if self.tokens is not None and self.flops is not None:
-            raise ValueError(f"found tokens {self.tokens} and flops {self.flops}; a training has one budget")
+        given = {name: value for name, value in self if value is not None}
+        if len(given) > 1:
+            found = " and ".join(f"{name} {value}" for name, value in given.items())
+            raise ValueError(f"found {found}; a training has one budget")
         return self
 
 
@@ -249,7 +259,17 @@ def variants(request: Request, methods: Sequence[Method], preset: str | None, si
     for name in dict.fromkeys(name for _, name, _ in picked):
         holds = name if name is not None else next((other for _, other, _ in picked if other), None)
         resolved[name] = resolve(wide, profile=size, preset=holds, file=request.file, sets=request.sets)
-    return [Variant(method, resolved[name][method.name], cell) for method, name, cell in picked]
+    return [Variant(method, _shared(resolved[name][method.name], size), cell) for method, name, cell in picked]
+
+
+def _shared(resolved: Settings, size: Profile) -> Settings:
+    """Share the batch of a paper out among the processes of a run: accumulated batches first, then pairs."""
+    left, update = resolved.run.compute.processes if size.own else 1, dict[str, int]()
+    for name in ("accumulate", "pairs"):
+        if resolved.origins.get(f"method.{name}", "").startswith(("profile", "preset")):
+            part = gcd(left, getattr(resolved.method, name))
+            left, update[name] = left // part, getattr(resolved.method, name) // part
+    return replace(resolved, method=resolved.method.model_copy(update=update)) if update else resolved
 
 
 def row_json(row: SettingRow) -> dict[str, Any]:

@@ -53,7 +53,9 @@ class Reader:
         found: list[list[int]] = self.words(
             list(texts), truncation=True, max_length=length, return_attention_mask=False, return_token_type_ids=False
         )["input_ids"]
-        return [ids or [self.words.cls_token_id] for ids in found]  # empty where no special tokens are added
+        words = self.words
+        first = next((one for one in (words.cls_token_id, words.bos_token_id) if one is not None), words.pad_token_id)
+        return [ids or [first] for ids in found]  # empty where no special tokens are added
 
 
 _CPU_TOKENS, _DEVICE_TOKENS = 2_048, 65_536  # a batch stays in the processor's cache; a device wants more at once

@@ -19,17 +19,13 @@ FILE = "mlm_head.safetensors"
 """Name of the file: `dense.weight` `[d, d]`, `dense.bias`, `norm.weight`, `norm.bias` `[d]`, `bias` `[v]`."""
 
 _NAMES = ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias")
+_BERT = "cls.predictions.transform"
 _FAMILIES = (
     # XLM-R and RoBERTa
     ("lm_head.dense.weight", "lm_head.dense.bias", "lm_head.layer_norm.weight", "lm_head.layer_norm.bias"),
     # BERT
     *(
-        (
-            "cls.predictions.transform.dense.weight",
-            "cls.predictions.transform.dense.bias",
-            f"cls.predictions.transform.LayerNorm.{scale}",
-            f"cls.predictions.transform.LayerNorm.{shift}",
-        )
+        (f"{_BERT}.dense.weight", f"{_BERT}.dense.bias", f"{_BERT}.LayerNorm.{scale}", f"{_BERT}.LayerNorm.{shift}")
         for scale, shift in (("weight", "bias"), ("gamma", "beta"))  # the latter in conversions of BERT's own files
     ),
 )

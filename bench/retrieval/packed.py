@@ -25,7 +25,7 @@ import torch
 from torch.nn import functional
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 
-from bench.core.contract import Pooling
+from bench.core.records import Pooling
 from bench.retrieval.backbones import load_encoder
 
 _DEVICES = ("cuda",)  # for whose half precision torch has a kernel of sequences of any lengths
@@ -147,8 +147,8 @@ def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.n
     Args:
         hidden: hidden states `[T, d]`, rows as in `packed`.
         packed: the sequences.
-        pooling: `cls`: the first token's state; `mean`: over all tokens, special ones included; `pooler`: the first
-            token's state through the model's pooler.
+        pooling: `cls`: the first token's state; `mean`: over all tokens, special ones included; `mean-but-first`: over
+            all others, of a single token its own; `pooler`: the first token's state through the model's pooler.
         pooler: the model's, for that pooling (`model.pooler`).
 
     Raises:
@@ -159,10 +159,11 @@ def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.n
     if pooling == "pooler" and pooler is not None:
         pooled: torch.Tensor = pooler(hidden[packed.starts][:, None])  # a pooler reads the first of a row of states
         return wide(pooled)
-    if pooling != "mean":
+    if pooling not in ("mean", "mean-but-first"):
         raise ValueError(f"found pooling {pooling!r}, expected cls or mean, or pooler with the model's pooler")
-    means = [wide(hidden[start:end]).reshape(count, -1, hidden.shape[1]).mean(1) for start, end, count in packed.runs]
-    return torch.cat(means)[packed.places]
+    first = int(pooling == "mean-but-first")
+    runs = [wide(hidden[start:end]).reshape(count, -1, hidden.shape[1]) for start, end, count in packed.runs]
+    return torch.cat([states[:, min(first, states.shape[1] - 1) :].mean(1) for states in runs])[packed.places]
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 
 from bench.config.base import Config, setting
+from bench.core.records import Pooling
 
 
 class EncodeConfig(Config):
@@ -16,7 +17,7 @@ class EncodeConfig(Config):
         help="whose readout makes the rows: the encoder's contract, the suite's protocol (LABEL+protocol), or both",
         idle=True,  # it chooses rows; which readout a row has is the system's
     )
-    pooling: Literal["cls", "mean", "pooler"] | None = setting(
+    pooling: Pooling | None = setting(
         None,
         source="ours: the encoder's contract",
         help="how token states become one vector; nothing: as the contract has it",

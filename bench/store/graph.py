@@ -1,9 +1,10 @@
 """A graph of stages: what depends on what, what the store lacks, in which order it runs, what it will cost."""
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from bench.store.experience import Experience, experience
 from bench.store.stage import Stage
@@ -84,6 +85,9 @@ class Listener(Protocol):
     def advanced(self, item: Stage, units: float) -> None:
         """A stage has done so many more units of its cost."""
 
+    def logged(self, item: Stage, line: Mapping[str, Any]) -> None:
+        """A training has written a line of its log; only one in this process is heard."""
+
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         """A stage has ended: `ran`, `cached` (another run made it meanwhile, or it was there) or `failed`."""
 
@@ -97,14 +101,26 @@ class NullListener:
     def advanced(self, item: Stage, units: float) -> None:
         """Ignore it."""
 
+    def logged(self, item: Stage, line: Mapping[str, Any]) -> None:
+        """Ignore it."""
+
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         """Ignore it."""
+
+
+Spared = Callable[[Stage, Exception], bool]
+"""Whether the failure of a stage ends only what rests on it, and not the run."""
+
+
+def nothing(_item: Stage, _error: Exception) -> bool:
+    """Spare no failure."""
+    return False
 
 
 class Executor(Protocol):
     """Where stages run."""
 
-    def run(self, items: Sequence[Stage], store: Store, listener: Listener) -> None:
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener, spared: Spared = nothing) -> None:
         """Make every stage, given in an order in which inputs come before their users."""
 
 
@@ -112,7 +128,7 @@ def make(item: Stage, store: Store, listener: Listener) -> Artefact:
     """Run one stage whose inputs are there, and report to the listener."""
     listener.started(item)
     try:
-        artefact, state = store.make(item, lambda units: listener.advanced(item, units))
+        artefact, state = store.make(item, partial(listener.advanced, item), partial(listener.logged, item))
     except BaseException as error:
         listener.finished(item, "failed", 0.0, error)
         raise

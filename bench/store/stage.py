@@ -44,6 +44,21 @@ class Cost:
     rate: float  # units per second on one core where this store has no experience yet (order of magnitude)
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What a stage takes of a machine while it runs."""
+
+    cores: int = 0  # those of its threads; 0 where any number gives the same bytes
+    memory: float = 1.0  # GiB, about
+    device: str = "cpu"  # `cuda` for any GPU; `cuda:N` and `mps` for that one
+    processes: int = 1  # on `cuda` each has a GPU
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs it has to itself."""
+        return self.processes if self.device.startswith("cuda") else 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stage(ABC):
     """One step from files to files. Equal identities give equal bytes; that is the promise of every stage.
@@ -85,6 +100,12 @@ class Stage(ABC):
     def inputs(self) -> dict[str, Stage]:
         """The stages that it rests on, by field name."""
         return {one.name: value for one in fields(self) if isinstance(value := getattr(self, one.name), Stage)}
+
+    @property
+    def needs(self) -> Needs:
+        """What it takes of the machine: as its field `compute` says, where it has one."""
+        compute: Any = getattr(self, "compute", None)
+        return compute.needs if compute else Needs()
 
     @property
     def used_libraries(self) -> tuple[str, ...]:

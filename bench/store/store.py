@@ -35,7 +35,7 @@ from bench.core.files import (
     write_bytes,
     write_sealed,
 )
-from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.core.workspace import Advance, Log, Parts, Workspace, silent, unheard
 from bench.store.stage import FORMAT, KEY_DIGITS, Stage
 
 MANIFEST = "manifest.json"
@@ -83,7 +83,7 @@ class Store:
 
     def __init__(self, root: Path, notice: Callable[[str], None] = lambda _: None) -> None:
         """Remember the place; touch nothing."""
-        self.root, self._notice = root, notice
+        self.root, self.notice = root, notice
         self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, the files that it lists
 
     def folder(self, stage: Stage) -> Path:
@@ -145,7 +145,7 @@ class Store:
         with self.writing(f"marking {folder} as corrupt"):
             write_bytes(folder / MARK, "\n".join(f"{fault.path.name}: {fault.found}" for fault in faults).encode())
 
-    def make(self, stage: Stage, advance: Advance = silent) -> tuple[Artefact, str]:
+    def make(self, stage: Stage, advance: Advance = silent, log: Log = unheard) -> tuple[Artefact, str]:
         """Return the artefact and `cached` or `ran`; make it under a lock if it is missing or corrupt.
 
         The artefacts of its inputs are there. Raises `StoreError` if the store cannot be written (full disk,
@@ -157,17 +157,17 @@ class Store:
             if ready := self.open(stage):
                 return ready, "cached"
             for fault in self.faults(self.folder(stage)) if self.folder(stage).exists() else []:
-                self._notice(f"{fault.path}: found {fault.found}; making it again")
-            return self._build(stage, advance), "ran"
+                self.notice(f"{fault.path}: found {fault.found}; making it again")
+            return self._build(stage, advance, log), "ran"
 
-    def _build(self, stage: Stage, advance: Advance) -> Artefact:
+    def _build(self, stage: Stage, advance: Advance, log: Log) -> Artefact:
         folders = {name: self.folder(given) for name, given in stage.inputs.items()}
         scratch = self.root / "work" / f"{stage.name}-{stage.key}"
         out = scratch / "out"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
         start = time.monotonic()
-        facts = stage.run(Workspace(out, Parts(scratch / "parts"), advance), folders)
+        facts = stage.run(Workspace(out, Parts(scratch / "parts"), advance, log), folders)
         seconds = time.monotonic() - start
         files = _files(out)
         for path in files:
@@ -206,7 +206,7 @@ class Store:
         try:
             lock.acquire(timeout=0.1)
         except Timeout:
-            self._notice(f"another run is at work on {title}; waiting for it")
+            self.notice(f"another run is at work on {title}; waiting for it")
             lock.acquire()
         try:
             yield

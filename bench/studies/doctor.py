@@ -26,9 +26,9 @@ from bench.core.installed import (
     reinstall,
     version_of,
 )
+from bench.core.machine import cores, memory
 from bench.data.fetching.local_files import lacking
 from bench.data.fetching.official import data_cache
-from bench.pipeline.compute import cores
 from bench.types import DataRequest, Suite
 
 if TYPE_CHECKING:
@@ -117,17 +117,8 @@ def machine(store: Path) -> Iterator[Diagnosis]:
     yield Diagnosis("python", f"{platform.python_version()} at {sys.executable}")
     yield Diagnosis("platform", platform.platform())
     yield Diagnosis("processors", f"{cores()} usable of {os.cpu_count()}")
-    memory = _memory()
-    yield Diagnosis("memory", f"{memory / _GIB:.1f} GiB" if memory else "unknown on this platform")
+    yield Diagnosis("memory", f"{memory():.1f} GiB available")
     yield from store_rows(store)
-
-
-def _memory() -> int | None:
-    """Return physical memory in bytes, None where the platform does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def store_rows(store: Path) -> Iterator[Diagnosis]:

@@ -18,7 +18,7 @@ import re
 import secrets
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -31,6 +31,9 @@ from bench.core.contract import CONTRACT, SEPARATOR, Contract
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import canonical, explain, fsync_folder, read_sealed
 from bench.evaluation.command import words
+from bench.evaluation.results.read import named
+from bench.plugins import Plugins
+from bench.store.leases import leased
 from bench.store.store import MANIFEST, Store
 
 STAGES = ("tune", "train", "init")
@@ -50,6 +53,7 @@ _TOKENIZER = (
 )
 _SIMILARITY = {"cos": "cosine", "dot": "dot"}  # contract → sentence-transformers
 _MODULES = "sentence_transformers.models"
+_KEY = re.compile(r"[0-9a-f]{1,64}")
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
 
 
@@ -71,6 +75,7 @@ class StoredEncoder:
 class Exported:
     """What was written below a folder: files, contracts by role (`encoder` where one serves both), and notices."""
 
+    key: str  # of the artefact
     folder: Path
     files: tuple[str, ...]
     contracts: Mapping[str, Contract]
@@ -103,6 +108,32 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
             where=path, found=f"tasks that rest on {len(keys)} encoders", expected="one encoder", hint=hint
         )
     return replace(from_key(keys.pop(), store), readout=_readout(path, system, legs), result=content)
+
+
+def from_name(name: str, results: Path, store: Store, suite: str | None = None) -> StoredEncoder:
+    """Find an encoder by a system's label (on a suite, or on all), by a result file, or by its artefact's key.
+
+    Raises as `from_result` and `from_key` do, and `UsageError` for the label of several encoders.
+    """
+    if _KEY.fullmatch(name) and any(store.root.glob(f"artefacts/*/{name}*")):
+        return from_key(name, store)
+    found: dict[str, tuple[Path, StoredEncoder]] = {}
+    for path in named(name, results, suite):
+        origin = from_result(path, store)
+        found.setdefault(origin.key, (path, origin))
+    if len(found) > 1:
+        listed = ", ".join(str(path) for path, _ in found.values())
+        raise UsageError(where=name, found=f"{len(found)} encoders", expected="one", hint=f"name one result: {listed}")
+    return next(iter(found.values()))[1]
+
+
+def export_found(find: Callable[[], StoredEncoder], out: Path, store: Store, plugins: Plugins) -> Exported:
+    """Export an encoder that stays leased meanwhile, with its method's citation; raises as `find` and `export` do."""
+    origin = find()
+    with leased(store, [origin.key, *origin.manifest["identity"].get("inputs", {}).values()]):
+        origin = find()  # it may have gone before
+        method = (origin.result or {}).get("system", {}).get("method") or origin.manifest["identity"].get("method")
+        return export(origin, out, plugins.methods[method].value.citation if method in plugins.methods else "")
 
 
 def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -173,7 +204,7 @@ def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
         text = model_card(CardFacts(out.name, origin.manifest, origin.result, origin.languages, contracts, citation))
         (draft / "README.md").write_text(text, encoding="utf-8")
         files = tuple(sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()))
-    return Exported(out, files, contracts, tuple(dict.fromkeys(notices)))
+    return Exported(origin.key, out, files, contracts, tuple(dict.fromkeys(notices)))
 
 
 def _sources(origin: StoredEncoder) -> dict[str, Path]:
@@ -228,10 +259,12 @@ def _write(source: Path, folder: Path, contract: Contract, role: str) -> list[st
             shutil.copyfile(source / name, folder / name)
     (folder / CONTRACT).write_bytes(canonical(contract.dump()))
     layers = json.loads((source / "config.json").read_bytes()).get("num_hidden_layers")
-    if contract.layer not in (-1, layers):
+    beyond = f"layer {contract.layer} of {layers}" if contract.layer not in (-1, layers) else ""
+    beyond = beyond or ("all tokens but the first" if contract.pooling == "mean-but-first" else "")
+    if beyond:
         sentence = (
-            f"the encoder reads layer {contract.layer} of {layers}, which sentence-transformers cannot express; its "
-            "files were left out, and README.md says how transformers reads it"
+            f"the encoder reads {beyond}, which sentence-transformers cannot express; its files were left out, and "
+            "README.md says how transformers reads it"
         )
         return [sentence, *_inexpressible(contract)]
     _sentence_transformers(folder, contract, role)
@@ -348,7 +381,7 @@ def model_card(facts: CardFacts) -> str:
         result=facts.result,
         command=shlex.join(words([facts.result], whole=False)) if facts.result else "",
         contracts=facts.contracts,
-        plain=all(contract.layer == -1 for contract in facts.contracts.values()),
+        plain=all(one.layer == -1 and one.pooling != "mean-but-first" for one in facts.contracts.values()),
         citation=facts.citation,
     )
 

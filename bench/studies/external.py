@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.config.profiles import choose_data, profile
 from bench.config.request import Request
@@ -13,6 +14,7 @@ from bench.data.formats.text import lines
 from bench.data.formats.trec import read_empty, read_qrels, read_run
 from bench.evaluation.measures.evaluate import coverage
 from bench.evaluation.measures.specs import parse, parse_many
+from bench.evaluation.tables import Column, Table, as_html, percent
 from bench.pipeline.judging import Known, judging
 from bench.pipeline.legs import Legs
 from bench.pipeline.selection import all_known, tasks_of
@@ -26,7 +28,7 @@ OFFICIAL_ORDER = "candidates"
 """What `--run` says for the order in which a release gives its candidates."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class External:
     """What came of scoring a run from elsewhere: means over all judged queries, and each query's values by measure.
 
@@ -40,6 +42,19 @@ class External:
     per_query: Mapping[str, Mapping[str, float]]
     notices: tuple[str, ...]
 
+    def table(self) -> Table:
+        """Lay the means out."""
+        heads = (Column("measure"), Column("percent", number=True, show=percent), Column("fraction", number=True))
+        rows = tuple((name, value, f"{value:.6f}") for name, value in (*self.means.items(), *self.official.items()))
+        return Table(f"{self.title} · {self.queries:,} judged queries", heads, rows)
+
+    def __repr__(self) -> str:
+        """Say the means in a line."""
+        return f"{self.table().caption}: " + ", ".join(f"{name} {percent(one)}" for name, one in self.means.items())
+
+    def _repr_html_(self) -> str:
+        return as_html(self.table())
+
 
 def _external(title: str, scored: score.Scored, notices: Sequence[str]) -> External:
     table = scored.scores
@@ -48,6 +63,31 @@ def _external(title: str, scored: score.Scored, notices: Sequence[str]) -> Exter
         for place, query in enumerate(table.queries)
     }
     return External(title, table.means, scored.official, len(table.queries), rows, tuple(notices))
+
+
+def score_run(run_file: Path, plugins: Plugins, store: Store, **given: Any) -> External:
+    """Score a run file against `qrels` (with `measures` and `tie`), or else as `score_against_task` does.
+
+    Raises as both do, and `UsageError` for options of the one with those of the other.
+    """
+    asked = {name: value for name, value in given.items() if value}
+    qrels, tie = asked.pop("qrels", None), asked.pop("tie", None)
+    if qrels is not None:
+        measures = asked.pop("measures", None)
+        if asked:
+            clash = ", ".join(f"--{name.removesuffix('s').replace('_', '-')}" for name in asked if name != "data_dir")
+            if clash:
+                raise UsageError(found=f"--qrels with {clash}", expected="one or the other")
+        return score_against_files(qrels, run_file, measures, tie or "trec", plugins)
+    if not (asked.get("suite") and asked.get("task")):
+        raise UsageError(
+            found="neither --qrels FILE nor --suite NAME --task NAME", expected="one of the two along with --run FILE"
+        )
+    if tie:
+        raise UsageError(
+            found="--tie with --suite", expected="--suite alone", hint="the task decides the order of equal scores"
+        )
+    return score_against_task(plugins, store, run_file=run_file, **asked)
 
 
 def score_against_files(qrels: Path, run_file: Path, measures: str | None, tie: Tie, plugins: Plugins) -> External:

@@ -4,12 +4,13 @@ The stages `validate` and `read` do it, through the store: what they found is ke
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from bench.config.request import Request
 from bench.core.errors import BenchError, DataError, DataFaultsError, UsageError
+from bench.data.corpora.named import NamedCorpus
 from bench.pipeline.legs import Legs
 from bench.pipeline.selection import tasks_of
 from bench.pipeline.settings import resolve_run
@@ -44,6 +45,23 @@ class Inspection:
     def stages(self) -> list[Stage]:
         """The last stages."""
         return [stage for _, stage in self.legs if stage is not None]
+
+
+def begun(corpus: NamedCorpus) -> list[Inspected]:
+    """Read the first document of each language of a corpus."""
+    found = []
+    for part in corpus.parts:
+        for language in part.languages:
+            alone = replace(corpus, parts=(replace(part, languages=(language,), weight=None),))
+            try:
+                first = next(alone.source().read(), None)
+            except (UsageError, DataError, DataFaultsError) as error:
+                verdict: Verdict = "missing" if alone.lacking() else "wrong"
+                found.append(Inspected(part.corpus.name, language, verdict, reason=str(error)))
+                continue
+            counts = {"documents": int(first is not None), "sentences": len(first.sentences) if first else 0}
+            found.append(Inspected(part.corpus.name, language, "ok" if first else "wrong", counts))
+    return found
 
 
 def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: Plugins, store: Store) -> Inspection:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bench.core.contract import Contract as Contract
     from bench.core.contract import Trainer as Trainer
     from bench.core.contract import TrainingJob as TrainingJob
+    from bench.core.records import Pooling as Pooling
     from bench.data.corpora.shards import Shards as Shards
     from bench.retrieval.hub import HubError as HubError
     from bench.retrieval.hub import fetch as fetch
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from bench.training.config import DenseConfig as DenseConfig
     from bench.training.config import MaskConfig as MaskConfig
     from bench.training.config import MlmConfig as MlmConfig
+    from bench.training.config import Pass as Pass
     from bench.training.config import PoolBy as PoolBy
     from bench.training.config import TrainingConfig as TrainingConfig
     from bench.training.distributed import candidates as candidates

@@ -1,6 +1,6 @@
 """The settings that every trained method has; a method adds its own by subclassing."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -79,7 +79,8 @@ WarmUpSteps = Annotated[
     ),
 ]
 PoolBy = Annotated[
-    Literal["mean", "cls"], Field(description="the vector of a text: the mean over all tokens, or the first token's")
+    Literal["mean", "cls", "mean-but-first"],
+    Field(description="the vector of a text: the mean over all tokens, the first token's, or the mean of all others"),
 ]
 
 
@@ -171,6 +172,16 @@ class LoopConfig(Config):
         return self
 
 
+class Pass(NamedTuple):
+    """A forward pass of the encoder over a batch, as far as plans need to know it."""
+
+    tokens: float
+    length: float  # tokens of one sequence
+    learns: bool = True  # a backward pass follows
+    masked: bool = False  # hidden tokens are predicted from it
+    heads: float = 0.0  # multiplications of what lies above the encoder, as multiples of its width squared
+
+
 class TrainingConfig(LoopConfig):
     """Settings of every pretraining, whatever the method. The defaults fit `scratch:2x128` and a minute."""
 
@@ -213,6 +224,23 @@ class TrainingConfig(LoopConfig):
     probe_languages: int = setting(
         4, ge=1, source="ours: enough to see a language fail", help="languages that are probed, the largest ones"
     )
+
+    def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
+        """Return the passes over one batch of its own task, about, given average tokens of sentences and documents."""
+        length = min(self.sentence_tokens, sentence + 2)
+        return (Pass(2 * self.pairs * length, length),)
+
+    def passes(self, sentence: float = 30.0, document: float = 700.0) -> tuple[tuple[float, Pass], ...]:
+        """Return (share of the batches, pass), the companion of masked prediction included; as `own_passes`."""
+        masked: Any = getattr(self, "mlm", None)
+        share = getattr(masked, "probability", 1.0 if isinstance(masked, BlocksConfig) else 0.0)
+        own = [(1 - share, one) for one in self.own_passes(sentence, document)] if share < 1 else []
+        length = min(masked.tokens, document) if share else 0.0
+        return (*own, *([(share, Pass(masked.sequences * length, length, masked=True))] if share else []))
+
+    def tokens_a_step(self, processes: int = 1) -> float:
+        """Return about how many tokens a change of the weights takes."""
+        return processes * self.accumulate * sum(share * one.tokens for share, one in self.passes())
 
 
 class DenseConfig(TrainingConfig):

@@ -11,6 +11,7 @@ from pydantic import model_validator
 
 from bench.config.base import setting
 from bench.core.contract import Contract
+from bench.core.records import Pooling
 from bench.training.config import SHORTEST, GradientBound, LearningRate, LoopConfig, WarmUpSteps, WeightDecay
 
 
@@ -111,7 +112,7 @@ class FineTuningConfig(LoopConfig):
     )
     weight_decay: WeightDecay = setting(0.0, source="DPR and XTREME-R: 0")
     clip: GradientBound = setting(2.0, source="DPR: 2.0")
-    pooling: Literal["cls", "mean", "pooler"] | None = setting(
+    pooling: Pooling | None = setting(
         None,
         source="ours: the encoder's; DPR: cls, MSM's script: mean, XTREME-R: pooler",
         help="the vector of a text; a pooler that was never trained begins anew; nothing: what the encoder has",

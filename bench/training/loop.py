@@ -386,6 +386,7 @@ class _TrainingLoop(Generic[B]):
             line["warnings"] = signs({**numbers, **first, **found}) if warm else []
             self.at.warnings += len(line["warnings"])
         self.lines.append(checkpoint.log_line(line))
+        self.work.log(line)
 
     def _due(self) -> bool:
         """Return whether it is time for a checkpoint: by tokens, or by seconds, a twentieth of which it may take."""

@@ -3,9 +3,10 @@
 Thresholds are specifications to calibrate: high cosine alone is a false alarm, so a collapse to a point needs both.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import signature
+from pathlib import Path
 
 import torch
 from torch.nn import functional
@@ -83,113 +84,46 @@ def probe(queries: torch.Tensor, keys: torch.Tensor) -> dict[str, float]:
     }
 
 
-@dataclass(frozen=True)
-class Sign:
-    """What looks like a failure: `shows`, of values by their logged names, and a sentence with these values as fields.
+SIGNS: Mapping[str, Callable[..., bool]] = {
+    "one-point": lambda cosine, accuracy, chance: cosine > COSINE and accuracy < NEAR_CHANCE * chance,
+    "few-dimensions": lambda rank, full_rank: rank < RANK * full_rank,
+    "diverges": lambda loss, first_loss: loss > DIVERGED * max(first_loss, CHANCE),
+    "idle-hinges": lambda active_hinges: active_hinges < FEW_HINGES,
+    "active-hinges": lambda active_hinges, cosine: active_hinges == 1 and cosine > COSINE,
+    "spelt": lambda automlm, accuracy, chance: automlm < LEAKED and accuracy < NEAR_CHANCE * chance,
+    "shuffled": lambda context_accuracy, shuffled_accuracy, context_chance: (
+        context_accuracy > NEAR_CHANCE * context_chance and shuffled_accuracy >= UNMOVED * context_accuracy
+    ),
+    "copies": lambda masked_accuracy, unmasked_accuracy, block_chance: (
+        unmasked_accuracy > COPIES and masked_accuracy < NEAR_CHANCE * block_chance
+    ),
+    "language-mass": lambda same_language_mass, same_language_share: (
+        same_language_mass > min(ONE_LANGUAGE, TIMES * same_language_share) and same_language_share < FEW
+    ),
+    "random-queue": lambda queue_filled: queue_filled < 1,
+    "no-far-negative": lambda without_far: without_far > 0,
+    "batch-statistics": lambda bn_leak: bn_leak > LEAK,
+    "stale-bank": lambda bank_agreement: bank_agreement < STALE,
+    "temperature": lambda sharpest, candidates: (
+        sharpest > (SATURATED if candidates > MANY else SHARP) or sharpest < FLAT / candidates
+    ),
+    "own-language": lambda same_language_mass, language_accuracy: (
+        same_language_mass > ONE_LANGUAGE and language_accuracy > TELLING
+    ),
+}
+"""Signs of failure (specs: failure modes and detectors): what they show in values by the names that `fit` logs.
 
-    Where one of the values was not logged, the sign says nothing.
-    """
-
-    shows: Callable[..., bool]
-    sentence: str
-
-
-SIGNS = (
-    Sign(
-        lambda cosine, accuracy, chance: cosine > COSINE and accuracy < NEAR_CHANCE * chance,
-        "vectors fall onto one point: mean cosine {cosine:.3f}, accuracy {accuracy:.3f} where chance is {chance:.3f}; "
-        "lower the learning rate or raise the temperature",
-    ),
-    Sign(
-        lambda rank, full_rank: rank < RANK * full_rank,
-        "vectors use few dimensions: effective rank {rank:.1f} of {full_rank:.0f}; "
-        "raise the number of pairs or lower the learning rate",
-    ),
-    Sign(
-        lambda loss, first_loss: loss > DIVERGED * max(first_loss, CHANCE),
-        "the training diverges: loss {loss:.3g}, at the first step {first_loss:.3g}; "
-        "lower the learning rate, or normalise vectors before the loss",
-    ),
-    Sign(
-        lambda active_hinges: active_hinges < FEW_HINGES,
-        "nearly every negative is beyond the margin: {active_hinges:.2%} of the hinges have a gradient; raise the "
-        "margin or the number of pairs",
-    ),
-    Sign(
-        lambda active_hinges, cosine: active_hinges == 1 and cosine > COSINE,
-        "every hinge is active and the mean cosine is {cosine:.3f}: vectors fall onto one point; lower the learning "
-        "rate",
-    ),
-    Sign(
-        lambda automlm, accuracy, chance: automlm < LEAKED and accuracy < NEAR_CHANCE * chance,
-        "hidden tokens are predicted (loss {automlm:.3f}) from vectors that identify no pair (accuracy "
-        "{accuracy:.3f}, chance {chance:.3f}): the vector spells the sentence; hide more tokens",
-    ),
-    Sign(
-        lambda context_accuracy, shuffled_accuracy, context_chance: (
-            context_accuracy > NEAR_CHANCE * context_chance and shuffled_accuracy >= UNMOVED * context_accuracy
-        ),
-        "masked sentences are predicted as well from shuffled neighbours ({shuffled_accuracy:.3f}) as from those in "
-        "order ({context_accuracy:.3f}): by their place or by the topic alone; nothing to do where documents have no "
-        "order, else train longer or take more units a block",
-    ),
-    Sign(
-        lambda masked_accuracy, unmasked_accuracy, block_chance: (
-            unmasked_accuracy > COPIES and masked_accuracy < NEAR_CHANCE * block_chance
-        ),
-        "only copies are found: of sentences left in their block {unmasked_accuracy:.3f} are found, of those "
-        "taken out {masked_accuracy:.3f}, where chance is {block_chance:.3f}; raise method.mask_rate",
-    ),
-    Sign(
-        lambda same_language_mass, same_language_share: (
-            same_language_mass > min(ONE_LANGUAGE, TIMES * same_language_share) and same_language_share < FEW
-        ),
-        "vectors encode the language: negatives of the same language have {same_language_mass:.3f} of the softmax, and "
-        "are {same_language_share:.3f} of the negatives; raise the number of negatives, or train on fewer languages",
-    ),
-    Sign(
-        lambda queue_filled: queue_filled < 1,
-        "{queue_filled:.0%} of the queue are keys and the rest is random rows, which any encoder tells from texts: the "
-        "budget so far cannot fill it; lower method.queue or raise the budget",
-    ),
-    Sign(
-        lambda without_far: without_far > 0,
-        "{without_far:.0%} of the sentences have no negative of another document, so nothing says how far near ones "
-        "are let off; raise the number of documents in a batch",
-    ),
-    Sign(
-        lambda bn_leak: bn_leak > LEAK,
-        "batch statistics give pairs away: accuracy is {bn_leak:.2f} higher by them than by running statistics; "
-        "normalise one view by running statistics (method.head.bn=asym), or not at all",
-    ),
-    Sign(
-        lambda bank_agreement: bank_agreement < STALE,
-        "the bank is stale: its rows have a cosine of {bank_agreement:.2f} to what their texts are now; lower the "
-        "learning rate or the bank's capacity",
-    ),
-    Sign(
-        lambda sharpest, candidates: (
-            sharpest > (SATURATED if candidates > MANY else SHARP) or sharpest < FLAT / candidates
-        ),
-        "the temperature does not suit: the softmax over {candidates:.0f} candidates has a highest probability of "
-        "{sharpest:.4f} on average; near 1 nothing is learnt any more (raise it), near chance nothing yet (lower it)",
-    ),
-    Sign(
-        lambda same_language_mass, language_accuracy: same_language_mass > ONE_LANGUAGE and language_accuracy > TELLING,
-        "vectors encode the language ({language_accuracy:.2f}); {same_language_mass:.3f} of the softmax is on the own "
-        "one: other languages are too easy as negatives; keep to one language (method.inbatch_cross_language=false)",
-    ),
-)
-"""Signs of failure, by the names of values as `fit` logs them (specs: failure modes and detectors)."""
+Where one of the values was not logged, a sign says nothing. Sentences, with the values as fields: `signs.json`.
+"""
 
 
 def signs(values: Mapping[str, float]) -> list[str]:
     """Return what looks like a failure in logged values, as sentences."""
-    found = []
-    for sign in SIGNS:
-        needs = signature(sign.shows).parameters
-        if values.keys() >= needs.keys() and sign.shows(**{name: values[name] for name in needs}):
-            found.append(sign.sentence.format(**values))
+    sentences, found = json.loads(Path(__file__).with_name("signs.json").read_bytes()), []
+    for name, shows in SIGNS.items():
+        needs = signature(shows).parameters
+        if values.keys() >= needs.keys() and shows(**{need: values[need] for need in needs}):
+            found.append(sentences[name].format(**values))
     return found
 
 

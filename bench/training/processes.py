@@ -26,7 +26,7 @@ from bench.config.base import Config
 from bench.core.contract import TrainingJob
 from bench.core.errors import BenchError, PluginError, UsageError
 from bench.core.files import canonical, write_bytes
-from bench.core.workspace import Parts, Workspace
+from bench.core.workspace import Parts, Workspace, silent
 from bench.types import Json
 
 _ADVANCE = "bench-advance "
@@ -36,12 +36,7 @@ _STARTED_BY = ("WORLD_SIZE", "SLURM_NTASKS")
 
 
 def train_on_several(
-    trainer: str | None,
-    config: Config,
-    folders: Mapping[str, Path],
-    job: TrainingJob,
-    work: Workspace,
-    processes: int,
+    trainer: str | None, config: Config, folders: Mapping[str, Path], job: TrainingJob, work: Workspace, processes: int
 ) -> Mapping[str, Json]:
     """Run a training on `processes` processes, and return the facts of the first one.
 
@@ -60,7 +55,7 @@ def train_on_several(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-processes-")))
         request: dict[str, Any] = {
             "trainer": trainer,
-            "config": [_name_of(type(config)), config.model_dump(mode="json")],
+            "config": [f"{type(config).__module__}:{type(config).__qualname__}", config.model_dump(mode="json")],
             "folders": {name: str(path) for name, path in folders.items()},
             "job": asdict(job),
             "out": str(work.out),
@@ -155,10 +150,6 @@ class _Process:
         )
 
 
-def _name_of(thing: type) -> str:
-    return f"{thing.__module__}:{thing.__qualname__}"
-
-
 def _named(name: str) -> Any:
     module, _, attribute = name.partition(":")
     found: Any = import_module(module)
@@ -184,7 +175,7 @@ def _work(request: Mapping[str, Any], folder: Path, rank: int) -> None:
     out, parts = Path(request["out"]), Path(request["parts"])
     advance = _print_advance
     if rank:
-        out, own, advance = folder / f"{rank}", folder / f"{rank}.parts", _silent
+        out, own, advance = folder / f"{rank}", folder / f"{rank}.parts", silent
         out.mkdir()
         if parts.is_dir():  # what an interrupted attempt has left; the first process may remove it
             shutil.copytree(parts, own)
@@ -210,10 +201,6 @@ def _work(request: Mapping[str, Any], folder: Path, rank: int) -> None:
 
 def _print_advance(units: float) -> None:
     print(f"{_ADVANCE}{units!r}", flush=True)  # noqa: T201 (read by the process that started this one)
-
-
-def _silent(units: float) -> None:
-    """Leave the reporting to the first process."""
 
 
 def _end_with_parent() -> None:

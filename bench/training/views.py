@@ -230,13 +230,14 @@ def two_sentences(count: int, rng: np.random.Generator, window: int | None = Non
 
 
 def framed(tokens: npt.NDArray[Any], special: Mapping[str, int], most: int) -> npt.NDArray[np.int64]:
-    """Return `cls`, the ids `[n]`, `sep`, cut to `most` in all; raise `ValueError` where no token of the text fits."""
+    """Return `cls`, the ids `[n]`, `sep`, cut to `most` in all; raise `ValueError` where no token of the text fits.
+
+    Where the tokenizer puts no token first or last, none is.
+    """
     if most < SHORTEST:
         raise ValueError(f"found room for {most} tokens, expected at least {SHORTEST}: first, one of the text, last")
-    kept = tokens[: most - 2]
-    sequence = np.empty(len(kept) + 2, np.int64)
-    sequence[0], sequence[1:-1], sequence[-1] = special["cls"], kept, special["sep"]
-    return sequence
+    first, last = ([special[name]] if name in special else [] for name in ("cls", "sep"))
+    return np.concatenate([first, tokens[: most - 2], last]).astype(np.int64)
 
 
 def _long_enough(shards: Shards, language: str, least: int) -> npt.NDArray[np.int64]:

@@ -28,7 +28,7 @@ _COUNTS = ("wins", "ties", "losses", "n")
 _MICRO = 1_000_000
 Numbers = dict[tuple[str, str], list[int | str | None]]
 """What the script shows of every pair of some tests."""
-_CHOICES = ("method", "version", "backbone", "budget", "budget_flops", "readout")
+_CHOICES = ("method", "version", "backbone", "budget", "budget_flops", "budget_steps", "readout")
 
 
 def files(renderer: Renderer, every: Sequence[Entry]) -> Files:

@@ -146,7 +146,7 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "system", row.system.hash
     yield "seeds", ", ".join(map(str, row.seeds))
     yield "profile", entry.system.first.content.profile
-    for name in ("backbone", "budget", "budget_flops"):
+    for name in ("backbone", "budget", "budget_flops", "budget_steps"):
         if value := getattr(row.system, name):
             yield name.replace("_", " in "), f"{value:,}" if isinstance(value, int | float) else str(value)
     if row.system.corpus:

@@ -17,8 +17,8 @@ from leaderboard.site.reported import matched
 from leaderboard.site.site import SETTINGS, Page, Site, folder, pages
 from leaderboard.site.text import micro
 
-ROWS, CELLS = 250, 2_400
-"""Rows of a table, and cells of the map by task, that open quickly; what is more goes to a second page."""
+CELLS, AS_CELLS, FEWEST = 2_400, 17, 25
+"""Cells of a page that keep it below its bytes, the cells that the rest of a row counts for, and the fewest rows."""
 SWITCHED = 40
 """Rows up to which a page holds every measure by task, every pair and command; above, files and other pages do."""
 WIDTH = 460
@@ -66,7 +66,7 @@ def files(site: Site, renderer: Renderer) -> Files:
 def parts(board: Board) -> list[TablePart]:
     """Cut a board into pages that open quickly; ranks and tests are those of the whole."""
     every = board.every
-    most = max(25, min(ROWS, CELLS // (len(board.columns) + 8)))
+    most = max(FEWEST, CELLS // (len(board.columns) + AS_CELLS))
     starts = range(0, max(1, len(every)), most)
     ranked = len(board.rows)
     return [
@@ -90,7 +90,8 @@ def _page(
     site: Site, renderer: Renderer, page: Page, part: TablePart, kin: Sequence[Page], colours: heat.Scale
 ) -> bytes:
     board = page.board
-    base = heat.baseline(board)
+    # the script knows the rows of its page alone
+    base = next((one for one in (heat.baseline(board), *part.rows) if one in part.rows), None)
     lines = _lines(site, board, part, base, colours)
     inside = folder(board.data, board.stands_for)
     return renderer.page(
@@ -222,7 +223,7 @@ def _bases(part: TablePart, base: Row | None, *, few: bool) -> list[Row]:
     if base is None:
         return []
     offered = list(part.rows if few else part.rows[:BASES])
-    return offered if base in offered or base not in part.rows else [*offered, base]
+    return offered if base in offered else [*offered, base]
 
 
 def _pairs(board: Board) -> list[list[int | None]]:

@@ -125,11 +125,13 @@ def method(board: Board) -> list[str]:
     if board.tests.ranks.detectable is not None:
         found.append("Grey band: true differences from the best system that are detected with less than 80 % power.")
     if board.pairs:
+        lettered = any(row.letters for row in board.rows)
         found.append(
-            f"Rank, ● and letters: two-sided paired tests over questions and training runs, corrected jointly over "
-            f"{text.plural(board.pairs, 'pair')} (Westfall and Young's step-down procedure) at level {LEVEL}. Tests of "
-            "single tasks are corrected over all pairs and tasks. ● marks systems that are not significantly worse "
-            "than the best; systems that share a letter do not differ significantly."
+            f"{'Rank, ● and letters' if lettered else 'Rank and ●'}: two-sided paired tests over questions and "
+            f"training runs, corrected jointly over {text.plural(board.pairs, 'pair')} (Westfall and Young's step-down "
+            f"procedure) at level {LEVEL}. Tests of single tasks are corrected over all pairs and tasks. ● marks "
+            "systems that are not significantly worse than the best."
+            + (" Systems that share a letter do not differ significantly." if lettered else "")
         )
         found += _scatter(board)
     if any(not row.state.verified for row in board.every):

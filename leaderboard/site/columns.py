@@ -191,6 +191,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
         number=False,
         abbr="Tied: rows that share a letter do not differ significantly",
         missing="not tested",
+        optional=True,
         expected=lambda _: None,  # files have no letters
     ),
     BoardColumn(

@@ -1,4 +1,4 @@
-"""The languages of tasks: their codes, and how they group by script, family, and what a system was pretrained on.
+"""The languages of tasks: their codes, and how they group by script, resources, family, and what was pretrained on.
 
 Averages over groups describe where a system is strong; they are not tested.
 """
@@ -38,6 +38,12 @@ _FAMILIES = {
 }
 """ISO 639-1 codes; the families of which the suites have a single language are left to `other`."""
 _FAMILY = {_LANGUAGES[code]: family for family, codes in _FAMILIES.items() for code in codes.split()}
+_RESOURCES = {
+    "4–5": "ar cs de en es eu fa fi fr hi hu it ja ko nl pl pt ru sr sv tr vi zh",
+    "3": "af bg bn da el et he id ka kk ms ro ta th tl uk ur",
+}
+"""Classes of Joshi et al. (2020, The State and Fate of Linguistic Diversity); others are 0 to 2."""
+_RESOURCE = {_LANGUAGES[code]: kind for kind, codes in _RESOURCES.items() for code in codes.split()}
 _FEWEST = 4
 
 
@@ -51,13 +57,13 @@ def languages(name: str) -> list[str]:
 class LanguageGroup:
     """Some tasks of a board, by a property of their language."""
 
-    by: str  # `Script`, `Family`
+    by: str  # `Script`, `Resource class`, `Family`
     name: str
     tasks: tuple[str, ...]
 
 
 def groups(tasks: Mapping[str, str]) -> list[LanguageGroup]:
-    """Group tasks, given by id with their names: by script and by family; groups of one task are pooled as `other`.
+    """Group tasks, given by id with their names; scripts and families of a single task are pooled as `other`.
 
     There are none for fewer than four languages, where a task is in no known one, or where a property divides nothing.
     """
@@ -67,10 +73,12 @@ def groups(tasks: Mapping[str, str]) -> list[LanguageGroup]:
     found = []
     for by, all_named in (
         ("Script", {task: _SCRIPTS.get(code.partition("-")[2], "other") for task, code in spoken.items()}),
+        ("Resource class", {task: _RESOURCE.get(code, "0–2") for task, code in spoken.items()}),
         ("Family", {task: _FAMILY.get(code, "other") for task, code in spoken.items()}),
     ):
         counts = list(all_named.values())
-        named = {task: name if counts.count(name) > 1 else "other" for task, name in all_named.items()}
+        alone = by != "Resource class"
+        named = {task: "other" if alone and counts.count(name) < 2 else name for task, name in all_named.items()}
         kinds = sorted(set(named.values()), key=lambda name: (name == "other", name))
         if len(kinds) > 1:
             found += [LanguageGroup(by, kind, tuple(task for task in tasks if named[task] == kind)) for kind in kinds]

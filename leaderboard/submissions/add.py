@@ -88,17 +88,12 @@ def check_boards(
         why, noted = trial(group, results, cache, records)
         bad |= why
         notes += noted
+    said = [bad.get(one.found.result.path, "")[:500] if one.found else "" for one in verdicts]
+    faults = [f"that the board cannot be built with it: {one}" if one else "" for one in said]
     return [
-        replace(verdict, reasons=(_unbuildable(verdict.title, bad[verdict.found.result.path]),))
-        if verdict.found is not None and verdict.found.result.path in bad
-        else verdict
-        for verdict in verdicts
+        replace(one, reasons=(DataError(one.title, None, fault, "that it can", AGAIN),)) if fault else one
+        for one, fault in zip(verdicts, faults, strict=True)
     ], notes
-
-
-def _unbuildable(title: str, why: str) -> DataError:
-    """Return the error for a result that breaks the board."""
-    return DataError(title, None, f"that the board cannot be built with it: {why[:500]}", "that it can", AGAIN)
 
 
 def _duplicate(title: str, other: str) -> DataError:

@@ -67,8 +67,10 @@ def _system(found: Candidate, methods: Collection[str], reasons: Reasons) -> Non
     if found.content.seed and whole.get("deterministic") is True:
         reasons.add(RESULT, f"seed {found.content.seed} of a deterministic system", "seed 0", AGAIN)
     least = 0 if "@init" in about.label else 1
-    for tokens, flops in [(about.budget, about.budget_flops), *((one.budget, one.budget_flops) for one in about.parts)]:
-        if tokens is not None and tokens < least:
+    budgets = [(about.budget, about.budget_flops, about.budget_steps)]
+    budgets += [(one.budget, one.budget_flops, one.budget_steps) for one in about.parts]
+    for tokens, flops, steps in budgets:
+        if tokens is not None and tokens < least and not (flops or steps):
             reasons.add(RESULT, f"a budget of {tokens:,} tokens", f"at least {least}", AGAIN)
         if flops is not None and not flops >= 1:
             reasons.add(RESULT, f"a budget of {flops:g} operations", "at least 1", AGAIN)

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from bench import setting
-from bench.training import DenseConfig, MaskConfig
+from bench.training import DenseConfig, MaskConfig, Pass
 
 
 class AutoMlmConfig(DenseConfig):
@@ -77,3 +77,8 @@ class AutoMlmConfig(DenseConfig):
         if self.automlm and self.mlm:
             raise ValueError("automlm and mlm are both true; mlm is automlm without the vector: set automlm=false")
         return self
+
+    def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
+        """Return the passes over sentences as they are, and with hidden tokens."""
+        (plain,) = super().own_passes(sentence, document)
+        return (plain, plain._replace(masked=True)) if self.automlm or self.mlm else (plain,)

@@ -4,11 +4,13 @@ Every analyzer does the same four steps, of which it may leave some out: normali
 drop stop words, stem. Documents and queries of one index go through one analyzer, that of the corpus's language.
 """
 
+import json
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from importlib.util import find_spec
 from typing import Literal
 
@@ -26,12 +28,6 @@ Tokenise = Callable[[str], list[str]]
 """Text → tokens, in the order of the text, with repetitions."""
 
 Splitter = Literal["runs", "standard", "bigrams", "pairs", "icu", "jieba"]
-
-_LUCENE_STOP_WORDS = """
-a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was
-will with
-"""
-"""The 33 words that Lucene's EnglishAnalyzer drops."""
 
 _DOTLESS = str.maketrans({"I": "ı", "İ": "i"})
 """Turkish has two letters i; Python's `lower` knows only the dotted one."""
@@ -91,39 +87,18 @@ class Analyzer:
 _SEGMENTERS: Mapping[str, tuple[str, ...]] = {"icu": ("icu4py",), "jieba": ("rjieba",)}
 """Splitter → the distributions it needs; their import names are the same."""
 
-_ALL = (
-    Analyzer("words", "runs of letters, marks and digits, for any language that parts its words"),
-    Analyzer("bigrams", "pairs of letters where words are not parted by blanks, words elsewhere", splitter="bigrams"),
-    Analyzer("pairs", "as bigrams, but marks are separate from their letters", splitter="pairs"),
-    Analyzer(
-        "en-porter",
-        "English as Lucene's EnglishAnalyzer: words of UAX #29, no possessive 's, 33 stop words, Porter's stemmer",
-        splitter="standard",
-        stemmer="porter",
-        unstemmed=2,
-        possessive=True,
-        stop=frozenset(_LUCENE_STOP_WORDS.split()),
-    ),
-    Analyzer(
-        "en-plain",
-        "words without 33 stop words, Snowball's stemmer for English",
-        stemmer="english",
-        stop=frozenset(_LUCENE_STOP_WORDS.split()),
-    ),
-    *(
-        Analyzer(
-            f"{language}-snowball",
-            f"words, Snowball's stemmer for {algorithm.capitalize()}",
-            stemmer=algorithm,
-            dotless=language == "tr",
-        )
-        for language, algorithm in SNOWBALL.items()
-    ),
-    Analyzer("icu", "word boundaries of ICU, with its dictionaries (extra `lang`)", splitter="icu"),
-    Analyzer("jieba", "Chinese words of jieba, search mode (extra `lang`)", splitter="jieba"),
-)
 
-ANALYZERS: Mapping[str, Analyzer] = {analyzer.name: analyzer for analyzer in _ALL}
+def _all() -> Iterator[Analyzer]:
+    """Yield those of `analyzers.json`, Snowball's of all languages before the ones that need extras."""
+    for one in json.loads(files("methods.bm25").joinpath("analyzers.json").read_bytes()):
+        if one["name"] == "icu":
+            for language, algorithm in SNOWBALL.items():
+                summary = f"words, Snowball's stemmer for {algorithm.capitalize()}"
+                yield Analyzer(f"{language}-snowball", summary, stemmer=algorithm, dotless=language == "tr")
+        yield Analyzer(**{**one, "stop": frozenset(one.get("stop", ()))})
+
+
+ANALYZERS: Mapping[str, Analyzer] = {analyzer.name: analyzer for analyzer in _all()}
 """Every analyzer by name."""
 
 NAMES = (AUTO, *ANALYZERS, PLAIN)

@@ -12,43 +12,15 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
+from methods.bm25.languages import TABLES
+
 _INVISIBLE = dict.fromkeys(
-    [
-        0x00AD,  # soft hyphen
-        0x061C,  # Arabic letter mark
-        0x200C,  # zero-width non-joiner
-        0x200D,  # zero-width joiner
-        0x200E,  # left-to-right mark
-        0x200F,  # right-to-left mark
-        *range(0x202A, 0x202F),  # directional embeddings
-        *range(0x2060, 0x2065),  # word joiner, invisible operators
-        *range(0x2066, 0x206A),  # directional isolates
-        0xFEFF,  # byte order mark
-    ]
+    code for first, last, _ in TABLES["invisible"] for code in range(int(first, 16), int(last, 16) + 1)
 )
 """Characters that occur inside words without being seen. The zero-width space (U+200B) is not among them: scripts
 without blanks use it to part words."""
 
-_UNSPACED = "".join(
-    f"{chr(first)}-{chr(last)}"
-    for first, last in (
-        (0x0E01, 0x0E3A),  # Thai, without the baht sign
-        (0x0E40, 0x0E4E),  # Thai, without digits
-        (0x0E80, 0x0ECF),  # Lao, without digits
-        (0x1000, 0x103F),  # Myanmar
-        (0x1050, 0x108F),  # Myanmar
-        (0x1780, 0x17D3),  # Khmer
-        (0x3005, 0x3007),  # iteration mark, closing mark and zero among the ideographs
-        (0x3041, 0x30FA),  # Hiragana, Katakana
-        (0x30FC, 0x30FF),  # the long vowel mark and others; U+30FB, a dot, parts words
-        (0x31F0, 0x31FF),  # Katakana for Ainu
-        (0x3400, 0x4DBF),  # Han, extension A
-        (0x4E00, 0x9FFF),  # Han
-        (0xAC00, 0xD7A3),  # Hangul
-        (0xF900, 0xFAFF),  # Han, compatibility
-        (0x20000, 0x323AF),  # Han, extensions B to H
-    )
-)
+_UNSPACED = "".join(f"{chr(int(first, 16))}-{chr(int(last, 16))}" for first, last, _ in TABLES["unspaced_scripts"])
 """Scripts whose runs are cut into bigrams, as the inside of a regular expression's class."""
 
 

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from bench import setting
-from bench.training import SHORTEST, DenseConfig, PoolBy
+from bench.training import SHORTEST, DenseConfig, Pass, PoolBy
 
 
 class ContrieverConfig(DenseConfig):
@@ -116,3 +116,9 @@ class ContrieverConfig(DenseConfig):
                 f"it; type --set method.queue={fitting}"
             )
         return self
+
+    def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
+        """Return the passes over queries and keys; those of a queue are made without gradients."""
+        length = min(self.chunk_length, document) * (self.ratio_min + self.ratio_max) / 2
+        length = 2 + length * (1 - self.augmentation_probability * (self.augmentation == "delete"))
+        return Pass(self.pairs * length, length), Pass(self.pairs * length, length, learns=self.loss != "moco")

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from bench import setting
-from bench.training import SHORTEST, DenseConfig, PoolBy
+from bench.training import SHORTEST, DenseConfig, Pass, PoolBy
 
 
 class IctConfig(DenseConfig):
@@ -63,3 +63,8 @@ class IctConfig(DenseConfig):
         source="ORQA: blocks of all devices are candidates",
         help="with several processes, blocks of all of them are negatives",
     )
+
+    def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
+        """Return the passes over sentences and over blocks."""
+        asked, block = min(self.sentence_tokens, sentence + 2), min(self.block_tokens, document)
+        return Pass(self.pairs * asked, asked), Pass(self.pairs * block, block)

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from bench import Config, setting
-from bench.training import SHORTEST, DenseConfig, MlmConfig
+from bench.training import SHORTEST, DenseConfig, MlmConfig, Pass
 
 
 class LossConfig(Config):
@@ -105,3 +105,10 @@ class MsmConfig(DenseConfig):
         if self.pairs != type(self).model_fields["pairs"].default:
             raise ValueError("pairs has no meaning for msm, whose batches are made of documents; set documents")
         return self
+
+    def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
+        """Return the pass over the units of a batch's documents; packed ones are filled to four fifths, about."""
+        length = min(self.sentence_tokens, 0.8 * self.sentence_tokens if self.pack else sentence + 2)
+        units = min(self.doc_sentences, max(self.min_doc_sentences, document / length))
+        heads = self.documents * units * (8 + 12 * self.doc_layers * units)  # as many copies of a document as units
+        return (Pass(self.documents * units * length, length, heads=heads),)

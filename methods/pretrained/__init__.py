@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import Any, Literal
 
-from bench import Config, Method, hookimpl, setting
-from bench.training import Contract
-from methods.pretrained.presets import PRESETS
+from bench import Config, Method, declared, hookimpl, setting
+from bench.training import Contract, Pooling
 
 _SAID = (
     "ours: the model's own files say it best (modules.json and its like); else as `methods/pretrained/README.md` says"
@@ -20,7 +19,7 @@ class PretrainedConfig(Config):
         source="ours: there is no model to prefer; name one, or take a preset",
         help="a folder, or a Hugging Face id with @REVISION where it is pinned",
     )
-    pooling: Literal["cls", "mean", "pooler"] | None = setting(
+    pooling: Pooling | None = setting(
         None,
         source=_SAID,
         help="the vector of a text: the first token's, the mean over all tokens, or the first token's through BERT's "
@@ -74,23 +73,10 @@ def _contract(config: PretrainedConfig) -> Contract:
 
 
 PRETRAINED = Method(
-    name="pretrained",
-    version="1",
-    summary="An encoder that somebody else has trained: a folder, a Hugging Face id or a preset; read as it says.",
-    citation=(
-        "XLM-R: Alexis Conneau et al. 2020 (ACL). mBERT: Jacob Devlin et al. 2019 (NAACL). InfoXLM: Zewen Chi et al. "
-        "2021 (NAACL). LaBSE: Fangxiaoyu Feng et al. 2022 (ACL). Contriever: Gautier Izacard et al. 2022 (TMLR). "
-        "Multilingual E5: Liang Wang et al. 2024 (arXiv 2402.05672). BGE-M3: Jianlv Chen et al. 2024 (ACL Findings). "
-        "Multilingual MiniLM: Nils Reimers and Iryna Gurevych. 2020 (EMNLP)."
-    ),
     config=PretrainedConfig,
     contract=_contract,
-    libraries=("torch", "transformers"),
-    deterministic=True,
-    trains=False,
     settings=("unsupervised",),
-    presets=PRESETS,
-    describe=__name__,
+    **declared(__name__),
 )
 
 

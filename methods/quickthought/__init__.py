@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from bench import Choice, LogUniform, Method, Preset, hookimpl, setting
+from bench import Method, declared, hookimpl, setting
 from bench.training import DenseConfig, PoolBy
 
 
@@ -46,38 +46,9 @@ class QuickThoughtConfig(DenseConfig):
 
 
 QUICKTHOUGHT = Method(
-    name="quickthought",
-    version="1",
-    summary="A sentence must find its neighbours among all sentences of the batch, by two encoders.",
-    citation=(
-        "Lajanugen Logeswaran and Honglak Lee. 2018. An Efficient Framework for Learning Sentence Representations. "
-        "ICLR 2018."
-    ),
     config=QuickThoughtConfig,
     contract=QuickThoughtConfig.contract,
-    trainer="methods.quickthought.trainer:QuickThoughtTrainer",
-    libraries=("numpy", "safetensors", "torch", "transformers"),
-    presets={
-        "mini": Preset(
-            values={"similarity": "cos", "temperature": 0.1},
-            source=(
-                "ours: measured on the mini world, where random weights make vectors of one direction: by inner "
-                "product their lengths decide, in training and in search"
-            ),
-            summary="for random weights and a budget of a minute; profile mini takes it",
-        ),
-        "paper": Preset(
-            values={"pairs": 50, "learning_rate": 5e-4, "weight_decay": 0.0, "similarity": "dot", "temperature": 1.0},
-            source="lajanugen/S2V: batches of 400 sentences, Adam at 5e-4, inner products, one neighbour on each side",
-            summary="the public code's recipe, but for its GRU",
-        ),
-    },
-    space={
-        "learning_rate": LogUniform(3e-4, 5e-3),
-        "temperature": LogUniform(0.05, 2.0),
-        "pairs": Choice((32, 64, 128)),
-    },
-    describe=__name__,
+    **declared(__name__),
 )
 
 

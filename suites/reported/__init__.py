@@ -6,6 +6,7 @@ Nothing is read before it is asked for.
 """
 
 import csv
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -28,49 +29,19 @@ BEST_ON = "best_on"
 WITHOUT_NUMBER = frozenset({"-", "fail", ""})
 """Cells that hold no number: a dash, a training that failed, and what is illegible in our copy."""
 
-_SUITES = {
-    "Tatoeba": "tatoeba",
-    "Tatoeba non-English": "tatoeba-pairs",
-    "Mr.TyDi": "mrtydi",
-    "XOR-Retrieve": "xor-retrieve",
-    "Mewsli-X": "mewsli-x",
-    "LAReQA": "lareqa",
-    "MKQA": "mkqa",
-    "BEIR": "beir",
-    "AskUbuntu": "askubuntu",
-    "NQ (DPR)": "nq",
-}
+_NAMES = json.loads(files("suites.reported").joinpath("ours.json").read_bytes())
+_SUITES: dict[str, str] = _NAMES["suites"]
 _OPEN_QA = {"naturalquestions": "nq", "triviaqa": "triviaqa"}
 """Column of Contriever's Table 1 → suite."""
 _BY_ANSWERS = frozenset({"mkqa", "nq", "triviaqa"})
 """Suites whose recall is that of accepted answers."""
 _ACCURACY = "accuracy@1"
 _UNITS = {"K": 3, "M": 6}
-# fmt: off
-_TATOEBA = {
-    "fr": "fra", "es": "spa", "de": "deu", "el": "ell", "bg": "bul", "ru": "rus", "tr": "tur", "ar": "ara", "vi": "vie",
-    "th": "tha", "zh": "cmn", "hi": "hin", "sw": "swh", "ur": "urd", "en-fr": "fra", "it": "ita", "nl": "nld",
-    "ja": "jpn", "pt": "por", "ro": "ron", "sv": "swe", "da": "dan", "no": "nob",
-}
-# fmt: on
+_TATOEBA: dict[str, str] = _NAMES["tatoeba"]
 """Column → language in the task's name; CCP's ablations (`en-fr`) do not say which direction they score."""
 _FORUMS = "cqadupstack"
 _TOUCHE = {"webis-touche2020-v1": "webis-touche2020"}
-_OURS = {
-    ("tatoeba", "avg"): "Avg. (14)",
-    ("tatoeba", "avg_all112"): "Avg. (112)",
-    ("tatoeba-pairs", "avg"): "Avg. (15)",
-    ("mrtydi", "avg"): "Avg. (11)",
-    ("xor-retrieve", "avg"): "Avg. (7)",
-    ("mewsli-x", "avg"): "Avg. (11)",
-    ("lareqa", "avg"): "Avg. (11)",
-    ("mkqa", "avg"): "Avg. (26)",
-    ("beir", "avg"): "Avg. (14)",
-    ("beir", "avg_14"): "Avg. (14)",
-    ("beir", "avg_13"): "Avg. (13) w/o CQADupStack",
-    ("beir", "avg_15"): "Avg. (15) with MS MARCO",
-    ("beir", _FORUMS): "CQADupStack",
-}
+_OURS = {(suite, column): name for suite, column, name in _NAMES["averages"]}
 """Suite and column → the suite's average of the same members."""
 _OTHER_MEMBERS = (("Contriever", "Table 6", ""), ("MSM", "Table 2", "DistilmBERT"))
 """Paper, table, model (empty: all) whose average has other members: 8 data sets, 9 languages."""

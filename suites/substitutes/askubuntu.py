@@ -8,7 +8,7 @@ from bench import Corpus, Leg
 from bench.suites import beir
 from suites.common import Rules, brings, find
 from suites.readers import askubuntu as candidates
-from suites.substitutes.common import Part, Place, Substitute, own_pool
+from suites.substitutes.common import Part, Place, Substitute, described, own_pool
 
 LANGUAGE = "en"
 LISTS = "askubuntu-format/test.txt"
@@ -43,28 +43,20 @@ def listed(place: Place) -> Leg:
 
 
 DUPLICATES = Substitute(
-    name="stackfaq-duplicates",
-    stands_for="askubuntu",
-    title="StackFAQ duplicates",
-    summary="Rank the 20 rephrasings that BM25 found for a question, those of the same question first.",
+    **described("stackfaq-duplicates"),
     citation=_CITATION,
     licence=_LICENCE,
     parts=(Part("test", LANGUAGE, 1_249, {"test": (123, 855)}),),
     rules=Rules(("AP", "RR", "P@1", "P@5"), "list", 20, official=("askubuntu",), similarity="cos"),
     leg=listed,
-    average=("Test", "the only split"),
 )
 
 THREADS = Substitute(
-    name="stackfaq-threads",
-    stands_for="askubuntu",
-    title="StackFAQ threads",
-    summary="Find the question of which a rephrasing was written, among 125.",
+    **described("stackfaq-threads"),
     citation=_CITATION,
     licence=_LICENCE,
     parts=(Part("test", LANGUAGE, 125, {"test": (1_249, 1_249)}),),
     rules=Rules(("RR@100", "P@1"), "list", similarity="cos"),
     leg=own_pool,
-    average=("Test", "the only split"),
 )
 bench_suites = brings(DUPLICATES.suite(), THREADS.suite())

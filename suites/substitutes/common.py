@@ -1,9 +1,11 @@
 """What all substitutes share: tables of parts, files under the folder of data, the card, and how a suite is made."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from bench import Corpus, Leg, Suite, UsageError
 from bench.suites import DataRequest, FineTuning, Release, beir, mark, official
@@ -75,6 +77,12 @@ def own_pool(place: Place) -> Leg:
 def english_pool(place: Place) -> Leg:
     """Ask in the part's language, answer in English; the passages of all parts are the same."""
     return _leg(place, f"{place.suite}/english", "en")
+
+
+def described(name: str) -> dict[str, Any]:
+    """Return what `described.json` says of a substitute: the fields of `Substitute` that are text."""
+    found = json.loads(files("suites.substitutes").joinpath("described.json").read_bytes())[name]
+    return {**found, "average": tuple(found["average"])}
 
 
 @dataclass(frozen=True)

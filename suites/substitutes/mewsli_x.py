@@ -5,7 +5,7 @@ language, e.g. `mlqa-article-linking/hi/queries.jsonl`; the English articles are
 """
 
 from suites.common import Rules, brings
-from suites.substitutes.common import Substitute, english_pool, table
+from suites.substitutes.common import Substitute, described, english_pool, table
 
 # Task, documents, then judged queries / judgements of test, dev and train; counted in the files.
 _ARTICLES = """
@@ -18,18 +18,9 @@ zh 4485 231/231 - -
 """
 
 ARTICLES = Substitute(
-    name="mlqa-article-linking",
-    stands_for="mewsli-x",
-    title="MLQA article linking",
-    summary="Paragraphs in 6 languages, each to be linked to one of 4,485 English articles.",
-    citation=(
-        "Patrick Lewis, Barlas Oğuz, Ruty Rinott, Sebastian Riedel, Holger Schwenk. MLQA: Evaluating Cross-lingual "
-        "Extractive Question Answering. ACL, 2020."
-    ),
-    licence="CC BY-SA",
+    **described("mlqa-article-linking"),
     parts=table(_ARTICLES, folders=True),
     rules=Rules(("AP@20", "accuracy"), "list", depth=20, similarity="cos"),
     leg=english_pool,
-    average=("Avg. (6)", "unweighted mean over the 6 languages of the paragraphs"),
 )
 bench_suites = brings(ARTICLES.suite())

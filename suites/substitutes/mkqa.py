@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from suites.common import Rules, brings
 from suites.readouts import CONTRIEVER
-from suites.substitutes.common import Substitute, english_pool, table
+from suites.substitutes.common import Substitute, described, english_pool, table
 
 # Task, documents, then judged queries / judgements of test, dev and train; counted in the files.
 _QUESTIONS = """
@@ -26,18 +26,9 @@ zh_cn 6758 6758/6830 - -
 """
 
 QUESTIONS = Substitute(
-    name="mkqa-questions",
-    stands_for="mkqa",
-    title="MKQA questions",
-    summary="Questions in 11 languages, each to be matched with the same question among 6,758 in English.",
-    citation=(
-        "Shayne Longpre, Yi Lu, Joachim Daiber. MKQA: A Linguistically Diverse Benchmark for Multilingual Open Domain "
-        "Question Answering. TACL 9, 2021. Selection: Akari Asai et al. MIA 2022 Shared Task. MIA, 2022."
-    ),
-    licence="CC BY-SA 3.0",
+    **described("mkqa-questions"),
     parts=table(_QUESTIONS, folders=True),
     rules=Rules(("RR@10", "accuracy", "R@100"), "list", similarity="dot", readout=replace(CONTRIEVER, lowercase=True)),
     leg=english_pool,
-    average=("Avg. (11)", "unweighted mean over the 11 languages"),
 )
 bench_suites = brings(QUESTIONS.suite())

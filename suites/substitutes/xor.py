@@ -12,7 +12,7 @@ from bench.suites import beir
 from suites.common import Rules, brings
 from suites.readers import beir_answers
 from suites.readouts import CCP
-from suites.substitutes.common import Part, Place, Substitute, table
+from suites.substitutes.common import Part, Place, Substitute, described, table
 
 RULES = Rules(("R@2kt", "R@5kt", "RR@100"), "list", official=("xor-asked",), readout=CCP)
 UPPER = "english"
@@ -63,34 +63,10 @@ def _with_upper(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 
 MLQA = Substitute(
-    name="xor-mlqa-en",
-    stands_for="xor-retrieve",
-    title="XOR over MLQA",
-    summary="MLQA's questions in 6 languages, answered from 11,530 English Wikipedia passages.",
-    citation=(
-        "Patrick Lewis, Barlas Oğuz, Ruty Rinott, Sebastian Riedel, Holger Schwenk. MLQA: Evaluating Cross-lingual "
-        "Extractive Question Answering. ACL, 2020."
-    ),
-    licence="CC BY-SA",
-    parts=_with_upper(table(_MLQA, folders=False)),
-    rules=RULES,
-    leg=one_language,
-    average=("Avg. (6)", "unweighted mean over the 6 languages; the questions in English are no part of it"),
+    **described("xor-mlqa-en"), parts=_with_upper(table(_MLQA, folders=False)), rules=RULES, leg=one_language
 )
 
 AFRIQA = Substitute(
-    name="xor-afriqa-en",
-    stands_for="xor-retrieve",
-    title="XOR over AfriQA",
-    summary="AfriQA's questions in 8 African languages, answered from 15,908 English Wikipedia passages.",
-    citation=(
-        "Odunayo Ogundepo et al. AfriQA: Cross-lingual Open-Retrieval Question Answering for African Languages. "
-        "Findings of EMNLP, 2023."
-    ),
-    licence="CC BY 4.0 (questions), CC BY-SA (passages)",
-    parts=_with_upper(table(_AFRIQA, folders=False)),
-    rules=RULES,
-    leg=one_language,
-    average=("Avg. (8)", "unweighted mean over the 8 languages; the questions in English are no part of it"),
+    **described("xor-afriqa-en"), parts=_with_upper(table(_AFRIQA, folders=False)), rules=RULES, leg=one_language
 )
 bench_suites = brings(MLQA.suite(), AFRIQA.suite())

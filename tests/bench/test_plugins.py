@@ -19,7 +19,7 @@ from bench.testing import fields
 from bench.types import Measure, Method, Preset, Suite
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "tests" / "example_plugin"
+EXAMPLE = ROOT / "examples" / "overlap"
 
 
 class Good(Config):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli.new import new_method
+from bench.cli.new import new_plugin
 from bench.core.errors import PluginError
 from bench.core.workspace import Parts, Workspace
 from bench.plugins import load, own_package
@@ -18,7 +18,7 @@ from bench.testing import fields
 from bench.types import Corpus, Item, Source
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "tests" / "example_plugin"
+EXAMPLE = ROOT / "examples" / "overlap"
 
 
 def python(code: str, folder: Path, **environment: str) -> str:
@@ -102,7 +102,7 @@ def test_the_example_plugin_installs_and_keeps_every_promise(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_a_new_method_installs_and_passes_its_own_test(tmp_path: Path) -> None:
     """What `bench new method` writes, installed, and its test run by pytest as its author would."""
-    files = new_method("my-idea", tmp_path / "project", taken=())
+    files = new_plugin("method", "my-idea", tmp_path / "project", taken=())
     assert sum(len((tmp_path / "project" / name).read_text().splitlines()) for name in files) < 100
     install(tmp_path / "project", tmp_path / "target")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "tests"]

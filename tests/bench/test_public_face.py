@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli.new import new_method
+from bench.cli.new import new_plugin
 
 ROOT = Path(__file__).parents[2]
 FACES = ("bench", "bench.training", "bench.suites", "bench.testing")
-EXAMPLE = ROOT / "tests" / "example_plugin" / "bench_example"
+EXAMPLE = ROOT / "examples" / "overlap" / "bench_example"
 
 
 def imports(folder: Path) -> Iterator[tuple[str, str]]:
@@ -35,7 +35,7 @@ def outside(folder: Path) -> set[tuple[str, str]]:
 def test_methods_templates_and_the_example_import_the_public_face_alone(tmp_path: Path) -> None:
     """As methods of any other package can; an import of a private module is noticed, or this would prove nothing."""
     assert outside(ROOT / "methods") == set()
-    new_method("some-method", tmp_path / "new", taken=())
+    new_plugin("method", "some-method", tmp_path / "new", taken=())
     assert outside(tmp_path / "new") == set()
     assert outside(EXAMPLE) == set()
     (tmp_path / "private").mkdir()

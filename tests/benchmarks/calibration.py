@@ -1,22 +1,26 @@
 """How often the tests are right: simulated worlds, decided by the engine that decides boards.
 
-`make calibration` writes `docs/calibration.md`. A world is a set of systems on some tasks with a question's difficulty,
-what a system makes of a question, what a training makes of it, and the skill of a training; all are Gaussian, in
-hundredths of a measure, as the values of retrieval measures mostly scatter.
+`make calibration` writes `docs/calibration.md` from the rows of `tests/fixtures/cases/calibration.json` and, to resume
+where it was interrupted, `build/calibration.json`. A world is a set of systems on some tasks with a question's
+difficulty, what a system makes of a question, what a training makes of it, and the skill of a training; all are
+Gaussian, in hundredths of a measure, as the values of retrieval measures mostly scatter.
 """
 
+import json
 import math
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from bench.core.files import write_bytes
 from bench.evaluation.significance import families
 from bench.evaluation.significance.estimates import FloatArray, Sample
-from bench.evaluation.significance.families import LEVEL, Family, family, intervals, stratified
+from bench.evaluation.significance.families import LEVEL, Comparison, Family, family, intervals, stratified
+from tests.conftest import cases
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,16 +64,17 @@ class World:
         )
 
 
-def errors(world: World, draws: int, seed: int = 1) -> float:
-    """Return the share of draws in which any two equal systems are told to differ."""
+def errors(world: World, draws: int, seed: int = 1, *, checkpoints: bool = False) -> float:
+    """Return the share of draws in which any two methods are claimed to differ, or else any two checkpoints."""
     draw = np.random.default_rng(seed)
-    return float(np.mean([world.draw(draw).decided.any() for _ in range(draws)]))
+    made = (world.draw(draw) for _ in range(draws))
+    return float(np.mean([(one.decided & (one.table["checkpoints"] == checkpoints)).any() for one in made]))
 
 
 def power(world: World, draws: int, seed: int = 1) -> float:
     """Return the share of pairs that are decided when the first system is better by what is printed as detectable."""
     draw, found = np.random.default_rng(seed), []
-    least = float(np.median([world.draw(draw).detectable or 0 for _ in range(5)]))
+    least = float(np.median([world.draw(draw).detectable or 0 for _ in range(25)]))
     for _ in range(draws):
         made = replace(world, lead=100 * least).draw(draw)
         found += [made.comparison("000", f"{at:03}").decided for at in range(1, world.systems)]
@@ -107,37 +112,6 @@ def ranks(draw: np.random.Generator, queries: int) -> FloatArray:
     return 1 / draw.integers(1, 30, queries)
 
 
-def rows(draws: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the table: what, wanted, found."""
-    few, many = max(1, draws * 2 // 5), max(1, draws // 10)
-    for label, world, times in (
-        ("2 equal methods, moderate scatter, 3 trainings", World(2, 3, 0.5), draws),
-        ("2 equal methods, strong scatter, 3 trainings", World(2, 3, 1.0), draws),
-        ("2 equal methods, strong scatter, 5 trainings", World(2, 5, 1.0), draws),
-        ("8 equal systems, no scatter", World(8), draws),
-        ("8 equal methods, moderate scatter, 3 trainings", World(8, 3, 0.5), draws),
-        ("8 equal methods, strong scatter, 3 trainings", World(8, 3, 1.5), draws),
-        ("8 equal methods, strong scatter, 5 trainings", World(8, 5, 1.5), draws),
-        ("40 equal methods, moderate scatter, 3 trainings", World(40, 3, 0.5), few),
-        ("250 equal systems", World(250), many),
-        ("2 equal systems, 11 parallel languages, correlation .1", World(2, parallel=0.1, tasks=11), draws),
-        ("2 equal systems, 11 parallel languages, correlation .3", World(2, parallel=0.3, tasks=11), draws),
-        ("8 equal systems, 11 parallel languages, correlation .3", World(8, parallel=0.3, tasks=11), draws),
-    ):
-        bound = LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / times)
-        yield f"wrong decision among {label}", f"≤ {bound:.3f}", f"{errors(world, times):.3f}"
-    yield "wrong decision, skewed differences, 30 queries", "≤ 0.080", f"{skewed(10 * draws):.3f}"
-    made = World(40, apart=2.0, queries=300).draw(np.random.default_rng(1))
-    yield "pairs decided of 780, 40 systems 2 points apart", "≥ 770", str(int(made.decided.sum()))
-    for world in (World(8), World(14), World(20), World(8, 3, 0.5)):
-        label = f"power at the detectable difference, {world.systems} systems, {world.seeds} trainings"
-        yield label, "about 0.80", f"{power(world, few // 2):.2f}"
-    for queries in (12, 30, 100):
-        yield f"coverage of differences, {queries} queries", "≥ 0.930", f"{coverage(queries, 2 * draws, ranks):.3f}"
-        own = f"{own_coverage(queries, 4 * draws):.3f}"
-        yield f"coverage of a system's own mean, very skewed, {queries} queries", "said on the page", own
-
-
 def speed(systems: int = 250) -> tuple[float, float]:
     """Return seconds of a processor for both families of a board, 11 tasks of 250 questions."""
     draw = np.random.default_rng(1)
@@ -151,25 +125,66 @@ def speed(systems: int = 250) -> tuple[float, float]:
     return between - began, time.process_time() - between
 
 
-def main(draws: int) -> None:
-    """Write the table."""
-    ranked, cells = speed()
-    families._DRAWS = 2_000  # enough for decisions at one level
-    lines = [
-        f"""# Calibration of the tests
+def found(of: str, draws: int, given: dict[str, Any]) -> float:
+    """Return what a row of the table holds."""
+    match of:
+        case "claims" | "marked":
+            return errors(World(**given), draws, checkpoints=of == "marked")
+        case "power":
+            return power(World(**given), draws)
+        case "pairs":
+            return float(World(**given).draw(np.random.default_rng(1)).decided.sum())
+        case "skewed":
+            return skewed(draws, given["queries"])
+        case "coverage":
+            return coverage(given["queries"], draws, ranks)
+        case "own coverage":
+            return own_coverage(given["queries"], draws)
+    return sum(speed(given["systems"]))
 
-Made by `make calibration` (`tests/benchmarks/calibration.py`): {draws:,} draws with 2 or 8 systems, fewer with more.
-A table of 250 systems on 11 tasks of 250 questions takes {ranked:.0f} s of a processor for the ranks
-({math.comb(250, 2):,} pairs) and {cells:.0f} s for the cells ({11 * math.comb(250, 2):,} pairs).
 
-| case | wanted | found |
-|---|---|---|"""
+def decision(case: dict[str, Any]) -> Comparison:
+    """Decide a case of `tests/fixtures/cases/decisions.json`, which was worked out by hand, scipy or statsmodels."""
+    systems = {name: Sample(own, deterministic=name in case["deterministic"]) for name, own in case["systems"].items()}
+    return family(systems, {"": case["weights"] or {"": 1.0}}, case["questions"]).comparison(*case["pair"])
+
+
+def main() -> None:
+    """Fill the table, row by row; a row that an interrupted command finished stays as it is."""
+    path = ROOT / "build" / "calibration.json"
+    path.parent.mkdir(exist_ok=True)
+    finished = json.loads(path.read_bytes()) if path.exists() else {}
+    lines = []
+    for row in cases("calibration"):
+        of, draws, given = row["of"], row["draws"], row["given"]
+        families._DRAWS = 10_000 if of == "speed" else 2_000  # enough for decisions at one level
+        key = json.dumps([of, draws, given])
+        if key not in finished:
+            began = time.process_time()
+            finished[key] = [found(of, draws, given), time.process_time() - began]
+            write_bytes(path, json.dumps(finished).encode())
+            print(row["case"], *finished[key], sep=" | ", flush=True)  # noqa: T201 (a command of its own)
+        value = finished[key][0]
+        shown, error = f"{value:.0f}", ""
+        if draws > 1:
+            shown, error = f"{value:.3f}", f"{math.sqrt(value * (1 - value) / draws):.3f}"
+        wanted = row["wanted"] or f"≤ {LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / draws):.3f}"
+        lines.append(f"| {row['case']} | {draws:,} | {wanted} | {shown} | {error} |")
+    page = ROOT / "docs" / "calibration.md"
+    before = page.read_text(encoding="utf-8").partition("|---")[0].rpartition("| case")[0]
+    head = "| case | draws | wanted | found | standard error |\n|---|---|---|---|---|\n"
+    lines += [
+        "",
+        "| decision | worked out by | p there | p here | 95 % interval here | decided |",
+        "|---|---|---|---|---|---|",
     ]
-    for row in rows(draws):
-        print(*row, sep=" | ", flush=True)  # noqa: T201 (a command of its own)
-        lines.append(f"| {' | '.join(row)} |")
-    (ROOT / "docs" / "calibration.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for case in cases("decisions"):
+        one = decision(case)
+        ends = "" if one.low is None or one.high is None else f"[{one.low:.4f}, {one.high:.4f}]"
+        ours = f"{one.p:.4g} | {ends} | {'yes' if one.decided else 'no'}{', of these checkpoints' * one.checkpoints}"
+        lines.append(f"| {case['name']} | {case['judge']} | {case['p']:.4g} | {ours} |")
+    write_bytes(page, (before + head + "\n".join(lines) + "\n").encode())
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000)
+    main()

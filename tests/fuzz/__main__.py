@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.fuzz import archives, bundles, folders, kills, models, scores, settings, texts
+from tests.fuzz import archives, attacks, bundles, folders, kills, models, scores, settings, texts
 from tests.fuzz.harness import Target, tried
 
 TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: some 40 seconds of a processor for all
@@ -23,6 +23,7 @@ TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: s
     "folders": (folders.case, 6),
     "models": (models.case, 30),
     "bundles": (bundles.case, 2),
+    "attacks": (attacks.case, 20),
     "kills": (kills.case, 1),
 }
 
@@ -32,11 +33,12 @@ def main(tries: int = 0, first: int = 0, *names: str) -> None:
     found: dict[str, Mapping[int, str]] = {}
     for name in names or TARGETS:
         target, short = TARGETS[name]
+        number = min(tries or short, len(attacks.ATTACKS)) if name == "attacks" else tries or short
         with tempfile.TemporaryDirectory(prefix="bench-fuzz-") as folder:
-            came = tried(target, Path(folder), range(first, first + (tries or short)))
+            came = tried(target, Path(folder), range(first, first + number))
         found[name] = came.faults
         most = f"at most {came.seconds:.1f} s and {came.memory >> 20:,} MiB a case"
-        print(f"{name}: {tries or short} tries, {len(came.faults)} faults, {most}", file=sys.stderr)  # noqa: T201 (a command)
+        print(f"{name}: {number} tries, {len(came.faults)} faults, {most}", file=sys.stderr)  # noqa: T201 (a command)
     print(json.dumps(found, indent=1))  # noqa: T201 (a command)
     sys.exit(any(found.values()))
 

@@ -6,6 +6,7 @@ import socket
 import tarfile
 import threading
 import zipfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -126,11 +127,15 @@ def _answer(draw: Draw, url: str) -> bytes:
 
 def answered(draw: Draw, folder: Path) -> Case:
     """Fetch a file of a known checksum from a server that answers as it likes."""
+    return served(folder, lambda url: _answer(draw, url), len(CONTENT) if draw.random() < 0.5 else None)
+
+
+def served(folder: Path, answer: Callable[[str], bytes], size: int | None = None) -> Case:
+    """Fetch a file of a known checksum, and perhaps size, from a server that gives this answer at this address."""
     port, answers = _server()
-    url = f"http://127.0.0.1:{port}/{draw.randrange(1 << 40)}"
-    answers[url.partition(str(port))[2]] = _answer(draw, url)
-    known = hashlib.sha256(CONTENT).hexdigest()
-    release = Release("some/file.txt", (url,), "none", size=len(CONTENT) if draw.random() < 0.5 else None, sha256=known)
+    url = f"http://127.0.0.1:{port}/{len(answers)}"
+    answers[url.partition(str(port))[2]] = answer(url)
+    release = Release("some/file.txt", (url,), "none", size=size, sha256=hashlib.sha256(CONTENT).hexdigest())
 
     def call() -> str:
         patience = Patience(connect=2, read=1, attempts=2, first=0, longest=0, sleep=lambda _: None)

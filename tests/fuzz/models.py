@@ -31,7 +31,7 @@ SMALL: dict[str, Any] = {
 
 
 @cache
-def _sound() -> Path:
+def sound() -> Path:
     """Make a folder of an encoder, with the small files of sentence-transformers."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
@@ -89,7 +89,7 @@ def read(folder: Path, way: int) -> str:
 def case(draw: Draw, folder: Path) -> Case:
     """Damage one or two files of a sound folder."""
     place = folder / "model"
-    shutil.copytree(_sound(), place)
+    shutil.copytree(sound(), place)
     if draw.random() < 0.5:
         (place / "contract.json").unlink()
     files = sorted(path for path in place.rglob("*") if path.is_file())

@@ -15,6 +15,7 @@ from bench.testing import fields
 from bench.types import Macro
 from leaderboard.site.boards import Board, boards
 from leaderboard.site.systems import System, weights
+from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle, Publisher, values
 
 BOTH = (Macro("Avg. (2)", ("made/a", "made/b")),)
@@ -214,13 +215,7 @@ def test_kinds_of_data_and_settings_stand_apart(made: Publisher, results: Path) 
     assert {column.name for board in boards(read_results(results)) for column in board.columns} == {"a"}
 
 
-@pytest.mark.parametrize(
-    ("other", "found"),
-    [
-        ({"ids": "other"}, "different queries for made/a (2 queries and 2)"),
-        ({"heading": {"suite": {"name": "made", "version": "2", "title": "Made"}}}, "versions 1 and 2 of suite made"),
-    ],
-)
+@pytest.mark.parametrize(("other", "found"), cases("what-must-not-be-paired"))
 def test_what_must_not_be_paired(made: Publisher, results: Path, other: dict[str, Any], found: str) -> None:
     """As many other questions, or another version of the suite, which may score otherwise."""
     made("x", {"made/a": {"": [0.5, 0.6]}})

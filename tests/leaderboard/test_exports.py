@@ -26,6 +26,7 @@ from leaderboard.site.columns import file_table
 from leaderboard.site.export import export
 from leaderboard.site.hub import measure_name
 from leaderboard.site.languages import languages
+from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher
 
 MACROS = (Macro("Avg. (2)", ("made/ar", "made/sw")),)
@@ -94,15 +95,7 @@ def test_long_form_is_the_results(three: Path) -> None:
     assert named["crop", "average", "Avg. (2)", "RR@100"]["queries"] == ""
 
 
-@pytest.mark.parametrize(
-    ("table", "value", "said"),
-    [
-        ("mini/made/unsupervised", "0.111", "mini data: not comparable with official numbers"),
-        ("mini/all", "0.111", "mini data: not comparable with official numbers"),
-        ("like/unsupervised", "0.333", "not comparable"),
-        ("substitutes/all", "0.333", "not comparable"),
-    ],
-)
+@pytest.mark.parametrize(("table", "value", "said"), cases("other-data-say-so-and-stand-alone"))
 def test_other_data_say_so_and_stand_alone(three: Path, table: str, value: str, said: str) -> None:
     """A note in every format, and no official number in any; official tables have no such note."""
     for kind in ("csv", "json", "latex", "markdown", "mteb", "model-index"):
@@ -196,18 +189,7 @@ def test_parquet_or_how_to_get_it(three: Path) -> None:
     assert noted.attrs["notes"] == ["mini data"]
 
 
-@pytest.mark.parametrize(
-    ("table", "kind", "system", "said"),
-    [
-        ("mad/unsupervised", "csv", None, "did you mean made/unsupervised"),
-        ("reported/nobody", "csv", None, "no paper 'nobody'"),
-        ("reported/paper/table-9", "csv", None, "no table 'table-9'"),
-        ("reported/paper", "mteb", None, "expected one of csv"),
-        ("all", "mteb", "cropp", "no system 'cropp'"),
-        ("all", "csv", "crop", "expected it with --format mteb or model-index"),
-        ("all", "model-index", None, "found 2 systems, expected one; name one by --system LABEL"),
-    ],
-)
+@pytest.mark.parametrize(("table", "kind", "system", "said"), cases("what-is-refused"))
 def test_what_is_refused(three: Path, table: str, kind: str, system: str | None, said: str) -> None:
     """A sentence that says what there is."""
     with pytest.raises(UsageError, match=re.escape(said)):

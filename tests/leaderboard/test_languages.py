@@ -18,11 +18,15 @@ def test_groups_by_hand() -> None:
     assert found == {
         ("Script", "Latin"): "en fi id sw",
         ("Script", "other"): "ar bn ja ko ru te th",
+        ("Resource class", "4–5"): "ar en fi ja ko ru",
+        ("Resource class", "3"): "bn id th",
+        ("Resource class", "0–2"): "sw te",
         ("Family", "Indo-European"): "bn en ru",
         ("Family", "other"): "ar fi id ja ko sw te th",
     }
     pairs = {name: name for name in ("eng-fra", "deu-eng", "eng-rus", "bul-eng")}
-    assert [(one.name, len(one.tasks)) for one in groups(pairs)] == [("Cyrillic", 2), ("Latin", 2)]
+    counts = [("Cyrillic", 2), ("Latin", 2), ("3", 1), ("4–5", 3)]
+    assert [(one.name, len(one.tasks)) for one in groups(pairs)] == counts
     assert groups({name: name for name in ("arguana", "fiqa", "nq", "quora")}) == []
     assert groups({name: name for name in ("de", "en", "fr")}) == [], "too few"
     assert average({"a": 0.5, "b": 0.25}, ("a", "b")) == 0.375

@@ -330,10 +330,10 @@ def test_tokens_that_are_not_the_official_ones_are_noted(made: Publisher, site: 
 
 
 @pytest.mark.parametrize(
-    ("tasks", "systems", "pages"), [(11, 14, 1), (16, 100, 1), (16, 101, 2), (0, 251, 2), (112, 60, 3)]
+    ("tasks", "systems", "pages"), [(11, 14, 1), (16, 72, 1), (16, 73, 2), (0, 251, 2), (112, 60, 3)]
 )
 def test_rows_are_cut_into_pages(tasks: int, systems: int, pages: int) -> None:
-    """At most 250 rows, fewer where many tasks make them wide; every row is on one page, in order."""
+    """Fewer rows where many tasks make them wide, so that a page keeps to its bytes; every row is on one, in order."""
     row, column = SimpleNamespace(), SimpleNamespace()
     board: Any = SimpleNamespace(columns=[column] * tasks, rows=(row,) * (systems - 1), every=(row,) * systems)
     found = suites.parts(board)
@@ -342,6 +342,21 @@ def test_rows_are_cut_into_pages(tasks: int, systems: int, pages: int) -> None:
     assert [len(part.unranked) for part in found] == [0] * (pages - 1) + [1]
     assert [part.first for part in found] == [1 + sum(len(part.every) for part in found[:n]) for n in range(pages)]
     assert [part.suffix for part in found] == ["", "-2", "-3"][:pages]
+
+
+def test_every_page_of_a_long_board_has_its_baseline(
+    made: Publisher, site: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script subtracts a row of its own page; bm25, the usual one, is on the last page here."""
+    monkeypatch.setattr(suites, "CELLS", 0)
+    monkeypatch.setattr(suites, "FEWEST", 2)
+    for at, label in enumerate(("best", "good", "fair", "bm25")):
+        made(label, {name: {"": values(0.8 - 0.1 * at, at)} for name in ("made/a", "made/b")})
+    for end, base in (("", "best"), ("-2", "bm25")):
+        page = site()[f"suites/made/unsupervised{end}.html"].decode()
+        held = json.loads(page.partition('id="board-data">')[2].partition("</script>")[0])
+        assert held["base"] == base
+        assert {base, *held["clear"]} <= set(held["ids"])
 
 
 def test_a_substitute_says_so_wherever_it_shows(made: Publisher, site: Build) -> None:

@@ -11,8 +11,10 @@ from bench.core.errors import StoreError
 from bench.core.files import canonical
 from bench.evaluation.results import read
 from bench.evaluation.results import results as read_results
-from bench.evaluation.results.read import contents, frame, legs
+from bench.evaluation.results.read import contents
+from bench.evaluation.results.scores import load_results
 from bench.types import Macro
+from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle, Publisher
 
 TASK = "made/a"
@@ -81,18 +83,7 @@ def test_what_no_run_writes_is_refused(
     assert "take its folder away" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("data", "task"),
-    [
-        ("official", "mini/made/a"),
-        ("official", "mini-few-names/made/a"),
-        ("local", "mini/made/a"),
-        ("mini", "made/a"),
-        ("mini", "mini-few-names/made/a"),
-        ("mini-few-names", "mini/made/a"),
-        ("mini-few-names", "made/a"),
-    ],
-)
+@pytest.mark.parametrize(("data", "task"), cases("mini-and-other-data-do-not-mix"))
 def test_mini_and_other_data_do_not_mix(path: Path, results: Path, data: str, task: str) -> None:
     """A mini task can stand in no other table, nor another task in a mini one."""
     Bundle(path.parent).rewrite(lambda content: content.update(data=data, tasks={task: content["tasks"][TASK]}))
@@ -163,19 +154,13 @@ def test_a_bundle_that_is_not_as_it_was_written(path: Path, results: Path) -> No
         result.values(TASK, "", "RR@100")
 
 
-def test_rows_for_notebooks(path: Path, results: Path) -> None:
-    """`legs` and `frame` hold the values of the result."""
-    assert (legs(results)[0]["RR@100"], legs(results)[0]["note"]) == (0.5, None)
-    assert frame(results)["R@100"].tolist() == [0.75]
-
-
 def test_rows_of_a_substitute_say_so(made: Publisher, results: Path) -> None:
     """Its tasks and its averages, in every row; what it stands for must be a name."""
     suite = {"name": "made", "version": "1", "title": "Made", "stands_for": "mrtydi"}
     tasks = {"made/a": {"": [0.5, 0.25]}, "made/b": {"": [0.5]}}
     path = made("bm25", tasks, heading={"suite": suite}, macros=(Macro("Avg. (2)", ("made/a", "made/b")),))
     said = "substitute for mrtydi: not comparable with published numbers"
-    assert [(row["task"], row["note"]) for row in legs(results)] == [
+    assert [(row["task"], row["note"]) for row in load_results(results).legs()] == [
         ("made/a", said),
         ("made/b", said),
         ("Avg. (2)", said),

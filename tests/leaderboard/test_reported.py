@@ -179,19 +179,13 @@ def test_pages_are_small_and_lead_to_each_other(printed: dict[str, str]) -> None
     assert printed["reported/ccp.csv"].count("\n") == 444 + 1
 
 
-@pytest.mark.parametrize(
-    ("model", "paper", "name", "size", "added"),
-    cases("names-of-models"),
-)
+@pytest.mark.parametrize(("model", "paper", "name", "size", "added"), cases("names-of-models"))
 def test_names_of_models(model: str, paper: str, name: str, size: str, added: str) -> None:
     """What is told of a model by its name alone."""
     assert model_of(replace(ROW, model=model, paper=paper)) == (name, size, added)
 
 
-@pytest.mark.parametrize(
-    ("setting", "model", "ours"),
-    cases("settings-of-papers"),
-)
+@pytest.mark.parametrize(("setting", "model", "ours"), cases("settings-of-papers"))
 def test_settings_of_papers(setting: str, model: str, ours: str) -> None:
     """A paper's words as our setting; empty where it does not say."""
     assert setting_of(replace(ROW, setting=setting, model=model)) == ours

@@ -31,10 +31,7 @@ def changed(files: dict[str, bytes], name: str, old: str, new: str) -> list[str]
     return list(faults({**files, name: content.replace(old, new, 1).encode()}))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    cases("what-is-wrong-in-a-page"),
-)
+@pytest.mark.parametrize(("old", "new", "said"), cases("what-is-wrong-in-a-page"))
 def test_what_is_wrong_in_a_page(good: dict[str, bytes], old: str, new: str, said: str) -> None:
     """A number that differs from its CSV, a filled gap, a row or link that leads nowhere, what would be fetched."""
     assert list(faults(good)) == [], "as it is built"

@@ -22,24 +22,9 @@ from methods.msm.config import MsmConfig
 from methods.msm.loss import msm_loss
 from methods.msm.trainer import MsmTrainer
 from methods.quickthought.trainer import Runs
+from tests.conftest import cases
 
-MSM: dict[str, Any] = {"pairs": 64, "documents": 4, "pack": False, "mlm": {"probability": 0.0}}
-UNIT: dict[str, Any] = {"norm_query": True, "norm_doc": True, "temperature": 0.5}  # a softmax that is not saturated
-SPAN: dict[str, Any] = {"variant": "span", "span": {"tokens": 12, "masked": False}}
-CASES: dict[str, tuple[str, dict[str, Any], int]] = {
-    "hinge": ("auto-mlm", {"automlm": False}, 2),
-    "additive margin": ("auto-mlm", {"automlm": False, "loss": "labse_ams", "margin": 0.3}, 2),
-    "moco": ("contriever", {"queue": 12, "momentum": 0.5, "key_dropout": False, "chunk_length": 24, **UNIT}, 2),
-    "in-batch": ("contriever", {"loss": "in-batch", "chunk_length": 24}, 2),
-    "crop": ("crop", {}, 4),
-    "crop heads": ("crop", {"heads": "separate", "sync_bn": True}, 4),
-    "crop spans": ("crop", SPAN, 3),
-    "ict": ("ict", {"projection_dropout": 0.0, "mask_rate": 0.5, "block_tokens": 24}, 2),
-    "msm": ("msm", {**MSM, "heads": "none"}, 1),
-    "msm heads": ("msm", {**MSM, "heads": "separate", "sync_bn": True}, 3),
-    "quickthought": ("quickthought", {"sentences": 2}, 2),
-    "simcse": ("simcse", {}, 4),
-}
+CASES: dict[str, tuple[str, dict[str, Any], int]] = dict(cases("trainings-on-two-processes"))
 """Name → method, its settings, and how many texts of the batch the first process has."""
 
 
@@ -120,7 +105,7 @@ def test_statistics_are_each_process_s_own(
     heads: str, two_processes: Callable[..., list[Any]], start_of: Callable[[Contract], Path], corpus: Path
 ) -> None:
     """Msm without `sync_bn`: halves normalised by themselves, negatives of both; not as one batch."""
-    given = ("msm", {**MSM, "heads": heads}, 2, str(start_of(Contract(pooling="mean"))), str(corpus))
+    given = ("msm", {**CASES["msm"][1], "heads": heads}, 2, str(start_of(Contract(pooling="mean"))), str(corpus))
     _, source, encode, modules, _ = begun(*given[:2], *given[3:])
     config = MsmConfig.model_validate({**given[1], "pooling": "mean"})
     batch = source.batch(np.random.default_rng(0))

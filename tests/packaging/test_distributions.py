@@ -82,7 +82,7 @@ def test_the_sdist_holds_the_packages_and_the_papers_of_the_project(sdist: Path)
         names = {item.name.partition("/")[2] for item in archive.getmembers() if item.isfile()}
     assert {name for name in names if PurePosixPath(name).parts[0] in PACKAGES} == sources()
     rest = {name for name in names if PurePosixPath(name).parts[0] not in PACKAGES}
-    guide = {f"docs/guide/{path.name}" for path in (ROOT / "docs" / "guide").iterdir()}
+    guide = {str(path.relative_to(ROOT)) for path in ROOT.glob("docs/[gp]*/*") if path.suffix != ".py"}
     papers = {"docs/architecture.md", "CITATION.cff", "constraints.txt", "CHANGELOG.md", "LICENSE", "README.md"}
     assert rest == guide | papers | {"PKG-INFO", "pyproject.toml", ".gitignore"}
 

@@ -1,5 +1,6 @@
 """What README and guide say is so: their commands exist, examples print what they show, tables are complete."""
 
+import html
 import os
 import re
 import shlex
@@ -73,6 +74,17 @@ def test_examples_print_what_the_document_shows(document: Path, tmp_path: Path) 
         assert len(printed) == len(wanted), (command, printed)
         for line, pattern in zip(printed, wanted, strict=True):
             assert re.fullmatch(pattern, line), (command, line)
+
+
+def test_the_pictures_are_small_and_show_what_the_readme_prints() -> None:
+    """The terminal's lines are the command and the output of the demo's block; both pictures are linked."""
+    drawn = html.unescape((ROOT / "docs" / "pictures" / "run.svg").read_text(encoding="utf-8")).replace("\xa0", " ")
+    lines = [line.strip() for line in re.findall(r"<text [^>]*>(.*?)</text>", drawn)]
+    (block,) = [text for kind, text in BLOCKS if kind == "text" and "msm@init" in text]
+    wanted = ["$ bench run --method bm25,msm --suite mrtydi", *block.splitlines()]
+    assert [line for line in lines if line not in ("", "retrieval-bench")] == wanted
+    for name in re.findall(r"\]\((docs/pictures/[^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")):
+        assert (ROOT / name).stat().st_size < 300_000
 
 
 def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from bench.evaluation.results.averages import averages
 from bench.testing import fields
 from bench.types import DataRequest, Macro
 from suites import beir
-from tests.conftest import released
+from tests.conftest import cases, released
 from tests.suites.conftest import Checked, present
 
 HEAD = "query-id\tcorpus-id\tscore\n"
@@ -83,14 +83,7 @@ def test_counts_and_ids_agree_with_ir_datasets(one: beir.PublicSet) -> None:
         assert grades == set(map(int, printed.split(", ")))
 
 
-@pytest.mark.parametrize(
-    ("name", "published"),
-    [
-        ("scifact", (5_183, 300, 339)),
-        ("cqadupstack/android", (22_998, 699, 1_696)),
-        ("msmarco", (8_841_823, 6_980, 7_437)),
-    ],
-)
+@pytest.mark.parametrize(("name", "published"), cases("a-set-under-the-data-folder"))
 @pytest.mark.parametrize("prefix", ["beir", ""])
 def test_a_set_under_the_data_folder(tmp_path: Path, name: str, published: tuple[int, int, int], prefix: str) -> None:
     """A set is found as `beir/NAME` or as `NAME`, and carries its published counts."""
@@ -103,7 +96,7 @@ def test_a_set_under_the_data_folder(tmp_path: Path, name: str, published: tuple
     assert leg.queries.files == (folder / "queries.jsonl",)
     assert present(leg.qrels).files == (folder / "qrels" / f"{split}.tsv",)
     assert leg.language == leg.corpus.language == "en"
-    assert (leg.corpus.documents, leg.counts["queries"], leg.counts["qrels"]) == published
+    assert (leg.corpus.documents, leg.counts["queries"], leg.counts["qrels"]) == tuple(published)
 
 
 def test_the_folder_named_beir_comes_first(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from bench.store.store import Store
 
 ROOT = Path(__file__).parents[2]
 FACE = {"bench", "bench.suites"}
-LINES = ROOT / "tests" / "fixtures" / "lines_suite" / "bench_lines.py"
+LINES = ROOT / "examples" / "lines_suite" / "bench_lines.py"
 
 
 def imported(path: Path) -> set[str]:
@@ -32,7 +32,7 @@ def imported(path: Path) -> set[str]:
 
 def test_suites_import_the_public_face_alone_which_needs_no_torch() -> None:
     """Types and late imports included; the fixtures are third parties'. No name of it needs torch or transformers."""
-    paths = [*(ROOT / "suites").rglob("*.py"), *(ROOT / "tests" / "fixtures").glob("*_suite/*.py")]
+    paths = [*(ROOT / "suites").rglob("*.py"), *(ROOT / "tests" / "fixtures").glob("*_suite/*.py"), LINES]
     assert len(paths) > 30
     assert {path.name: imported(path) - FACE for path in paths if imported(path) - FACE} == {}
     code = "import sys, bench.suites as face; [getattr(face, name) for name in dir(face)]; print(sorted(sys.modules))"

@@ -7,30 +7,10 @@ import pytest
 from bench.plugins import Plugins, load
 from bench.retrieval.readouts import fixed
 from bench.types import DataRequest
+from tests.conftest import cases
 from tests.suites.conftest import present
 
-DPR = {
-    "pooling": "cls",
-    "layer": -1,
-    "normalise": False,
-    "similarity": "dot",
-    "query_length": 256,
-    "passage_length": 256,
-    "title": " {sep} ",
-}
-CONTRIEVER = {**DPR, "pooling": "mean", "query_length": 512, "passage_length": 512, "title": " "}
-PRINTED: dict[str, dict[str, Any]] = {
-    "mrtydi": DPR,
-    "xor-retrieve": DPR,
-    "nq": {**DPR, "question_mark": False},
-    "triviaqa": {**DPR, "question_mark": False},
-    "beir": CONTRIEVER,
-    "mkqa": CONTRIEVER,
-    "lareqa": {"pooling": "cls", "layer": -1, "normalise": True},
-    "mewsli-x": {"pooling": "cls", "layer": -1, "normalise": True},
-    "askubuntu": {"pooling": "cls", "layer": -1, "query_length": 64, "passage_length": 64},
-    "tatoeba": {"pooling": "mean", "layer": 8, "similarity": "cos", "query_length": 512, "passage_length": 512},
-}
+PRINTED: dict[str, dict[str, Any]] = dict(cases("protocols-printed"))
 LENGTHS = {"lareqa": (96, 256), "mewsli-x": (64, 64), "mkqa": (512, 512)}
 
 

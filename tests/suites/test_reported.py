@@ -18,6 +18,7 @@ from bench.evaluation.measures import specs as measures
 from bench.evaluation.measures.aggregate import best_on
 from bench.plugins import load
 from suites import reported
+from tests.conftest import cases
 
 FOLDER = Path(reported.__file__).parent
 CELLS = {"ccp.csv": 444, "msm.csv": 1_088, "auto_mlm.csv": 107, "contriever.csv": 1_207, "contriever_readme.csv": 244}
@@ -196,17 +197,7 @@ def test_best_on_is_counted_as_each_table_does(name: str, with_marco: bool) -> N
     assert all(decided)
 
 
-@pytest.mark.parametrize(
-    ("model", "suite", "key", "measure", "printed"),
-    [
-        ("Contriever", "beir", "scifact", "nDCG@10", "64.9"),
-        ("Contriever (row mislabelled in README)", "beir", "scifact", "R@100", "92.6"),
-        ("Contriever-msmarco", "beir", "scifact", "nDCG@10", "67.7"),
-        ("Contriever-msmarco", "beir", "scifact", "R@100", "94.7"),
-        ("mContriever-msmarco", "mkqa", "avg", "answer-R@100", "65.6"),
-        ("mContriever-msmarco", "mkqa", "en", "answer-R@100", "75.6"),
-    ],
-)
+@pytest.mark.parametrize(("model", "suite", "key", "measure", "printed"), cases("what-released-models-reach"))
 def test_what_released_models_reach(model: str, suite: str, key: str, measure: str, printed: str) -> None:
     """The targets of the released models are found as a caller would look for them."""
     found = [row for row in reported.of(suite) if (row.paper, row.model, row.key) == (README, model, key)]
@@ -229,13 +220,7 @@ def test_nothing_is_read_before_it_is_asked_for() -> None:
     assert done.stdout.split() == ["0", "7", "False", "False"]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("CCP-2,CCP,Table 4,,BERT,,,,", "found no cell that fits it, expected at least one"),
-        ("CCP-3,CCP,Table 4,,XLMR,,,ru,", "found a cell that belongs to CCP-2 too, expected one error a cell"),
-    ],
-)
+@pytest.mark.parametrize(("line", "message"), cases("a-mark-that-fits-nothing-or-too-much-is-refused"))
 def test_a_mark_that_fits_nothing_or_too_much_is_refused(
     line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from bench.testing import fields
 from bench.types import Answers, DataRequest, Item, Suite
 from suites.substitutes import askubuntu, mewsli_x, mkqa, mrtydi, xor
 from suites.substitutes.common import Part, Substitute, table
-from tests.conftest import Put, released
+from tests.conftest import Put, cases, released
 from tests.suites.conftest import Checked, jsonl, present, scorers
 
 FAMILIES = ((mrtydi.GOLDP, mrtydi.NATIVE), (xor.MLQA, xor.AFRIQA), (askubuntu.DUPLICATES, askubuntu.THREADS))
@@ -20,16 +20,7 @@ EVERY = {one.name: one for one in (*chain(*FAMILIES), mkqa.QUESTIONS, mewsli_x.A
 SUITES = {name: one.suite() for name, one in EVERY.items()}
 
 # Suite, judged queries of test, judgements of test, documents of all parts: as the data kit that lays them out counts.
-KIT = """
-mrtydi-goldp          4793  4796 27288
-wikiqa-native         4678  4678 13286
-xor-mlqa-en           3051  3051 11530
-xor-afriqa-en         2517  2517 15908
-mkqa-questions       74338 74806 74338
-mlqa-article-linking  1354  1354 26910
-stackfaq-duplicates    123   855  1249
-stackfaq-threads      1249  1249   125
-"""
+KIT: str = cases("counts-of-the-data-kit")[0]
 
 
 def lay_out(folder: Path, about: Mapping[str, Mapping[str, object]]) -> Path:

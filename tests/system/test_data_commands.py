@@ -48,10 +48,10 @@ class Toy:
     capture: pytest.CaptureFixture[str]
     patch: pytest.MonkeyPatch
 
-    def describe(self, *releases: dict[str, Any], documents: int | None = None) -> None:
-        """Write down what the suite's official files are."""
+    def describe(self, *releases: dict[str, Any], documents: int | None = None, **more: Any) -> None:
+        """Write down what the suite's official files are, and more."""
         whole = [{"urls": [], "tasks": [], "licence": "CC0", **one} for one in releases]
-        about = {"documents": documents, "releases": whole}
+        about = {"documents": documents, "releases": whole, **more}
         (self.home / "plugin" / "releases.json").write_text(json.dumps(about))
 
     def archive(self, **others: Any) -> dict[str, Any]:
@@ -353,3 +353,32 @@ def test_the_overview(toy: Toy) -> None:
         "Write it down.",
         str(toy.cache / "toy/note.txt"),
     )
+
+
+def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
+    """A plugin's corpus is listed, fetched by language, checked and trained on; what is missing stops a run at once."""
+    tales = "".join(
+        f'{{"text": "Hadithi ya {word} moja. Na ya {word} mbili."}}\n' for word in ["paka", "mbwa", "simba"]
+    )
+    (toy.site / "sw.jsonl").write_text(tales * 60)
+    toy.describe(corpus=[f"{toy.url}/none/{{language}}.jsonl", f"{toy.url}/{{language}}.jsonl"])
+    run = ["--method", "crop", "--suite", "mrtydi", "--task", "sw", "--corpus", "tales:sw", "--set", "method.pairs=2"]
+    run += ["--set", "method.probe_pairs=2", "--set", "budget.tokens=2000", "--set", "prepare.dedupe=false"]
+    early = toy.apart("run", *run)
+    assert (early.returncode, "type bench data fetch 'tales:sw'" in early.stderr) == (2, True), early.stderr
+    assert not list((toy.home / "store").glob("artefacts/*")), "nothing was run"
+    planned = toy.apart("plan", *run, "--json")
+    assert "1 of its files missing" in json.loads(planned.stdout)["warnings"][-1], planned.stderr
+    assert toy("check", "tales", "--languages", "sw").returncode == 1
+    assert "found --task" in toy("fetch", "tales", "--task", "sw", "--yes").stderr
+    fetched = toy.json("fetch", "tales", "--languages", "sw", "--yes")
+    assert (fetched["complete"], [one["path"] for one in fetched["files"]]) == (True, ["tales/sw.jsonl"])
+    checked = toy.json("check", "tales", "--languages", "sw")
+    assert [(one["leg"], one["counts"]["sentences"]) for one in checked["legs"]] == [("sw", 2)]
+    listed = json.loads(toy.apart("list", "corpora", "--json").stdout)["corpora"]
+    assert {one["name"]: one["size"] for one in listed}["tales"] == "about 100 bytes and 1 file of unknown size"
+    ran = toy.apart("run", *run, "--offline", "--json")
+    assert ran.returncode == 0, ran.stderr
+    keys = {one["stage"]: one["key"] for one in json.loads(ran.stdout)["stages"]}
+    before = {one["stage"]: one["key"] for one in json.loads(planned.stdout)["steps"]}
+    assert keys["prepare"] == before["prepare"], "the key is the same before anything is fetched"

@@ -1,12 +1,10 @@
-"""Folders of the user's: their language, their name, the machine's other executors."""
+"""Folders of the user's: their language, their name."""
 
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 RunJson = Callable[..., dict[str, Any]]
 BM25 = ("run", "--method", "bm25", "--suite", "beir")
@@ -46,22 +44,3 @@ def test_doubtful_languages_and_names_of_folders(tmp_path: Path, tiny: Path, ben
     assert done.returncode == 2
     assert "would both be called beir/tiny-beir" in done.stderr
     assert bench("plan", *BM25[1:], "--task", f"{tiny},{tiny}").returncode == 0
-
-
-@pytest.mark.slow
-def test_ray_gives_the_same_bytes(tmp_path: Path, tiny: Path, run_json: RunJson, bench: Any) -> None:
-    """The same stages as Ray tasks: equal artefacts, and a failure is the same sentence."""
-    pytest.importorskip("ray", reason="needs the extra 'ray'")
-    here = run_json(*BM25, "--task", tiny, "--store", tmp_path / "here")
-    ray = ("--store", tmp_path / "there", "--executor", "ray")
-    there = run_json(*BM25, "--task", tiny, *ray, seconds=240)
-    assert [stage["state"] for stage in there["stages"]] == ["ran"] * 5
-    assert there["results"][0]["measures"] == here["results"][0]["measures"]
-    for one in (tmp_path / "here").glob("artefacts/*/*/*"):
-        if one.name != "manifest.json" and one.is_file():
-            assert (tmp_path / "there" / one.relative_to(tmp_path / "here")).read_bytes() == one.read_bytes()
-    folder = Path(shutil.copytree(tiny, tmp_path / "bad"))
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq-yeast\tnobody\t1\n")
-    done = bench(*BM25, "--task", folder, *ray, seconds=240)
-    assert done.returncode == 2
-    assert "found document id 'nobody'" in done.stderr

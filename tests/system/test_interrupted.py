@@ -41,7 +41,7 @@ def test_killed_at_twenty_moments(
     interrupted = 0
     for number in range(20):
         store, results = tmp_path / f"store-{number}", tmp_path / f"results-{number}"
-        command = [*options(folder, store, results), "--json"]
+        command = [*options(folder, store, results), "--workers", str(1 + number % 2), "--json"]
         process = subprocess.Popen(
             [sys.executable, "-m", "bench", *command], cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL
         )
@@ -127,14 +127,22 @@ def test_a_damaged_result_is_named_and_written_again(
         assert path.read_bytes() == good
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(("name", "workers"), [("SIGINT", 1), ("SIGTERM", 1), ("SIGHUP", 2), ("SIGTERM", 2)])
 def test_a_signal_ends_a_run_with_a_sentence(
-    name: str, tmp_path: Path, folder: Path, environment: dict[str, str], options: Options, run_json: RunJson
+    name: str,
+    workers: int,
+    tmp_path: Path,
+    folder: Path,
+    environment: dict[str, str],
+    options: Options,
+    run_json: RunJson,
 ) -> None:
     """The usual exit status, finished stages kept, nothing that the next run would trip over."""
     command, number = options(folder, tmp_path / "store", tmp_path / "results"), signal.Signals[name]
-    call = [sys.executable, "-m", "bench", *command]
+    call = [sys.executable, "-m", "bench", *command, "--workers", str(workers)]
+    before = signal.signal(number, signal.SIG_DFL)  # inherited, also where the tests themselves run under nohup
     with subprocess.Popen(call, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        signal.signal(number, before)
         deadline = time.monotonic() + 120
         while not (tmp_path / "store" / "artefacts" / "validate").exists() and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -12,20 +12,9 @@ import pytest
 
 import bench
 from bench.core.network import is_offline, offline
+from tests.conftest import cases
 
-SW = "--suite mrtydi --task sw"
-SMALL = "--set budget.tokens=10 --device cpu"
-WAYS = {
-    "an id": f"run --method pretrained --set method.model=owner/name {SW}",
-    "a preset": f"run --preset pretrained/me5-small {SW}",
-    "a plan": f"plan --method pretrained --set method.model=owner/name {SW}",
-    "a readout": f"plan --method crop --backbone owner/name --readout protocol {SMALL} --suite tatoeba --task swh-eng",
-    "a backbone": f"run --method crop --backbone owner/name {SW} {SMALL}",
-    "a backbone, read by the protocol": f"run --method crop --backbone owner/name {SW} {SMALL} --readout protocol",
-    "a re-ranker": f"run --method bm25 {SW} --rerank owner/name",
-    "a re-ranker's backbone": f"run --method bm25 {SW} --rerank trained --setting english "
-    "--set rerank.backbone=owner/name",
-}
+WAYS: dict[str, str] = dict(cases("ways-to-a-model"))
 
 
 @pytest.fixture

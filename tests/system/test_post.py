@@ -94,10 +94,13 @@ def test_an_encoder_that_is_not_trained_here(
     found = run_json(*_options(store, *ready, *given, "--label", "mine", "--set", "post.kind=shift"))
     assert [row["system"] for row in found["results"]] == ["mine", "mine", "mine+shift", "mine+shift"]
     assert _content(found, "mine+shift")["system"]["post"]["corpus"]["name"] == corpus.name
+    (tmp_path / "tatoeba" / "v1").mkdir(parents=True)
+    for side in ("swh", "eng"):
+        (tmp_path / "tatoeba" / "v1" / f"tatoeba.swh-eng.{side}").write_text("a\n")
     small = (*ready, "--profile", "small", "--device", "cpu", "--data-dir", tmp_path, "--set", "post.kind=shift")
     done = bench(*_options(store, *small))
     assert done.returncode == 2
-    assert "names no pretraining corpus yet; type --corpus" in done.stderr
+    assert "type bench data fetch 'mc4-small:ar,bn," in done.stderr
 
 
 def test_a_corpus_of_several_languages_needs_a_pivot() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import cases
+
 pytestmark = pytest.mark.slow
 STAGES = ("validate", "read", "index", "encode", "search", "score")
 TURKISH = "tr_TR.UTF-8"
@@ -93,17 +95,7 @@ def expected(made: Callable[..., Digests]) -> Digests:
     return found
 
 
-@pytest.mark.parametrize(
-    ("sets", "changed"),
-    [
-        ("compute.threads=2", {"LC_ALL": TURKISH, "PYTHONHASHSEED": "7", "TZ": "Asia/Kolkata"}),
-        (
-            "encode.batch_tokens=512",
-            {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONHASHSEED": "99"},
-        ),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("sets", "changed"), cases("machines"), ids=str)
 def test_of_any_machine(
     made: Callable[..., Digests], expected: Digests, sets: str, changed: dict[str, str], tmp_path: Path
 ) -> None:

@@ -9,20 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import released
+from tests.conftest import cases, released
 
 Bench = Callable[..., "subprocess.CompletedProcess[str]"]
 
-STANDS_FOR = {
-    "mrtydi-goldp": "mrtydi",
-    "wikiqa-native": "mrtydi",
-    "xor-mlqa-en": "xor-retrieve",
-    "xor-afriqa-en": "xor-retrieve",
-    "mkqa-questions": "mkqa",
-    "mlqa-article-linking": "mewsli-x",
-    "stackfaq-duplicates": "askubuntu",
-    "stackfaq-threads": "askubuntu",
-}
+STANDS_FOR: dict[str, str] = dict(cases("suites-that-stand-for-others"))
 # RR@100 of BM25 with the plain analyzer, made elsewhere: of tasks, and of all questions of a suite's languages. Those
 # of smaller tasks are in tests/methods/bm25/test_plain.py.
 FIGURES = {

@@ -70,7 +70,7 @@ def documents(where: str | Path | Sequence[Path], language: str | None = None) -
     files = tuple(path for path, _ in found)
     said = digest([place.language for place in places])[:12]
     name = ", ".join(path.name for path in given)
-    return Source(name, f"{reader()}:{said}", files, partial(_read, files, tuple(places)))
+    return Source(name, f"{reader()}:{said}", files, partial(stream, files, tuple(places)))
 
 
 def _files(root: Path) -> list[Path]:
@@ -107,8 +107,8 @@ def _named(path: Path, root: Path, language: str | None) -> str:
     return next((part for part in reversed(folders) if re.fullmatch("[a-z]{2}", part)), language or "")
 
 
-def _read(files: Sequence[Path], places: Sequence[Place]) -> Iterator[Document]:
-    """Stream the documents of all files."""
+def stream(files: Sequence[Path], places: Sequence[Place]) -> Iterator[Document]:
+    """Stream the documents of files, each with its place; malformed records raise as its kind does."""
     for path, place in zip(files, places, strict=True):
         yield from parquet(path, place) if path.suffix == ".parquet" else _read_text(path, place)
 
@@ -141,7 +141,7 @@ def _kind(path: Path, first: str) -> _FileKind:
     """Return the kind of a file by its first line, of JSON lines also by its name."""
     head = first.lstrip()
     if head.startswith("{") or any(ending in _JSON for ending in path.suffixes[-2:]):
-        return _FileKind(_full, lambda text, place, name: from_row(json_object(text, _KEYS), place, name))
+        return _FileKind(_full, lambda text, place, name: from_row(_session(json_object(text, _KEYS)), place, name))
     if head.startswith("<doc "):
         cut = partial(blocks, first="<doc ", last="</doc>")
         return _FileKind(cut, lambda text, place, name: _from_article(wikitext.extracted(text), place, name))
@@ -220,6 +220,19 @@ def _from_record(text: str, place: Place, name: str) -> Document | None:
     # The file or the user knows better than the crawl's own guess.
     language = place.spoken(place.language or headers.get("warc-identified-content-language", "").partition(",")[0])
     return Document(name, language, sentences.split(body, language))
+
+
+def _session(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a tree of messages (`prompt`, each with `replies`) as the turns of its first branch; all else as it is."""
+    turn = prompt = row.get("prompt")
+    if not isinstance(prompt, Mapping) or "text" in row or "sentences" in row:
+        return row
+    turns = []
+    while isinstance(turn, Mapping):
+        turns.append(turn.get("text"))
+        replies = turn.get("replies")
+        turn = replies[0] if isinstance(replies, list) and replies else None
+    return {"id": row.get("message_tree_id"), "lang": prompt.get("lang"), "sentences": turns}
 
 
 _READER = "documents/1"

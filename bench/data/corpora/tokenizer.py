@@ -128,7 +128,7 @@ def save(tokenizer: Tokenizer, folder: Path, length: int) -> None:
 def load(folder: Path) -> PreTrainedTokenizerBase:
     """Load the fast tokenizer of a Hugging Face folder; its own code, if it brings any, is not run.
 
-    Raises `UsageError` if there is none, it is not a fast one, or it has no token for beginning, end or padding.
+    Raises `UsageError` if there is none, it is not a fast one, or it has no token for padding.
     """
     from transformers import AutoTokenizer
 
@@ -143,11 +143,8 @@ def load(folder: Path) -> PreTrainedTokenizerBase:
         ) from error
     if not tokenizer.is_fast:
         raise UsageError(where=folder, found="a tokenizer without tokenizer.json", expected=_WANTED)
-    lacking = [name for name in ("cls", "sep", "pad") if name not in special_ids(tokenizer)]
-    if lacking:
-        raise UsageError(
-            where=folder, found=f"a tokenizer without {' and '.join(lacking)} token", expected="an encoder's"
-        )
+    if tokenizer.pad_token_id is None:
+        raise UsageError(where=folder, found="a tokenizer without pad token", expected="pad_token in its configuration")
     return tokenizer
 
 
@@ -155,8 +152,17 @@ _WANTED = "a Hugging Face folder with tokenizer.json and tokenizer_config.json"
 
 
 def special_ids(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
-    """Return the ids of a tokenizer's special tokens by their names in `bench.data.corpora.shards.SPECIAL`."""
+    """Return the ids of a tokenizer's special tokens by their names in `bench.data.corpora.shards.SPECIAL`.
+
+    `cls` and `sep` are what it puts first and last: a decoder's tokenizer has no such names and may add one or none.
+    """
     ids = {name: getattr(tokenizer, f"{name}_token_id") for name in SPECIAL}
+    if ids["cls"] is None or ids["sep"] is None:
+        made = tokenizer("a", return_special_tokens_mask=True)
+        added: list[int] = made["special_tokens_mask"]
+        before, after = added.index(0), len(added) - added[::-1].index(0)
+        first, last = made["input_ids"][:before], made["input_ids"][after:]
+        ids |= {"cls": first[0] if first else None, "sep": last[-1] if last else None}
     return {name: int(number) for name, number in ids.items() if number is not None}
 
 

@@ -6,35 +6,18 @@ leave out what some test asks, `drawn` takes a random sample, `joined` puts seve
 `with_dev` puts dev pairs of the same release with training pairs, `dev_of` finds them there.
 """
 
-from bench.data.pairs.choose import of
-from bench.data.pairs.judged import from_leg, of_dataset, split
-from bench.data.pairs.leaks import unasked, without
-from bench.data.pairs.sources import (
-    PairOutcome,
-    PairSource,
-    Summary,
-    describe,
-    dev_of,
-    drawn,
-    joined,
-    outcomes,
-    with_dev,
-)
-
-__all__ = [
-    "PairOutcome",
-    "PairSource",
-    "Summary",
-    "describe",
-    "dev_of",
-    "drawn",
-    "from_leg",
-    "joined",
-    "of",
-    "of_dataset",
-    "outcomes",
-    "split",
-    "unasked",
-    "with_dev",
-    "without",
-]
+from bench.data.pairs.choose import of as of
+from bench.data.pairs.judged import from_leg as from_leg
+from bench.data.pairs.judged import of_dataset as of_dataset
+from bench.data.pairs.judged import split as split
+from bench.data.pairs.leaks import unasked as unasked
+from bench.data.pairs.leaks import without as without
+from bench.data.pairs.sources import PairOutcome as PairOutcome
+from bench.data.pairs.sources import PairSource as PairSource
+from bench.data.pairs.sources import Summary as Summary
+from bench.data.pairs.sources import describe as describe
+from bench.data.pairs.sources import dev_of as dev_of
+from bench.data.pairs.sources import drawn as drawn
+from bench.data.pairs.sources import joined as joined
+from bench.data.pairs.sources import outcomes as outcomes
+from bench.data.pairs.sources import with_dev as with_dev

@@ -13,9 +13,10 @@ from bench.core.messages import canonical, unknown
 from bench.evaluation.compare.fairness import Difference, Side, differences, warnings
 from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paired_tests, stratum
 from bench.evaluation.compare.query_differences import QueryDifference, TextSources, query_differences
-from bench.evaluation.results import RESULT, Result, headline, result_files, shares
-from bench.evaluation.results.read import result
+from bench.evaluation.results import Result, headline, result_files, shares
+from bench.evaluation.results.read import is_path, result, result_file
 from bench.evaluation.significance.estimates import TRAININGS
+from bench.evaluation.significance.families import summary
 from bench.evaluation.significance.ranks import ordered
 from bench.types import SETTINGS, Suite
 
@@ -36,7 +37,7 @@ class CompareOptions:
     data_dir: Path | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compared:
     """Systems on a suite and on data of one kind, in one setting or each in its own.
 
@@ -71,6 +72,11 @@ class Compared:
     doubts: tuple[str, ...]
     extremes: tuple[QueryDifference, ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        """Say every pair in a line, and every doubt."""
+        tests = [summary(one.first, one.second, self.measure, one.comparison) for one in self.tests]
+        return "\n".join([*tests, *(f"warning: {doubt}" for doubt in self.doubts)])
 
     def as_json(self) -> dict[str, Any]:
         """As `bench compare --json` prints it."""
@@ -246,7 +252,7 @@ def grounds(
     asked = {name: _split(name) for name in dict.fromkeys(names)}
     if len(asked) < 2:
         raise UsageError(found=f"{len(asked)} system", expected=f"two or more: bench compare A B --suite {suite}")
-    paths = [*(_file(name) for name in names if _is_path(name)), *result_files(root)]
+    paths = [*(result_file(name) for name in names if is_path(name)), *result_files(root)]
     every = [result(path) for path in dict.fromkeys(path.resolve() for path in paths)]
     known = [one for one in every if one.content.suite.name == suite and data in (None, one.content.data)]
     mixed = any(own for _, own in asked.values())
@@ -282,31 +288,18 @@ def grounds(
 def _split(name: str) -> tuple[str, str]:
     """Split `LABEL:SETTING`; a path and a plain label have no setting."""
     head, colon, setting = name.rpartition(":")
-    if not colon or _is_path(name):
+    if not colon or is_path(name):
         return name, ""
     if canonical(setting) not in SETTINGS:
         raise UsageError(f"{name}: {unknown('setting', setting, SETTINGS)}")
     return head, canonical(setting)
 
 
-def _is_path(name: str) -> bool:
-    """Return whether a name is a path; a label may be the name of some other folder."""
-    return name.endswith(".json") or (Path(name) / RESULT).is_file()
-
-
-def _file(name: str) -> Path:
-    """Return the result file of a path."""
-    path = Path(name) if name.endswith(".json") else Path(name) / RESULT
-    if not path.is_file():
-        raise UsageError(where=path, found="no such file", expected=f"a {RESULT}")
-    return path
-
-
 def _pick(name: str, setting: str, known: Sequence[Result], where: str) -> list[Result]:
     """Return the results of one name, in a setting if one is given."""
     held = [one for one in known if setting in ("", one.content.setting)]
-    if _is_path(name):
-        target = _file(name).resolve()
+    if is_path(name):
+        target = result_file(name).resolve()
         found = [one for one in held if one.path == target]
     else:
         found = [one for one in held if name in (one.content.system.label, one.path.parent.parent.name)]

@@ -197,7 +197,7 @@ ABSENT = "—"
 
 _CHOICES = (
     *("method", "version", "contract", "readout", "backbone", "corpus"),
-    *("budget", "budget_flops", "post", "rerank"),
+    *("budget", "budget_flops", "budget_steps", "post", "rerank"),
 )
 """What makes a system besides its settings, as its result file calls it."""
 

@@ -5,9 +5,11 @@ is a number of documents, of `R@2kt` thousands of tokens. What a measure compute
 two tie rules differ in more than order, it says so.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 
 from bench.core.errors import PluginError, UsageError
 from bench.core.messages import close
@@ -17,6 +19,7 @@ LARGEST_CUT = 10**9
 """No ranking is that deep; larger numbers overflow in trec_eval."""
 TOKENS_A_KT = 1000
 _KT = "Rkt"
+_TREC = re.compile(r"(\w+?)_([0-9]+)")  # as trec_eval spells a cut
 _IN_KT = re.compile(r"(?:R|Recall)@([1-9][0-9]{0,3})kt?", re.IGNORECASE)
 
 
@@ -58,56 +61,16 @@ class Builtin:
     takes_cut: bool = True
 
 
-BUILTIN: Mapping[str, Builtin] = {
-    measure.name: measure
-    for measure in (
-        Builtin(
-            "nDCG",
-            ("nDCG_cut",),
-            needs_cut=False,
-            summary="sum of grade/log2(rank+1) over that of the ideal order; negative grades gain nothing",
-        ),
-        Builtin("R", ("Recall",), needs_cut=True, summary="relevant among the first k / rel"),
-        Builtin(
-            "RR", ("MRR", "recip_rank"), needs_cut=False, summary="1 / rank of the first relevant document, else 0"
-        ),
-        Builtin(
-            "AP",
-            ("mAP",),
-            needs_cut=False,
-            summary="mean of P at each relevant rank; divided by rel (trec), at cut k by min(rel, k) (list)",
-        ),
-        Builtin("P", ("Precision",), needs_cut=True, summary="relevant among the first k / k"),
-        Builtin("Success", ("Hit",), needs_cut=True, summary="1 if a relevant document is among the first k, else 0"),
-        Builtin("Rcap", ("R_cap", "Recall_cap"), needs_cut=True, summary="relevant among the first k / min(rel, k)"),
-        Builtin(
-            "accuracy",
-            ("acc",),
-            needs_cut=False,
-            takes_cut=False,
-            summary="1 if the first document is relevant, else 0 (Success@1, as bitext retrieval calls it)",
-        ),
-    )
-}
+def _read(table: str) -> Mapping[str, Builtin]:
+    """Return a table of `builtin.json` by canonical name."""
+    found = json.loads(files("bench.evaluation.measures").joinpath("builtin.json").read_bytes())[table]
+    return {one["name"]: Builtin(**{**one, "aliases": tuple(one["aliases"])}) for one in found}
+
+
+BUILTIN = _read("builtin")
 """The harness's measures of judged documents by canonical name."""
 
-ANSWERS: Mapping[str, Builtin] = {
-    measure.name: measure
-    for measure in (
-        Builtin(
-            "answer-R",
-            ("has-answer", "answer-recall"),
-            needs_cut=True,
-            summary="1 if a passage among the first k holds an accepted answer, token by token, else 0",
-        ),
-        Builtin(
-            _KT,
-            (),
-            needs_cut=True,
-            summary="1 if the first N thousand tokens of the ranked passages hold an accepted answer as it is, else 0",
-        ),
-    )
-}
+ANSWERS = _read("answers")
 """Measures that look for accepted answers in the passages' texts; `R@2kt` and `R@5kt` are `Rkt` with cuts 2 and 5."""
 
 _EVERY = {**BUILTIN, **ANSWERS}
@@ -120,7 +83,7 @@ def looks_for_answers(measure: MeasureSpec) -> bool:
 
 
 def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
-    """Parse one measure, e.g. `nDCG@10`, `MRR@100`, `AP`, `R@2kt` (MSM: `R@2k`); case does not matter.
+    """Parse one measure, e.g. `nDCG@10`, `ndcg_cut_10`, `MRR@100`, `AP`, `R@2kt` (MSM: `R@2k`); case does not matter.
 
     Plugins' measures (`extra`, by name) may be asked with or without a cut.
 
@@ -132,6 +95,8 @@ def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
     if in_kt := _IN_KT.fullmatch(text.strip()):
         return MeasureSpec(_KT, int(in_kt[1]))
     spelling, at, cut_text = text.strip().partition("@")
+    if (trec := _TREC.fullmatch(spelling)) and not at and spelling not in extra:
+        spelling, at, cut_text = trec[1], "@", trec[2]
     name = _name(spelling, text, extra)
     if not at:
         return check_cut(MeasureSpec(name), repr(text))

@@ -103,6 +103,7 @@ class FusedPart(_Model):
     corpus: Origin | None = None
     budget: int | None = None
     budget_flops: float | None = None
+    budget_steps: int | None = None
 
 
 class About(_Model):
@@ -117,6 +118,7 @@ class About(_Model):
     corpus: Origin | None = None
     budget: int | None = None
     budget_flops: float | None = None
+    budget_steps: int | None = None
     readout: dict[Text, Any] = {}
     post: Processing | None = None
     rerank: Reranking | None = None

@@ -1,4 +1,4 @@
-"""Result files of a folder as rows, as a data frame, and as checked results with their per-query values.
+"""Result files of a folder as checked results with their per-query values.
 
 A seal shows that a file is as it was written, not that who wrote it meant well: what a site is built from is checked
 here once (names, sizes, numbers), and everything behind relies on it.
@@ -15,19 +15,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ValidationError
 
-from bench.core.errors import StoreError
+from bench.core.errors import StoreError, UsageError
 from bench.core.files import Fault, read_sealed, sha256_file
-from bench.core.publications import mark
+from bench.core.messages import unknown_name
 from bench.evaluation.results.format import ACCEPTED, CARDS, RESULT, SCHEMA, Accepted, Cards, Content, PerQuery, place
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LARGEST = 64 << 20
 """Bytes of a file of a bundle, unpacked; ten times what the largest task needs."""
@@ -192,6 +189,34 @@ def result_files(root: Path) -> list[Path]:
     return sorted(root.rglob(RESULT))
 
 
+def is_path(name: str) -> bool:
+    """Return whether a name is the path of a result; a label may be the name of some other folder."""
+    return name.endswith(".json") or (Path(name) / RESULT).is_file()
+
+
+def result_file(name: str) -> Path:
+    """Return the result file of a path. Raises `UsageError` where there is none."""
+    path = Path(name) if name.endswith(".json") else Path(name) / RESULT
+    if not path.is_file():
+        raise UsageError(where=path, found="no such file", expected=f"a {RESULT}; `bench list results` helps")
+    return path
+
+
+def named(name: str, root: Path, suite: str | None = None) -> list[Path]:
+    """Return the result files of a system, on a suite or on all: by label, label and hash, or path.
+
+    Raises `UsageError` where there is none, `StoreError` for a file that is not as it was written.
+    """
+    if is_path(name):
+        return [result_file(name)]
+    held = [one for one in _sealed(result_files(root)) if suite in (None, one[1]["suite"]["name"])]
+    found = [path for path, content in held if name in (content["system"]["label"], path.parent.parent.name)]
+    if not found:
+        labels = sorted({content["system"]["label"] for _, content in held})
+        raise unknown_name("system", name, labels, f"results in {root}")
+    return found
+
+
 def faults(path: Path) -> list[Fault]:
     """What is wrong with a result file or its bundle."""
     try:
@@ -254,38 +279,6 @@ def checked(path: Path, content: Mapping[str, Any]) -> Result:
         return Result(path, Content.model_validate(content))
     except ValidationError as error:
         raise _fault(path, error) from error
-
-
-def legs(folder: Path) -> list[dict[str, Any]]:
-    """Return one row a scored leg, each measure a column (fractions); averages follow their tasks.
-
-    The column `note` says of a substitute's numbers what they are not comparable with; elsewhere it is None.
-    """
-    rows: list[dict[str, Any]] = []
-    for content in contents(folder):
-        suite = content["suite"]
-        about = {
-            "system": content["system"]["label"],
-            "suite": suite["name"],
-            **{key: content[key] for key in ("setting", "data", "seed")},
-            "note": mark(suite.get("stands_for", "")) or None,
-        }
-        for task, parts in content["tasks"].items():
-            for leg, entry in parts.items():
-                scored = {"queries": entry["queries"], **entry["measures"]}
-                rows.append({**about, "task": task, "leg": leg or None, **scored})
-        rows += [
-            {**about, "task": average["name"], "leg": None, "queries": None, **average["measures"]}
-            for average in content["macro"]
-        ]
-    return rows
-
-
-def frame(folder: Path) -> pd.DataFrame:
-    """The rows of `legs` as a data frame, for notebooks; measures are float64 columns of fractions."""
-    import pandas as pd
-
-    return pd.DataFrame(legs(folder))
 
 
 Raw = dict[str, Any]

@@ -364,18 +364,17 @@ def _adjusted(made: Sequence[Estimand], judged: Sequence[_Judged], seed: int) ->
     p = np.concatenate([one.p for one in judged])
     if len(p) == 1:
         return p, LEVEL
-    observed = -ndtri(np.maximum(p, _LEAST) / 2)
+    observed, bound, draws = -ndtri(np.maximum(p, _LEAST) / 2), holm(p), min(_DRAWS, max(_FEWEST, _WORK // len(p)))
     order = np.argsort(observed, kind="stable")
-    draws = min(_DRAWS, max(_FEWEST, _WORK // len(p)))
-    above, highest = np.zeros(len(p)), []
+    order = order[bound[order] > 1 / (1 + draws)]  # of clearer differences, draws can say no more than the bound does
+    limits, above, highest = observed[order, None].astype(np.float32), np.zeros(len(order)), []
     for drawn in _drawn(made, judged, seed, draws):
-        reached = np.maximum.accumulate(drawn[order], axis=0)
-        above[order] += np.count_nonzero(reached >= observed[order, None].astype(np.float32), axis=1)
-        highest.append(reached[-1])
-    found = (1 + above) / (1 + draws)
-    found[order[::-1]] = np.maximum.accumulate(found[order[::-1]])
+        above += np.count_nonzero(np.maximum.accumulate(drawn[order], axis=0) >= limits, axis=1)
+        highest.append(drawn.max(axis=0))
+    found = np.ones(len(p))
+    found[order[::-1]] = np.maximum.accumulate((1 + above[::-1]) / (1 + draws))
     level = 2 * float(ndtr(-np.quantile(np.concatenate(highest), 1 - LEVEL)))
-    return np.maximum(p, np.minimum(found, holm(p))), min(LEVEL, max(level, LEVEL / len(p)))
+    return np.maximum(p, np.minimum(found, bound)), min(LEVEL, max(level, LEVEL / len(p)))
 
 
 def _drawn(

@@ -3,8 +3,10 @@
 Nobody's vectors depend on it: a run measures it before it encodes a corpus, to warn of forgotten prompts with numbers.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -21,16 +23,7 @@ from bench.store.stage import IDLE, Cost, Stage, versions
 from bench.types import Item, Json
 
 FILE = "lint.json"
-TEXTS = (
-    "Which river flows through the old town?",
-    "Le musée est fermé le lundi et les jours fériés.",
-    "Mto huu unaanzia milimani na kuishia baharini.",
-    "Kuka kirjoitti ensimmäisen suomenkielisen romaanin?",
-    "Поезд отправляется с третьего пути в семь часов утра.",
-    "متى بُني الجسر الذي يعبر النهر؟",
-    "この町の人口は百年前の二倍になった。",
-    "นกชนิดนี้ทำรังบนต้นไม้สูงใกล้แม่น้ำ",
-)
+TEXTS = tuple(json.loads(files("bench.pipeline.stages").joinpath("lint_texts.json").read_bytes()))
 """Questions and statements in eight languages."""
 
 

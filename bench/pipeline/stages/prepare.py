@@ -28,6 +28,7 @@ from bench.core.files import atomic, canonical, write_bytes
 from bench.core.workspace import Workspace
 from bench.data.corpora import shards, tokenizer
 from bench.data.corpora.dedupe import Census, fingerprint
+from bench.data.corpora.named import NamedCorpus
 from bench.data.corpora.sampling import TokenizerSample
 from bench.data.corpora.shards import Meta, Stretch
 from bench.pipeline.settings import PrepareConfig
@@ -56,6 +57,7 @@ class Prepare(Stage):
     settings: PrepareConfig
     documents: Source[Document] = field(metadata=IDLE)
     of: str = field(metadata=IDLE)
+    named: NamedCorpus | None = field(default=None, metadata=IDLE)  # whose files may have to be fetched first
 
     @property
     def title(self) -> str:

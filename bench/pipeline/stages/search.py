@@ -56,6 +56,8 @@ class Search(Stage):
     def cost(self) -> Cost:
         return Cost(f"search {self.index.method.name}", self.leg.questions, _RATE)
 
+    needs = property(lambda self: self.index.needs)
+
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         return run(space, self.index.retriever(folders), folders["index"], folders["leg"], self.rules, self.tag)
 

@@ -12,7 +12,7 @@ from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import Rules, write
 from bench.retrieval.search import Similarity, VectorBlock, rank_candidates, search
 from bench.retrieval.vectors import Vectors
-from bench.store.stage import IDLE, SPREAD, Cost, Stage, named
+from bench.store.stage import IDLE, SPREAD, Cost, Needs, Stage, named
 from bench.types import Item, Json, Ranking
 
 
@@ -37,6 +37,8 @@ class DenseSearch(Stage):
     @property
     def cost(self) -> Cost:
         return Cost("search dense", self.leg.questions, 500.0)
+
+    needs = property(lambda self: Needs(device=self.device))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `run.trec` as `bench.pipeline.stages.search.run` does. The device changes no byte.

@@ -12,7 +12,7 @@ from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage, Init
 from bench.pipeline.stages.prepare import Prepare
-from bench.store.stage import IDLE, Cost
+from bench.store.stage import IDLE, OPTIONAL, Cost
 from bench.training.config import ENCODER
 from bench.types import Json, Method
 
@@ -31,7 +31,8 @@ class Train(EncoderStage):
     version: str
     config: Any
     tokens: int  # the budget; 0 where it is in operations
-    flops: float | None  # the budget in operations, None where it is in tokens
+    flops: float | None  # the budget in operations, None where it is in tokens or steps
+    steps: int | None = field(default=None, metadata=OPTIONAL)  # the budget in changes of the weights
     seed: int  # of data order, views and dropout
     compute: Compute
     of: Method = field(metadata=IDLE)
@@ -43,7 +44,9 @@ class Train(EncoderStage):
 
     @property
     def cost(self) -> Cost:
-        return Cost(f"train {self.method}", self.tokens or (self.flops or 0) / _FLOPS_A_TOKEN, 3e4)
+        a_step = self.config.tokens_a_step(self.compute.processes) if self.steps else 0  # of our own configs
+        tokens = (self.steps or 0) * a_step
+        return Cost(f"train {self.method}", self.tokens or tokens or (self.flops or 0) / _FLOPS_A_TOKEN, 3e4)
 
     @property
     def used_libraries(self) -> tuple[str, ...]:
@@ -55,12 +58,14 @@ class Train(EncoderStage):
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         from bench.training.processes import train_on_several
 
-        job, processes = self.compute.job(self.seed, self.tokens, self.flops), self.compute.processes
+        job, processes = self.compute.job(self.seed, self.tokens, self.flops, self.steps), self.compute.processes
         if processes == 1:
             return run(space, self.of.build_trainer(self.config), folders["start"], folders["shards"], job)
         facts = train_on_several(self._trainer(), self.config, folders, job, space, processes)
         validate_encoders(space.out, [(ENCODER, folders["start"])])
         return facts
+
+    needs = property(lambda self: self.compute.training)
 
     def identity(self) -> dict[str, Json]:
         return several(super().identity(), self.compute)

@@ -47,6 +47,8 @@ class Tune(EncoderStage):
         untied = role == "passage" and (folder / PASSAGES).is_dir()
         return folder / (PASSAGES if untied else ENCODER)
 
+    needs = property(lambda self: self.compute.training)
+
     def identity(self) -> dict[str, Json]:
         return several(super().identity(), self.compute)
 

@@ -1,4 +1,4 @@
-"""Where a stage runs: in this process, or as Ray tasks."""
+"""Where a stage runs: in this process or workers of it, or as Ray tasks."""
 
 from bench.core.errors import UsageError
 from bench.store.graph import Executor
@@ -6,12 +6,15 @@ from bench.store.graph import Executor
 NAMES = ("local", "ray")
 
 
-def executor(name: str) -> Executor:
-    """Return the executor of a name. Raises `UsageError` if it is unknown, or what it needs is not installed."""
-    if name == "local":
-        from bench.store.executors.local import LocalExecutor
+def executor(name: str, workers: int = 1) -> Executor:
+    """Return the executor of a name. Raises `UsageError` if it is unknown, or what it needs is not installed.
 
-        return LocalExecutor()
+    `workers` is how many stages the local one may run at a time.
+    """
+    if name == "local":
+        from bench.store.executors.local import LocalExecutor, WorkersExecutor
+
+        return LocalExecutor() if workers == 1 else WorkersExecutor(workers)
     if name == "ray":
         from bench.store.executors.ray import RayExecutor
 

@@ -1,16 +1,227 @@
-"""Stages one after the other in this process."""
+"""Stages on this machine: one after the other in this process, or side by side in workers."""
 
-from collections.abc import Sequence
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+from pickle import loads
+from typing import Any
 
-from bench.store.graph import Listener, make
-from bench.store.stage import Stage
+import cloudpickle
+from threadpoolctl import threadpool_limits
+
+from bench.core.errors import BenchError
+from bench.core.machine import cores, gpus, memory
+from bench.core.network import is_offline
+from bench.store.executors.side_by_side import Task, drive, step
+from bench.store.graph import Listener, Spared, make, nothing
+from bench.store.stage import Needs, Stage
 from bench.store.store import Store
+
+_News = float | str | Mapping[str, Any]
+"""Of a stage: units that it has done, a sentence for people, a line of its log."""
+_EVERY = 0.5  # seconds between two reports of a worker
+_SIGNALS = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+_PATIENCE = 5.0  # seconds that a worker has to end
 
 
 class LocalExecutor:
-    """The default: one stage at a time, each free to use all cores."""
+    """One stage at a time in this process, each free to use all cores."""
 
-    def run(self, items: Sequence[Stage], store: Store, listener: Listener) -> None:
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener, spared: Spared = nothing) -> None:
         """Make every stage in the order given; stop at the first failure, with all finished stages kept."""
+        lost = set[str]()
         for item in items:
-            make(item, store, listener)
+            try:
+                if lost.isdisjoint(given.key for given in item.inputs.values()):
+                    make(item, store, listener)
+                    continue
+            except Exception as error:
+                if not spared(item, error):
+                    raise
+            lost.add(item.key)
+
+
+@dataclass(frozen=True)
+class WorkersExecutor:
+    """At most `workers` stages at a time, each in a process, within the cores, the memory and the GPUs of this machine.
+
+    A stage whose threads are part of its key has so many cores; the others share what is free. A GPU serves one stage
+    at a time. A stage that needs more than there is runs alone.
+    """
+
+    workers: int
+
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener, spared: Spared = nothing) -> None:
+        """Make every stage as soon as its inputs are there; the first failure ends the run, finished stages are kept.
+
+        Raises `BenchError` where a worker was killed, and what a stage raises.
+        """
+        machine = _Machine(self.workers, store, listener)
+        try:
+            drive(items, listener, spared, machine.start)
+        except BrokenProcessPool as error:
+            raise BenchError(
+                "a worker ended before its stage (was it killed, or is memory short?); finished stages are kept: "
+                "type the same command to go on, with --workers 1 where memory is short"
+            ) from error
+        finally:
+            machine.end()
+
+
+class _Machine:
+    """What is free of this machine, and the processes that work on it."""
+
+    def __init__(self, workers: int, store: Store, listener: Listener) -> None:
+        self._workers, self._store, self._listener = workers, store, listener
+        self._others = set(multiprocessing.active_children())
+        self._context = multiprocessing.get_context("spawn")
+        self._events: SimpleQueue[tuple[str, _News]] = self._context.SimpleQueue()
+        self._cores, self._memory = cores(), memory()
+        self._gpus: list[str] | None = None  # asked for once a stage wants one
+        self._busy: dict[Task, tuple[Stage, Needs, tuple[str, ...]]] = {}
+        self._pools: dict[tuple[str, ...], ProcessPoolExecutor] = {}
+
+    def start(self, ready: Sequence[Stage]) -> Mapping[str, Task]:
+        """Start what fits of the stages that are ready, after reporting what workers have sent."""
+        self._busy = {task: given for task, given in self._busy.items() if not task.done()}
+        self._report({given[0].key: given[0] for given in self._busy.values()})
+        begun = {}
+        for number, item in enumerate(ready):
+            granted = self._grant(item.needs, len(ready) - number)
+            if granted is not None:
+                needs, devices = granted
+                begun[item.key] = task = self._submit(item, needs.cores, devices)
+                self._busy[task] = item, needs, devices
+        return begun
+
+    def end(self) -> None:
+        """End all workers; the stage that one is at continues from its parts another time."""
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+        workers = set(multiprocessing.active_children()) - self._others
+        for one in workers:
+            one.terminate()
+        for one in workers:
+            one.join(_PATIENCE)
+            one.kill()
+
+    def _report(self, running: Mapping[str, Stage]) -> None:
+        while not self._events.empty():
+            key, value = self._events.get()
+            if isinstance(value, str):
+                self._store.notice(value)
+            elif key not in running:
+                continue
+            elif isinstance(value, Mapping):
+                self._listener.logged(running[key], value)
+            else:
+                self._listener.advanced(running[key], value)
+
+    def _grant(self, needs: Needs, waiting: int) -> tuple[Needs, tuple[str, ...]] | None:
+        """Return what a stage gets, with its GPUs, or None where there is no room now."""
+        held = [given for _, given, _ in self._busy.values()]
+        free = self._cores - sum(given.cores for given in held)
+        taken = {name for *_, names in self._busy.values() for name in names}
+        share = needs.cores or max(1, free // max(1, min(waiting, self._workers - len(held))))
+        fits = share <= free and needs.memory <= self._memory - sum(given.memory for given in held)
+        if held and not (fits and len(held) < self._workers):
+            return None
+        devices = self._devices(needs, taken)
+        return None if devices is None else (Needs(share, needs.memory), devices)
+
+    def _devices(self, needs: Needs, taken: set[str]) -> tuple[str, ...] | None:
+        """Choose GPUs that nobody has; None where too few are free."""
+        if needs.device == "cpu":
+            return ()
+        if needs.device != "cuda":  # one that the user has named
+            return None if taken else (needs.device,)
+        self._gpus = gpus() if self._gpus is None else self._gpus
+        free = [name for name in self._gpus if name not in taken]
+        return tuple(free[: needs.gpus]) if len(free) >= needs.gpus else None
+
+    def _submit(self, item: Stage, threads: int, devices: tuple[str, ...]) -> Task:
+        """Hand a stage to a worker: those with GPUs keep to them, the others take any stage."""
+        if devices not in self._pools:
+            visible = ",".join(devices) if item.needs.device == "cuda" else None
+            count = 1 if devices else self._workers
+            self._pools[devices] = ProcessPoolExecutor(count, self._context, _begin, (self._events, visible))
+        packed, root = cloudpickle.dumps(item), self._store.root.resolve()
+        with _signals_held():
+            return self._pools[devices].submit(_work, packed, root, is_offline(), threads)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let no signal interrupt the start of a worker, which begins with them held back."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_SEND: Callable[[tuple[str, _News]], None]
+
+
+def _send(key: str, news: _News) -> None:
+    _SEND((key, dict(news) if isinstance(news, Mapping) else news))
+
+
+def _begin(events: "SimpleQueue[tuple[str, _News]]", visible: str | None) -> None:
+    """Prepare a worker: it ends when the process that started it asks for it or is gone, and at no other signal."""
+    global _SEND  # noqa: PLW0603 (what a pool's initializer prepares for its tasks)
+    _SEND = events.put
+    for number in _SIGNALS - {signal.SIGTERM}:  # a terminal sends them to all
+        signal.signal(number, signal.SIG_IGN)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if visible is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent:
+        parent.join()
+        os._exit(1)
+
+
+def _work(packed: bytes, root: Path, alone: bool, threads: int) -> tuple[str, float]:
+    """Make one stage in a worker, on so many threads."""
+    item: Stage = loads(packed)  # noqa: S301 (from the process that started this one)
+    done, sent = 0.0, time.monotonic()
+
+    def advance(units: float) -> None:
+        nonlocal done, sent
+        done += units
+        if time.monotonic() - sent > _EVERY:
+            _send(item.key, done)
+            done, sent = 0.0, time.monotonic()
+
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # for libraries that are loaded later
+    with threadpool_limits(threads):
+        try:
+            send = partial(_send, item.key)
+            return step(item, Store(root, send), alone, advance, send)
+        except SystemExit:  # by SIGTERM, which somebody else has sent where the run goes on
+            raise BenchError(f"SIGTERM ended the worker at {item.name} of {item.title}") from None
+        finally:
+            torch = sys.modules.get("torch")
+            if torch and torch.cuda.is_initialized():
+                torch.cuda.empty_cache()  # another stage may have this GPU next, in another worker

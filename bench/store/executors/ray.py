@@ -4,16 +4,20 @@ Every worker needs the same packages, the same input files under the same paths,
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from functools import partial
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from bench.core.errors import BenchError, UsageError
-from bench.core.network import is_offline, offline
-from bench.store.graph import Listener, NullListener, make
+from bench.core.errors import UsageError
+from bench.core.network import is_offline
+from bench.store.executors.side_by_side import Task, drive, step
+from bench.store.graph import Listener, Spared, nothing
 from bench.store.stage import Stage
 from bench.store.store import Store
+
+_RETRIES = 3  # of a stage whose node or worker was lost
 
 
 class RayExecutor:
@@ -22,10 +26,10 @@ class RayExecutor:
     Joins the cluster that `RAY_ADDRESS` names, else starts Ray on this machine for the time of the run.
     """
 
-    def run(self, items: Sequence[Stage], store: Store, listener: Listener) -> None:
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener, spared: Spared = nothing) -> None:
         """Make every stage as soon as its inputs are there; the first failure ends the run, finished stages are kept.
 
-        Raises `UsageError` if Ray is not installed.
+        Raises `UsageError` if Ray is not installed, or no node has what a stage needs.
         """
         address = os.environ.get("RAY_ADDRESS")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
@@ -43,29 +47,27 @@ class RayExecutor:
                 folder = own.enter_context(TemporaryDirectory(prefix="bench-ray-", ignore_cleanup_errors=True))
                 ray.init(include_dashboard=False, log_to_driver=False, _temp_dir=f"{folder}/ray")
                 own.callback(ray.shutdown)
-            step = ray.remote(max_retries=0)(_step)
-            root, tasks = store.root.resolve(), dict[str, object]()
-            for item in items:
-                before = [tasks[given.key] for given in item.inputs.values() if given.key in tasks]
-                tasks[item.key] = step.remote(item, root, is_offline(), *before)
-                listener.started(item)
-            waiting = dict(zip(tasks.values(), items, strict=True))
-            while waiting:
-                done, _ = ray.wait(list(waiting), num_returns=1)
-                item = waiting.pop(done[0])
-                try:
-                    state, seconds = ray.get(done[0])
-                except ray.exceptions.RayTaskError as error:
-                    cause = error.cause if isinstance(error.cause, BenchError) else error
-                    listener.finished(item, "failed", 0.0, cause)
-                    raise cause from None
-                listener.finished(item, state, seconds)
+            drive(items, listener, spared, partial(_start, ray, Store(store.root.resolve()), is_offline()))
 
 
-def _step(item: Stage, root: Path, alone: bool, *_before: object) -> tuple[str, float]:
-    """Make one stage in a worker; what comes before makes Ray wait for its inputs, whose results lie in the store."""
-    store = Store(root)
-    ready = store.open(item) is not None
-    with offline(alone):
-        artefact = make(item, store, NullListener())
-    return ("cached", 0.0) if ready else ("ran", artefact.seconds)
+def _start(ray: Any, store: Store, alone: bool, ready: Sequence[Stage]) -> Mapping[str, Task]:
+    """Hand Ray all stages that are ready, with what they need; it waits for room, and tries again where a node is lost.
+
+    Raises `UsageError` for a device of one machine by its number, and where no node has what a stage needs.
+    """
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]] if ready else []
+    tasks: dict[str, Task] = {}
+    for item in ready:
+        needs = item.needs
+        if ":" in needs.device or all(node.get("GPU", 0) < needs.gpus for node in nodes):
+            raise UsageError(
+                where=f"{item.name} of {item.title}",
+                found=f"device {needs.device}, where the nodes have {[node.get('GPU', 0) for node in nodes]} GPUs",
+                expected=f"--device cuda, and a node with {needs.gpus or 1}",
+            )
+        fits = [node for node in nodes if node.get("GPU", 0) >= needs.gpus]
+        cores = min(needs.cores or 1, max(node.get("CPU", 0) for node in fits))
+        memory = min(needs.memory * (1 << 30), max(node.get("memory", 0) for node in fits))
+        task = ray.remote(max_retries=_RETRIES, num_cpus=cores, num_gpus=needs.gpus, memory=memory)(step)
+        tasks[item.key] = task.remote(item, store, alone).future()
+    return tasks

@@ -20,8 +20,11 @@ from bench.plugins import Plugins, load
 from bench.studies.conformance.kit import BrokenPromiseError, Check, NotApplicableError, Verdict, carry_out
 from bench.studies.conformance.light import CHECKS as LIGHT
 from bench.studies.conformance.light import light_import
+from bench.types import DataRequest
 
 __all__ = ["BrokenPromiseError", "Check", "NotApplicableError", "Verdict", "checks_for", "conformance", "run"]
+
+MINI = DataRequest("mini")
 
 
 def checks_for(name: str, plugins: Plugins | None = None) -> tuple[Check, ...]:
@@ -54,12 +57,13 @@ def run(
     only: Sequence[str] = (),
     learn_tokens: int | None = None,
     plugins: Plugins | None = None,
+    data: DataRequest = MINI,
 ) -> Iterator[Verdict]:
     """Try the promises of a method or suite one by one, in an empty folder that the caller removes.
 
     `sets` are `KEY=VALUE` settings under which a method is tried, as for `bench run --set`; `only` names checks, none
     for all; `learn_tokens` is the budget of the training that is to learn, None for that of the kit; `plugins` are by
-    default those that are installed.
+    default those that are installed; `data` is what a suite is tried on.
 
     Raises:
         UsageError: an unknown name of a method, suite or check, or settings for a suite.
@@ -68,7 +72,7 @@ def run(
     """
     found = plugins or load()
     checks = _chosen(checks_for(name, found), only)
-    subject = _subject(name, folder, tuple(sets), found, learn_tokens)
+    subject = _subject(name, folder, tuple(sets), found, learn_tokens, data)
     for check in checks:
         yield carry_out(check, subject)
 
@@ -119,7 +123,9 @@ def _chosen(checks: Sequence[Check], only: Sequence[str]) -> tuple[Check, ...]:
     return tuple(check for check in checks if not only or check.name in only)
 
 
-def _subject(name: str, folder: Path, sets: tuple[str, ...], plugins: Plugins, learn_tokens: int | None) -> Any:
+def _subject(
+    name: str, folder: Path, sets: tuple[str, ...], plugins: Plugins, learn_tokens: int | None, data: DataRequest = MINI
+) -> Any:
     """Return what the checks are given. Raises as `run` does, for settings that do not hold."""
     wanted = canonical(name)
     if wanted in plugins.suites:
@@ -130,7 +136,7 @@ def _subject(name: str, folder: Path, sets: tuple[str, ...], plugins: Plugins, l
         from bench.studies.conformance.suites import SuiteSubject
 
         owned = plugins.suites[wanted]
-        return SuiteSubject(owned.value, owned.module, folder, plugins.measures_by_name)
+        return SuiteSubject(owned.value, owned.module, folder, plugins.measures_by_name, data)
     method, module = plugins.method(name), plugins.methods[wanted].module
     from bench.studies.conformance.encoding import EncoderSubject
     from bench.studies.conformance.retrieval import RetrieverSubject, TrainedRetrieverSubject

@@ -17,19 +17,35 @@ from bench.types import DataRequest, Macro, Measure, Suite, Task, Tie
 
 @dataclass
 class SuiteSubject:
-    """A suite on trial on its mini data: where it lives, an empty folder, and the measures that plugins bring."""
+    """A suite on trial: where it lives, an empty folder, the measures that plugins bring, and the data to try it on."""
 
     suite: Suite
     module: str
     folder: Path
     measures: dict[str, Measure]
+    request: DataRequest
 
     @cached_property
+    def named(self) -> dict[str, Task]:
+        """Every task on mini data; on official data those whose files are on this machine."""
+        kind, found, missing = self.request.data, dict[str, Task](), ""
+        if kind not in self.suite.data:
+            raise NotApplicableError(f"it has no {kind} data")
+        for name in self.suite.task_names(kind):
+            try:
+                found[name] = self.suite.load(name, self.request)
+            except UsageError as error:
+                if kind == "mini":
+                    raise
+                missing = str(error)
+        if not found:
+            raise NotApplicableError(missing)
+        return found
+
+    @property
     def tasks(self) -> list[Task]:
-        """Every task on mini data."""
-        if "mini" not in self.suite.data:
-            raise NotApplicableError("it has no mini data")
-        return [self.suite.load(name, DataRequest("mini")) for name in self.suite.task_names("mini")]
+        """The same without their names."""
+        return [*self.named.values()]
 
 
 @promise("described", "it has title, summary, citation, licence, card and tasks", "fill in the Suite's fields")
@@ -47,11 +63,12 @@ def described(subject: SuiteSubject) -> None:
 
 @promise("loads-mini-data", "every mini task loads, with its own id and its legs", "look at Suite.load")
 def loads(subject: SuiteSubject) -> None:
-    """Load every mini task and look at its frame."""
-    names = subject.suite.task_names("mini")
-    for name, task in zip(names, subject.tasks, strict=True):
+    """Load every task and look at its frame."""
+    mini = subject.request.data == "mini"
+    for name, task in subject.named.items():
         expect(bare(task.id) == f"{subject.suite.name}/{name}", f"task {name} calls itself {task.id}")
-        expect(task.id.startswith("mini"), f"task {task.id} is on mini data, expected an id that begins with mini")
+        wanted = "that begins with mini" if mini else "without mini before it"
+        expect(task.id.startswith("mini") == mini, f"task {task.id}: expected an id {wanted}")
         expect(task.tie in get_args(Tie) and task.depth >= 1, f"{task.id}: found tie {task.tie}, depth {task.depth}")
         legs = [leg.name for leg in task.legs]
         expect(bool(legs) and len(set(legs)) == len(legs), f"{task.id}: found the legs {legs}")

@@ -5,7 +5,9 @@ occur in every document, more of them than of the others. An encoder that knows 
 the fillers; one that has seen which words come back within a document separates the topics from the rest.
 """
 
+import json
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from itertools import combinations
 
 import numpy as np
@@ -67,25 +69,12 @@ def questions(language: str) -> tuple[list[Item], list[Item]]:
     return asked, held
 
 
-SCRIPTS = (
-    "The quick brown fox jumps over the lazy dog.",
-    "Быстрая коричневая лиса прыгает через ленивую собаку.",
-    "素早い茶色の狐がのろまな犬を飛び越える。",
-    "빠른 갈색 여우가 게으른 개를 뛰어넘는다.",
-    "الثعلب البني السريع يقفز فوق الكلب الكسول.",
-    "দ্রুত বাদামী শিয়াল অলস কুকুরের উপর লাফ দেয়।",
-    "త్వరిత గోధుమ నక్క సోమరి కుక్క మీదుగా దూకుతుంది.",
-    "สุนัขจิ้งจอกสีน้ำตาลกระโดดข้ามสุนัขขี้เกียจ",
-)
-ODD = {
-    "an empty text": "",
-    "blanks alone": " \t\n ",
+_TEXTS = json.loads(files("bench.studies.conformance").joinpath("odd.json").read_bytes())
+SCRIPTS: tuple[str, ...] = tuple(_TEXTS["scripts"])
+ODD: dict[str, str] = {
+    **_TEXTS["odd"],
     "10,000 characters": "a long text goes on " * 500,
     "one word of 10,000 characters": "x" * 10_000,
-    "emoji": "🙂👩‍👩‍👧🏳️‍🌈",
-    "a zero byte and controls": "a\x00b\x07c\u200b\u202e",
-    "a lone surrogate's replacement": "\ufffd",
-    "special tokens": "[CLS] [MASK] </s> <pad>",
     **{f"script {number + 1}": text for number, text in enumerate(SCRIPTS)},
 }
 """Texts that a user's data may hold, by what is odd about them."""

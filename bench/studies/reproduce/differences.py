@@ -17,7 +17,19 @@ EXACT = 1e-9
 """Fractions that differ by less are the same number: files hold all digits."""
 CLOSE = 1e-3
 """How far a mean may lie off where other libraries or another processor have computed it: 0.1 points."""
-_SYSTEM = ("method", "version", "backbone", "budget", "budget_flops", "readout", "contract", "post", "fuse", "rerank")
+_SYSTEM = (
+    "method",
+    "version",
+    "backbone",
+    "budget",
+    "budget_flops",
+    "budget_steps",
+    "readout",
+    "contract",
+    "post",
+    "fuse",
+    "rerank",
+)
 _THREADS = "compute.threads"  # reported with the machine
 _FILES = {"validate": "the corpus", "read": "questions or judgements"}
 

@@ -62,19 +62,27 @@ class Count(Stage):
         return {}
 
 
-def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_log_gets_a_line_a_minute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, quiet: bool
+) -> None:
     """25 of 100 documents in 50 s: 0.5/s, 150 s to go, and 50 s more for the next stage."""
     clock = iter([0.0, 10.0, 30.0, 60.0, 61.0])
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     first, second = Count(number=1), Count(number=2)
-    with Lines([Step(one, "missing", True, 50.0) for one in (first, second)]) as lines:
+    log = tmp_path / "log"
+    with Lines([Step(one, "missing", True, 50.0) for one in (first, second)], quiet=quiet, log=log) as lines:
         lines.started(first)
         lines.advanced(first, 5.0)  # at 30 s: too early
+        lines.logged(first, {"step": 3, "loss": 0.51234, "notes": []})
         lines.advanced(first, 20.0)
         lines.advanced(first, 1.0)  # a second after the line
-    assert capsys.readouterr().err == (
-        "bench: [1/2] count number 1: 25%, 0.5 documents/s, 2.5 min left, 3.3 min of the run\n"
-    )
+        lines.finished(first, "failed", 0.0, KeyboardInterrupt())
+    line = "[1/2] count number 1: 25%, 0.5 documents/s, 2.5 min left, 3.3 min of the run, loss 0.5123\n"
+    assert capsys.readouterr().err == ("" if quiet else f"bench: {line}")
+    kept, ended = log.read_text().splitlines(keepends=True)
+    assert kept.endswith(f" {line}")
+    assert ended.rstrip().endswith("failed 0 s")  # an interrupt has no message
 
 
 def test_what_no_encoding_has_is_printed_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -137,6 +137,9 @@ def test_values_are_kept_and_dumped() -> None:
     config = own(bm25("method.k1=1", "method.layers=[]", "method.depth=", "method.name=1a"))
     assert (config.k1, type(config.k1), config.layers, config.depth, config.name) == (1.0, float, (), None, "1a")
     assert own(bm25("method={k1 = 3, head.bias = true}")).head.bias is True
+    typed = ("2k", "1e3", "1_000", "0.5k", "1.5M", "1G")
+    assert [bm25(f"search.k={one}").run.search.k for one in typed] == [2000, 1000, 1000, 500, 1_500_000, 10**9]
+    assert own(bm25("method.name=2k")).name == "2k"
     one, same = bm25("method.k1=1"), bm25("method.k1=1.0")
     assert canonical(one.dump()) == canonical(same.dump())
     assert json.loads(canonical(one.dump())) == one.dump() | {"method": dump(one.method) | {"layers": [1, 2]}}

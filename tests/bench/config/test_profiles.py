@@ -5,6 +5,7 @@ import pytest
 from bench.config.profiles import DATA, DEFAULT, PROFILES, choose_data, profile
 from bench.core.errors import UsageError
 from bench.testing import fields
+from tests.conftest import cases
 
 
 def test_profiles() -> None:
@@ -29,16 +30,7 @@ def test_unknown_names() -> None:
         choose_data(profile(), "offical")
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "chosen"),
-    [
-        ("mini", None, "mini"),
-        ("mini", "official", "official"),
-        ("small", None, "official"),
-        ("paper", "Official", "official"),
-        ("mini", "mini", "mini"),
-    ],
-)
+@pytest.mark.parametrize(("name", "data", "chosen"), cases("data-is-the-profiles-unless-it-is-asked-for"))
 def test_data_is_the_profiles_unless_it_is_asked_for(name: str, data: str | None, chosen: str) -> None:
     """The default profile gives way to `--data official`."""
     assert choose_data(profile(name), data) == chosen

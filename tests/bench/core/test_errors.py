@@ -6,18 +6,10 @@ import pytest
 
 from bench.core.errors import BenchError, ConfigError, DataError, DataFaultsError, PluginError, StoreError, UsageError
 from bench.testing import fields
+from tests.conftest import cases
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({"found": "7", "expected": "1 to 5"}, "found 7, expected 1 to 5"),
-        ({"where": "--seed", "found": "x", "expected": "a number"}, "--seed: found x, expected a number"),
-        ({"where": "a.tsv", "found": "x", "expected": "y", "hint": "type z"}, "a.tsv: found x, expected y; type z"),
-        ({"message": "all of it", "found": "7"}, "all of it"),
-        ({"found": "nothing"}, "found nothing"),
-    ],
-)
+@pytest.mark.parametrize(("given", "sentence"), cases("the-sentence-is-made-of-the-fields"))
 def test_the_sentence_is_made_of_the_fields(given: dict[str, str], sentence: str) -> None:
     """Parts that are empty leave no trace."""
     assert str(UsageError(**given)) == sentence

@@ -30,10 +30,7 @@ def test_near_names(word: str, near: list[str]) -> None:
     assert close(word, ["bm25", "auto-mlm", "xor-retrieve", "mrtydi", "mrtydi-goldp"]) == near
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    cases("values-are-shown-as-typed"),
-)
+@pytest.mark.parametrize(("value", "text"), cases("values-are-shown-as-typed"))
 def test_values_are_shown_as_typed(value: object, text: str) -> None:
     """As TOML has them, and `nothing`."""
     assert shown(value) == text

@@ -19,10 +19,7 @@ from bench.data.formats import beir
 from tests.conftest import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    cases("letters-marks-and-digits-stay"),
-)
+@pytest.mark.parametrize(("text", "expected"), cases("letters-marks-and-digits-stay"))
 def test_letters_marks_and_digits_stay(text: str, expected: str) -> None:
     """Case, width, blanks and punctuation make no difference; marks do."""
     assert letters_of(text) == expected

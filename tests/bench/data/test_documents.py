@@ -72,25 +72,7 @@ def test_wikipedia(put: Put) -> None:
     assert list(documents(path).read()) == [Document("1", "sw", ("A", "b c."), "One")]
 
 
-WET = """\
-WARC/1.0\r
-WARC-Type: warcinfo\r
-\r
-software: x\r
-\r
-\r
-WARC/1.0\r
-WARC-Type: conversion\r
-WARC-Target-URI: http://x\r
-WARC-Identified-Content-Language: eng,fra\r
-\r
-First line
-WARC/1.0
-
-Second. Third.
-
-\r
-"""
+WET: str = cases("a-crawls-file")[0]
 
 
 def test_crawl(put: Put) -> None:

@@ -6,18 +6,10 @@ from importlib.metadata import version
 import pytest
 
 from bench.data.corpora.sentences import clean, cleaned, split, splitter
-from tests.conftest import seconds
+from tests.conftest import cases, seconds
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "expected"),
-    [
-        ("en", "Dr. Smith lives in the U.S. He is old.\nA new line. Bye!", 4),
-        ("bn", "আমি ভাত খাই। তুমি কি কর?", 2),
-        ("ja", "これは本です。あれはペンです。", 2),
-        ("sw", "Habari. Jambo!", 2),
-    ],
-)
+@pytest.mark.parametrize(("language", "text", "expected"), cases("sentences-are-cut-and-nothing-is-lost"))
 def test_sentences_are_cut_and_nothing_is_lost(language: str, text: str, expected: int) -> None:
     """The library cuts at the language's stops, not after `Dr.`; only white space goes."""
     found = split(text, language)

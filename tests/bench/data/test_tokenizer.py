@@ -1,6 +1,5 @@
 """Tokenizers trained here: same texts, same bytes; every text can be had back; languages are treated alike."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerFast
 
 from bench.core.errors import UsageError
 from bench.data.corpora import tokenizer
@@ -97,13 +98,24 @@ def test_folders_that_hold_none_are_refused(trained: Tokenizer, tmp_path: Path) 
     wanted = fields(found="no tokenizer that can be loaded", expected="tokenizer.json and tokenizer_config")
     with pytest.raises(UsageError, check=wanted):
         tokenizer.load(tmp_path / "nothing")
-    tokenizer.save(trained, tmp_path / "bare", 128)
-    config = tmp_path / "bare" / "tokenizer_config.json"
-    values = json.loads(config.read_text())
-    del values["cls_token"]
-    config.write_text(json.dumps(values))
-    with pytest.raises(UsageError, check=fields(found="a tokenizer without cls token", expected="an encoder's")):
+    PreTrainedTokenizerFast(tokenizer_object=trained).save_pretrained(tmp_path / "bare")
+    with pytest.raises(UsageError, check=fields(found="a tokenizer without pad token", expected="pad_token in")):
         tokenizer.load(tmp_path / "bare")
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [("$A", {}), ("[CLS] $A", {"cls": 2}), ("[CLS] $A [SEP]", {"cls": 2, "sep": 3}), ("$A [SEP]", {"sep": 3})],
+)
+def test_first_and_last_are_what_a_decoders_tokenizer_adds(
+    template: str, expected: dict[str, int], trained: Tokenizer, tmp_path: Path
+) -> None:
+    """It names neither, and adds both, one or none."""
+    inner = Tokenizer.from_str(trained.to_str())
+    inner.post_processor = TemplateProcessing(single=template, special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]"}
+    PreTrainedTokenizerFast(tokenizer_object=inner, **names).save_pretrained(tmp_path)
+    assert tokenizer.special_ids(tokenizer.load(tmp_path)) == {"pad": 0, "unk": 1, **expected}
 
 
 def test_a_sample_is_bounded_and_follows_the_exponent() -> None:

@@ -18,16 +18,7 @@ def test_running_text(markup: str, expected: str) -> None:
     assert plain(markup) == expected
 
 
-PAGE = """<page>
-    <title>Tom &amp; Jerry</title>
-    <ns>0</ns>
-    <id>17</id>
-    <revision>
-      <id>99</id>
-      <text bytes="9" xml:space="preserve">'''Tom''' &lt;ref&gt;x&lt;/ref&gt; ran.
-{{stub}}</text>
-    </revision>
-  </page>"""
+PAGE: str = cases("a-page-of-a-dump")[0]
 
 
 def test_page() -> None:

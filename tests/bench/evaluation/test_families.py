@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.api import OLS
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
@@ -17,6 +16,8 @@ from bench.evaluation.significance.families import Comparison, Family, family, h
 from bench.evaluation.significance.questions import questions
 from bench.testing import fields
 from bench.types import Parallel
+from tests.benchmarks.calibration import decision
+from tests.conftest import cases
 
 
 def noisy(n: int, gain: float = 0.0, seed: int = 1) -> tuple[FloatArray, FloatArray]:
@@ -44,47 +45,33 @@ def test_one_task_is_the_paired_t_test(n: int) -> None:
     assert found.detectable == pytest.approx(expected, rel=0.15 if n == 3 else 0.01)
 
 
-def test_two_tasks_are_welchs_test() -> None:
-    """The mean of two independent means is Welch's statistic with one sample turned round; weights change it."""
-    draw = np.random.default_rng(4)
-    one, other = draw.normal(0.1, 1, 25), draw.normal(0.3, 3, 9)
-    tasks = {"a": (one, np.zeros(25)), "b": (other, np.zeros(9))}
-    found = stratified(tasks)
-    assert found.p == pytest.approx(stats.ttest_ind(one, -other, equal_var=False).pvalue, rel=1e-9)
-    assert found.difference == pytest.approx((one.mean() + other.mean()) / 2)
-    assert stratified(tasks, {"a": 3, "b": 1}).difference == pytest.approx((3 * one.mean() + other.mean()) / 4)
-    assert stratified(dict(reversed(list(tasks.items())))) == found
+@pytest.mark.parametrize("case", cases("decisions"), ids=lambda case: str(case["name"]))
+def test_decisions_are_those_of_scipy_statsmodels_and_the_hand(case: dict[str, Any]) -> None:
+    """Eleven of them: paired, weighted, clustered, with trainings, corrected; docs/calibration.md lists them."""
+    found = decision(case)
+    assert found.p == pytest.approx(case["p"], rel=1e-9)
+    assert found.low == (None if case["low"] is None else pytest.approx(case["low"], rel=1e-9))
+    assert found.high == (None if case["high"] is None else pytest.approx(case["high"], rel=1e-9))
+    assert (found.decided, found.checkpoints) == (case["decided"], case["checkpoints"])
+    assert case["adjusted"] is None or found.adjusted == pytest.approx(case["adjusted"], rel=1e-9)
 
 
-def test_questions_that_share_a_draw_are_clusters() -> None:
-    """Of three languages: the t-test of each question's mean; mentions of one page: statsmodels' robust errors."""
-    draw = np.random.default_rng(5)
-    shared = draw.normal(0, 1, 40)
-    tasks = {language: (shared + draw.normal(0, 0.3, 40), np.zeros(40)) for language in ("en", "de", "fr")}
-    asked = {language: [f"q{at}" for at in range(40)] for language in tasks}
-    found = stratified(tasks, questions=asked)
-    judge = stats.ttest_1samp(np.mean([first for first, _ in tasks.values()], axis=0), 0)
-    assert found.p == pytest.approx(judge.pvalue, rel=1e-9)
-    assert (found.low, found.high) == pytest.approx(tuple(judge.confidence_interval()), rel=1e-9)
+def test_questions_that_share_a_draw_are_wider_than_if_each_were_its_own() -> None:
+    """And the order of tasks changes nothing."""
+    shared = np.random.default_rng(5).normal(0, 1, 40)
+    tasks = {language: (shared, np.zeros(40)) for language in ("en", "de", "fr")}
+    found, alone = stratified(tasks, questions={key: list(map(str, range(40))) for key in tasks}), stratified(tasks)
     assert found.low is not None
-    assert (alone := stratified(tasks)).low is not None
-    assert found.low < alone.low
-    draw = np.random.default_rng(6)
-    pages = np.sort(draw.integers(0, 15, 60))
-    values = draw.normal(0.1, 0.3, 60) + draw.normal(0, 0.3, 15)[pages]
-    robust = OLS(values, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": pages})
-    found = stratified({"": (values, np.zeros(60))}, questions={"": [str(page) for page in pages]})
-    reach = stats.t.ppf(0.975, len(set(pages)) - 1)
-    assert found.high == pytest.approx(values.mean() + reach * robust.bse[0], rel=1e-9)
+    assert alone.low is not None
+    assert found.difference - found.low == pytest.approx(math.sqrt(3) * (alone.difference - alone.low), rel=0.03)
+    assert stratified(dict(reversed(list(tasks.items())))) == alone
 
 
 def test_trainings_are_two_samples_or_pairs() -> None:
     """Of two methods the t-test of pooled variance; of an encoder and the same encoder tuned the paired one."""
     runs = {"a": (0.50, 0.54, 0.49), "b": (0.45, 0.47, 0.44, 0.46)}
     made = family({name: Sample({"": constant(*own)}) for name, own in runs.items()}, {"": {"": 1.0}})
-    found, judge = made.comparison("a", "b"), stats.ttest_ind(*runs.values())
-    assert found.p == pytest.approx(judge.pvalue, rel=1e-9)
-    assert (found.low, found.high) == pytest.approx(tuple(judge.confidence_interval()), rel=1e-9)
+    found = made.comparison("a", "b")
     assert (found.checkpoints, found.seeds) == (False, (3, 4))
     assert made.scatter[""].freedom == 5
     assert made.scatter[""].equal == pytest.approx(stats.bartlett(*runs.values()).pvalue)
@@ -234,14 +221,7 @@ def test_intervals_of_a_system() -> None:
     assert intervals({"a": Sample({"": [0.5]})}, {"": 1.0}) == {}
 
 
-@pytest.mark.parametrize(
-    ("parallel", "task", "queries", "expected"),
-    [
-        ("", "s/en", ["1"], None),
-        ("legs", "s/fra-eng", ["1", "2"], ["s/fra-eng 1", "s/fra-eng 2"]),
-        ("tasks", "mini/s/en", ["57_en", "en-12", "9"], ["57", "12", "9"]),
-    ],
-)
+@pytest.mark.parametrize(("parallel", "task", "queries", "expected"), cases("which-queries-are-one-question"))
 def test_which_queries_are_one_question(parallel: Parallel, task: str, queries: list[str], expected: Any) -> None:
     """By id within a task or a suite, without the task's name."""
     assert questions(parallel, task, queries) == expected

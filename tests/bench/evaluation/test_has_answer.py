@@ -53,10 +53,7 @@ def test_tokens_and_ranks_of_hits() -> None:
     assert first_hit(["Edmund"], ()) is None
 
 
-@pytest.mark.parametrize(
-    ("answers", "text", "hit"),
-    cases("rules-of-answers"),
-)
+@pytest.mark.parametrize(("answers", "text", "hit"), cases("rules-of-answers"))
 def test_rules(answers: tuple[str, ...], text: str | None, hit: bool) -> None:
     """Whole words, accents, any of several answers, none; a passage that is not there is a miss even for nothing."""
     assert has_answer(answers, text) is hit

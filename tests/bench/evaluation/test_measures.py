@@ -11,16 +11,7 @@ from tests.conftest import cases
 FOO = Measure("Foo", lambda _documents, _grades, _cut: 0.5, "half")
 
 
-SPELLINGS = {
-    "nDCG@10": ("nDCG@10", "NDCG@10", "ndcg_cut@10"),
-    "R@100": ("R@100", "r@100", "Recall@100"),
-    "RR@100": ("RR@100", "rr@100", "MRR@100"),
-    "AP@20": ("mAP@20", "MAP@20"),
-    "Success@1": ("Success@1", "Hit@1"),
-    "Rcap@100": ("R_cap@100", "rcap@100"),
-    "R@2kt": ("R@2kt", "R@2k"),
-    "accuracy": ("accuracy", "ACC"),
-}
+SPELLINGS: dict[str, list[str]] = dict(cases("spellings-of-measures"))
 ONE_EACH = {"ndcg": "nDCG", "MRR": "RR", "AP": "AP", "Precision@5": "P@5", "p@1": "P@1", " RR@010 ": "RR@10"}
 ONE_EACH |= {"Recall@5KT": "R@5kt", "answer-R@20": "answer-R@20", "has-answer@5": "answer-R@5"}
 CANONICAL = {text: name for name, texts in SPELLINGS.items() for text in texts} | ONE_EACH
@@ -42,10 +33,7 @@ def test_many_measures_keep_their_order_and_occur_once() -> None:
         parse_many(" , ")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    cases("what-is-not-a-measure-gets-a-sentence"),
-)
+@pytest.mark.parametrize(("text", "message"), cases("what-is-not-a-measure-gets-a-sentence"))
 def test_what_is_not_a_measure_gets_a_sentence(text: str, message: str) -> None:
     """The sentence names what was found, what is near, and what exists."""
     with pytest.raises(UsageError, match=message):
@@ -54,8 +42,8 @@ def test_what_is_not_a_measure_gets_a_sentence(text: str, message: str) -> None:
 
 def test_a_plugins_measure_parses_with_and_without_cut() -> None:
     """Found without case, listed, suggested; no alias of ours is free: `mrr@10` must never change its meaning."""
-    extra = {"Foo": FOO}
-    assert parse_many("Foo foo@3", extra) == (MeasureSpec("Foo"), MeasureSpec("Foo", 3))
+    extra = {"Foo": FOO, "bar_2": FOO}
+    assert parse_many("Foo foo@3 bar_2", extra) == (MeasureSpec("Foo"), MeasureSpec("Foo", 3), MeasureSpec("bar_2"))
     with pytest.raises(UsageError, match=r"did you mean Foo\?.*from plugins Foo"):
         parse("fooo@3", extra)
     with pytest.raises(UsageError, match="unknown measure 'Foo@3'"):

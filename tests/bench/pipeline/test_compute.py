@@ -8,15 +8,13 @@ import pytest
 
 from bench.config.profiles import profile
 from bench.config.request import Request
-from bench.pipeline.compute import compute, cores
+from bench.core.machine import cores
+from bench.pipeline.compute import compute
 from bench.pipeline.settings import ComputeConfig
 from tests.conftest import cases
 
 
-@pytest.mark.parametrize(
-    ("own", "files", "expected"),
-    cases("processors-of-control-groups"),
-)
+@pytest.mark.parametrize(("own", "files", "expected"), cases("processors-of-control-groups"))
 def test_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, files: Mapping[str, str], expected: int
 ) -> None:

@@ -17,6 +17,7 @@ from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.stage import Stage
 from bench.store.store import Store
+from tests.conftest import cases
 
 MRTYDI = Request(("bm25",), ("mrtydi",), tasks=("en",), settings=("english",), rerank=TRAINED)
 Planned = Callable[..., Plan]
@@ -64,17 +65,7 @@ def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
     assert plain.cells[0].system.hash != planned().cells[0].system.hash
 
 
-@pytest.mark.parametrize(
-    ("change", "same", "other"),
-    [
-        ("rerank.depth=7", ("train_cross", "mine", "search"), ("rerank", "score")),
-        ("rerank.train.epochs=1", ("init", "mine"), ("train_cross", "rerank")),
-        ("tune.mine_to=7", ("pairs", "pool", "init"), ("mine", "train_cross")),
-        ("rerank.backbone=scratch:1x32", ("mine", "prepare"), ("init", "train_cross")),
-        ("rerank.train.checkpoint_steps=3", ("train_cross", "rerank"), ()),
-        ("tune.epochs=1", ("train_cross", "rerank"), ()),
-    ],
-)
+@pytest.mark.parametrize(("change", "same", "other"), cases("what-enters-keys"))
 def test_what_enters_keys(planned: Planned, change: str, same: tuple[str, ...], other: tuple[str, ...]) -> None:
     """What can change the bytes of a stage, and nothing else."""
     before, after = planned(), planned(MRTYDI, change)

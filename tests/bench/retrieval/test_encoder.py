@@ -16,6 +16,7 @@ from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical
 from bench.retrieval.encoder import Reader, load, unit
 from bench.types import Item
+from tests.conftest import cases
 
 PLAIN = Contract(query_length=20, passage_length=40)
 TEXTS = [
@@ -113,18 +114,7 @@ def test_the_contract_comes_from_the_folder(folder: Path) -> None:
     np.testing.assert_array_equal(load(folder).encode(ITEMS, "query"), expected)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (
-            {"query_length": 79},
-            "keeps 79 tokens of a query, but the model has positions for 78; set query_length to 78",
-        ),
-        ({"passage_length": 512}, "keeps 512 tokens of a passage"),
-        ({"layer": 4}, "reads layer 4, expected −1 .the last. to 3"),
-        ({"layer": -2}, "reads layer -2"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "message"), cases("a-contract-that-does-not-fit"))
 def test_a_contract_that_does_not_fit(folder: Path, wrong: dict[str, int], message: str) -> None:
     """Says what the model has."""
     with pytest.raises(UsageError, match=message):

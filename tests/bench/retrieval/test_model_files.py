@@ -12,6 +12,7 @@ from bench.core.errors import UsageError
 from bench.retrieval import cross_encoder, encoder, lm_heads, poolers
 from bench.testing import fields
 from bench.types import Item
+from tests.conftest import cases
 
 Read = Callable[[Path], Any]
 MODULE = {"type": "sentence_transformers.models.Pooling"}
@@ -27,19 +28,7 @@ def _altered(folder: Path, name: str, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("tokenizer.json", {"version": "../.."}),
-        ("tokenizer.json", {"padding": "yes"}),
-        ("tokenizer.json", {"model": []}),
-        ("tokenizer_config.json", {"unk_token": 1.5}),
-        ("config.json", {"hidden_size": "wide"}),
-        ("config.json", {"num_attention_heads": 0}),
-        ("config.json", {"hidden_act": []}),
-        ("config.json", {"num_hidden_layers": 10**9}),
-    ],
-)
+@pytest.mark.parametrize(("name", "changes"), cases("values-of-model-files"))
 def test_values_that_a_library_does_not_expect(folder: Path, name: str, changes: dict[str, Any]) -> None:
     """Whatever it raises over them, bare exceptions included; endless models are not begun."""
     _altered(folder, name, **changes)
@@ -49,17 +38,7 @@ def test_values_that_a_library_does_not_expect(folder: Path, name: str, changes:
     assert len(str(caught.value).encode()) < 2_048
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ('{"layer": "last"}', "layer"),
-        ('{"normalise": 1}', "normalise"),
-        ('{"query_length": 0}', "lengths below 1"),
-        ('{"depth": 3}', "depth"),
-        ("[" * 5_000, ""),
-        ("[]", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), cases("contracts-that-are-none"))
 def test_contracts_that_are_none(folder: Path, text: str, found: str) -> None:
     """Types and ranges are those of the fields."""
     (folder / CONTRACT).write_text(text)

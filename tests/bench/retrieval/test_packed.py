@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 
 from bench.retrieval import packed as packed_execution
 from bench.retrieval.packed import budget, enable, first_position, forward, load_model, longest, pack, pool, uses_packed
+from tests.conftest import cases
 
 FAMILIES = ["bert", "xlm-roberta", "modernbert"]
 Build = Callable[[str], PreTrainedModel]
@@ -70,15 +71,7 @@ class Kernel:
         return torch.cat(parts)
 
 
-@pytest.mark.parametrize(
-    ("heads", "of_keys", "width", "refusal", "calls"),
-    [
-        (4, 4, 16, "", 2),  # once to try it
-        (4, 2, 16, "", 2),
-        (4, 4, 26, "", 0),
-        (4, 4, 16, "FlashAttention only supports Ampere GPUs or newer.", 0),
-    ],
-)
+@pytest.mark.parametrize(("heads", "of_keys", "width", "refusal", "calls"), cases("the-kernel-is-tried-and-replaced"))
 def test_the_kernel_is_tried_and_replaced(
     heads: int, of_keys: int, width: int, refusal: str, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +223,7 @@ def test_packing_by_hand(build: Build) -> None:
     hidden = torch.arange(8.0)[:, None]
     assert pool(hidden, packed, "cls").tolist() == [[2.0], [0.0], [5.0], [1.0]]
     assert pool(hidden, packed, "mean").tolist() == [[3.0], [0.0], [6.0], [1.0]]
+    assert pool(hidden, packed, "mean-but-first").tolist() == [[3.5], [0.0], [6.5], [1.0]]
     assert [(first_position(build(name)), longest(build(name))) for name in FAMILIES] == [(0, 80), (2, 78), (0, 80)]
 
 

@@ -51,10 +51,7 @@ def test_its_own_files_come_first(tmp_path: Path, methods: list[Method]) -> None
     assert pinned == found
 
 
-@pytest.mark.parametrize(
-    ("name", "query", "passage"),
-    cases("families-of-encoders"),
-)
+@pytest.mark.parametrize(("name", "query", "passage"), cases("families-of-encoders"))
 def test_families(tmp_path: Path, name: str, query: str | None, passage: str | None) -> None:
     """By the name alone: those that are trained with prompts, and no other."""
     found = wanted(folder(tmp_path / name), [])

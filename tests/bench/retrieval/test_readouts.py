@@ -23,6 +23,7 @@ from bench.pipeline.systems import Sparse
 from bench.plugins import Plugins, load
 from bench.retrieval.readouts import depth_of, fixed, layer_of, says
 from bench.types import Readout, Source, Task
+from tests.conftest import cases
 
 XTREME = Readout("a script", pooling="mean", layers={12: 8, 24: 14}, lengths=(512, 400))
 CLS = Readout("another", pooling="cls", layer=-1, normalise=True, similarity="dot", title="|", question_mark=False)
@@ -119,16 +120,7 @@ def test_a_protocols_row_reads_by_it(plugins: Plugins) -> None:
     assert other.contract(replace(TASK, readout=None)) == usual
 
 
-TYPED: dict[str, dict[str, Any]] = {
-    "pooling": {"cls": "cls", "pooler": "pooler"},
-    "title": {": ": ": ", "none": None},
-    "lowercase": {"true": True},
-    **{key: {"false": False} for key in ("normalise", "question_mark")},
-    **{key: {"7": 7} for key in ("query_length", "passage_length")},
-    "layer": {"1": 1},
-    "similarity": {"dot": "dot"},
-    "query_prompt": {"ask: ": "ask: "},
-}
+TYPED: dict[str, dict[str, Any]] = dict(cases("readouts-as-typed"))
 """Field of the contract → what is typed for it → what it becomes."""
 
 

@@ -15,6 +15,7 @@ from bench.store.graph import NullListener, closure, steps
 from bench.store.stage import IDLE, Cost, Stage
 from bench.store.store import Store
 from bench.types import Json
+from tests.conftest import cases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +29,6 @@ class Named(Stage):
     right: Stage | None = None
     log: list[str] = field(metadata=IDLE)
     units: float = field(default=10.0, metadata=IDLE)
-    fails: bool = False
 
     @property
     def title(self) -> str:
@@ -42,8 +42,6 @@ class Named(Stage):
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the text."""
-        if self.fails:
-            raise RuntimeError("boom")
         self.log.append(self.label)
         text = "".join((folders[key] / "text").read_text() for key in sorted(folders))
         (space.out / "text").write_text(text + self.label)
@@ -95,17 +93,6 @@ def test_what_runs(tmp_path: Path) -> None:
     assert not any(step.runs for step in steps([end], store))
 
 
-def test_a_failure_keeps_what_is_finished(tmp_path: Path) -> None:
-    """The stage after the failure is not tried, the ones before it stay."""
-    log: list[str] = []
-    store, top = Store(tmp_path), _stage("validate", "corpus", log)
-    end = _stage("score", "end", log, left=_stage("index", "bad", log, corpus=top, fails=True))
-    with pytest.raises(RuntimeError, match="boom"):
-        LocalExecutor().run(closure([end]), store, NullListener())
-    assert log == ["corpus"]
-    assert store.state(top) == "cached"
-
-
 def test_estimates_learn_from_the_store(tmp_path: Path) -> None:
     """Without experience units / default rate; with it, the median rate of that kind of work in this store."""
     store = Store(tmp_path)
@@ -118,16 +105,7 @@ def test_estimates_learn_from_the_store(tmp_path: Path) -> None:
     assert steps([_stage("index", "a", [], units=10)], store)[0].seconds == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("done", "units", "seconds"),
-    [
-        ([(10, 0.6)] * 3, 10, 0.6),  # of one size: that again
-        ([(10, 0.6)] * 3, 10_000, 0.5 + 100),  # far beyond it: the start, and 100 units a second
-        ([(10, 0.05)] * 3, 1_000, 5.0),  # faster than the default rate, and no start
-        ([(10, 1.2), (100, 3.0), (20, 1.4), (1_000, 21.0), (500, 11.0), (400, 9.0)], 10_000, 1.0 + 200),
-        ([(10, 2.0), (1_000, 1.0)], 10_000, 1.99 + 10),  # noise says nothing of size
-    ],
-)
+@pytest.mark.parametrize(("done", "units", "seconds"), cases("estimates-of-stages"))
 def test_estimates_are_a_start_and_so_much_a_unit(
     tmp_path: Path, done: list[tuple[float, float]], units: int, seconds: float
 ) -> None:

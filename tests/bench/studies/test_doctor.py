@@ -15,6 +15,7 @@ from bench.plugins import Plugins, load
 from bench.studies import doctor
 from bench.studies.doctor import Diagnosis, Examination, Section
 from bench.types import DataRequest
+from tests.conftest import cases
 
 
 def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], object] | None = None) -> Any:
@@ -138,15 +139,7 @@ def test_torch_is_reported_with_its_build(monkeypatch: pytest.MonkeyPatch) -> No
     assert "libcudart.so.13" in row.value
 
 
-@pytest.mark.parametrize(
-    ("installed", "state", "words"),
-    [
-        ({}, "ok", "pip install 'retrieval-bench[cpu]'"),
-        ({"faiss-gpu": "1.15.1"}, "ok", "faiss-gpu 1.15.1"),
-        ({"faiss-gpu-cu12": "1.14.1"}, "warn", "faiss-gpu-cu12 1.14.1"),
-        ({"faiss-cpu": "1.15.1", "faiss-gpu": "1.15.1"}, "fail", "faiss-cpu 1.15.1, faiss-gpu 1.15.1"),
-    ],
-)
+@pytest.mark.parametrize(("installed", "state", "words"), cases("faiss"))
 def test_faiss(installed: dict[str, str], state: str, words: str) -> None:
     """None and one of ours are fine, another build warns, two fail."""
     (row,) = doctor.faiss_rows(installed.get)

@@ -25,6 +25,7 @@ from bench.studies.few_shot import Curve, chart, curve, drawable, numbers, recor
 from bench.testing import fields
 from bench.types import Suite
 from suites.beir import SUITE
+from tests.conftest import cases
 
 ASKED = Request(("crop",), ("beir",), results=Path("place/results"), sets=("search.k=7",))
 
@@ -53,14 +54,7 @@ def test_every_number_is_a_run() -> None:
     assert requests(ASKED, ("all",))["all"].settings == ("few-shot",)
 
 
-@pytest.mark.parametrize(
-    ("changes", "found", "expected"),
-    [
-        ({"settings": ("english", "few-shot")}, "--setting english,few-shot", "one that tunes an encoder"),
-        ({"settings": ("unsupervised",)}, "--setting unsupervised", "one that tunes an encoder"),
-        ({"sets": ("tune.shots=3",)}, "--set tune.shots with --shots", "one of them"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "found", "expected"), cases("requests-that-contradict-themselves"))
 def test_requests_that_contradict_themselves(changes: Mapping[str, Any], found: str, expected: str) -> None:
     """Said before anything is planned."""
     with pytest.raises(UsageError, check=fields(found=found, expected=expected)):
@@ -188,14 +182,7 @@ def test_pretraining_is_shared(tmp_path: Path, small: dict[str, Any]) -> None:
     assert {stage: len(found) for stage, found in keys.items()} == {"train": 1, "tune": 4, "pairs": 2}
 
 
-@pytest.mark.parametrize(
-    ("tasks", "where", "stem"),
-    [
-        (("beir/a",), "beir/a", "beir-a-few-shot"),
-        (("beir/a", "beir/b"), "mean of beir/a, beir/b", "mean-of-beir-a-beir-b-few-shot"),
-        (("beir/a", "beir/b", "beir/c", "beir/d"), "beir, mean of 4 tasks", "beir-mean-of-4-tasks-few-shot"),
-    ],
-)
+@pytest.mark.parametrize(("tasks", "where", "stem"), cases("several-tasks-are-one-curve"))
 def test_several_tasks_are_one_curve(tasks: tuple[str, ...], where: str, stem: str) -> None:
     """The mean over them; title and file say which, so that no other curve is taken for it or written over it."""
     done = result(0.0, pairs=5)

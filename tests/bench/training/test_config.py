@@ -16,6 +16,7 @@ from bench.training.cross_encoder_config import CrossConfig
 from bench.training.fine_tuning_config import FineTuningConfig
 from methods.bm25 import BM25
 from methods.crop import CROP
+from tests.conftest import cases
 
 ROLES: dict[str, Any] = {"query_prompt": "ask: ", "passage_prompt": "text: ", "query_length": 20, "passage_length": 30}
 OWN = Contract(pooling="mean", layer=7, normalise=True, similarity="cos", title=": ", **ROLES)
@@ -27,44 +28,12 @@ def test_they_keep_the_promises_of_every_config(config: type[Config]) -> None:
     assert check_config(config) == []
 
 
-BETAS: list[dict[str, Any]] = [{"beta1": 0.9, "beta2": 0.5}]
-SINGLE: list[dict[str, Any]] = [{"pairs": 1}, {"accumulate": 0}, {"probe_pairs": 1}]
-BAD: dict[type[Config], dict[str, list[dict[str, Any]]]] = {
-    TrainingConfig: {
-        "greater_than": [{"learning_rate": 0.0}, {"clip": 0.0}, {"temperature": 0.0}, {"checkpoint_seconds": 0.0}],
-        "greater_than_equal": [{"warm_up": -0.1}, {"weight_decay": -1.0}, {"sentence_tokens": 2}, *SINGLE],
-        "less_than": [{"warm_up": 1.0}, {"beta1": 1.0}],
-        "less_than_equal": [{"language_exponent": 1.5}],
-        "float_type": [{"learning_rate": "1e-3"}],
-        "literal_error": [{"precision": "float16"}],
-        "value_error": BETAS,
-        "extra_forbidden": [{"leraning_rate": 1e-3}],
-    },
-    FineTuningConfig: {
-        "value_error": [
-            {"loss": "xtreme-r", "similarity": "dot"},
-            {"patience": 3},
-            {"mine_from": 20, "mine_to": 10},
-            *BETAS,
-        ],
-        "greater_than_equal": [{"pairs": 1}],
-        "less_than_equal": [{"hard_share": 1.1}],
-        "less_than": [{"dev_share": 1.0}],
-        "literal_error": [{"loss": "hinge"}],
-        "extra_forbidden": [{"sentence_tokens": 64}],
-    },
-}
-"""Config → kind of the error → values that give it."""
-
-
-@pytest.mark.parametrize(
-    ("config", "bad", "kind"),
-    [(one, bad, kind) for one, kinds in BAD.items() for kind, values in kinds.items() for bad in values],
-)
-def test_bad_values_are_refused(config: type[Config], bad: dict[str, Any], kind: str) -> None:
+@pytest.mark.parametrize(("name", "kind", "bad"), cases("settings-of-trainings-refused"))
+def test_bad_values_are_refused(name: str, kind: str, bad: dict[str, Any]) -> None:
     """Out of range, of another type, contradictory, or unknown: one error, of that kind."""
+    configs: dict[str, type[Config]] = {"TrainingConfig": TrainingConfig, "FineTuningConfig": FineTuningConfig}
     with pytest.raises(ValidationError) as caught:
-        config(**bad)
+        configs[name](**bad)
     assert [error["type"] for error in caught.value.errors()] == [kind]
 
 

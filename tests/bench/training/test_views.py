@@ -252,7 +252,8 @@ def test_sentences_are_packed_and_framed() -> None:
     tokens = np.array([10, 11, 12], np.uint16)
     assert framed(tokens, SPECIAL, 64).tolist() == [1, 10, 11, 12, 2]
     assert framed(tokens, SPECIAL, 4).tolist() == [1, 10, 11, 2]
-    assert framed(tokens, SPECIAL, 4).dtype == np.int64
+    assert framed(tokens, {"cls": 1}, 4).tolist() == [1, 10, 11]
+    assert framed(tokens, {"pad": 0}, 4).dtype == np.int64
     with pytest.raises(ValueError, match="room for 2 tokens"):
         framed(tokens, SPECIAL, 2)
 

@@ -158,24 +158,6 @@ def test_archives(take: Take, ran: Ran, tmp_path: Path, ending: str) -> None:
     assert added[0].title.startswith(f"{archive}/results/local/beir")
 
 
-def test_archives_that_lead_out(take: Take, board: Path, tmp_path: Path) -> None:
-    """Neither a name nor a link leaves the folder."""
-    archive = tmp_path / "evil.zip"
-    with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr("../evil/result.json", "{}")
-    with pytest.raises(DataError, check=fields(found="../evil/result.json")):
-        take(archive)
-    link = tmp_path / "evil.tar"
-    with tarfile.open(link, "w") as packed_tar:
-        about = tarfile.TarInfo("result.json")
-        about.type, about.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        packed_tar.addfile(about)
-    with pytest.raises(DataError, check=fields(found="a link")):
-        take(link)
-    assert not (tmp_path / "evil").exists()
-    assert not board.exists()
-
-
 def test_what_is_nothing(take: Take, tmp_path: Path) -> None:
     """No file, a link, a folder without results, a file that is no archive."""
     with pytest.raises(UsageError, check=fields(where="nowhere", found="nothing")):

@@ -103,6 +103,9 @@ def test_the_workflows(tmp_path: Path) -> None:
     assert "${{" not in "".join(step.get("run", "") for step in steps(validating))  # nothing of theirs in a script
     assert pages["permissions"]["pages"] == "write"
     assert any(step.get("uses", "").startswith("actions/deploy-pages@") for step in steps(pages))
+    used = [one for path in tmp_path.rglob("*.yml") for one in re.findall(r"uses: (\S+)", path.read_text("utf-8"))]
+    assert [one for one in used if not re.fullmatch(r"\./.*|[\w/-]+@[0-9a-f]{40}", one)] == []  # tags can be moved
+    assert len(used) == 10
     group = bench.get_command(click.Context(bench), "leaderboard")
     assert isinstance(group, click.Group)
     lines = [

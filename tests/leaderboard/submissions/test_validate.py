@@ -1,18 +1,10 @@
 """Results of the real pipeline pass with every number recomputed; a spoilt one is refused and says why."""
 
-import gzip
-import json
-import shutil
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from bench.core.files import write_sealed
 from bench.evaluation.results.format import Content, Leg, PerQuery
 from bench.types import Macro
 from leaderboard.submissions.bundle import Reasons
@@ -21,7 +13,7 @@ from leaderboard.submissions.recompute import Judged, SuiteKnown
 from leaderboard.submissions.validate import Verdict, validate, without_trust
 from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle
-from tests.leaderboard.submissions.conftest import Look, Ran
+from tests.leaderboard.submissions.conftest import Look
 
 
 @dataclass(frozen=True)
@@ -55,10 +47,7 @@ def test_results_of_the_pipeline_pass(look: Look, bundle: Bundle, mini: Bundle) 
         assert set(verdict.recomputed[one.task][""]) == {*one.leg["measures"], *one.leg["official"]}
 
 
-@pytest.mark.parametrize(
-    ("columns", "sentence"),
-    cases("measures-that-contradict-each-other"),
-)
+@pytest.mark.parametrize(("columns", "sentence"), cases("measures-that-contradict-each-other"))
 def test_measures_that_contradict_each_other(columns: dict[str, list[float]], sentence: str) -> None:
     """A deeper cut never finds less; what looks at the first document alone says the same. The last case is none."""
     about = Leg(measures={name: column[0] for name, column in columns.items()}, queries=1)
@@ -118,58 +107,3 @@ def test_many_faults_of_a_file_are_counted(bundle: Bundle, look: Look) -> None:
     verdict = look(bundle)
     assert len(verdict.reasons) == 5
     assert verdict.more > 5
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
-    max_leaves=6,
-)
-
-
-def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in some JSON."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [at, *(place for key, one in inner for place in places(one, (*at, key)))]
-
-
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_no_content_breaks_the_check(ran: Ran, data: st.DataObject) -> None:
-    """Whatever stands at any place of a result, it is a verdict and never a crash."""
-    content = Bundle(ran.local).content
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.sampled_from([place for place in places(content) if place]))
-        target = content
-        for key in at[:-1]:
-            target = target[key]
-        if data.draw(st.booleans()):
-            target[at[-1]] = data.draw(JSON)
-        elif isinstance(target, dict):
-            target[data.draw(st.text(max_size=9))] = target.pop(at[-1])
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "in"
-        folder.mkdir()
-        for name in Bundle(ran.local).content["files"]:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes((ran.local / name).read_bytes())
-        try:
-            write_sealed(folder / "result.json", content)
-        except UnicodeEncodeError:
-            return  # nobody can write such a file
-        verdict = validate(folder, "it", NoData())
-        assert all(str(fault) for fault in verdict.reasons)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(table=JSON | st.fixed_dictionaries({"queries": JSON, "measures": JSON}), lines=st.binary(max_size=60))
-def test_no_file_breaks_the_check(ran: Ran, table: Any, lines: bytes) -> None:
-    """Nor does anything in the files beside it."""
-    with tempfile.TemporaryDirectory() as scratch:
-        one = Bundle(Path(shutil.copytree(ran.local, Path(scratch) / "in")))
-        try:
-            one.put(one.values_name, gzip.compress(json.dumps(table, ensure_ascii=False).encode(), mtime=0))
-        except UnicodeEncodeError:
-            return
-        one.put(one.run_name, gzip.compress(lines, mtime=0))
-        assert not validate(one.folder, "it", NoData()).accepted

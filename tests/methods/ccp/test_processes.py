@@ -11,6 +11,7 @@ from bench.training.distributed import average_gradients, rank, world
 from methods.ccp import CCP
 from methods.ccp.config import CcpConfig
 from methods.ccp.trainer import CcpModules, CcpTrainer
+from tests.conftest import cases
 
 Step = dict[str, Any]
 CUT = 4  # of seven pairs: processes need not have as many
@@ -58,12 +59,7 @@ def views() -> tuple[torch.Tensor, torch.Tensor]:
 
 @pytest.mark.parametrize(
     "sets",
-    [
-        ["head.bn=none"],
-        ["head.bn=none", "reduction=sum", "inbatch_cross_language=true"],
-        ["head.sync_bn=true"],
-        ["head.sync_bn=true", "abn.order=written", "bank.push=target"],
-    ],
+    cases("two-processes-are-one"),
     ids=",".join,
 )
 def test_two_processes_are_one(two_processes: Callable[..., list[Step]], sets: list[str]) -> None:

@@ -21,6 +21,7 @@ from bench.pipeline.stages import init
 from bench.retrieval.encoder import load
 from bench.types import Item
 from methods.pretrained import PRETRAINED, PretrainedConfig
+from tests.conftest import cases
 
 TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
 POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
@@ -175,14 +176,7 @@ def test_what_a_contract_cannot_hold(
         contract(model)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"activation_function": "torch.nn.modules.linear.Identity"}, "activation Identity, expected one like BERT's"),
-        ({"out_features": 4}, "a dense layer of 8 to 4 dimensions, activation Tanh, expected"),
-        ({"bias": False}, "8 to 8 dimensions without bias"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), cases("other-dense-layers"))
 def test_other_dense_layers(model: Path, change: dict[str, Any], message: str) -> None:
     """What is not BERT's pooler is refused, and the message says how it differs."""
     as_sentence_transformer(model, [TRANSFORMER, POOLING, DENSE], CLS)

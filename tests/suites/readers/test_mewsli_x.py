@@ -76,10 +76,7 @@ def test_entities_are_the_official_ones(case: Any, put: Put) -> None:
     assert item == Item(row["entity_id"], case["text"], language=row["description_language"])
 
 
-@pytest.mark.parametrize(
-    ("text", "mention", "expected"),
-    cases("mewsli-x-queries"),
-)
+@pytest.mark.parametrize(("text", "mention", "expected"), cases("mewsli-x-queries"))
 def test_queries_by_hand(text: str, mention: str, expected: str) -> None:
     """Braces, line ends and blanks."""
     start = text.index(mention)

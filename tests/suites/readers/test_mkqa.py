@@ -57,10 +57,7 @@ def test_questions_and_answers(put: Put) -> None:
     assert list(pickle.loads(pickle.dumps(questions)).read()) == list(questions.read())  # noqa: S301 (our own bytes)
 
 
-@pytest.mark.parametrize(
-    ("plain", "names"),
-    cases("characters-by-their-names"),
-)
+@pytest.mark.parametrize(("plain", "names"), cases("characters-by-their-names"))
 def test_characters_by_their_names(plain: str, names: tuple[str, ...]) -> None:
     """Every character of a class becomes the plain one, wherever it stands."""
     if plain in names:

@@ -6,17 +6,9 @@ import pytest
 
 from bench.core.errors import DataError, DataFaultsError
 from suites.readers.tatoeba import draw
+from tests.conftest import cases
 
-SENTENCES = """\
-1\tdeu\tHallo
-2\tell\tΓεια
-3\tdeu\tHallo
-4\tell\tΓεια σου
-5\teng\tHello
-6\tita\tCiao
-70\tdeu\tJa
-8\tell\tΝαι
-"""
+SENTENCES: str = cases("sentences-of-tatoeba")[0]
 LINKS = "1\t2\n2\t1\n3\t4\n4\t3\n1\t5\n70\t8\n8\t70\n1\t6\n6\t1\n1\t999\n999\t1\n"
 
 

@@ -21,6 +21,7 @@ from bench.data.mini.languages import LANGUAGES
 from bench.data.mini.latent import story
 from bench.data.mini.settings import WorldSettings
 from bench.data.mini.writer import inflected, lexicon, shared, writer
+from tests.conftest import cases
 
 SMALL = replace(mini.DEFAULT, documents=60, articles=40, questions=20, pairs=40)
 
@@ -29,6 +30,7 @@ import json, sys
 from dataclasses import asdict, replace
 from bench.data import mini
 from bench.core.files import digest
+from tests.conftest import cases
 small = replace(mini.DEFAULT, documents=20, articles=12, questions=8, pairs=10)
 order = mini.LANGUAGES if sys.argv[1] == "forward" else mini.LANGUAGES[::-1]
 everything = {}
@@ -255,14 +257,7 @@ def test_generation_is_quick() -> None:
     assert time.process_time() - start < 1  # about 0.05
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"topics": 1}, "found topics 1, expected at least 2"),
-        ({"articles": 0}, "found articles 0, expected at least 1"),
-        ({"name_rate": 1.5}, "found name_rate 1.5, expected a share from 0 to 1"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), cases("impossible-settings-are-refused"))
 def test_impossible_settings_are_refused(change: dict[str, int], message: str) -> None:
     """The sentence names the field, what was found and what is possible."""
     with pytest.raises(UsageError, match=re.escape(message)):

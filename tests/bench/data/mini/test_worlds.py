@@ -13,6 +13,7 @@ from bench.pipeline.selection import Cell
 from bench.pipeline.settings import MiniConfig
 from bench.plugins import load
 from bench.store.store import Store
+from tests.conftest import cases
 
 SUITES = ("tatoeba", "mrtydi", "xor-retrieve", "mewsli-x", "lareqa", "mkqa", "beir", "askubuntu")
 OTHER = ("mini.world=few-names",)
@@ -112,17 +113,7 @@ def test_a_world_that_nothing_reads(tmp_path: Path) -> None:
     assert cell.system.pretraining.corpus == "mini-few-names"
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({"data": "mini-few-names"}, "type --data mini --set mini.world=few-names"),
-        (
-            {"tasks": ("mini-few-names/mrtydi/sw",)},
-            "this run reads mini data; type --data mini --set mini.world=few-na",
-        ),
-        ({"tasks": ("mini/mrtydi/sw",), "data": "official"}, "this run reads official data; .* mini.world=default"),
-    ],
-)
+@pytest.mark.parametrize(("given", "sentence"), cases("names-copied-from-a-table"))
 def test_names_copied_from_a_table(tmp_path: Path, given: dict[str, Any], sentence: str) -> None:
     """What names another world than the run's is never run silently in this one."""
     with pytest.raises(UsageError, match=sentence):

@@ -11,24 +11,11 @@ import pytest
 from bench.core.errors import UsageError
 from bench.data.pairs import describe, of
 from bench.testing import fields
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, cases
 
 DPR = {"question": "what?", "answers": [], "positive_ctxs": [{"title": "T", "text": "this"}]}
 CONTEXT = "It is this. And that."
-SQUAD = {
-    "version": "2.0",
-    "data": [
-        {
-            "title": "x",
-            "paragraphs": [
-                {
-                    "context": CONTEXT,
-                    "qas": [{"id": "1", "question": "what?", "answers": [{"text": "this", "answer_start": 6}]}],
-                }
-            ],
-        }
-    ],
-}
+(SQUAD,) = cases("squad-of-one-question")
 ROW = {"query": "what?", "positive": "this", "note": 'a "data": [ and "paragraphs": [ in a text'}
 
 

@@ -11,7 +11,7 @@ from bench.data.pairs import describe, dpr
 from bench.data.pairs.rows import text_id
 from bench.data.pairs.sources import ALSO_POSITIVE, NO_POSITIVE
 from bench.types import Item, TrainingPair
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, cases
 
 
 def _context(name: object, text: str, title: str | None = "T", key: str = "passage_id") -> dict[str, Any]:
@@ -19,25 +19,7 @@ def _context(name: object, text: str, title: str | None = "T", key: str = "passa
     return {"title": title, "text": text, "score": 12.5, "title_score": 0, key: name}
 
 
-RECORDS: list[dict[str, Any]] = [
-    {
-        "dataset": "nq_train",
-        "question": "who sings does he love me?",
-        "answers": ["Linda Davis"],
-        "positive_ctxs": [_context("1", "sung by Linda Davis"), _context(2, "recorded by ’Reba’\nMcEntire", None)],
-        "negative_ctxs": [_context("8", "never looked at")],
-        "hard_negative_ctxs": [_context("3", "another song", key="psg_id"), _context("9", "sung by Linda Davis")],
-    },
-    {"question": "no answer", "answers": [], "positive_ctxs": [], "negative_ctxs": [], "hard_negative_ctxs": []},
-    {
-        "q_id": "-77",
-        "lang": " ar",
-        "question": "من",
-        "positive_ctxs": [{"title": "", "text": "without an id"}],
-        "negative_ctxs": [_context("4", "simple")],
-        "hard_negative_ctxs": [],
-    },
-]
+RECORDS: list[dict[str, Any]] = cases("dpr-records")
 PAIRS = [
     TrainingPair(
         Item("1", "who sings does he love me?", language="en"),

@@ -19,6 +19,7 @@ from bench.core.files import canonical
 from bench.core.order import best
 from bench.core.workspace import Parts, Workspace, silent
 from bench.data.corpora.shards import Shards
+from bench.studies.conformance.checks import MINI
 from bench.studies.conformance.kit import Check, carry_out
 from bench.studies.conformance.retrieval import RetrieverSubject
 from bench.studies.conformance.suites import SuiteSubject
@@ -262,6 +263,6 @@ def suite(tmp_path: Path) -> Callable[[str], SuiteSubject]:
         members = ("made/xx", Macro("more", ("made/yy",))) if flaw == "macro" else ("made/xx",)
         primary = "R@100" if flaw == "primary" else "nDCG@10"
         value = Suite(*about, *tasks, (Macro("Avg.", members),), primary, lambda: "# Made")
-        return SuiteSubject(value, "bench", tmp_path, {})
+        return SuiteSubject(value, "bench", tmp_path, {}, MINI)
 
     return make

@@ -23,10 +23,7 @@ def test_sound_plugins_keep_every_promise(
     assert carry_out(names_files, suite("named")).state == "kept"
 
 
-@pytest.mark.parametrize(
-    ("flaw", "name", "words"),
-    cases("a-retrievers-flaw-is-found"),
-)
+@pytest.mark.parametrize(("flaw", "name", "words"), cases("a-retrievers-flaw-is-found"))
 def test_a_retrievers_flaw_is_found(
     terms: Callable[[str], RetrieverSubject], broken: Broken, flaw: str, name: str, words: str
 ) -> None:
@@ -40,10 +37,7 @@ def test_the_remedy_is_that_of_the_cause(terms: Callable[[str], RetrieverSubject
     assert remedy in carry_out(retrieval.order_of_corpus, terms(flaw)).remedy
 
 
-@pytest.mark.parametrize(
-    ("flaw", "name", "words"),
-    cases("a-suites-flaw-is-found"),
-)
+@pytest.mark.parametrize(("flaw", "name", "words"), cases("a-suites-flaw-is-found"))
 def test_a_suites_flaw_is_found(
     suite: Callable[[str], SuiteSubject], broken: Broken, flaw: str, name: str, words: str
 ) -> None:

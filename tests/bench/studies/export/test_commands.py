@@ -29,7 +29,7 @@ def test_export(
     assert set(found["files"]) >= {"README.md", "modules.json", "contract.json"}
     assert "Shunyu Zhang" in (tmp_path / "out" / "README.md").read_text()  # the citation of the installed method
     status, _, error = typed(capsys, "export", "--out", out)
-    assert (status, "found neither of --result FILE and --key KEY" in error) == (2, True)
+    assert (status, "found no SYSTEM, expected one" in error) == (2, True)
 
 
 def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Export: what is in the folder, that other libraries read the same vectors from it, and what is refused."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,10 +12,8 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, AutoTokenizer
 
 from bench.cli import bench
-from bench.cli import export as cli
 from bench.core.contract import Contract, Role
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import write_sealed
@@ -22,7 +21,7 @@ from bench.retrieval.encoder import load
 from bench.store.housekeeping import garbage, remove
 from bench.store.leases import leased_keys
 from bench.store.store import Artefact, Store
-from bench.studies.export import Exported, StoredEncoder, export, from_key, from_result
+from bench.studies.export import Exported, StoredEncoder, export, from_key, from_name, from_result
 from bench.testing import fields
 from bench.types import Item
 
@@ -34,34 +33,37 @@ Write = Callable[..., Path]
 ITEMS = [Item(str(at), text) for at, text in enumerate(TEXTS)]
 
 
-def vectors(folder: Path, contract: Contract, prompt: str, length: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Read texts with transformers alone: pad, mask, pool and scale by hand."""
-    words, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
-    asked = [prompt + text for text in TEXTS]
-    batch = words(asked, padding=True, truncation=True, max_length=length, return_tensors="pt")
-    with torch.no_grad():
-        output = model(**batch)
-    states, mask = output.last_hidden_state.double(), batch["attention_mask"][..., None].double()
-    ways = {"cls": states[:, 0], "mean": (states * mask).sum(1) / mask.sum(1), "pooler": output.pooler_output.double()}
-    pooled = ways[contract.pooling]
-    pooled = torch.nn.functional.normalize(pooled, dim=1) if contract.normalise else pooled
-    return pooled.float().numpy()
+def by_the_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Run what the card says of transformers, on our texts."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (folder / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    (snippet,) = [block for block in blocks if "AutoModel" in block]
+    monkeypatch.chdir(folder)
+    found: dict[str, Any] = {"TEXTS": TEXTS}
+    exec(snippet.replace('["…"]', "TEXTS"), found)  # noqa: S102 (our own card)
+    return found
 
 
 @pytest.mark.parametrize("changed", CONTRACTS)
 def test_transformers_reads_the_same_vectors(
-    keep: Keep, store: Store, tmp_path: Path, first: Path, pooled: Path, changed: dict[str, Any]
+    keep: Keep,
+    store: Store,
+    tmp_path: Path,
+    first: Path,
+    pooled: Path,
+    changed: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Both roles, to 1e-5, with prompts, lengths that cut, an empty text; and the files are those that are named."""
+    """By the card's snippet, both roles to 1e-5: prompts, lengths that cut, an empty text; files are those named."""
     contract = replace(Contract.load(first), **changed)
     source = pooled if contract.pooling == "pooler" else first
     artefact = keep(contract, litter={"queue.safetensors": b"x"}, encoder=source)
     done = export(from_key(artefact.folder.name, store), tmp_path / "out")
     mine = load(artefact.folder / "encoder")
-    roles: list[tuple[Role, str, int]] = [("query", "ask: ", 8), ("passage", "read: ", 24)]
-    for role, prompt, length in roles:
+    read = by_the_card(done.folder, monkeypatch)
+    roles: dict[Role, str] = {"query": "queries", "passage": "passages"}
+    for role, name in roles.items():
         wanted = mine.encode(ITEMS, role)
-        np.testing.assert_allclose(vectors(done.folder, contract, prompt, length), wanted, atol=1e-5)
+        np.testing.assert_allclose(read[name].numpy(), wanted, atol=1e-5)
         np.testing.assert_array_equal(load(done.folder).encode(ITEMS, role), wanted)
     last = {"mean": {"2_Normalize"}, "cls": set(), "pooler": {"2_Dense", "3_Normalize"}}[contract.pooling]
     assert {name for name in done.files if "/" not in name} == {
@@ -112,9 +114,9 @@ def test_an_encoder_stays_while_it_is_exported(
         with leased_keys(store) as keys:
             assert keys == {artefact.folder.name, *origin.manifest["identity"].get("inputs", {}).values()}
         assert not remove(store, garbage(store, (), 0))
-        return Exported(tmp_path, (), {}, ())
+        return Exported("", tmp_path, (), {}, ())
 
-    monkeypatch.setattr(cli, "export", exported)
+    monkeypatch.setattr("bench.studies.export.export", exported)
     given = ["export", "--key", artefact.folder.name[:9], "--out", str(tmp_path / "out"), "--store", str(store.root)]
     bench.main(args=given, standalone_mode=False)
     assert remove(store, garbage(store, (), 0))
@@ -126,6 +128,9 @@ def test_a_result_brings_its_readout_and_its_scores(
     """What was said over the contract holds for the export; the card has head, scores, command and citation."""
     artefact = keep()
     path = write_result(artefact.folder.name, readout={"query_prompt": "q: ", "query_length": 6})
+    assert (
+        from_name("crop@window=5", tmp_path, store) == from_result(path, store) == from_name(str(path), tmp_path, store)
+    )
     done = export(from_result(path, store), tmp_path / "out", "A. Author. 2023.")
     contract = Contract.load(done.folder)
     assert (contract.query_prompt, contract.query_length, contract.passage_prompt) == ("q: ", 6, "read: ")

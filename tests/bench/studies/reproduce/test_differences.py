@@ -6,29 +6,9 @@ from typing import Any
 import pytest
 
 from bench.studies.reproduce.differences import CLOSE, causes, compare
+from tests.conftest import cases
 
-CROP = {"label": "crop", "method": "crop", "version": "1", "hash": "a" * 64, "contract": {"pooling": "mean"}}
-SCORED = {"measures": {"R@1": 0.5}, "queries": 4, "release": "v1", "protocol": {"k": 10}, "settings": []}
-BASE: dict[str, Any] = {
-    "system": {
-        **CROP,
-        "corpus": {"name": "wiki", "digest": {"files": ["1"]}},
-        "settings": [{"key": "method.rate", "value": 0.1, "origin": "default"}],
-    },
-    "suite": {"name": "s", "version": "1"},
-    "profile": "mini",
-    "seed": 0,
-    "tasks": {
-        "s/a": {
-            "": {
-                **SCORED,
-                "keys": {"validate": "x", "read": "y"},
-                "libraries": {"torch": "2.0"},
-                "compute": {"device": "cpu", "threads": 2},
-            }
-        }
-    },
-}
+BASE: dict[str, Any] = cases("a-result-to-compare")[0]
 VALUES = {("s/a", ""): {"R@1": {"q1": 1.0, "q2": 1.0, "q3": 0.0, "q4": 0.0}}}
 
 

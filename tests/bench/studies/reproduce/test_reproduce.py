@@ -17,6 +17,7 @@ from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.store import Store
 from bench.studies.reproduce.replay import ReplayOptions, request_of
+from tests.conftest import cases
 
 TASK = "mini/mrtydi/en"
 
@@ -97,13 +98,7 @@ def test_a_dry_run_prints_and_does_nothing(copied: Path) -> None:
     assert "cannot be trusted" in str(shown.exception)
 
 
-@pytest.mark.parametrize(
-    ("about", "tasks", "said"),
-    [
-        ({"corpus": {"name": "wiki"}}, ("s/a",), "was trained on wiki, .*type --corpus PATH"),
-        ({}, None, "was tested on mine, .*type --task FOLDER"),
-    ],
-)
+@pytest.mark.parametrize(("about", "tasks", "said"), cases("what-a-file-cannot-say-must-be-given"))
 def test_what_a_file_cannot_say_must_be_given(about: dict[str, Any], tasks: Any, said: str) -> None:
     """A folder of the maker's is asked for, before anything is planned."""
     about_run = {"setting": "unsupervised", "profile": "mini", "seed": 0}

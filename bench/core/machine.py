@@ -1,0 +1,59 @@
+"""What of this machine a process may use: processors, memory, GPUs."""
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+
+def cores(own: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return how many processors this process may use at once: of its affinity, and of its control group's quota."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([usable, *_quotas(own, groups)]))
+
+
+def _quotas(own: Path, groups: Path) -> Iterator[int]:
+    """Yield the processors, rounded up, that each control group above this process grants it (cgroup 2, then 1)."""
+    try:
+        lines = [line.split(":", 2) for line in own.read_text(encoding="utf-8").splitlines()]
+        placed = {names: path for _, names, path in lines}
+    except (OSError, ValueError):
+        return
+    folder = PurePosixPath(placed.get("", "/").lstrip("/"))
+    controllers = (path for names, path in placed.items() if "cpu" in names.split(","))
+    legacy = PurePosixPath("cpu", next(controllers, "/").lstrip("/"))
+    for place in (folder, *folder.parents):
+        with suppress(OSError, ValueError):
+            quota, period = (groups / place / "cpu.max").read_text().split()
+            if quota != "max":
+                yield math.ceil(int(quota) / int(period))
+    for place in (legacy, *legacy.parents[:-1]):
+        with suppress(OSError, ValueError):
+            quota_us = int((groups / place / "cpu.cfs_quota_us").read_text())
+            if quota_us > 0:
+                yield math.ceil(quota_us / int((groups / place / "cpu.cfs_period_us").read_text()))
+
+
+def memory(known: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> float:
+    """Return GiB that this process may still take: what the machine has available, and what its control group leaves.
+
+    Infinite where the platform says nothing of it.
+    """
+    found = [math.inf]
+    with suppress(OSError, ValueError, AttributeError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30))
+    with suppress(OSError, ValueError, IndexError):
+        found.append(int(known.read_text().partition("MemAvailable:")[2].split()[0]) / (1 << 20))
+    with suppress(OSError, ValueError):
+        limit, used = (int((groups / f"memory.{name}").read_text()) for name in ("max", "current"))
+        found.append((limit - used) / (1 << 30))
+    return max(0.0, min(found))
+
+
+def gpus() -> list[str]:
+    """Return the GPUs that torch may use, as `CUDA_VISIBLE_DEVICES` names them."""
+    import torch
+
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return named or [str(number) for number in range(torch.cuda.device_count())]

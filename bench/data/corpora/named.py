@@ -1,0 +1,205 @@
+"""Pretraining corpora by name: the parts that `--corpus` asks for, their official files, and their documents.
+
+    --corpus wikipedia:en,sw                          languages of a corpus; without them, all
+    --corpus 'wikipedia:en,de*0.5+cc100:en,de*0.5'    in each language, half of the characters from each part
+
+A mixture with weights ends, in a language, where the first of its parts there does: no document comes twice. A language
+that one part alone has is read whole.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Self
+
+from bench.core.contract import Document
+from bench.core.errors import UsageError
+from bench.core.messages import canonical, unknown_name
+from bench.core.publications import Release
+from bench.data.corpora.documents import Place, reader, stream
+from bench.data.fetching.local_files import LocalFile, look
+from bench.data.fetching.official import root_of, roots
+from bench.types import Json, PretrainingCorpus, Source
+
+Corpora = Mapping[str, PretrainingCorpus]
+"""All corpora by name."""
+
+_PART = re.compile(r"(?P<name>[\w-]+)(:(?P<languages>[\w,-]+))?(\*(?P<weight>\d+(\.\d+)?))?")
+
+
+@dataclass(frozen=True)
+class CorpusPart:
+    """Languages of a corpus that has files, and its share of a mixture."""
+
+    corpus: PretrainingCorpus
+    languages: tuple[str, ...]
+    weight: float | None = None  # of its characters where other parts have the language too; None: read whole
+
+    def identity(self) -> dict[str, Json]:
+        """Return what decides its documents, wherever its files lie and whether they are there or not."""
+        share: dict[str, Json] = {} if self.weight is None else {"weight": self.weight}
+        first: dict[str, Json] = {} if self.corpus.first is None else {"first": self.corpus.first}
+        pinned = {"name": self.corpus.name, "revision": self.corpus.revision, "languages": list(self.languages)}
+        return {**pinned, **first, **share}
+
+    def files(self, language: str) -> tuple[Release, ...]:
+        """Return the official files of a language."""
+        corpus = self.corpus
+        shards = corpus.shards.get(language, 1)
+        found = []
+        for shard in range(min(shards, corpus.first or shards)):
+            code = corpus.codes.get(language, language)
+            filled = {"language": code, "revision": corpus.revision, "shard": shard, "shards": shards}
+            urls = tuple(url.format(**filled) for url in corpus.urls)
+            name = urls[0].rpartition("/")[2]
+            found.append(Release(f"{corpus.name}/{name}", urls, corpus.licence, sha256=corpus.sha256.get(name, "")))
+        return tuple(found)
+
+    def fetched_bytes(self) -> tuple[float, int]:
+        """Return about how many bytes are fetched for it, and the number of languages of which nobody knows."""
+        sizes = [self.corpus.languages[one] for one in self.languages]
+        if not self.by_language:
+            sizes = sizes[:1]
+        return sum(filter(None, sizes)), sum(one is None for one in sizes)
+
+    @property
+    def by_language(self) -> bool:
+        """Whether each language has files of its own."""
+        return any("{language}" in url for url in self.corpus.urls)
+
+
+def is_named(text: str, corpora: Corpora) -> bool:
+    """Return whether `--corpus` names corpora; whatever lies on disk under that name is a folder or file."""
+    match = _PART.match(text)
+    return match is not None and canonical(match["name"]) in corpora and not Path(text).expanduser().exists()
+
+
+def parse(text: str, corpora: Corpora) -> tuple[CorpusPart, ...]:
+    """Return the parts that a text names, mixtures taken apart.
+
+    Raises:
+        UsageError: an unknown corpus or language, a text of another form, or weights for some parts only.
+    """
+    found: list[CorpusPart] = []
+    for piece in text.split("+"):
+        match = _PART.fullmatch(piece.strip())
+        if match is None:
+            raise UsageError(where=f"corpus {text}", found=repr(piece), expected="NAME[:LANGUAGE,…][*WEIGHT]")
+        corpus = corpora.get(canonical(match["name"]))
+        if corpus is None:
+            raise unknown_name("corpus", match["name"], sorted(corpora))
+        weight = float(match["weight"]) if match["weight"] else None
+        own = parse(corpus.mix, corpora) if corpus.mix else (CorpusPart(corpus, tuple(corpus.languages)),)
+        found += _spoken(own, (match["languages"] or "").split(",") if match["languages"] else (), corpus.name, weight)
+    weighed = [part.weight for part in found]
+    if any(weighed) and not all(weighed):
+        raise UsageError(where=f"corpus {text}", found="a part without a weight above 0", expected="all parts or none")
+    return tuple(found)
+
+
+def _spoken(
+    own: Sequence[CorpusPart], languages: Sequence[str], name: str, weight: float | None
+) -> Iterator[CorpusPart]:
+    """Yield the parts of one corpus in the languages asked for, with their share of its weight."""
+    known = list(dict.fromkeys(chain.from_iterable(part.languages for part in own)))
+    for language in languages:
+        if language not in known:
+            raise unknown_name("language", language, known, where=f"corpus {name}")
+    for part in own:
+        kept = tuple(one for one in part.languages if not languages or one in languages)
+        if kept:
+            share = part.weight if weight is None else weight * (part.weight or 1.0)
+            yield CorpusPart(part.corpus, kept, share)
+
+
+def fetched_bytes(parts: Sequence[CorpusPart]) -> tuple[float, int]:
+    """Return about how many bytes are fetched for parts, and for how many languages nobody knows."""
+    known, unknown = zip(*(part.fetched_bytes() for part in parts), strict=True)
+    return sum(known), sum(unknown)
+
+
+@dataclass(frozen=True)
+class NamedCorpus:
+    """What `--corpus` asks for by names, and the folders of data in which its files are looked for."""
+
+    text: str
+    parts: tuple[CorpusPart, ...]
+    places: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, text: str, corpora: Corpora, data_dir: Path | None) -> Self:
+        """Return the corpus of a text; raises as `parse` does."""
+        return cls(text, parse(text, corpora), roots(data_dir))
+
+    def files(self) -> tuple[LocalFile, ...]:
+        """Look for its files, by name and size, where suites' are looked for; each once."""
+        found = {
+            release.path: look(release, root_of(part.corpus.name, self.places), lambda: False)
+            for part in self.parts
+            for language in part.languages
+            for release in part.files(language)
+        }
+        return tuple(found.values())
+
+    def identity(self) -> Json:
+        """Return what decides its documents: who reads, and what is pinned."""
+        return {"reader": reader(), "corpora": [part.identity() for part in self.parts]}
+
+    def source(self) -> Source[Document]:
+        """Return its documents, language by language; reading raises `UsageError` where a file is not there."""
+        files = {one.release.path: _readable(one.path) for one in self.files()}
+        there = tuple(path for path in dict.fromkeys(files.values()) if path.exists())
+        return Source(self.text, reader(), there, partial(self._read, files))
+
+    def lacking(self) -> UsageError | None:
+        """Return the error for files that are not there, with the command that fetches them; None where all are."""
+        lacking = [one for one in self.files() if not one.complete]
+        return _lacking(self.text, len(lacking), lacking[0].path) if lacking else None
+
+    def _read(self, files: Mapping[str, Path]) -> Iterator[Document]:
+        """Stream the documents of all languages."""
+        for language in dict.fromkeys(chain.from_iterable(part.languages for part in self.parts)):
+            having = [part for part in self.parts if language in part.languages]
+            streams = [self._documents(part, language, files) for part in having]
+            weights = [part.weight for part in having if part.weight is not None]
+            yield from _mixed(streams, weights) if len(having) > 1 and weights else chain.from_iterable(streams)
+
+    def _documents(self, part: CorpusPart, language: str, files: Mapping[str, Path]) -> Iterator[Document]:
+        """Stream the documents of one part in one language."""
+        paths = [files[release.path] for release in part.files(language)]
+        for path in paths:
+            if not path.exists():
+                raise _lacking(self.text, 1, path)
+        own = language if part.by_language else ""
+        found = stream(paths, [Place(str(path), path.name, own) for path in paths])
+        return (document for document in found if own or document.language == language)
+
+
+def _lacking(text: str, count: int, first: Path) -> UsageError:
+    """Return the error for files that are not there."""
+    return UsageError(
+        where=f"corpus {text}",
+        found=f"{count} of its files missing, first {first}",
+        expected="all of them",
+        hint=f"type bench data fetch '{text}'",
+    )
+
+
+def _readable(path: Path) -> Path:
+    """Return a file, or what somebody has decompressed it to."""
+    return path if path.exists() or not path.with_suffix("").is_file() else path.with_suffix("")
+
+
+def _mixed(streams: Sequence[Iterator[Document]], weights: Sequence[float]) -> Iterator[Document]:
+    """Yield documents so that the characters taken keep to the weights, until one of the streams has ended."""
+    taken = [0.0] * len(streams)
+    while True:
+        at = min(range(len(streams)), key=taken.__getitem__)
+        document = next(streams[at], None)
+        if document is None:
+            return
+        taken[at] += sum(map(len, document.sentences)) / weights[at]
+        yield document

@@ -1,0 +1,214 @@
+"""Values of systems on tasks as people read them: a line, a table, a tidy data frame, a drawing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from bench.core.errors import UsageError
+from bench.core.messages import unknown
+from bench.core.publications import mark
+from bench.evaluation.results.read import Result, named, result, result_files
+from bench.evaluation.svg import Drawing, dot_chart
+from bench.evaluation.tables import Column, Table, as_html, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WIDE = 4  # from so many tasks on, tasks are columns and the table shows the headline measure
+_NAMED = 8  # systems that a line names
+_ABOUT = ("system", "suite", "setting", "data", "seed", "task", "leg", "queries")
+
+Row = Mapping[str, Any]
+Group = tuple[str, str, str]
+"""Suite, setting and data."""
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """Values of systems on tasks, fractions.
+
+    Args:
+        rows: one a scored leg: what it is of, and its `measures`.
+        macro: one an average of a suite, called `name`.
+        primary: headline measure by suite.
+    """
+
+    rows: tuple[Row, ...]
+    macro: tuple[Row, ...]
+    primary: Mapping[str, str]
+
+    def groups(self) -> dict[Group, tuple[list[Row], list[Row]]]:
+        """Return rows and averages of every suite, setting and data, in their order."""
+        found: dict[Group, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+        for place, rows in enumerate((self.rows, self.macro)):
+            for row in rows:
+                found[row["suite"], row["setting"], row["data"]][place].append(row)
+        return {group: both for group, both in found.items() if both[0]}
+
+    def frame(self, *, averages: bool = False) -> pd.DataFrame:
+        """Return a tidy data frame: a line for each value of a measure (a fraction) on a leg, or of the averages.
+
+        `note` says of a substitute's numbers what they are not comparable with.
+        """
+        import pandas as pd
+
+        rows = self.macro if averages else self.rows
+        lines = [
+            {"task": row.get("name"), **{key: row[key] for key in (*_ABOUT, "note") if key in row}}
+            | {"measure": name, "value": value}
+            for row in rows
+            for name, value in row["measures"].items()
+        ]
+        return pd.DataFrame(lines, columns=[*_ABOUT, "measure", "value", *([] if averages else ["note"])])
+
+    def plot(self, measure: str | None = None, suite: str | None = None) -> Drawing:
+        """Draw the systems of a suite: their tasks as dots, the average (else the mean) as a bar, in percent.
+
+        Without a suite the first one; without a measure the suite's own. Raises `UsageError` for one that is not there.
+        """
+        suites = [group[0] for group in self.groups()]
+        if not suites or (suite or suites[0]) not in suites:
+            raise UsageError(unknown("suite", suite or "", suites))
+        group = next(group for group in self.groups() if group[0] == (suite or suites[0]))
+        rows, averages = self.groups()[group]
+        measure = measure or self.primary[group[0]]
+        if not any(measure in row["measures"] for row in rows):
+            raise UsageError(unknown("measure", measure, sorted({name for row in rows for name in row["measures"]})))
+        lines = {
+            system: [100 * row["measures"][measure] for row in rows if system == _named(row, rows)]
+            for system in _systems(rows)
+        }
+        heads = {name: 100 * value for name, value in headlines(rows, averages, measure).items()}
+        return Drawing(dot_chart(f"{_title(group, rows)} · {measure}, percent", lines, heads))
+
+    def tables(self) -> list[Table]:
+        """Lay out every suite, setting and data as a table for people."""
+        return [
+            laid_out(_title(group, rows), self.primary[group[0]], rows, averages)
+            for group, (rows, averages) in self.groups().items()
+        ]
+
+    def __repr__(self) -> str:
+        """Say in a line what each system came to."""
+        lines = []
+        for group, (rows, averages) in self.groups().items():
+            measure = self.primary[group[0]]
+            found = sorted(headlines(rows, averages, measure).items(), key=lambda one: -one[1])
+            named = ", ".join(f"{system} {percent(value)}" for system, value in found[:_NAMED])
+            more = f", and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+            lines.append(f"{_title(group, rows)} · {measure}, percent: {named}{more}")
+        return "\n".join(lines) or "no results"
+
+    def _repr_html_(self) -> str:
+        return "".join(map(as_html, self.tables())) or "<p>no results</p>"
+
+
+@dataclass(frozen=True, repr=False)
+class Results(Scores):
+    """The results of a folder, each checked; `files` are whole, with per-query values."""
+
+    files: tuple[Result, ...]
+
+    def legs(self) -> list[dict[str, Any]]:
+        """Return one row a scored leg, each measure a column; the averages of a result follow its tasks."""
+        merged = sorted((*self.rows, *self.macro), key=lambda row: row["result"])  # keeps the order within a result
+        hidden = ("measures", "name", "result")
+        rows = [{"task": row.get("name"), "leg": None, "queries": None, **row} for row in merged]
+        return [{key: row[key] for key in row if key not in hidden} | row["measures"] for row in rows]
+
+
+def load_results(folder: Path | str = "results", system: str | None = None) -> Results:
+    """Return the results of a folder, or of one system in it; errors as for `bench.evaluation.results.read.named`."""
+    files = tuple(map(result, named(system, Path(folder)) if system else result_files(Path(folder))))
+    rows, macro, primary = [], [], {}
+    for at, one in enumerate(files):
+        content = one.whole
+        suite = content["suite"]
+        about = {"system": content["system"]["label"], "suite": suite["name"]}
+        about |= {key: content[key] for key in ("setting", "data", "seed")}
+        about |= {"note": mark(suite.get("stands_for", "")) or None, "result": at}
+        for task, parts in content["tasks"].items():
+            for leg, entry in parts.items():
+                primary[suite["name"]] = suite.get("primary") or next(iter(entry["measures"]))
+                held = {key: entry[key] for key in ("queries", "measures")}
+                rows.append({**about, "task": task, "leg": leg or None, **held})
+        macro += [{**about, "name": average["name"], "measures": average["measures"]} for average in content["macro"]]
+    return Results(tuple(rows), tuple(macro), primary, files)
+
+
+def headlines(rows: Sequence[Row], averages: Sequence[Row], measure: str) -> dict[str, float]:
+    """Return by system the first average of a measure, else the mean of the tasks that have it."""
+    found = {}
+    for system in _systems(rows):
+        legs: dict[str, list[float]] = defaultdict(list)
+        for row in (one for one in rows if _named(one, rows) == system and measure in one["measures"]):
+            legs[row["task"]].append(row["measures"][measure])
+        own = [one for one in averages if _named(one, rows) == system and one["name"] not in legs]
+        means = [one["measures"][measure] for one in own if measure in one["measures"]]
+        if values := means[:1] or [*map(fmean, legs.values())]:
+            found[system] = fmean(values)
+    return found
+
+
+def _title(group: Group, rows: Sequence[Row]) -> str:
+    """Name a group; a substitute's data are not the official ones of any benchmark, and its note says so."""
+    suite, setting, data = group
+    note = rows[0].get("note")
+    return " · ".join(filter(None, (suite, setting, "" if note and data == "official" else f"{data} data", note)))
+
+
+def laid_out(title: str, primary: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
+    """Lay out one suite: a row a system and task with every measure, or of many tasks the headline measure alone."""
+    tasks = list(dict.fromkeys(str(row["task"]) for row in rows))
+    if len(tasks) < _WIDE:
+        return _long(f"{title} · percent", rows, averages)
+    return _wide(f"{title} · {primary}, percent", primary, tasks, rows, averages)
+
+
+def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
+    """A row a system and task, a column a measure; averages follow."""
+    measures = list(dict.fromkeys(name for row in (*rows, *averages) for name in row["measures"]))
+    lines = [
+        (
+            _named(row, rows),
+            " ".join(filter(None, (row.get("name") or row["task"], row.get("leg")))),
+            f"{row['queries']:,}" if "task" in row else "",
+            *(_value(row, name) for name in measures),
+        )
+        for row in (*rows, *averages)
+    ]
+    return _table(title, ("system", "task"), ("queries", *measures), lines)
+
+
+def _wide(title: str, measure: str, tasks: Sequence[str], rows: Sequence[Row], averages: Sequence[Row]) -> Table:
+    """A row a system, a column a task (the mean of its legs), for one measure; averages are the last columns."""
+    names = [name for name in dict.fromkeys(one["name"] for one in averages) if name not in tasks]
+    cells = {(_named(row, rows), row["task"]): _value(row, measure) for row in rows}
+    cells |= {(_named(one, rows), one["name"]): _value(one, measure) for one in averages}
+    columns = [*tasks, *names]
+    short = [name.rpartition("/")[2] if name in tasks else name for name in columns]
+    lines = [(system, *(cells.get((system, name), "—") for name in columns)) for system in _systems(rows)]
+    return _table(title, ("system",), short, lines)
+
+
+def _table(title: str, texts: Sequence[str], numbers: Sequence[str], lines: Sequence[tuple[str, ...]]) -> Table:
+    heads = [(name, number) for number, names in ((False, texts), (True, numbers)) for name in names]
+    return Table(title, tuple(Column(name, number=number) for name, number in heads), tuple(lines))
+
+
+def _systems(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(_named(row, rows) for row in rows))
+
+
+def _named(row: Row, rows: Sequence[Row]) -> str:
+    several = len({one["seed"] for one in rows if one["system"] == row["system"]}) > 1
+    return f"{row['system']} (seed {row['seed']})" if several else str(row["system"])
+
+
+def _value(row: Row, measure: str) -> str:
+    return percent(row["measures"][measure]) if measure in row["measures"] else "—"

@@ -1,0 +1,58 @@
+"""Stages that do not rest on each other, run at the same time: the order of work, whatever engine does it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from graphlib import TopologicalSorter
+
+from bench.core.errors import BenchError
+from bench.core.network import offline
+from bench.core.workspace import Advance, Log, silent, unheard
+from bench.store.graph import Listener, Spared
+from bench.store.stage import Stage
+from bench.store.store import Store
+
+Task = Future[tuple[str, float]]
+"""A stage at work; its result is what became of it (`ran` or `cached`), and seconds."""
+Start = Callable[[Sequence[Stage]], Mapping[str, Task]]
+"""Begin what there is room for of the stages that are ready, and return the tasks by the keys of their stages."""
+
+_POLL = 0.05  # seconds between two looks at progress
+
+
+def drive(items: Sequence[Stage], listener: Listener, spared: Spared, start: Start) -> None:
+    """Start every stage as soon as its inputs are there, and report it.
+
+    `start` is asked again and again, also where nothing is ready. Raises what a stage raises, unless it is spared.
+    """
+    made, place = {item.key: item for item in items}, {item.key: at for at, item in enumerate(items)}
+    order = TopologicalSorter({key: [one.key for one in made[key].inputs.values() if one.key in made] for key in made})
+    order.prepare()
+    ready, running = set[str](), dict[Task, Stage]()
+    while True:
+        ready |= {*order.get_ready()}
+        for key, task in start([made[key] for key in sorted(ready, key=place.__getitem__)]).items():
+            ready.discard(key)
+            running[task] = made[key]
+            listener.started(made[key])
+        if not running:
+            return
+        for task in wait(running, _POLL, FIRST_COMPLETED).done:
+            item = running.pop(task)
+            try:
+                state, seconds = task.result()
+            except Exception as error:
+                cause = getattr(error, "cause", None)  # of an error of Ray's
+                failure = cause if isinstance(cause, BenchError) else error
+                listener.finished(item, "failed", 0.0, failure)
+                if not spared(item, failure):
+                    raise failure from failure.__cause__
+                continue  # what rests on it is never ready
+            listener.finished(item, state, seconds)
+            order.done(item.key)
+
+
+def step(item: Stage, store: Store, alone: bool, advance: Advance = silent, log: Log = unheard) -> tuple[str, float]:
+    """Make one stage, whose inputs lie in the store, in another process; `alone` keeps it from any network."""
+    with offline(alone):
+        artefact, state = store.make(item, advance, log)
+    return state, artefact.seconds if state == "ran" else 0.0

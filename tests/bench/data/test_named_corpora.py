@@ -1,0 +1,107 @@
+"""Corpora by name: what a text asks for, files in their official layouts, mixtures, and what enters the key."""
+
+import bz2
+import gzip
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+
+from bench.core.errors import UsageError
+from bench.data.corpora.named import NamedCorpus, fetched_bytes, is_named, parse
+from bench.plugins import load
+from bench.testing import fields
+from tests.conftest import Put, cases
+
+CORPORA = load().corpora_by_name
+PAGE = "<mediawiki>\n<page>\n<title>{0}</title>\n<ns>0</ns>\n<id>{1}</id>\n<text>{2}</text>\n</page>\n</mediawiki>\n"
+
+
+def corpus(text: str, root: Path) -> NamedCorpus:
+    """Find a corpus under a folder of data."""
+    return NamedCorpus.of(text, CORPORA, root)
+
+
+@pytest.mark.parametrize(("text", "wanted"), cases("corpora-asked-for"))
+def test_what_a_text_asks_for(text: str, wanted: list[list[object]]) -> None:
+    """Corpus, languages in the corpus's own order, and weight of every part; named mixtures are taken apart."""
+    found = [[one.corpus.name, *(one.languages[:2]), one.weight] for one in parse(text, CORPORA)]
+    assert found == wanted
+
+
+@pytest.mark.parametrize(("text", "found"), cases("corpora-refused"))
+def test_what_is_refused(text: str, found: str) -> None:
+    """An unknown corpus or language, half of the weights, another form."""
+    with pytest.raises(UsageError, check=fields(found=found)):
+        parse(text, CORPORA)
+
+
+def test_official_layouts(put: Put, tmp_path: Path) -> None:
+    """A dump, CC-100's text, shards of JSON lines under another code, and the first branch of each conversation."""
+    dump = "wikipedia/swwiki-20231101-pages-articles.xml.bz2"
+    put(dump, bz2.compress(PAGE.format("Paka", 12, "Paka ni mnyama.").encode()))
+    put("cc100/zh-Hant.txt.xz", lzma.compress("一。\n二。\n\n三。\n".encode()))
+    put("mc4-small/c4-iw.tfrecord-00000-of-01024.json.gz", gzip.compress(b'{"text": "A.", "url": "u"}\n'))
+    answer = {"text": "Because\nit is.", "replies": [{"text": "Thanks."}]}
+    tree = {"text": "Why?", "lang": "en", "replies": [answer, {"text": "Another."}]}
+    other = {"text": "Warum?", "lang": "de", "replies": []}
+    rows = [{"message_tree_id": str(number), "prompt": one} for number, one in enumerate((tree, other))]
+    trees = "\n".join(json.dumps(row) for row in rows).encode()
+    put("oasst1/2023-04-12_oasst_ready.trees.jsonl.gz", gzip.compress(trees))
+
+    def read(text: str) -> list[tuple[str, tuple[str, ...]]]:
+        return [(one.language, one.sentences) for one in corpus(text, tmp_path).source().read()]
+
+    assert read("wikipedia:sw") == [("sw", ("Paka ni mnyama.",))]
+    assert read("cc100:zh-Hant") == [("zh-Hant", ("一。", "二。")), ("zh-Hant", ("三。",))]
+    assert read("mc4-small:he") == [("he", ("A.",))]
+    assert read("oasst1:en") == [("en", ("Why?", "Because it is.", "Thanks."))]
+    assert read("oasst1:en,de+wikipedia:sw") == [*read("oasst1:de"), *read("oasst1:en"), *read("wikipedia:sw")]
+    (tmp_path / dump).with_suffix("").write_bytes(bz2.decompress((tmp_path / dump).read_bytes()))
+    (tmp_path / dump).unlink()
+    assert read("wikipedia:sw") == [("sw", ("Paka ni mnyama.",))], "a dump that somebody decompressed"
+
+
+def test_a_mixture_keeps_to_its_weights(put: Put, tmp_path: Path) -> None:
+    """A quarter and three quarters of the characters until one part ends; what one part alone has comes whole."""
+    put("wikipedia/enwiki-20231101-pages-articles.xml.bz2", "".join(f"w{'x' * 98}.\n\n" for _ in range(30)).encode())
+    put("cc100/en.txt.xz", lzma.compress("".join(f"c{'x' * 48}.\n\n" for _ in range(1000)).encode()))
+    put("cc100/sw.txt.xz", lzma.compress(b"Habari.\n\n" * 5))
+    wiki = tmp_path / "wikipedia/enwiki-20231101-pages-articles.xml.bz2"
+    wiki.write_bytes(bz2.compress(wiki.read_bytes()))
+    found = list(corpus("wikipedia:en*0.25+cc100:en,sw*0.75", tmp_path).source().read())
+    english = [one.sentences[0] for one in found if one.language == "en"]
+    assert sum(one.startswith("w") for one in english) == 30
+    characters = {kind: sum(len(one) for one in english if one.startswith(kind)) for kind in "wc"}
+    assert characters["w"] / sum(characters.values()) == pytest.approx(0.25, abs=0.01)
+    assert sum(one.language == "sw" for one in found) == 5
+
+
+def test_what_enters_the_key(tmp_path: Path) -> None:
+    """Revision, languages and weights, whether the files are there or not; not their order, place or addresses."""
+    first = corpus("cc100:sw,en*0.5+wikipedia:sw*0.5", tmp_path).identity()
+    assert first == corpus("cc100:en,sw*0.5+wikipedia:sw*0.5", tmp_path / "elsewhere").identity()
+    assert isinstance(first, dict)
+    assert first["corpora"] == [
+        {"name": "cc100", "revision": "2018", "languages": ["en", "sw"], "weight": 0.5},
+        {"name": "wikipedia", "revision": "20231101", "languages": ["sw"], "weight": 0.5},
+    ]
+    sample = corpus("mc4-small:sw", tmp_path).identity()
+    assert isinstance(sample, dict)
+    assert sample["corpora"][0]["first"] == 1
+
+
+def test_what_is_missing_and_what_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing files are named before any work, with what fetches them; a folder of a corpus's name is that folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("wikipedia").mkdir()
+    asked_for = ("wikipedia", "wikipedia:sw", "cc100", "hf:wikimedia/wikipedia")
+    assert [is_named(one, CORPORA) for one in asked_for] == [False, True, True, False]
+    asked = corpus("wikipedia:sw,te", tmp_path)
+    wanted = fields(where="corpus wikipedia:sw,te", found="2 of its files", hint="bench data fetch 'wikipedia:sw,te'")
+    assert fetched_bytes(asked.parts) == (0, 2)
+    with pytest.raises(UsageError, check=wanted):
+        raise asked.lacking() or AssertionError
+    with pytest.raises(UsageError, check=fields(found="1 of its files missing", hint="bench data fetch")):
+        next(asked.source().read())

@@ -1,0 +1,76 @@
+"""What a plan says of machines that are not here: against trainings that were measured, and as the guide prints it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.cli import main
+from bench.config.layers import pretrained_as
+from bench.config.profiles import PROFILES
+from bench.core.errors import UsageError
+from bench.pipeline.resources import _EncoderSize, _operations, machine
+from bench.pipeline.settings import resolve
+from bench.plugins import load
+from bench.testing import fields
+from tests.conftest import cases
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "train.md"
+SENTENCE, DOCUMENT = 14.3, 129.0
+"""Average tokens of the embedded world's sentences and documents (8,000 ids)."""
+
+
+@pytest.mark.parametrize(("method", "size", "steps", "tokens", "flops", "seconds"), cases("measured-trainings"))
+def test_the_formula_against_trainings(
+    method: str, size: list[int], steps: int, tokens: int, flops: float, seconds: float
+) -> None:
+    """On one core, profile mini: tokens and operations of the meter within 15 %, seconds within half as much again."""
+    config = resolve([load().method(method)], profile=PROFILES["mini"])[method].method
+    passes = config.passes(SENTENCE, DOCUMENT)  # type: ignore[attr-defined]
+    shape = _EncoderSize(size[0], size[1], 4 * size[1], 8000)
+    operations = sum(share * _operations(one, shape, config) for share, one in passes)  # type: ignore[arg-type]
+    assert steps * sum(share * one.tokens for share, one in passes) == pytest.approx(tokens, rel=0.15)
+    assert steps * operations == pytest.approx(flops, rel=0.15)
+    assert 1 / 1.5 < steps * operations / machine("1xcpu").rate("float32") / seconds < 1.5
+
+
+MIXED = ("contriever", ("--preset", "mcontriever"))
+
+
+def planned(capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -> list[dict[str, Any]]:
+    """Run `bench plan … --json` and return the stages."""
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", *arguments, "--json", "--store", str(store)])
+    printed = capsys.readouterr()
+    assert ended.value.code == 0, printed.err
+    return list(json.loads(printed.out)["stages"])
+
+
+def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """`--profile paper --devices 8xA100` needs neither a GPU nor a file; the batch is the paper's on any number."""
+    rows, single = [], ("ict", "crop", "ccp", "msm", "auto-mlm", "contriever")
+    for method, more in (*((one, ()) for one in single), MIXED):
+        stages = planned(capsys, tmp_path, "--profile", "paper", "--devices", "8xA100", "--method", method, *more)
+        prepare, train = (next(one for one in stages if one["stage"] == name) for name in ("prepare", "train"))
+        cells = (f"{train['tokens']:.1e}", f"{train['flops']:.1e}", f"{train['hours']:.1f}", f"{prepare['hours']:,.0f}")
+        sizes = (f"{one / 1e9:,.1f} GB" for one in (train["memory"], prepare["disk"], prepare["download"]))
+        rows.append(f"| {' | '.join((*(more[1:] or (f'`{method}`',)), prepare['title'], *cells, *sizes))} |")
+    assert "\n".join(rows) in GUIDE.read_text(encoding="utf-8"), "\n".join(rows)
+    fewer = planned(capsys, tmp_path, "--profile", "paper", "--devices", "2xA100", "--method", "auto-mlm")
+    assert fewer[-1]["tokens"] == pytest.approx(300_000 * 2 * 2 * 128 * 32)
+
+
+def test_every_method_has_what_a_profile_needs() -> None:
+    """A named corpus, and tokens or steps: the papers' own in `paper`. Devices have names in any spelling."""
+    assert machine("8xa100").rate("bfloat16") == pytest.approx(8 * machine("1xA100").rate("bfloat16"))
+    with pytest.raises(UsageError, check=fields(where="--devices", found="device 'B900'")):
+        machine("8xB900")
+    methods, steps = load().methods, dict[str, int | None]()
+    for size in (PROFILES["small"], PROFILES["paper"]):
+        for name, owned in methods.items():
+            own = pretrained_as(owned.value, size, None)
+            assert ((own and own.corpus) or size.corpus).partition(":")[0] in load().corpora_by_name
+            steps[name] = None if size.budget else (own and own.steps) or size.steps
+    wanted = {"msm": 200_000, "contriever": 500_000, "auto-mlm": 300_000, "ict": 100_000, "ccp": 200_000}
+    assert {name: steps[name] for name in wanted} == wanted

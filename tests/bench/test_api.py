@@ -1,0 +1,97 @@
+"""Python says what the terminal says: names as strings, environment, errors; what is returned shows itself shortly."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import bench
+from bench.config.request import Request
+from bench.evaluation.results.scores import Scores, headlines
+from bench.pipeline.run import Outcome
+from tests.conftest import cases
+
+BEIR = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """BM25 with two settings on twelve questions."""
+    folder = tmp_path_factory.mktemp("api")
+    places: dict[str, Any] = {"tasks": BEIR, "store": str(folder / "store"), "results": folder / "results"}
+    bench.run("bm25", "beir", **places, sets={"method.b": 0.1}, label="flat", quiet=True)
+    return bench.run(methods=["bm25"], suites="beir", **places)
+
+
+@pytest.mark.parametrize(("given", "field", "wanted"), cases("requests"))
+def test_a_request_takes_what_people_write(given: dict[str, Any], field: str, wanted: Any) -> None:
+    """Strings with commas, lists, one number, mappings of settings."""
+    found = getattr(Request.of(**given), field)
+    assert (list(found) if isinstance(found, tuple) else str(found)) == wanted
+
+
+def test_the_environment_is_read_as_the_command_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folder of data and store; what is given goes before it."""
+    monkeypatch.setenv("BENCH_DATA", "/data")
+    monkeypatch.setenv("BENCH_STORE", "/kept")
+    assert (Request.of("bm25").data_dir, Request(("bm25",)).store) == (Path("/data"), Path("/kept"))
+    assert Request.of("bm25", store="here", data_dir="~/x") == Request.of(
+        "bm25", store=Path("here"), data_dir=Path("~/x").expanduser()
+    )
+
+
+def test_what_a_run_returns_shows_itself(outcome: Outcome) -> None:
+    """A line (it was 690,000 characters), a table, a tidy frame, a drawing; results are found again by label."""
+    assert repr(outcome) == "beir · unsupervised · local data · nDCG@10, percent: bm25 99.6"
+    assert len(repr(outcome.plan)) < 200
+    assert '<td class="number">99.6</td>' in outcome._repr_html_()
+    frame = outcome.frame().set_index("measure")
+    assert list(frame.index) == ["nDCG@10", "R@100", "Rcap@100", "RR@10"]
+    assert (frame["value"]["R@100"], set(frame["task"])) == (
+        1.0,
+        {"local/beir/tiny-beir"} & set(frame["task"]) or {"beir/tiny-beir"},
+    )
+    assert "99.6" in outcome.plot().svg
+    folder = outcome.published[0].path.parents[2]
+    every = bench.load_results(folder)
+    assert {row["system"] for row in every.rows} == {"bm25", "flat"}
+    assert [file.content.system.label for file in bench.load_results(folder, "flat").files] == ["flat"]
+    (found,) = bench.compare("bm25", "flat", suite="beir", results=folder)
+    assert repr(found).startswith("bm25 − flat: ") or repr(found).startswith("flat − bm25: ")
+
+
+@pytest.mark.parametrize(("name", "given", "options", "message"), cases("refused-in-python"))
+def test_errors_are_those_of_the_command(name: str, given: list[str], options: dict[str, str], message: str) -> None:
+    """Sentences with what was found and expected."""
+    with pytest.raises(bench.UsageError, match=message):
+        getattr(bench, name)(*given, **options)
+
+
+def test_the_headline_is_the_average_else_the_mean_of_the_tasks() -> None:
+    """A task of two legs counts once; the mean of its legs is no average of the suite."""
+    about = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": 0, "system": "a"}
+    legs = [("s/a", "x", 0.2), ("s/a", "y", 0.4), ("s/b", None, 0.9)]
+    rows = tuple(
+        {**about, "task": task, "leg": leg, "queries": 1, "measures": {"m": value}} for task, leg, value in legs
+    )
+    means = ({**about, "name": "s/a", "measures": {"m": 0.3}},)
+    assert headlines(rows, means, "m") == {"a": pytest.approx(0.6)}
+    average = {**about, "name": "Avg.", "measures": {"m": 0.5}}
+    assert headlines(rows, (*means, average), "m") == {"a": 0.5}
+    with pytest.raises(bench.UsageError, match="no measure 'n'"):
+        Scores(rows, means, {"s": "m"}).plot("n")
+
+
+def test_progress_in_a_notebook_is_one_line(monkeypatch: pytest.MonkeyPatch, outcome: Outcome) -> None:
+    """The cell holds what a run is at, and at last what it came to."""
+    shown: list[str] = []
+    handle = SimpleNamespace(update=lambda data, **_: shown.append(data["text/plain"]))
+    shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=True))
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=lambda *_, **__: handle))
+    monkeypatch.setattr("bench.cli.output.Lines.IN_CELL", 0.0)
+    folder = outcome.published[0].path.parents[6]
+    bench.run("bm25", "beir", tasks=BEIR, store=folder / "store", results=folder / "results", sets={"method.b": 0.9})
+    assert shown[-1].startswith("3 stages run in ")

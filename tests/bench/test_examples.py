@@ -1,0 +1,94 @@
+"""The plugins under `examples/`, and those that `bench new` begins: loaded by their entry points, tried by the kit."""
+
+import shutil
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench.cli.new import KINDS, new_plugin
+from bench.config.request import Request
+from bench.evaluation.measures.specs import parse
+from bench.pipeline import run as pipeline
+from bench.plugins import Plugins, load
+from bench.store.graph import NullListener
+from bench.store.store import Store
+from bench.studies.conformance.checks import checks_for, run
+from bench.types import DataRequest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*/pyproject.toml"))
+
+
+def loaded_modules(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Import what a project's entry points name, as if it were installed."""
+    points = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]["bench"]
+    monkeypatch.syspath_prepend(str(project))
+    monkeypatch.setenv("PYTHONPATH", str(project))
+    return [import_module(module) for module in points.values()]
+
+
+def loaded(project: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
+    """Load what a project brings, and nothing else."""
+    return load({}, extra=loaded_modules(project, monkeypatch), entries=())
+
+
+@pytest.mark.parametrize("project", EXAMPLES, ids=[path.parent.name for path in EXAMPLES])
+def test_an_example_brings_what_it_says(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something of its own, whole, and described; a suite or method of it keeps the promises that need no data."""
+    found = loaded(project.parent, monkeypatch)
+    assert not found.broken
+    names = [*found.methods, *found.suites]
+    assert names or found.measures or project.parent.name == "trackers"
+    only = ("light-import", "described", "config-round-trip", "absence-named")
+    for name in names:
+        offered = [check.name for check in checks_for(name, found) if check.name in only]
+        verdicts = [*run(name, tmp_path, plugins=found, only=offered)]
+        assert {one.state for one in verdicts} == {"kept"}, name
+
+
+@pytest.mark.parametrize("offline", [False, True])
+def test_trackers_hear_every_line(offline: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both get step, loss and probe of a training that really runs; `--offline` keeps W&B on this machine."""
+    seen: list[tuple[str, Any]] = []
+
+    def begin(**given: Any) -> SimpleNamespace:
+        seen.append(("mode", given["mode"]))
+        return SimpleNamespace(log=lambda _, step: seen.append(("wandb", step)), finish=lambda **_: None)
+
+    wandb = SimpleNamespace(init=begin)
+    writer = SimpleNamespace(add_scalar=lambda name, _, at: seen.append((name, at)), close=lambda: None)
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=lambda _: writer))
+    plugins = load({"BENCH_PLUGINS": "crop,mrtydi"}, extra=loaded_modules(ROOT / "examples" / "trackers", monkeypatch))
+    places = {"store": tmp_path / "store", "results": tmp_path / "results", "sets": ["budget.tokens=20k"]}
+    request = Request.of("crop", "mrtydi", tasks="sw", offline=offline, **places)
+    pipeline.run(request, plugins, Store(request.store), NullListener())
+    steps = [step for kind, step in seen if kind == "wandb"]
+    assert (steps[0], steps) == (0, sorted(set(steps)))
+    assert {name for name, _ in seen} > {"mode", "loss", "learning_rate"}
+    assert max(at for name, at in seen if name == "loss") >= 20_000  # tokens
+    assert ("mode", "offline" if offline else None) in seen
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "method"])
+def test_what_new_writes_works_at_once(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every promise is kept as it lies; a suite's also on official files; a method's own test is a slow one."""
+    files = new_plugin(kind, f"my-{kind}", tmp_path / "project", taken=())
+    assert len(files) >= 4
+    found = loaded(tmp_path / "project", monkeypatch)
+    if kind == "measure":
+        assert found.measures_by_name["MyMeasure"].value(("a", "b"), {"b": 1}, 2) == 1.0
+        assert str(parse("mymeasure@5", found.measures_by_name)) == "MyMeasure@5"
+        return
+    shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-beir", tmp_path / "data" / "my-suite")
+    requests = [DataRequest("mini"), DataRequest("official", tmp_path / "data")][: 1 + (kind == "suite")]
+    for at, request in enumerate(requests):
+        (tmp_path / str(at)).mkdir()
+        verdicts = [*run(f"my-{kind}", tmp_path / str(at), plugins=found, data=request)]
+        assert {one.state for one in verdicts} == {"kept"}, [one.reason for one in verdicts]
+        assert len(verdicts) >= 9

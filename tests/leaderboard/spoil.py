@@ -1,0 +1,162 @@
+"""Changes to a bundle as someone who means harm makes them, by name, so that tables of cases can hold them.
+
+Seals and checksums are made to fit, unless that is the point. Contents may be written short: `{"$times": ["[", 100]}`
+repeats a text or a list, `$hex` and `$random` give bytes, `$gzip` packs what it holds.
+"""
+
+import gzip
+import os
+from collections.abc import Callable
+from typing import Any
+
+from bench.core.files import canonical, digest, sha256_file
+from leaderboard.submissions.claims import _APART
+from tests.leaderboard.conftest import Bundle
+
+NDCG, HEADLINE = "nDCG@10", ("tasks", "beir/tiny-beir", "", "measures", "nDCG@10")
+
+
+def content(given: Any) -> Any:
+    """Return what a table's short form stands for."""
+    match given:
+        case {"$times": [one, count]}:
+            return content(one) * count
+        case {"$hex": text}:
+            return bytes.fromhex(text)
+        case {"$random": count}:
+            return os.urandom(count)
+        case {"$gzip": inner}:
+            return gzip.compress(raw(inner), mtime=0)
+        case dict():
+            return {name: content(one) for name, one in given.items()}
+        case list():
+            return [content(one) for one in given]
+    return given
+
+
+def raw(given: Any) -> bytes:
+    """Return the bytes of a file: a text as it is, other JSON in canonical form."""
+    made = content(given)
+    return made if isinstance(made, bytes) else made.encode() if isinstance(made, str) else canonical(made)
+
+
+def spoil(bundle: Bundle, changes: list[list[Any]]) -> None:
+    """Carry out changes, each a name and what it is given, in their order."""
+    for name, *given in changes:
+        CHANGES[name](bundle, *given)
+
+
+def put(bundle: Bundle, place: list[str], value: Any) -> None:
+    """Put a value at a place of the result, below objects that may not be there."""
+
+    def change(whole: Any) -> None:
+        for key in place[:-1]:
+            whole = whole[int(key)] if isinstance(whole, list) else whole.setdefault(key, {})
+        whole[int(place[-1]) if isinstance(whole, list) else place[-1]] = content(value)
+
+    bundle.rewrite(change)
+
+
+def drop(bundle: Bundle, *place: str) -> None:
+    """Leave out what the result has at a place."""
+
+    def change(whole: dict[str, Any]) -> None:
+        for key in place[:-1]:
+            whole = whole[key]
+        del whole[place[-1]]
+
+    bundle.rewrite(change)
+
+
+def rehash(bundle: Bundle) -> None:
+    """Make the system's hash fit what is said of it."""
+    bundle.rewrite(
+        lambda whole: whole["system"].update(
+            hash=digest({key: value for key, value in whole["system"].items() if key not in _APART})
+        )
+    )
+
+
+def write(bundle: Bundle, name: str, given: Any) -> None:
+    """Write a file and nothing about it."""
+    (bundle.folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (bundle.folder / name).write_bytes(raw(given))
+
+
+def add(bundle: Bundle, name: str, given: Any) -> None:
+    """Write a file, and its checksum into the result."""
+    write(bundle, name, given)
+    bundle.rewrite(lambda whole: whole["files"].update({name: sha256_file(bundle.folder / name)}))
+
+
+def lines(bundle: Bundle, start: int | None, end: int | None, *words: list[str]) -> None:
+    """Exchange lines of the run for others, words by words; `""` keeps the word that stood there."""
+
+    def change(old: list[str]) -> list[str]:
+        kept = [line.split() for line in old[start:end]]
+        new = [
+            [one or kept[at][place] for place, one in enumerate(line)] if at < len(kept) else line
+            for at, line in enumerate(content([*words]))
+        ]
+        return old[:start] + [" ".join(line) + "\n" for line in new] + (old[end:] if end is not None else [])
+
+    bundle.edit_run(change)
+
+
+def perfect(bundle: Bundle, values: list[float]) -> None:
+    """Give the headline these values over and over, and the mean with them."""
+
+    def change(table: dict[str, Any]) -> None:
+        table["measures"][NDCG] = (values * len(table["queries"]))[: len(table["queries"])]
+        put(bundle, [*HEADLINE], sum(table["measures"][NDCG]) / len(table["queries"]))
+
+    bundle.edit_values(change)
+
+
+def leave_out(bundle: Bundle) -> None:
+    """Drop a query everywhere, with its lines of the run and its share of the means."""
+    kept: dict[str, Any] = {}
+
+    def values(table: dict[str, Any]) -> None:
+        kept["query"] = table["queries"].pop()
+        table.pop("evidence", None)
+        for column in table["measures"].values():
+            column.pop()
+        kept["leg"] = {"measures": {name: sum(one) / len(one) for name, one in table["measures"].items()}}
+        kept["leg"]["queries"] = len(table["queries"])
+
+    bundle.edit_values(values)
+    bundle.edit_run(lambda lines: [line for line in lines if line.split()[0] != kept["query"]])
+    bundle.rewrite(lambda c: c["tasks"][bundle.task][""].update(kept["leg"]))
+
+
+def value(bundle: Bundle, place: list[Any], given: Any) -> None:
+    """Put something at a place of the values per query; nothing takes away what is there."""
+
+    def change(table: Any) -> None:
+        for key in place[:-1]:
+            table = table[key]
+        if given is None:
+            table.pop(place[-1])
+        else:
+            table[place[-1]] = content(given)
+
+    bundle.edit_values(change)
+
+
+CHANGES: dict[str, Callable[..., object]] = {
+    "set": put,
+    "drop": drop,
+    "rehash": rehash,
+    "raw": lambda bundle, given: bundle.path.write_bytes(raw(given)),
+    "unsealed": lambda bundle, old, new: bundle.path.write_text(bundle.path.read_text().replace(old, new)),
+    "write": write,
+    "add": add,
+    "delete": lambda bundle, name: (bundle.folder / name).unlink(),
+    "link": lambda bundle, name, target: (bundle.folder / name).symlink_to(target),
+    "pipe": lambda bundle, name: os.mkfifo(bundle.folder / name),
+    "lines": lines,
+    "perfect": perfect,
+    "leave out": leave_out,
+    "value": value,
+}
