@@ -113,21 +113,15 @@ class Grid:
 
 @dataclass(frozen=True)
 class Direction:
-    """How far two orders of the same cells agree.
+    """How far two orders of the same cells agree."""
 
-    Args:
-        pairs: of cells that the paper distinguishes and that were run.
-        alike: of these, ordered here as in the paper.
-        tau: Kendall's tau-b, 1 the same order, −1 the reverse; None where one side does not distinguish any pair.
-        sure: of the pairs, those that the tests distinguish here (corrected p ≤ 0.05); None where nothing was tested.
-        sure_alike: of these, ordered as in the paper.
-    """
-
-    pairs: int
-    alike: int
+    pairs: int  # of cells that the paper distinguishes and that were run
+    alike: int  # of these, ordered here as in the paper
+    # Kendall's tau-b, 1 the same order, −1 the reverse; None where one side does not distinguish any pair
     tau: float | None
+    # of the pairs, those that the tests distinguish here (corrected p ≤ 0.05); None where nothing was tested
     sure: int | None = None
-    sure_alike: int | None = None
+    sure_alike: int | None = None  # of these, ordered as in the paper
 
 
 def direction(cells: Sequence[CellResult], sure: Mapping[frozenset[str], bool] | None = None) -> Direction:

@@ -39,39 +39,24 @@ class CompareOptions:
 
 @dataclass(frozen=True, repr=False)
 class Compared:
-    """Systems on a suite and on data of one kind, in one setting or each in its own.
+    """Systems on a suite and on data of one kind, in one setting or each in its own."""
 
-    Args:
-        about: `suite`, `setting` (several joined by `, `), `data`, and `stands_for` (empty for a benchmark itself).
-        measure: canonical name.
-        where: what `values` are: the suite's average or the mean of the tasks.
-        tasks: those that all systems have.
-        values: by label, a fraction, the mean over seeds.
-        sides: the systems, in the order given.
-        settings: by label.
-        tests: of every pair, corrected for their number.
-        ranks: first and last place that the corrected tests leave open, by label.
-        groups: letters by label, shared by systems that do not differ significantly; empty for very many systems.
-        differing: settings that are not the same in all systems.
-        doubts: why the comparison may be unfair or unsure.
-        extremes: queries with the largest gains and losses of every pair.
-        notes: why texts of queries are missing.
-    """
-
+    # `suite`, `setting` (several joined by `, `), `data`, and `stands_for` (empty for a benchmark itself)
     about: Mapping[str, str]
-    measure: str
-    where: str
-    tasks: tuple[str, ...]
-    values: Mapping[str, float]
-    sides: tuple[Side, ...]
-    settings: Mapping[str, str]
-    tests: tuple[PairedTest, ...]
-    ranks: Mapping[str, tuple[int, int]]
+    measure: str  # canonical name
+    where: str  # what `values` are: the suite's average or the mean of the tasks
+    tasks: tuple[str, ...]  # those that all systems have
+    values: Mapping[str, float]  # by label, a fraction, the mean over seeds
+    sides: tuple[Side, ...]  # the systems, in the order given
+    settings: Mapping[str, str]  # by label
+    tests: tuple[PairedTest, ...]  # of every pair, corrected for their number
+    ranks: Mapping[str, tuple[int, int]]  # first and last place that the corrected tests leave open, by label
+    # letters by label, shared by systems that do not differ significantly; empty for very many systems
     groups: Mapping[str, str]
-    differing: tuple[Difference, ...]
-    doubts: tuple[str, ...]
-    extremes: tuple[QueryDifference, ...] = field(default=())
-    notes: tuple[str, ...] = field(default=())
+    differing: tuple[Difference, ...]  # settings that are not the same in all systems
+    doubts: tuple[str, ...]  # why the comparison may be unfair or unsure
+    extremes: tuple[QueryDifference, ...] = field(default=())  # queries with the largest gains and losses of every pair
+    notes: tuple[str, ...] = field(default=())  # why texts of queries are missing
 
     def __repr__(self) -> str:
         """Say every pair in a line, and every doubt."""

@@ -204,17 +204,12 @@ _CHOICES = (
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting that is not the same in all systems.
+    """A setting that is not the same in all systems."""
 
-    Args:
-        key: as `--set` takes it where it can be set, e.g. `method.learning_rate`; else as the result file calls it.
-        values: by system, as typed; `—` for a system without that setting.
-        telling: it means the same in two systems and differs there, or a system of the same method lacks it. Settings
-            of methods mean the same where both have an encoder (a learning rate), or are of one method.
-    """
-
-    key: str
-    values: Mapping[str, str]
+    key: str  # as `--set` takes it where it can be set, e.g. `method.learning_rate`; else as the result file calls it
+    values: Mapping[str, str]  # by system, as typed; `—` for a system without that setting
+    # it means the same in two systems and differs there, or a system of the same method lacks it. Settings of methods
+    # mean the same where both have an encoder (a learning rate), or are of one method
     telling: bool
 
 

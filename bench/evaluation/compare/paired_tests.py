@@ -24,25 +24,17 @@ QueryValues = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Two systems on the same queries.
+    """Two systems on the same queries."""
 
-    Args:
-        about: `suite`, `setting`, `data` and `seed` of both, or their `seeds`.
-        first: label of the system that is better on average.
-        second: label of the other.
-        measure: canonical name.
-        comparison: first minus second, over all tasks that all systems have, corrected for all pairs (`ranks`).
-        by_task: the same of every task, corrected for all pairs and tasks (`cells`); empty where not asked for.
-        same_trainings: both come from the same training runs, seed by seed.
-    """
-
-    about: Mapping[str, Any]
-    first: str
-    second: str
-    measure: str
+    about: Mapping[str, Any]  # `suite`, `setting`, `data` and `seed` of both, or their `seeds`
+    first: str  # label of the system that is better on average
+    second: str  # label of the other
+    measure: str  # canonical name
+    # first minus second, over all tasks that all systems have, corrected for all pairs (`ranks`)
     comparison: Comparison
+    # the same of every task, corrected for all pairs and tasks (`cells`); empty where not asked for
     by_task: Mapping[str, Comparison] = field(default_factory=dict)
-    same_trainings: bool = False
+    same_trainings: bool = False  # both come from the same training runs, seed by seed
 
     def row(self) -> dict[str, Any]:
         """As `bench run --json` prints it."""

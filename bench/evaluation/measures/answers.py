@@ -21,28 +21,20 @@ _KEPT = 4096  # tokenised passages that are kept, since the passages of many que
 
 @dataclass(frozen=True)
 class Answered:
-    """What judges by strings.
+    """What judges by strings."""
 
-    Args:
-        strings: accepted answers by query.
-        text: document id → the passage's text. Raises `KeyError` for one that the corpus lacks.
-    """
-
-    strings: Mapping[str, Sequence[str]]
-    text: Callable[[str], str]
+    strings: Mapping[str, Sequence[str]]  # accepted answers by query
+    text: Callable[[str], str]  # document id → the passage's text. Raises `KeyError` for one that the corpus lacks
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where answers were found.
+    """Where answers were found."""
 
-    Args:
-        values: by canonical measure name, one value per query, in the order of the answers: 0 or 1.
-        evidence: what the values follow from, one per query: `rank` of the first passage with an answer, `tokens`
-            after which one has been read; None where none was found within the deepest cut.
-    """
-
+    # by canonical measure name, one value per query, in the order of the answers: 0 or 1
     values: Mapping[str, tuple[float, ...]]
+    # what the values follow from, one per query: `rank` of the first passage with an answer, `tokens` after which one
+    # has been read; None where none was found within the deepest cut
     evidence: Mapping[str, tuple[int | None, ...]]
 
 

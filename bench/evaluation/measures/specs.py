@@ -25,15 +25,10 @@ _IN_KT = re.compile(r"(?:R|Recall)@([1-9][0-9]{0,3})kt?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class MeasureSpec:
-    """A measure with its cut.
+    """A measure with its cut."""
 
-    Args:
-        name: canonical, e.g. `nDCG`, or that of a plugin's measure.
-        cut: how many of the best documents it looks at (of `Rkt`: thousands of tokens); None for all.
-    """
-
-    name: str
-    cut: int | None = None
+    name: str  # canonical, e.g. `nDCG`, or that of a plugin's measure
+    cut: int | None = None  # how many of the best documents it looks at (of `Rkt`: thousands of tokens); None for all
 
     def __str__(self) -> str:
         """Return the canonical spelling, e.g. `nDCG@10`, `R@2kt`."""
@@ -44,20 +39,13 @@ class MeasureSpec:
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A measure that the harness brings.
+    """A measure that the harness brings."""
 
-    Args:
-        name: canonical, without the cut.
-        aliases: other spellings that are understood, compared without case.
-        needs_cut: it is not defined over the whole ranking.
-        summary: the formula in one line; `rel` is the number of documents with a grade of at least 1.
-        takes_cut: it may be asked with a cut; a measure that looks at the first document only has none to choose.
-    """
-
-    name: str
-    aliases: tuple[str, ...]
-    needs_cut: bool
-    summary: str
+    name: str  # canonical, without the cut
+    aliases: tuple[str, ...]  # other spellings that are understood, compared without case
+    needs_cut: bool  # it is not defined over the whole ranking
+    summary: str  # the formula in one line; `rel` is the number of documents with a grade of at least 1
+    # it may be asked with a cut; a measure that looks at the first document only has none to choose
     takes_cut: bool = True
 
 

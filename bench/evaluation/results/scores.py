@@ -30,17 +30,11 @@ Group = tuple[str, str, str]
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """Values of systems on tasks, fractions.
+    """Values of systems on tasks, fractions."""
 
-    Args:
-        rows: one a scored leg: what it is of, and its `measures`.
-        macro: one an average of a suite, called `name`.
-        primary: headline measure by suite.
-    """
-
-    rows: tuple[Row, ...]
-    macro: tuple[Row, ...]
-    primary: Mapping[str, str]
+    rows: tuple[Row, ...]  # one a scored leg: what it is of, and its `measures`
+    macro: tuple[Row, ...]  # one an average of a suite, called `name`
+    primary: Mapping[str, str]  # headline measure by suite
 
     def groups(self) -> dict[Group, tuple[list[Row], list[Row]]]:
         """Return rows and averages of every suite, setting and data, in their order."""

@@ -57,12 +57,13 @@ def _start(ray: Any, store: Store, alone: bool, ready: Sequence[Stage]) -> Mappi
     """
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]] if ready else []
     tasks: dict[str, Task] = {}
+    gpus = sorted(node.get("GPU", 0) for node in nodes)
     for item in ready:
         needs = item.needs
         if ":" in needs.device or all(node.get("GPU", 0) < needs.gpus for node in nodes):
             raise UsageError(
                 where=f"{item.name} of {item.title}",
-                found=f"device {needs.device}, where the nodes have {sorted(node.get('GPU', 0) for node in nodes)} GPUs",
+                found=f"device {needs.device}, where the nodes have {gpus} GPUs",
                 expected=f"--device cuda, and a node with {needs.gpus or 1}",
             )
         fits = [node for node in nodes if node.get("GPU", 0) >= needs.gpus]
