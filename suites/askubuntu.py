@@ -1,8 +1,6 @@
 """AskUbuntu: rank the 20 questions that BM25 found for a question, duplicates first (Lei et al. 2016).
 
-Protocol and counts: the card (`suites/cards/askubuntu.md`). The official files are looked for under the folder of data
-as `askubuntu/{dev,test}.txt` and `askubuntu/text_tokenized.txt.gz`. The candidates and judgements are served without
-the texts too, so that a run can be scored where only they are; reading a text then raises an error that names the file.
+Without the texts, candidates and judgements are there, to score a run by; reading a text then raises an error.
 """
 
 from __future__ import annotations
@@ -57,10 +55,7 @@ def releases() -> tuple[Release, ...]:
 
 
 def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return the leg of a task, whose name says the split.
-
-    Raises `UsageError` if a folder or the file of candidates is missing.
-    """
+    """Return the leg of a split. Raises `UsageError` if a folder or the file of candidates is missing."""
     return (leg("test", request, body=True) if name == WITH_BODY else leg(name, request),)
 
 

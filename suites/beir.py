@@ -1,7 +1,6 @@
 """BEIR: English retrieval in many domains, zero-shot (Thakur et al. 2021), and any folder in its layout.
 
-Protocol and counts: the card (`suites/cards/beir.md`). A public set is looked for under the data folder first, then in
-the download cache, then taken through ir_datasets, which downloads it when it is read.
+A public set is taken from the data folder, the download cache, or ir_datasets, which downloads it when it is read.
 """
 
 from __future__ import annotations
@@ -80,11 +79,7 @@ MINI = ("claims", "snippets", "articles")
 
 
 def load(name: str, request: DataRequest) -> Task:
-    """Return a public set, or a domain of the embedded world.
-
-    Raises `UsageError` if there is no such set or data folder, a set's folder lacks a file, or the set would have to be
-    downloaded and may not be.
-    """
+    """Return a public set or a domain of the embedded world; `UsageError` for none, or one that may not be fetched."""
     if name == "cqadupstack" and request.data == "official":
         forums = ",".join(one.name for one in _CQADUPSTACK)
         raise UsageError(where=name, found=f"{len(_CQADUPSTACK)} tasks", expected="their names", hint=f"type {forums}")
@@ -117,9 +112,8 @@ def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
 def folder(path: Path) -> Task:
     """Return a task of a folder in BEIR's layout, with the split named behind a colon where there are several.
 
-    The first record of corpus and queries is read for its language (`metadata.lang`). Raises `UsageError` if the folder
-    or a file of it is missing, or the split is open; `DataError` or `DataFaultsError` if no record of the corpus or the
-    queries can be read.
+    The first records say their languages (`metadata.lang`). Raises `UsageError` if the folder or a file is missing, or
+    the split is open; `DataError` or `DataFaultsError` if no such record can be read.
     """
     rest, colon, named = str(path).rpartition(":")
     root, split = (path, "") if path.is_dir() or not (colon and rest) else (Path(rest), named)
@@ -166,11 +160,9 @@ def releases() -> tuple[Release, ...]:
 
 
 def train_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
-    """Return pairs of the training questions of a public set, but for those that some test asks; None without any.
+    """Return pairs of a public set's training questions that no test asks, with dev pairs if at hand; or None.
 
-    With them come pairs of its dev questions, where the release has some and they are at hand. (SciFact has none:
-    Contriever's few-shot holds out a tenth of its training questions.) Raises `UsageError` where the set's files are
-    not there.
+    SciFact has no dev questions. Raises `UsageError` where the set's files are not there.
     """
     if request.data != "official" or name not in TRAIN:
         return None

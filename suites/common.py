@@ -122,10 +122,7 @@ class Benchmark:
         return self.dev.get(data, ())
 
     def load(self, name: str, request: DataRequest) -> Task:
-        """Return a task on its test questions.
-
-        Raises `UsageError` if there is no such task or folder, or a file is missing.
-        """
+        """Return a task on its test questions. Raises `UsageError` for no such task, folder or file."""
         official.known(self.name, name, self.task_names(request.data))
         return self._task(name, "test", request)
 
@@ -193,10 +190,7 @@ def markdown(head: str, rows: Iterable[Iterable[object]], aligned: str = "l") ->
 
 
 def find(*places: Path, expected: str, hint: str, packed: Member | None = None) -> File:
-    """Return the first place that is a file, else where it is inside an archive.
-
-    Raises `UsageError` if it is nowhere; it names the first place.
-    """
+    """Return the first place that is a file, else inside an archive. Raises `UsageError` with the first for neither."""
     if found := present(*places):
         return found
     if packed is not None and packed.archive.is_file():
@@ -216,10 +210,7 @@ def plain_or_packed(folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def missing(path: Path, name: str, expected: str, hint: str) -> Source[Item]:
-    """Return a source of texts that are not there; reading it raises `UsageError`.
-
-    So questions, answers and runs of others can be read where the large file is not at hand.
-    """
+    """Return a source of texts that are not there, so that others can be read; reading it raises `UsageError`."""
     return Source(name, "missing/1", (path,), partial(_missing, path, expected, hint))
 
 

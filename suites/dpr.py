@@ -1,9 +1,6 @@
 """Natural Questions and TriviaQA as DPR searches them: English questions, answered from DPR's Wikipedia.
 
-Protocol and counts: the cards (`suites/cards/nq.md`, `suites/cards/triviaqa.md`). The official files are looked for
-under the folder of data as `nq/nq-test.qa.csv`, `triviaqa/trivia-test.qa.csv.gz` and `dpr-w100/psgs_w100.tsv.gz`. The
-questions are served without the passages too, so that they can be counted and audited where only they are; reading a
-passage then raises an error that names the file.
+Without the passages, questions are there, to be counted and audited; reading a passage then raises an error.
 """
 
 from __future__ import annotations
@@ -71,10 +68,7 @@ SETS = {one.name: one for one in (NQ, TRIVIAQA)}
 
 
 def legs(suite: str, _task: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return the questions of a split with their answers.
-
-    Raises `UsageError` if there is no folder, or the file of questions is missing.
-    """
+    """Return the questions of a split with their answers. Raises `UsageError` if the folder or file is missing."""
     one, identity, folder = SETS[suite], f"{suite}/{split}", official.folder(request, suite)
     released = one.files[split]
     path = find(
@@ -95,10 +89,9 @@ def legs(suite: str, _task: str, split: str, request: DataRequest) -> tuple[Leg,
 
 
 def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
-    """Return the passages, compressed or not: in their own folder, or among the files of the suite that asks.
+    """Return the passages, in their own folder or the suite's; a source that raises when read where they are not.
 
-    Where they are in neither, the source raises when it is read. Raises `UsageError` if no folder of data is there at
-    all.
+    Raises `UsageError` if no folder of data is there at all.
     """
     other = official.folder(request, suite)
     own = official.root_of(CORPUS, official.roots(request.data_dir)) / CORPUS

@@ -1,8 +1,4 @@
-"""LAReQA on XQuAD-R: a question in any of 11 languages, answered by sentences of all of them (Roy et al. 2020).
-
-Protocol and counts: the card (`suites/cards/lareqa.md`). The official files are looked for under the folder of data as
-`lareqa/xquad-r/{ar,de,el,en,es,hi,ru,th,tr,vi,zh}.json`.
-"""
+"""LAReQA on XQuAD-R: a question in any of 11 languages, answered by sentences of all of them (Roy et al. 2020)."""
 
 from __future__ import annotations
 
@@ -58,10 +54,7 @@ MINI = ("ar", "de", "en", "es", "ru", "th")
 
 
 def legs(suite: str, name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return the questions of a language over the pool of all languages; that of `BARE` has no paragraphs.
-
-    Raises `UsageError` if there is no folder, or a file is missing; the pool needs all eleven.
-    """
+    """Return the questions of a language over the pool, of `BARE` without paragraphs; `UsageError` without a file."""
     folder, identity = official.folder(request, NAME) / _FOLDER, f"{suite}/{name}"
     files = {code: _find(folder, code) for code in LANGUAGES}
     leg = Leg(

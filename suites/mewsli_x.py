@@ -1,8 +1,7 @@
 """Mewsli-X: which of a million entities does a news article mention? Asked in 11 languages (Ruder et al. 2021).
 
-Protocol and counts: the card (`suites/cards/mewsli-x.md`). Under the folder of data, `mewsli-x/` holds
-`candidate_set_entities.jsonl` and `wikinews_mentions-{dev,test}.jsonl` with their texts (plain or ending in .gz), or
-`raw.tar.gz` of a third party's repack, which has all of them.
+The folder holds the official files with their texts (plain or ending in .gz), or `raw.tar.gz` of a third party's
+repack.
 """
 
 from __future__ import annotations
@@ -49,10 +48,7 @@ MINI = ("ar", "de", "en", "es", "ja")
 
 
 def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return the mentions of a split in a language over the pool of entities.
-
-    Raises `UsageError` if there is no folder, or a file is missing.
-    """
+    """Return the mentions of a split in a language over the pool. Raises `UsageError` if a file is missing."""
     root, identity, count = official.folder(request, NAME), f"{NAME}/{name}", LANGUAGES[name][split]
     pool = _find(root, ENTITIES, f"the {POOL:,} entities", f"fetch {URL} (291 MB, md5 {MD5}) and unpack it here")
     articles = _find(root, MENTIONS.format(split), f"the articles of {split} with their mentions and texts", _TEXTS)

@@ -1,9 +1,4 @@
-"""MKQA as Contriever searches it: 6,619 questions in 26 languages, answered from the English Wikipedia.
-
-Protocol and counts: the card (`suites/cards/mkqa.md`). The official files are looked for under the folder of data as
-`mkqa/mkqa.jsonl.gz` and `dpr-w100/psgs_w100.tsv.gz`. The questions are served without the passages too, so that they
-can be counted and audited where only they are; reading a passage then raises an error that names the file.
-"""
+"""MKQA as Contriever searches it: 6,619 questions in 26 languages, answered from DPR's English Wikipedia."""
 
 from __future__ import annotations
 
@@ -35,10 +30,7 @@ MINI = ("en", "ar", "fi", "ja", "ko", "ru", "es", "th", "de", "fr")
 
 
 def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return the questions of a language over the English passages.
-
-    Raises `UsageError` if there is no folder, or the file of questions is missing.
-    """
+    """Return the questions of a language over the passages. Raises `UsageError` if the folder or file is missing."""
     path = find(
         official.folder(request, NAME) / FILE,
         expected=f"the 10,000 questions of MKQA in {len(LANGUAGES)} languages with their answers",

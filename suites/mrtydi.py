@@ -1,7 +1,6 @@
 """Mr. TyDi v1.1: questions in 11 languages, each answered from the Wikipedia of its own language (Zhang et al. 2021).
 
-Protocol and counts: the card (`suites/cards/mrtydi.md`). The official files are looked for under the folder of data,
-unpacked in `mrtydi/mrtydi-v1.1-swahili/` or in the released `mrtydi/mrtydi-v1.1-swahili.tar.gz`, file by file.
+Files are read unpacked in `mrtydi/mrtydi-v1.1-swahili/`, or from the released `mrtydi/mrtydi-v1.1-swahili.tar.gz`.
 """
 
 from __future__ import annotations
@@ -84,10 +83,7 @@ LANGUAGES = {one.code: one for one in map(_language, _TABLE.strip().splitlines()
 
 
 def leg(name: str, split: str, request: DataRequest) -> Leg:
-    """Return the official questions of a split with their judgements and passages.
-
-    Raises `UsageError` if there is no folder, or a file is missing.
-    """
+    """Return a split's questions, judgements and passages. Raises `UsageError` if the folder or a file is missing."""
     one, root, identity = LANGUAGES[name], official.folder(request, NAME), f"{NAME}/{name}"
     queries, judgements = one.counts[split]
 

@@ -1,7 +1,6 @@
 """Mr. TyDi v1.0 as ir_datasets serves it: a suite of its own, so that its numbers are never mixed with v1.1's.
 
-Protocol, counts and averages are those of `suites.mrtydi`; the difference of the texts is not documented. A passage is
-the record's text unchanged, title and passage together.
+Protocol, counts and averages are those of `suites.mrtydi`. A passage is the record's text, title and passage together.
 """
 
 from dataclasses import replace
@@ -16,10 +15,7 @@ NAME = "mrtydi-v1-0"
 
 
 def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return the questions of a split; they are downloaded when they are read.
-
-    Raises `UsageError` if the files would have to be downloaded and may not be.
-    """
+    """Return a split's questions, downloaded when read. Raises `UsageError` if they may not be."""
     one, cached = mrtydi.LANGUAGES[name], face.irds.home() / "mr-tydi" / name
     if request.offline and not cached.exists():
         places = ", ".join(str(place) for place in (request.data_dir, cached) if place)

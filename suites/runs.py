@@ -1,7 +1,4 @@
-"""Named runs over several suites (`bench run --preset NAME`), and corpora to pretrain on (`--corpus NAME`).
-
-The corpora are declared in `corpora.json`: sources, sizes and what each paper used.
-"""
+"""Named runs over several suites (`bench run --preset NAME`), and `corpora.json` to pretrain on (`--corpus NAME`)."""
 
 import json
 from collections.abc import Iterable

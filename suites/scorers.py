@@ -44,11 +44,10 @@ class UndefinedError(UsageError):
 
 
 def beir(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS, ignore_identical_ids: bool = True) -> dict[str, float]:
-    """NDCG@k, MAP@k, Recall@k and P@k as BEIR's evaluator gives them.
+    """NDCG@k, MAP@k, Recall@k and P@k as BEIR's evaluator gives them: pytrec_eval's, rounded to 5 digits.
 
-    They are pytrec_eval's, averaged over the queries present in both run and judgements: a query that the run does not
-    name leaves the mean, one that it names without documents counts 0. Rounded to 5 digits. Equal scores are ordered by
-    document id descending. Raises `UndefinedError` if run and judgements share no query; `UsageError` as `judged` does.
+    The mean is over queries in both run and judgements, ties go by document id descending. Raises `UndefinedError` if
+    they share no query; `UsageError` as `judged` does.
     """
     rankings = judged(qrels, without_identical(run) if ignore_identical_ids else run, "trec")
     names = {"NDCG": "nDCG", "MAP": "AP", "Recall": "R", "P": "P"}
@@ -65,10 +64,7 @@ def beir_mrr(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str,
 
 
 def beir_capped_recall(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str, float]:
-    """R_cap@k of BEIR's custom scorers (`recall_cap`); TREC-COVID's Recall@100 in Contriever is this at 100.
-
-    Raises `UndefinedError` if a query of the run has no relevant document; the official code divides by zero there.
-    """
+    """R_cap@k of BEIR's `recall_cap`; `UndefinedError` if a query has no relevant document."""
     empty = [query for query in run if query in qrels and not relevant(qrels[query])]
     if empty:
         raise UndefinedError(
@@ -94,10 +90,7 @@ def beir_hole(qrels: Qrels, run: Run, ks: Sequence[int] = BEIR_CUTS) -> dict[str
 
 
 def mrtydi_ccp(qrels: Qrels, run: Run, k: int = 100) -> dict[str, float]:
-    """MRR@k and Recall@k of CCP's Mr.TyDi script: list order, and every row of the qrels is relevant at any grade.
-
-    A missing query counts 0. Raises `UsageError` as `judged` does.
-    """
+    """MRR@k and Recall@k of CCP's Mr.TyDi script: list order, any grade is relevant, a missing query counts 0."""
     rows = {query: dict.fromkeys(grades, 1) for query, grades in qrels.items()}
     means = evaluate(rows, run, (MeasureSpec("RR", k), MeasureSpec("R", k)), "list").means
     return {f"MRR@{k}": means[f"RR@{k}"], f"Recall@{k}": means[f"R@{k}"]}
@@ -125,8 +118,7 @@ class MewsliX:
 def mewslix(gold: Mapping[str, Mapping[str, str]], predictions: Mapping[str, Mapping[str, Sequence[str]]]) -> MewsliX:
     """Score entity predictions as XTREME-R's Mewsli-X script: list order, first 20, duplicates occupy ranks.
 
-    Both are by language and mention; blanks around the ids of gold entities are stripped. Raises `UsageError` if a
-    language has no gold mention.
+    Both are by language and mention, gold ids stripped. Raises `UsageError` if a language has no gold mention.
     """
     mrr, covered = {}, {}
     for language in MEWSLIX_LANGUAGES:
@@ -139,10 +131,7 @@ def mewslix(gold: Mapping[str, Mapping[str, str]], predictions: Mapping[str, Map
 
 
 def askubuntu(ranked_labels: Iterable[Sequence[int]]) -> dict[str, float]:
-    """MAP, MRR, P@1 and P@5 of AskUbuntu's re-ranking (Lei et al.), from each query's labels (1 positive) by rank.
-
-    Queries without a positive leave every mean; P@k divides by min(k, length of the list). All 0 without any query.
-    """
+    """MAP, MRR, P@1 and P@5 of AskUbuntu (Lei et al.) from labels (1 positive) by rank; none without a positive."""
     queries = [{str(rank): label for rank, label in enumerate(labels)} for labels in ranked_labels if any(labels)]
     measures: Mapping[str, Callable[[dict[str, int]], float]] = {
         "MAP": lambda labels: average_precision(list(labels), labels, None),
@@ -158,21 +147,12 @@ def xor_retrieve(
 ) -> dict[str, Any]:
     """Score predictions as XOR-Retrieve's script does, from the records of its two files.
 
-    The language is the one that a prediction says. A prediction for an unknown question, or for one none of whose
-    answers count, leaves every number; so does a question that nobody predicts anything for.
+    `data` are questions with `id` and `answers`, `predictions` have `id` (CCP's script: `q_id`), `lang`, which counts,
+    and `ctxs`, texts best first; `budget` is in tokens of `tokenise`. What is predicted for an unknown question, or one
+    none of whose answers count, leaves every number; so does a question without prediction.
 
-    Args:
-        data: questions: `id` and `answers`.
-        predictions: `id` (CCP's script: `q_id`), `lang` and `ctxs`, the texts of the passages, best first.
-        budget: in tokens: 2,000 for R@2kt, 5,000 for R@5kt.
-        tokenise: splits texts into words (`bench.evaluation.measures.kilotokens.tokeniser`).
-
-    Returns:
-        `per_language` (`count`, `hit`, and `score` in per cent by language), `macro_avg` (their mean), and `per_item`
-        (hit or not by question id; None for what leaves the numbers).
-
-    Raises:
-        UsageError: a record lacks one of these keys, or no prediction counts.
+    Returns `per_language` (`count`, `hit`, and `score` in per cent), `macro_avg` (their mean), and `per_item` (None for
+    what leaves the numbers). Raises `UsageError`: a record lacks a key, or no prediction counts.
     """
     accepted = {_key(row, "question", "id"): counted(_key(row, "question", "answers")) for row in data}
     items: dict[str, bool | None] = {}
@@ -198,10 +178,9 @@ def xor_retrieve(
 
 
 def named_questions(values: Mapping[str, Mapping[str, float]], run: Run) -> dict[str, float]:
-    """R@Nkt as XOR-Retrieve's scorer averages: over the counted questions that the predictions name, not over all.
+    """R@Nkt as `eval_xor_retrieve.py` averages: over the counted questions that the predictions name.
 
-    A question that was asked and found nothing is named, with empty `ctxs`, and is a miss. Source: the official
-    `eval_xor_retrieve.py`. Nothing where the run names no counted question.
+    A question that was asked and found nothing is named, and is a miss. Nothing where none is named.
     """
     found = {}
     for measure, by_query in values.items():
@@ -251,11 +230,7 @@ def _beir_others(qrels: Qrels, run: Run, ks: Sequence[int]) -> dict[str, float]:
 def _beir_custom(
     name: str, ours: str, qrels: Qrels, run: Run, ks: Sequence[int], extra: Mapping[str, Measure] = {}
 ) -> dict[str, float]:
-    """Compute a measure of ours as BEIR's custom scorers do: divided by all judged queries, rounded to 5 digits.
-
-    The official code sorts stably by score, so equal scores keep their order, which is the list rule. It stops at a
-    query without judgements; here such a query is left out.
-    """
+    """Compute a measure of ours as BEIR's custom scorers: over all judged queries, list rule, rounded to 5 digits."""
     ranked = {query: _sorted(ranking) for query, ranking in judged(qrels, run, "list").items()}
     means = evaluate(qrels, ranked, [MeasureSpec(ours, k) for k in ks], "list", extra).means
     return {f"{name}@{k}": round(means[f"{ours}@{k}"], 5) for k in ks}

@@ -1,8 +1,4 @@
-"""Tatoeba: find a sentence's translation among at most 1,000, in 112 languages paired with English (Artetxe, Schwenk).
-
-Protocol and counts: the card (`suites/cards/tatoeba.md`). The official files are LASER's, looked for under the folder
-of data as `tatoeba/v1/tatoeba.fra-eng.{fra,eng}`.
-"""
+"""Tatoeba: find a sentence's translation among at most 1,000, in LASER's 112 languages paired with English."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Tatoeba without English: the 15 pairs of CCP's Table 2, drawn anew from Tatoeba's exports.
+"""Tatoeba without English: the 15 pairs of CCP's Table 2, drawn anew from Tatoeba's exports with a fixed seed.
 
-`python -m suites.tatoeba_pairs FOLDER` draws them from `FOLDER/tatoeba-pairs/exports/` (`suites.readers.tatoeba`), with
-a fixed seed and the ids of the sentences next to them. Protocol: the card (`suites/cards/tatoeba-pairs.md`).
+`python -m suites.tatoeba_pairs FOLDER` draws them from `FOLDER/tatoeba-pairs/exports/`, with the sentences' ids.
 """
 
 import sys

@@ -104,10 +104,7 @@ def _squad_dev(place: Path, request: DataRequest) -> Source[TrainingPair] | None
 
 
 def xor_train(request: DataRequest) -> Source[TrainingPair]:
-    """XOR-Retrieve's training questions with passages, as its official baseline has them in DPR's form.
-
-    Its dev file is not read: those questions are the ones that the suite is scored on.
-    """
+    """XOR-Retrieve's training questions in DPR's form; its dev file is not read, as the suite is scored on it."""
     place = official.folder(request, "xor-retrieve")
     what = "15,250 questions with passages in DPR's form, which the README of XOR QA's baselines links to"
     return dpr.pairs(_file(place, "xor_train_dpr.json", what), "xor-train", "")
@@ -141,10 +138,7 @@ def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> P
 
 
 def unleaked(source: Source[TrainingPair], request: DataRequest, names: tuple[str, ...] = ()) -> Source[TrainingPair]:
-    """Leave out questions that the folder of data lists as some suite's test questions, where it has such a list.
-
-    The list calls the source by `names`, where it may have come from elsewhere, else by the files that it reads.
-    """
+    """Leave out questions that are listed as some suite's test questions, under `names` or the files read."""
     listed = present(*(root / TABLE for root in official.roots(request.data_dir)))
     return without(source, listed, names) if listed else source
 

@@ -1,9 +1,6 @@
 """XOR-Retrieve v1.1: questions in seven languages, answered from the English Wikipedia (Asai et al. 2021).
 
-Protocol and counts: the card (`suites/cards/xor-retrieve.md`). The official files are looked for under the folder of
-data as `xor-retrieve/xor_dev_retrieve_eng_span_v1_1.jsonl` and `xor-retrieve/enwiki_20190201_w100.tsv`. The questions
-are served without the passages too, so that they can be counted and audited where only they are; reading a passage
-then raises an error that names the file.
+Without the passages, questions are there, to be counted and audited; reading a passage then raises an error.
 """
 
 from __future__ import annotations
@@ -82,10 +79,7 @@ LANGUAGES = {
 
 
 def leg(name: str, split: str, request: DataRequest) -> Leg:
-    """Return the questions of a split of the official files with their answers.
-
-    Raises `UsageError` if there is no folder, or the file of questions is missing.
-    """
+    """Return a split's questions with their answers. Raises `UsageError` if the folder or file is missing."""
     root, file, one, identity = official.folder(request, NAME), SPLITS[split], LANGUAGES[name], f"{NAME}/{name}"
     path = find(
         root.parent / file.path,

@@ -10,11 +10,7 @@ _OWN = "retrieval-bench"
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """Return the folder of everything that can be fetched again; it need not exist.
-
-    That is `$BENCH_CACHE`, else where the platform (as `sys.platform`) keeps such things: `$XDG_CACHE_HOME` or
-    `~/.cache`, `~/Library/Caches`, `%LOCALAPPDATA%`.
-    """
+    """Return the folder of what can be fetched again: `$BENCH_CACHE`, else where the platform keeps caches."""
     if environ.get("BENCH_CACHE"):
         return Path(environ["BENCH_CACHE"]).expanduser()
     if platform == "darwin":
@@ -27,10 +23,7 @@ def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.pl
 
 
 def private_cache(name: str) -> Path | None:
-    """Return a folder of the cache that this user alone can open (mode 0700), made if need be; None if there is none.
-
-    Compiled code is run as it is read, so a folder of somebody else's, or one that others can open, is never used.
-    """
+    """Return a cache folder (mode 0700) for compiled code, made if need be; None where others could write to it."""
     folder = cache_folder() / name
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

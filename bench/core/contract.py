@@ -109,8 +109,7 @@ class Trainer(Protocol):
     def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
         """Train from `start`, an encoder's folder; write `encoder/` (Hugging Face folder, contract) and `log.jsonl`.
 
-        Both go under `work.out`. Checkpoints are parts (`work.parts`): a training that was killed and begun again
-        writes the same bytes as one that was not (CPU, same threads). `work.advance` counts tokens. `shards` is the
-        prepared corpus (`bench.data.corpora.shards.Shards`). Returns facts worth showing: tokens, steps, pairs,
-        seconds, last loss.
+        Both go under `work.out`; checkpoints are `work.parts`, so that a training that was killed and begun again
+        writes the same bytes (CPU, same threads); `work.advance` counts tokens. `shards` is the corpus
+        (`corpora.shards.Shards`). Returns facts worth showing: tokens, steps, pairs, seconds, last loss.
         """

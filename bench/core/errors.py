@@ -54,15 +54,7 @@ class ConfigError(UsageError):
 
 
 class DataError(BenchError):
-    """An input file that breaks its format, as the sentence `where:line: found …, expected …; hint`.
-
-    Args:
-        where: the file.
-        line: 1-based line number, or None where the fault belongs to the whole file.
-        found: what the file holds, short and printable.
-        expected: what it should hold.
-        hint: what to do next; empty where `expected` says it already.
-    """
+    """An input file that breaks its format: `where:line: found …, expected …; hint`, lines from 1 or None."""
 
     exit_code = 2
 

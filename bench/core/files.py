@@ -27,11 +27,7 @@ class Fault:
 
 
 def canonical(value: Json) -> bytes:
-    """Return JSON as bytes that depend on the value alone: sorted keys, no blanks, UTF-8.
-
-    Raises `ValueError` on a NaN or an infinity, which JSON does not have, and `TypeError` on what is not of type
-    `Json`.
-    """
+    """Return JSON as bytes by its value alone: sorted keys, no blanks, UTF-8. Raises `ValueError` on a NaN."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 

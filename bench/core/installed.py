@@ -18,10 +18,7 @@ Finder = Callable[[str], str | None]
 
 @cache
 def version(distribution: str) -> str:
-    """Return the version of a distribution, whose metadata are read once a process.
-
-    Raises `PackageNotFoundError` where it is not installed.
-    """
+    """Return the version of a distribution, read once a process. Raises `PackageNotFoundError`."""
     from importlib.metadata import version
 
     return version(distribution)

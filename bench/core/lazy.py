@@ -11,10 +11,9 @@ _IMPORT = re.compile(r"^    from (\S+) import (\w+) as \2$", re.MULTILINE)
 
 
 def lazy(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__all__`, `__getattr__` and `__dir__` of a package, given its `__name__` and `__file__`.
+    """Return `__all__`, `__getattr__` and `__dir__` of a package that imports its names lazily.
 
-    The public names are those that its source imports for type checkers: `from HOME import NAME as NAME`, one a line;
-    a name that is not defined in its home is a module of that package.
+    Its source names them for type checkers, `from HOME import NAME as NAME`, one a line; NAME may be a module of HOME.
     """
     modules = {name: home for home, name in _IMPORT.findall(Path(file).read_text(encoding="utf-8"))}
     names = sorted(modules)

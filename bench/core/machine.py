@@ -36,10 +36,7 @@ def _quotas(own: Path, groups: Path) -> Iterator[int]:
 
 
 def memory(known: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> float:
-    """Return GiB that this process may still take: what the machine has available, and what its control group leaves.
-
-    Infinite where the platform says nothing of it.
-    """
+    """Return GiB that this process may still take of the machine and its control group; infinite where unknown."""
     found = [math.inf]
     with suppress(OSError, ValueError, AttributeError):
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30))

@@ -103,10 +103,7 @@ def shown(value: Any) -> str:
 
 
 def expected(annotation: Any, limits: Sequence[Any] = ()) -> str:
-    """Return in plain words what a typed field takes, e.g. `a whole number ≥ 1, or nothing`.
-
-    `limits` are its constraints as pydantic keeps them (`FieldInfo.metadata`).
-    """
+    """Return what a typed field takes, within pydantic's `limits`, e.g. `a whole number ≥ 1, or nothing`."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return expected(parts[0], [*limits, *_unpacked(parts[1:])])

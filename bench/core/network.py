@@ -64,10 +64,7 @@ def is_offline() -> bool:
 
 @contextmanager
 def offline(wanted: bool = True) -> Iterator[None]:
-    """Keep this process, the libraries in it and the processes that it starts from any network while the block runs.
-
-    Whatever connects beyond this machine all the same, a plugin's tracker for instance, gets an `OSError`.
-    """
+    """Keep this process and those that it starts from any network; connections beyond this machine raise `OSError`."""
     if not wanted:
         yield
         return

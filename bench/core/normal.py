@@ -10,10 +10,9 @@ _RUN = regex.compile(rf"(?:(?<!\p{{M}})|\G)\p{{M}}{{{_LONGEST}}}")
 
 
 def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """Return a text in a normal form, where of marks in a row each thousand is brought into it by itself.
+    """Return a text in a normal form, of marks in a row each thousand by itself.
 
-    Python sorts the marks behind a letter by moving each past all before it: a megabyte of them takes an hour. No
-    writing system puts more than a few on a letter; UAX 15 speaks of 30.
+    Python's sorting of marks is quadratic: a megabyte takes an hour. UAX 15 speaks of 30 on a letter.
     """
     if not any(map(unicodedata.combining, text[:: _LONGEST // 2])):  # then no run is longer
         return unicodedata.normalize(form, text)

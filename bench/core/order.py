@@ -25,10 +25,7 @@ Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 
 def comparable(scores: Scores, tie: Tie) -> Floats:
-    """Return the scores `[n]` in the precision in which the tie rule compares them.
-
-    Raises `UsageError` if a score is not finite in that precision, or the tie rule is unknown.
-    """
+    """Return the scores `[n]` in the precision in which they are compared; `UsageError` for one not finite."""
     if tie not in ("trec", "list"):
         raise unknown_name("tie rule", tie, ("trec", "list"))
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused below in words
@@ -47,10 +44,7 @@ def comparable(scores: Scores, tie: Tie) -> Floats:
 
 
 def order(documents: Sequence[str], scores: Scores, tie: Tie) -> list[int]:
-    """Return the permutation that puts the candidates into the task's order, best first; ids are unique.
-
-    Raises `UsageError` if there are not as many scores as documents, or a score is not finite.
-    """
+    """Return the permutation that puts candidates (unique ids) in the task's order. Raises as `comparable`."""
     _same_length(documents, scores)
     return _ordered(documents, comparable(scores, tie), np.arange(len(documents)), tie)
 
@@ -58,9 +52,8 @@ def order(documents: Sequence[str], scores: Scores, tie: Tie) -> list[int]:
 def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie) -> Ranking:
     """Rank the candidates of one query and keep the best k; ties at the cut follow the same rule.
 
-    Ids are unique and looked up only for candidates that score as high as the k-th, so `documents` may be a lazy
-    sequence. Under `trec` the ranking's scores are those that were compared: 32-bit values. Raises `UsageError` if
-    there are not as many scores as documents, a score is not finite, or k is below 1.
+    Only ids of candidates that score as high as the k-th are looked up. Under `trec` the ranking's scores are 32-bit
+    values. Raises `UsageError` for another number of scores, one that is not finite, or k below 1.
     """
     _same_length(documents, scores)
     values = comparable(scores, tie)
@@ -69,10 +62,9 @@ def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie)
 
 
 def cut(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
-    """Return the positions, ascending, of all scores that are at least the k-th best: k, or more where ties cross it.
+    """Return the positions, ascending, of all comparable scores at least the k-th best: k, or more where ties cross it.
 
-    The scores must already have the precision in which they are compared (`comparable`). Raises `UsageError` if k is
-    below 1.
+    Raises `UsageError` if k is below 1.
     """
     if k < 1:
         raise UsageError(where="k", found=f"{k}", expected="a number of at least 1")

@@ -55,10 +55,7 @@ def mark(stands_for: str) -> str:
 
 
 def tabled(*parts: str, data: str, stands_for: str, note: str = "") -> str:
-    """Return the heading of a table of results: what it is of, the kind of data and notes.
-
-    A substitute's data are not the official ones of any benchmark: its note takes the place of that word.
-    """
+    """Return the heading of a table of results: its subject, the kind of data (unless a note says it) and notes."""
     kind = "" if stands_for and data == "official" else f"{data} data"
     return " · ".join(filter(None, (*parts, kind, mark(stands_for), note)))
 

@@ -1,7 +1,4 @@
-"""What flows between stages as frozen dataclasses: items, judgements, sources, corpora, legs and tasks.
-
-`bench.types` hands all of them on. Nothing in this module imports torch, touches a disk or reaches a network.
-"""
+"""What flows between stages as frozen dataclasses, which `bench.types` hands on; without torch, disk or network."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,11 +134,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Readout:
-    """How a protocol turns texts into vectors, as far as it says; whatever is None is left to the encoder's contract.
-
-    It makes a row of its own, next to that of the encoder's contract (`--readout protocol`), whose words the fields are
-    (`bench.core.contract.Contract`).
-    """
+    """How a protocol turns texts into vectors, in words of `bench.core.contract.Contract`; None is left to that."""
 
     source: str  # paper, code or section that says so
     pooling: Pooling | None = None  # how token states become one vector

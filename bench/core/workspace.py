@@ -13,8 +13,7 @@ from bench.core.files import atomic, sha256_file, write_bytes
 class Parts:
     """Finished pieces of a long stage, each a file with a checksum next to it; they survive a kill but not the stage.
 
-    A stage cuts its work into pieces whose bounds depend on the input alone (never on where it was interrupted), so
-    that the final bytes are the same however often it was killed.
+    Their bounds depend on the input alone, so that the final bytes do not depend on interruptions.
     """
 
     folder: Path

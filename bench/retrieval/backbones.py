@@ -95,10 +95,9 @@ def random_model(
 
 
 def locate(backbone: str) -> Path | None:
-    """Find the folder of a backbone, fetched if need be; None for `scratch:LxH`.
+    """Find a backbone's folder, of a Hugging Face `ID[@REVISION]` fetched if need be; None for `scratch:LxH`.
 
-    `backbone` is a folder, or a Hugging Face id, with `@REVISION` where it is pinned. Raises `UsageError` if there is
-    no such folder, or the id can be neither fetched nor found in the cache.
+    Raises `UsageError` for no such folder, or an id neither to be fetched nor in the cache.
     """
     if scratch(backbone):
         return None
@@ -113,10 +112,7 @@ def locate(backbone: str) -> Path | None:
 
 
 def cached_commit(backbone: str) -> str | None:
-    """Return the commit of a Hugging Face id that lies in the local cache; None where there is none, or no id.
-
-    An id that names a commit itself decides its weights without ours.
-    """
+    """Return the commit of an id in the local cache; None where there is none, no id, or it names one itself."""
     if backbone.startswith((SCRATCH, ".", "~", "/")) or not _ID.fullmatch(backbone) or Path(backbone).is_dir():
         return None
     from huggingface_hub import constants
@@ -175,12 +171,9 @@ def load_weights(
 ) -> tuple[PreTrainedModel, list[str]]:
     """Load a model of a Hugging Face folder in float32 on the CPU; code of its own and pickled objects are never run.
 
-    Args:
-        kind: the `AutoModel…` of transformers.
-        folder: with config and weights.
-        seed: of the weights that the folder does not have, whose names are returned too.
-        arguments: config → what `from_pretrained` gets besides; may refuse or change the config.
-        wanted: what a folder needs, to end the message of the `UsageError` where it cannot be loaded.
+    `kind` is an `AutoModel…` of transformers; `arguments` returns what `from_pretrained` gets besides, by the config,
+    which it may refuse or change. Returns the names of weights that the folder does not have, too, random by `seed`.
+    Raises `UsageError`, which ends with what is `wanted`.
     """
     import torch
 
@@ -229,10 +222,7 @@ def save(model: PreTrainedModel, words: PreTrainedTokenizerBase, folder: Path) -
 
 
 def extra_weights(folder: Path, weights: Sequence[Path], *, pooler: bool) -> list[str]:
-    """Return the names of tensors that the plain encoder of a folder's architecture does not have.
-
-    `weights` are its safetensors files; with `pooler` the encoder is read through its pooler, which then belongs to it.
-    """
+    """Return the names of tensors that the plain encoder, or with `pooler` its pooler too, does not have."""
     import torch
     from safetensors import safe_open
     from transformers import AutoModel

@@ -36,10 +36,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class PairTokens:
-    """A pair as the model reads it: token ids, special ones included, and the segment of each (0 query, 1 passage).
-
-    `types` is None for a model without segments.
-    """
+    """Token ids of a pair, special ones included, and the segment of each (0 query, 1 passage), None without."""
 
     ids: list[int]
     types: list[int] | None
@@ -48,15 +45,9 @@ class PairTokens:
 class CrossEncoder:
     """Scores pairs. A score depends on the pair and the model; on what else is scored by no more than 1e-5.
 
-    Args:
-        model: a sequence classifier in evaluation mode (`load_classifier`).
-        words: its tokenizer.
-        length: tokens kept of a pair; None for what the model has positions for, at most `LENGTH`.
-        batch_tokens: tokens of a batch; None for what suits the device.
-        threads: of the processor while it scores; None leaves them as they are.
-
-    Raises:
-        UsageError: a length below 16, or more than the model has positions for.
+    `model` is a sequence classifier in evaluation mode; of a pair `length` tokens are kept (None: as many as it has
+    positions for, at most `LENGTH`), of a batch `batch_tokens` (None: what suits the device), on `threads` (None: as
+    they are). Raises `UsageError` for a length below 16, or beyond the positions.
     """
 
     def __init__(
@@ -95,10 +86,9 @@ def load(
     length: int | None = None,
     batch_tokens: int | None = None,
 ) -> CrossEncoder:
-    """Load a cross-encoder's folder, in float32. Neither code of its own nor pickled objects are run.
+    """Load a cross-encoder's folder, in float32; none of its code is run. Other arguments are as above.
 
-    The folder holds a sequence classifier with one or two labels, and its tokenizer; other arguments as for
-    `CrossEncoder`. Raises `UsageError` if it cannot be loaded, is no sequence classifier, or has more labels.
+    Raises `UsageError` if it cannot be loaded, or is no sequence classifier of one or two labels.
     """
     if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
         raise UsageError(f"{folder}: found no tokenizer.json, expected a folder with the tokenizer's files")
@@ -110,9 +100,8 @@ def load(
 def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedModel:
     """Load a sequence classifier in float32, in evaluation mode, on the CPU.
 
-    `new_head` is the seed of a head with one label for an encoder that has none (one that is there is kept); None: the
-    head must be there. Raises `UsageError` if it cannot be loaded without code of its own, lacks weights, or has more
-    than two labels.
+    Without a head it gets one of one label by the seed `new_head`, if any. Raises `UsageError` if it cannot be loaded
+    without code of its own, lacks weights, or has more than two labels.
     """
 
     def arguments(config: PreTrainedConfig) -> dict[str, Any]:
@@ -138,10 +127,7 @@ def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedMode
 
 
 def fitting(model: PreTrainedModel, length: int | None) -> int:
-    """Return how many tokens of a pair are kept; by default what the model has positions for, at most `LENGTH`.
-
-    Raises `UsageError` below 16, or for more than the model has positions for.
-    """
+    """Return how many tokens of a pair are kept. Raises `UsageError` below 16, or beyond the model's positions."""
     inner = model.base_model
     bound = longest(inner if isinstance(inner, PreTrainedModel) else model)
     kept = min(LENGTH, bound or LENGTH) if length is None else length
@@ -172,8 +158,7 @@ def tokenised(
 def forward(model: PreTrainedModel, rows: Sequence[PairTokens], batch_tokens: int) -> torch.Tensor:
     """Score rows, with gradients where they are on: `[n]`, float32, on the model's device, in the order given.
 
-    One label: its logit. Two: the second's minus the first's, which orders as the probability of the second does. Rows
-    are sorted by length into batches of `batch_tokens`, padded to their longest row.
+    Of two labels the score is the second's logit minus the first's. Batches are sorted by length and padded.
     """
     batches = budget([len(row.ids) for row in rows], batch_tokens)
     logits = torch.cat([_logits(model, [rows[at] for at in batch]) for batch in batches])

@@ -64,15 +64,9 @@ _CPU_TOKENS, _DEVICE_TOKENS = 2_048, 65_536  # a batch stays in the processor's 
 class TorchEncoder:
     """Encodes items as a contract says. Vectors depend on the text and the contract; on nothing else beyond 1e-5.
 
-    Args:
-        model: in evaluation mode (`bench.retrieval.packed.load_model`).
-        words: the model's tokenizer.
-        contract: how texts become vectors.
-        batch_tokens: tokens of a batch; None for what suits the device.
-        threads: of the processor while it encodes; None leaves them as they are.
-
-    Raises:
-        UsageError: the contract keeps more tokens than the model has positions, or reads a layer that it lacks.
+    `model` is in evaluation mode (`packed.load_model`); a batch has `batch_tokens` (None: what suits the device), the
+    processor `threads` (None: as they are). Raises `UsageError` where the contract asks for positions or a layer that
+    it lacks.
     """
 
     def __init__(
@@ -89,10 +83,7 @@ class TorchEncoder:
         self._threads = threads
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
-        """Return vectors `[n, d]`, float32, one row an item, in the order of the items.
-
-        Raises `BenchError` if a vector is not finite.
-        """
+        """Return vectors `[n, d]`, float32, one row an item. Raises `BenchError` if one is not finite."""
         sequences = self._reader.tokens([self.text(item, role) for item in items], role)
         self._check_ids(sequences)
         vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
@@ -130,10 +121,9 @@ def load(
     contract: Contract | None = None,
     batch_tokens: int | None = None,
 ) -> TorchEncoder:
-    """Load an encoder's folder: a Hugging Face folder with tokenizer and, unless one is given, `contract.json`.
+    """Load an encoder's folder, with tokenizer and, unless one is given, `contract.json`; arguments as above.
 
-    Other arguments as for `TorchEncoder`. Raises `UsageError` if something is missing or cannot be read, or contract
-    and model do not go together.
+    Raises `UsageError` if something is missing or cannot be read, or contract and model do not go together.
     """
     contract = contract or Contract.load(folder)
     if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up

@@ -71,11 +71,9 @@ def interpolate(first: Ranking, second: Ranking, weight: float, k: int, tie: Tie
 def reciprocal_rank(rankings: Sequence[Ranking], k: int, tie: Tie, constant: float = CONSTANT) -> Ranking:
     """Rank by the sum of 1 / (constant + rank) over the rankings that hold a document; ranks begin at 1.
 
-    The order of the rankings does not matter; scores are not looked at. The larger the constant, the less the first
-    ranks count. Raises `UsageError` for no ranking, rankings of different queries, k below 1 or a constant below 0.
+    Raises `UsageError` for no ranking, rankings of different queries, k below 1 or a constant below 0.
 
-    Source: Cormack, Clarke and Büttcher 2009, Reciprocal Rank Fusion outperforms Condorcet and individual Rank
-        Learning Methods.
+    Source: Cormack, Clarke and Büttcher 2009, Reciprocal Rank Fusion.
     """
     if not constant >= 0:
         raise UsageError(f"found the constant {constant}, expected a number of at least 0, e.g. {CONSTANT}")

@@ -12,10 +12,7 @@ class HubError(Exception):
 
 
 def fetch(model: str, wanted: Sequence[str], unwanted: Sequence[str] = ()) -> Path:
-    """Return a folder with those files of a model that match patterns, e.g. `*.json`.
-
-    `model` is an id, with `@REVISION` where it is pinned. Raises `HubError` where there is no such folder.
-    """
+    """Return a folder with the files of a model `ID[@REVISION]` that match patterns. Raises `HubError`."""
     from huggingface_hub import snapshot_download
 
     name, _, revision = model.partition("@")

@@ -1,7 +1,4 @@
-"""The files of a model's folder, which others wrote: read without tracebacks, and never outside of the folder.
-
-Importing this module imports no torch.
-"""
+"""The files of a model's folder, which others wrote: read without tracebacks, never outside of it, without torch."""
 
 from __future__ import annotations
 
@@ -69,19 +66,13 @@ def model_json(path: Path, kind: Any = dict[str, Any], wanted: str = "JSON of a 
 
 
 def listed_modules(folder: Path) -> list[ListedModule]:
-    """Return the modules that a folder of sentence-transformers lists, none where it is a plain one.
-
-    Raises `UsageError` if the list cannot be read, or names a place outside the folder.
-    """
+    """Return the modules that a folder of sentence-transformers lists, if any. Raises `UsageError` for a bad list."""
     path = folder / "modules.json"
     return model_json(path, list[ListedModule], "the modules of a model") if path.is_file() else []
 
 
 def weight_files(folder: Path, name: str = SAFE) -> list[Path]:
-    """Return the files of a folder's weights: one, those that an index names, or none.
-
-    Raises `UsageError` if the index cannot be read, or names a file outside the folder.
-    """
+    """Return the files of a folder's weights, maybe by an index. Raises `UsageError` for a bad index."""
     if (folder / name).is_file():
         return [folder / name]
     index = folder / f"{name}.index.json"

@@ -21,10 +21,9 @@ from bench.types import Item
 class MtebEncoder:
     """Encodes what mteb hands over as the contract says: prompts, lengths, titles, pooling.
 
-    `model_name` is the folder of an encoder, or of an exported pair with `query/` and `passage/`. `symmetric_role` is
-    how a text is read where mteb does not say (bitext mining, similarity, clustering). The device is `cpu` unless
-    named; `revision` is for mteb's records, and what its command line passes on is of no effect. Raises `UsageError` if
-    the folder holds no encoder.
+    `model_name` is the folder of an encoder, or of an exported pair with `query/` and `passage/`; `symmetric_role` is
+    how a text is read where mteb does not say. Further arguments of its command line have no effect. Raises
+    `UsageError` if the folder holds no encoder.
     """
 
     def __init__(
@@ -57,12 +56,10 @@ class MtebEncoder:
         prompt_type: Any = None,
         **kwargs: Any,
     ) -> npt.NDArray[np.float32]:
-        """Return vectors `[n, d]`, float32, of all texts of all batches.
+        """Return vectors `[n, d]`, float32, of all texts of all batches, each with `text`, maybe `title` and `body`.
 
-        A batch has `text`, and for a corpus also `title` and `body`, each a list. `prompt_type` is `query` or
-        `document` (mteb's enumeration or plain text); None: `symmetric_role`. Task, split, subset and `batch_size` have
-        no effect: a contract is the same for every task. Raises `UsageError` if a batch has no texts, or the prompt
-        type is neither.
+        `prompt_type` is `query` or `document` (mteb's enumeration or plain text), None: `symmetric_role`. What else
+        mteb names has no effect. Raises `UsageError` if a batch has no texts, or the prompt type is neither.
         """
         role = self._role(prompt_type)
         items = [item for batch in inputs for item in _items(batch, role)]

@@ -67,10 +67,9 @@ class Packed:
 
 
 def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
-    """Lay sequences end to end, on the processor (`Packed.to` moves them).
+    """Lay sequences end to end, on the processor; `first_position` is the position id of a first token.
 
-    `first_position` is the position id of a first token. Raises `ValueError` if there is no sequence, or one has no
-    token.
+    Raises `ValueError` if there is no sequence, or one has no token.
     """
     lengths = np.asarray([len(sequence) for sequence in sequences], np.int64)
     if not lengths.size or not lengths.all():
@@ -96,10 +95,9 @@ def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
 
 
 def budget(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Cut sequences into batches of about one size, sorted by length so that little is wasted even where one pads.
+    """Cut sequences into batches of at most `tokens`, counted as if padded; return their indices, shortest first.
 
-    Return batches of indices, shortest sequences first; they depend on nothing but the arguments. A batch has at most
-    `tokens`, counted as if padded to its longest; a longer sequence is alone in one. Raises `ValueError` below 1 token.
+    A longer sequence is alone in one. Raises `ValueError` below 1 token.
     """
     if tokens < 1:
         raise ValueError(f"found a budget of {tokens} tokens, expected at least 1")
@@ -117,11 +115,8 @@ def forward(
 ) -> torch.Tensor:
     """Run an encoder over packed sequences, with gradients where they are on; return hidden states `[T, d]`.
 
-    Args:
-        model: from `load_model`, or one that went through `enable`; on the device of `packed`.
-        packed: the sequences, whose rows are those of the result.
-        layer: hidden layer to return: −1 the last, 0 the embedding output, i the output of block i.
-        embeds: token embeddings `[T, d]`, rows as in `packed`, in place of those of its ids; positions are added.
+    `layer` is the one to return: −1 the last, 0 the embedding output, i the output of block i. `embeds` `[T, d]`, rows
+    as in `packed`, take the place of the token embeddings; positions are added.
     """
     return forward_layers(model, packed, (layer,), embeds=embeds)[0]
 
@@ -144,15 +139,9 @@ def forward_layers(
 def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.nn.Module | None = None) -> torch.Tensor:
     """Make one vector a sequence, `[n, d]` in the order in which they were given, float32 (float64 for float64).
 
-    Args:
-        hidden: hidden states `[T, d]`, rows as in `packed`.
-        packed: the sequences.
-        pooling: `cls`: the first token's state; `mean`: over all tokens, special ones included; `mean-but-first`: over
-            all others, of a single token its own; `pooler`: the first token's state through the model's pooler.
-        pooler: the model's, for that pooling (`model.pooler`).
-
-    Raises:
-        ValueError: the pooling is unknown, or needs a pooler and none is given.
+    Of `hidden` `[T, d]`, `cls` takes the first token's state, `mean` all tokens' (special ones too), `mean-but-first`
+    all others' (of a single token its own), `pooler` the first one's through the model's `pooler`. Raises `ValueError`
+    for another pooling, or no pooler.
     """
     if pooling == "cls":
         return wide(hidden[packed.starts])
@@ -186,10 +175,7 @@ def longest(model: PreTrainedModel) -> int | None:
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu", *, pooler: bool = False) -> PreTrainedModel:
-    """Load an encoder (a Hugging Face folder) in float32 and in evaluation mode, and let it run packed where it can.
-
-    With `pooler` it has its trained pooler. Raises `UsageError` as `bench.retrieval.backbones.load_encoder` does.
-    """
+    """Load an encoder in evaluation mode, packed where it can, maybe with its pooler; raises as `load_encoder`."""
     model = load_encoder(folder, "own" if pooler else "none")
     torch.nn.Module.to(model, device)  # transformers' own `to` adds nothing here, and is typed wrongly
     enable(model)
@@ -200,9 +186,8 @@ def load_model(folder: Path, device: torch.device | str = "cpu", *, pooler: bool
 def enable(model: PreTrainedModel) -> bool:
     """Let a model run packed if its architecture can; return whether it does.
 
-    It is tried on two short sequences, on the device where the model lies, and must give the values that it gives
-    alone, because whether an architecture honours position ids, hands arguments down, or has a mask of its own is
-    documented nowhere. Otherwise it is left as it was, and `forward` pads.
+    It is tried on two short sequences and must give the values that it gives alone, since whether an architecture
+    honours position ids or has a mask of its own is documented nowhere. Otherwise `forward` pads.
     """
     before = model.config._attn_implementation  # transformers has no public reading of it
     if not getattr(model, "_supports_attention_backend", False):
@@ -286,8 +271,7 @@ def _attention(
 ) -> tuple[torch.Tensor, None]:
     """Attend within each sequence, `[1, heads, T, width]` → `[1, T, heads, width]`, and no weights.
 
-    transformers calls it instead of its own attention. A token sees those nearer than `sliding_window`, on both sides.
-    Raises `RuntimeError` where the model was called without `forward`.
+    A token sees those nearer than `sliding_window`, on both sides. Raises `RuntimeError` outside of `forward`.
     """
     if bench_packed is None:
         raise RuntimeError("the model is set to packed attention: call bench.retrieval.packed.forward, not the model")
@@ -338,10 +322,7 @@ def _near(length: int, window: int | None, device: torch.device) -> torch.Tensor
 
 @cache
 def _kernel(device: torch.device, dtype: torch.dtype, shape: tuple[int, int, int]) -> bool:
-    """Return whether one call serves all sequences of (heads, heads of keys, width), by trying it on two.
-
-    The kernel needs CUDA, half precision, a GPU that is new enough (sm80), and a width that it takes.
-    """
+    """Return whether one call on CUDA serves all sequences of (heads, heads of keys, width), by trying it on two."""
     if device.type not in _DEVICES or dtype not in (torch.float16, torch.bfloat16):
         return False
     heads, of_keys, width = shape

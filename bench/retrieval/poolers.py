@@ -26,10 +26,7 @@ def modules(folder: Path) -> list[Path]:
 
 
 def dense_module(folder: Path) -> Path | None:
-    """Find the module of a sentence-transformers folder that is BERT's pooler; None where it has no dense layer.
-
-    Raises `UsageError` if it has a dense layer of another kind, or several.
-    """
+    """Find the module of a folder that is BERT's pooler, if any. Raises `UsageError` for other dense layers."""
     found = [folder / one.path for one in listed_modules(folder) if one.type.rpartition(".")[2] == "Dense"]
     if not found:
         return None
@@ -50,9 +47,8 @@ def dense_module(folder: Path) -> Path | None:
 def complete(model: PreTrainedModel, folder: Path, *, trained: bool, new: bool) -> None:
     """Give a model's pooler the weights that its folder has, where loading could not.
 
-    The model was loaded from the folder with its pooler. `trained`: its own weights had those of the pooler; `new`:
-    random weights will do where there are no trained ones. Raises `UsageError` if its architecture has no such pooler,
-    or there are no weights of it.
+    `trained`: its own had those of the pooler; `new`: random weights will do without trained ones. Raises `UsageError`
+    if its architecture has no such pooler, or there are no weights of it.
     """
     import torch
 
@@ -73,10 +69,7 @@ def complete(model: PreTrainedModel, folder: Path, *, trained: bool, new: bool) 
 
 
 def write_dense(weights: Sequence[Path], folder: Path) -> tuple[int, int]:
-    """Write the pooler's dense layer into a module's folder of sentence-transformers; return its width in and out.
-
-    `weights` are safetensors files of the encoder, one of which holds `pooler.dense`.
-    """
+    """Write the dense layer `pooler.dense` of weight files as a module's folder; return its width in and out."""
     from safetensors import safe_open
     from safetensors.torch import save_file
 

@@ -57,10 +57,7 @@ def mean(vectors: npt.NDArray[Any]) -> Matrix:
 
 
 def spread(vectors: npt.NDArray[Any], by: ScaleBy = "std") -> Matrix:
-    """Return the standard deviation, or the variance, of each dimension `[d]`, at least `FLOOR`.
-
-    CCP's formula divides by σ, its text says variance: hence the choice.
-    """
+    """Return the deviation or variance of each dimension `[d]`, at least `FLOOR` (CCP's text and formula differ)."""
     wide = np.asarray(vectors, np.float64)
     found: Matrix = wide.std(axis=0) if by == "std" else wide.var(axis=0)
     return np.maximum(found, FLOOR)
@@ -78,10 +75,9 @@ def scaled(vectors: Matrix, by: Matrix) -> Matrix:
 
 
 def whitening(vectors: npt.NDArray[Any]) -> Affine:
-    """Return the map after which the sample has mean 0 and, in every direction with spread, variance 1.
+    """Return the map after which the sample has mean 0 and variance 1 in every direction with spread (Σ^−½).
 
-    The matrix is the symmetric Σ^−½ (any other whitening is a rotation of it and ranks alike). Variances below a
-    millionth of the largest count as that much.
+    Variances below a millionth of the largest count as that much.
     """
     import torch
 
@@ -107,10 +103,7 @@ _MAPS, _META = "post.safetensors", "post.json"
 
 
 def write(folder: Path, kind: str, maps: Mapping[str, Affine], sentences: Mapping[str, int]) -> None:
-    """Write maps by language, or one under `ANY`, and how many sentences each was fitted on.
-
-    Equal maps give equal bytes. Raises `BenchError` if a map holds a value that is no number, `OSError` as `open` does.
-    """
+    """Write maps by language, or one under `ANY`, and their sample sizes. Raises `BenchError` if one is not finite."""
     tensors = {}
     for language, one in sorted(maps.items()):
         for name, values in (("mean", one.mean), ("scale", one.scale), ("matrix", one.matrix)):
@@ -149,10 +142,7 @@ class Post:
         return tuple(self._maps)
 
     def apply(self, vectors: npt.NDArray[np.float32], languages: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return the images of vectors `[n, d]` given the language of each row, computed in float64.
-
-        Raises `UsageError` for a language that it was not fitted for, or vectors of another width.
-        """
+        """Return the images of vectors `[n, d]` by the language of each row. Raises `UsageError` for one not fitted."""
         moved = np.empty(vectors.shape, np.float32)
         own = np.asarray([ANY] * len(vectors) if ANY in self._maps else languages, np.str_)
         for language in sorted(set(own.tolist())):

@@ -44,10 +44,7 @@ class WantedPrompts:
     source: str
 
     def missing(self, contract: Contract) -> tuple[str, ...]:
-        """Return the roles whose texts a contract reads without the prompt, or without the blanks around it.
-
-        One that has a prompt in other words has chosen.
-        """
+        """Return the roles read without the prompt, or its blanks; a prompt in other words is a choice."""
         given = {"query": contract.query_prompt, "passage": contract.passage_prompt}
         wanted = {role: getattr(self, role) for role in given}
         lacking = (role for role, prompt in given.items() if prompt.strip() in ("", wanted[role].strip()))
@@ -66,9 +63,8 @@ def declared_prompts(said: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def wanted(backbone: str, methods: Iterable[Method]) -> WantedPrompts | None:
-    """Return the prompts that an encoder wants, None where nothing is known of any; reaches no network.
+    """Return the prompts that an encoder of a backbone (or a preset of it) wants, None if unknown; no network.
 
-    `backbone` is a folder, or a Hugging Face id with `@REVISION` where it is pinned; presets of `methods` may know it.
     Raises `UsageError` if a file that declares prompts cannot be read.
     """
     name, _, revision = backbone.partition("@")

@@ -15,11 +15,7 @@ _SAME = ("pooling", "layer", "normalise", "similarity", "title", "lowercase", "q
 
 
 def fixed(readout: Readout, backbone: str) -> dict[str, Any]:
-    """Return the fields of the contract that a protocol fixes, for an encoder of a backbone.
-
-    How many layers the backbone has is looked at only where the layer depends on it; raises `UsageError` if nothing
-    says.
-    """
+    """Return the fields of the contract that a protocol fixes; `UsageError` where the depth is needed and unknown."""
     given = says(readout)
     if readout.layers:
         depth = depth_of(backbone)
@@ -39,20 +35,16 @@ def says(readout: Readout) -> dict[str, Any]:
 
 
 def layer_of(layers: Mapping[int, int], depth: int) -> int:
-    """Return the layer that is read of an encoder by a rule: depth → layer (1: the output of the first block).
+    """Return the layer that a rule (depth → layer, from 1) reads, of another depth the share of the nearest in it.
 
-    A depth that the rule does not name is read at the share of the nearest one that it does (of two, the smaller),
-    rounded to the nearest layer, at least the first: by `{12: 8, 24: 14}`, layer 1 of 2, 3 of 4 and 4 of 6.
+    Of two the smaller; at least the first layer: by `{12: 8, 24: 14}`, layer 1 of 2, 3 of 4 and 4 of 6.
     """
     near = min(sorted(layers), key=lambda known: abs(known - depth))
     return max(1, (2 * layers[near] * depth + near) // (2 * near))  # halves up; whole numbers round alike everywhere
 
 
 def depth_of(backbone: str) -> int:
-    """Return how many layers a backbone has; of an id, its config is fetched or found in the cache.
-
-    Raises `UsageError` if its config cannot be had, or does not say.
-    """
+    """Return how many layers a backbone has, by its config, fetched or cached. Raises `UsageError` if none says."""
     if sizes := scratch(backbone):
         return sizes.layers
     path = _config(backbone)

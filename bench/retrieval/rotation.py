@@ -51,10 +51,7 @@ class Rotation:
 
 
 def procrustes(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Return the orthogonal W that brings x Wᵀ nearest to y over pairs (x, y) of rows `[p, d]`.
-
-    It is U Vᵀ of the singular value decomposition of targetᵀ source.
-    """
+    """Return the orthogonal W = U Vᵀ, by svd(targetᵀ source), that brings x Wᵀ nearest to y over rows `[p, d]`."""
     left, _, right = torch.linalg.svd(target.T @ source)
     matrix: torch.Tensor = left @ right
     return matrix
@@ -66,10 +63,7 @@ def orthogonalised(matrix: torch.Tensor, beta: float) -> torch.Tensor:
 
 
 def csls(source: torch.Tensor, target: torch.Tensor, neighbours: int) -> torch.Tensor:
-    """Return 2 cos(x, y) − r(x) − r(y), `[m, n]`, where r is the mean cosine with the k nearest of the other side.
-
-    Source `[m, d]`, target `[n, d]`; all count where there are fewer than k.
-    """
+    """Return 2 cos(x, y) − r(x) − r(y), `[m, n]`; r: mean cosine with the (at most) k nearest of the other side."""
     source, target = _unit(source), _unit(target)
     of_source, of_target = _crowd(source, target, neighbours), _crowd(target, source, neighbours)
     return _csls(source @ target.T, of_source, of_target)
@@ -82,14 +76,10 @@ def _csls(cosines: torch.Tensor, of_source: torch.Tensor, of_target: torch.Tenso
 def dictionary(
     source: torch.Tensor, target: torch.Tensor, neighbours: int, most: int, mutual: bool = False
 ) -> Dictionary:
-    """Pair every source with its nearest target by CSLS; memory holds a block of scores, never all of them.
+    """Pair every mapped source `[m, d]` with its nearest target `[n, d]` by CSLS, a block of scores at a time.
 
-    Args:
-        source: already mapped, `[m, d]`.
-        target: `[n, d]`.
-        neighbours: k of CSLS.
-        most: how many pairs are kept, those first whose best target is furthest above the second.
-        mutual: keep only pairs of which the target's nearest source is the same one.
+    The `most` pairs are kept whose best target is furthest above the second; with `mutual` only those nearest both
+    ways.
     """
     source, target = _unit(source), _unit(target)
     of_source, of_target = _crowd(source, target, neighbours), _crowd(target, source, neighbours)
@@ -113,8 +103,7 @@ def dictionary(
 def rotation(source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int = 0) -> Rotation:
     """Find W from two samples, both shifted and scaled: source `[m, d]`, and target `[n, d]` of the pivot.
 
-    An adversarial start draws from generators of its own, by the seed. Raises `BenchError` if that training ran into
-    numbers that are none.
+    Raises `BenchError` if an adversarial start, drawn by the seed, runs into numbers that are none.
     """
     source, target = source.double(), target.double()
     tried = _Tried(source, target, settings)

@@ -80,19 +80,11 @@ def search(
     backend: Backend = "auto",
     device: str = "cpu",
 ) -> Iterator[Ranking]:
-    """Yield one ranking per query, in order: the best k of all passages.
+    """Yield one ranking per query, in order: the best k (at least 1) of all passages.
 
-    Args:
-        queries: `[m, d]`.
-        passages: `[n, d]`.
-        k: documents per query, at least 1; all where there are fewer.
-        tie: order of equal scores; positions are rows of `passages`.
-        similarity: `dot`, `cos` (0 for a vector of zeros) or `l2`.
-        backend: `faiss`, `torch`, or `auto`: faiss where it is installed and the device is the processor.
-        device: where torch searches.
-
-    Raises:
-        UsageError: the widths differ, k is below 1, faiss is asked for and not installed, or a score is not finite.
+    Queries are `[m, d]`, passages `[n, d]`, whose rows are the positions of `tie`. `similarity` is `dot`, `cos` (0 for
+    a vector of zeros) or `l2`; `backend` is `faiss`, `torch`, or `auto` (faiss where it is installed and `device` the
+    processor). Raises `UsageError`: the widths differ, k is below 1, faiss is not installed, or a score is not finite.
     """
     if queries.matrix.shape[1] != passages.matrix.shape[1]:
         raise UsageError(
@@ -112,10 +104,7 @@ def search(
 
 
 class Exact:
-    """The one arithmetic of scores with passages `[n, d]`: products and sums in float64, rounded to float32 once.
-
-    Every score is summed in the same order whatever the other rows, so equal vectors tie.
-    """
+    """The one arithmetic of scores with passages `[n, d]`: summed in float64 in one order, rounded to float32 once."""
 
     def __init__(self, passages: VectorRows, similarity: Similarity) -> None:
         self.passages, self.similarity = passages, similarity
@@ -293,10 +282,9 @@ def rank_candidates(
     tie: Tie,
     similarity: Similarity,
 ) -> Iterator[Ranking]:
-    """Yield one ranking per query, in order: its best k candidates, all of which must be among the passages.
+    """Yield one ranking per query: its best k candidates, which `list` keeps in their order where they tie.
 
-    Under the tie rule `list` equal scores keep the candidates' order. Raises `UsageError` if a query has no candidates,
-    or a candidate is not among the passages.
+    Raises `UsageError` if a query has no candidates, or a candidate is not among the passages.
     """
     wanted = {document for given in candidates.values() for document in given.documents}
     rows = {document: row for row, document in enumerate(passages.ids) if document in wanted}

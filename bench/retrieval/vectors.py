@@ -39,10 +39,7 @@ def write_matrix(folder: Path, blocks: Iterable[npt.NDArray[np.float32]]) -> tup
 
 
 class Vectors:
-    """The vectors of an artefact of `encode`; nothing is held in memory.
-
-    Raises `StoreError` if the files are not those that were written.
-    """
+    """The vectors of an artefact of `encode`, memory-mapped. Raises `StoreError` for files that were not written so."""
 
     def __init__(self, folder: Path) -> None:
         try:

@@ -20,10 +20,9 @@ _DAY = 86_400
 
 
 def verify(store: Store, seen: Callable[[], None]) -> list[Fault]:
-    """Re-hash every artefact and remembered checksum; mark damaged artefacts so that the next run makes them again.
+    """Re-hash all artefacts and remembered checksums; return faulty files, and mark artefacts to be made again.
 
-    Return every file that is not as it was written; `seen` is called after each artefact. Raises `StoreError` if a
-    damaged artefact cannot be marked.
+    `seen` is called after each artefact. Raises `StoreError` if one cannot be marked.
     """
     faults: list[Fault] = []
     for folder in store.artefacts():
@@ -50,11 +49,7 @@ class Garbage:
 
 
 def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iterator[Garbage]:
-    """Yield what can be removed: files of killed runs, and artefacts older than so many days that no result uses.
-
-    Work in progress is never listed: a stage at work holds the lock of its key, and a run leases what it rests on.
-    `used` are keys of the artefacts that results rest on.
-    """
+    """Yield what can be removed: files of killed runs, and old artefacts of no lease and no result (`used`)."""
     with leased_keys(store) as leased:
         pass
     for folder in store.artefacts():
@@ -73,10 +68,9 @@ def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iter
 
 
 def remove(store: Store, items: Iterable[Garbage], used: Callable[[], Collection[str]] = frozenset) -> list[Garbage]:
-    """Remove garbage that nobody has come to need since it was listed; return what went.
+    """Remove garbage that nobody has come to need since it was listed; return what went. Raises `OSError`.
 
-    `used` is asked again, after the leases: a run gives its lease back once its result is there. A kill half-way leaves
-    no half artefact. Raises `OSError` if the system refuses.
+    `used` is asked again, after the leases: a run gives its lease back once its result is there.
     """
     listed, gone = list(items), []  # before the lock, which listing takes too
     with leased_keys(store) as leased:

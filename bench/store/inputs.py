@@ -38,10 +38,7 @@ class Inputs:
         self._hashes: dict[Path, str] = {}
 
     def take(self, source: Source[T]) -> Fingerprinted[T]:
-        """Return a source with its checksums.
-
-        Raises `UsageError` if a file cannot be read, and what the source's reader raises where one is missing.
-        """
+        """Return a source with its checksums. Raises `UsageError` if a file cannot be read."""
         if not all(path.exists() for path in source.files):
             next(iter(source.read()), None)  # its reader says best what is missing, and what to do about it
         return Fingerprinted(source, tuple(map(self.hash, source.files)))

@@ -1,8 +1,7 @@
 """Leases: the artefacts that work in progress rests on, so that `gc` beside it spares them.
 
-A lease is a file `leases/NAME.json` with keys, next to a lock that its holder keeps; the lock of a killed holder is let
-go by the system, and its lease is void. Leases are taken, and artefacts removed, under one lock of the store
-(`locks/leases.lock`), so that nothing is removed once its lease is taken.
+A lease is a file `leases/NAME.json` with keys, void once its holder no longer has the lock next to it. Leases are
+taken, and artefacts removed, under one lock of the store (`locks/leases.lock`).
 """
 
 import json

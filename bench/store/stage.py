@@ -61,10 +61,7 @@ class Needs:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage(ABC):
-    """One step from files to files. Equal identities give equal bytes; that is the promise of every stage.
-
-    Fields that are stages are its inputs. All others are its identity, but for idle ones.
-    """
+    """One step from files to files; equal identities give equal bytes. Inputs are the fields that are stages."""
 
     name: ClassVar[str]
     """The verb, as keys and folders have it."""
@@ -89,12 +86,7 @@ class Stage(ABC):
 
     @abstractmethod
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Do the work; return facts. Pure: equal input files give equal output files.
-
-        Args:
-            space: where to write.
-            folders: the artefacts of the inputs by field name.
-        """
+        """Do the work into `space`, given the artefacts of the inputs by field name; return facts. Pure."""
 
     @property
     def inputs(self) -> dict[str, Stage]:

@@ -75,11 +75,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 class Store:
-    """Finds, makes and checks artefacts. Safe for several processes at once on one file system.
-
-    `root` is created on the first write; `notice` gets sentences for people (waiting for another run, rebuilding a
-    corrupt artefact).
-    """
+    """Finds, makes and checks artefacts, for several processes at once; `notice` gets sentences for people."""
 
     def __init__(self, root: Path, notice: Callable[[str], None] = lambda _: None) -> None:
         """Remember the place; touch nothing."""
@@ -105,10 +101,7 @@ class Store:
         return Artefact(folder, json.loads((folder / MANIFEST).read_bytes()))
 
     def faults(self, folder: Path, thorough: bool = False) -> list[Fault]:
-        """Compare an artefact's files with its manifest.
-
-        A thorough comparison rehashes everything, not only what looks changed. A manifest is proven once a process.
-        """
+        """Compare an artefact's files with its manifest (once a process); a thorough comparison rehashes all."""
         manifest = folder / MANIFEST
         if (folder / MARK).exists() and not thorough:
             return [Fault(folder, f"marked as corrupt: {(folder / MARK).read_text(errors='replace')}")]
@@ -223,10 +216,7 @@ class Store:
             raise StoreError(f"stopped while {what}: {explain(error)}; {hint}") from error
 
     def hash_input(self, path: Path) -> str:
-        """Sha256 of a file that the user brought, remembered by path, size and times.
-
-        Raises `UsageError` if the file cannot be read.
-        """
+        """Sha256 of a user's file, remembered by path, size and times; `UsageError` if it cannot be read."""
         memo = self.root / "inputs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:KEY_DIGITS]}.json"
         try:
             stamp = _stamp(path)

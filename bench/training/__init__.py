@@ -1,7 +1,6 @@
 """What a trainer is written with: configs, batches, losses, heads, banks, probes, and the loop that trains and resumes.
 
-The public face of the package for methods; importing it imports no torch, as names are loaded when they are first asked
-for. `bench` has what every plugin needs: `Method`, `Preset`, `setting`, `Workspace`, errors.
+The public face of the package for methods; importing it imports no torch. `bench` has what every plugin needs.
 """
 
 from __future__ import annotations

@@ -31,10 +31,7 @@ class Ring(nn.Module):
 
     @torch.no_grad()
     def push(self, rows: torch.Tensor, tags: torch.Tensor | int = 0) -> None:
-        """Add rows `[n, d]` with their tags `[n]`, the first one first; of more than the capacity the last ones stay.
-
-        Raises `ValueError` for rows of another width.
-        """
+        """Add rows `[n, d]` with tags `[n]`; of too many the last stay. Raises `ValueError` for another width."""
         capacity, width = self.rows.shape
         if rows.ndim != 2 or rows.shape[1] != width:
             raise ValueError(f"found rows {list(rows.shape)}, expected [n, {width}]")
@@ -62,10 +59,7 @@ class Ring(nn.Module):
 
 
 class TaggedBank(nn.Module):
-    """Rows tagged by language, 0 … tags − 1, in one ring for all (`tagged_global`), or `per_language`.
-
-    Each language then has a ring of `capacity` slots, and none pushes out another's rows.
-    """
+    """Rows tagged by language, 0 … tags − 1, in one ring (`tagged_global`), or `per_language` in a ring each."""
 
     def __init__(
         self, capacity: int, width: int, tags: int, layout: Literal["tagged_global", "per_language"] = "tagged_global"
@@ -100,11 +94,9 @@ def twin(encoder: TrainableEncoder) -> TrainableEncoder:
 
 @torch.no_grad()
 def follow(slow: nn.Module, fast: nn.Module, momentum: float) -> None:
-    """Move parameters, in place: `θ_slow ← m·θ_slow + (1 − m)·θ_fast`; buffers stay.
+    """Move parameters, in place: `θ_slow ← m·θ_slow + (1 − m)·θ_fast`; buffers stay. Source: He et al. 2020, eq. 2.
 
     Raises `ValueError` for a momentum outside 0 to 1, or modules of different shape.
-
-    Source: He et al. 2020 (MoCo), eq. 2.
     """
     if not 0 <= momentum <= 1:
         raise ValueError(f"found momentum {momentum}, expected 0 to 1")

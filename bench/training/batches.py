@@ -13,10 +13,7 @@ from bench.types import Json
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Two views of each of n texts, as token ids with special tokens; row i of both belongs together.
-
-    Unpacking it gives the two views. `documents` numbers the document of each row, int64 `[n]`.
-    """
+    """Token ids of two views of n texts, row by row, as a pair; `documents` numbers their documents, int64 `[n]`."""
 
     left: Sequence[Ids]
     right: Sequence[Ids]
@@ -34,12 +31,9 @@ class PairBatch:
 
 @dataclass(frozen=True)
 class Masked:
-    """n sequences with masks (or random or kept tokens) in m places, and the original tokens.
+    """Sequences with hidden tokens in m places.
 
-    Args:
-        sequence: which sequence each place is in, int64 `[m]`, ascending.
-        place: position of each chosen token in its sequence, int64 `[m]`.
-        targets: the original ids, int64 `[m]`.
+    Which sequence (ascending), the position in it, and the original id of each: int64 `[m]`.
     """
 
     inputs: Sequence[Ids]
@@ -109,10 +103,7 @@ class DrawnSource(Generic[CorpusT, DrawnT]):
 
 
 class Mixed(Generic[MainT, SideT]):
-    """Draws each batch at random: of `side`, a companion task, with probability `share`, else of the method's `main`.
-
-    Both read one corpus; `main` says what is probed.
-    """
+    """Draws each batch at random: of a companion task `side` with probability `share`, else of the `main` one."""
 
     def __init__(self, main: BatchSource[MainT], side: BatchSource[SideT], share: float) -> None:
         self._main, self._side, self._share = main, side, share

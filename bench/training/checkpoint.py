@@ -1,7 +1,4 @@
-"""Checkpoints and selected weights as parts: tensors in safetensors, all else in JSON, nothing pickled.
-
-The last two checkpoints are kept, and the weights that were best on held-out pairs (`WeightSelection`).
-"""
+"""The last two checkpoints and the best weights as parts: tensors in safetensors, all else in JSON, nothing pickled."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -94,12 +91,9 @@ def _steps(parts: Parts) -> list[int]:
 class WeightSelection:
     """Keeps the best weights of a training in a part, and says when it has waited long enough for better ones.
 
-    Args:
-        rule: name of the measure in logs and facts.
-        measure: returns the measure now, the lower the better.
-        every: steps between two evaluations; the last step is evaluated whenever it comes.
-        patience: evaluations in a row without a better one after which the training stops; None: never.
-        begin: share of the training before which nothing is evaluated.
+    The `measure`, called by `rule` in logs, is the better the lower; it is taken every `every` steps and at the last,
+    after the share `begin` of the training, which stops after `patience` (None: never) evaluations without a better
+    one.
     """
 
     def __init__(

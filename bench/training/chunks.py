@@ -78,10 +78,9 @@ class Chunks(Epochs):
         super().__init__(self._languages, seed)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[Chunk]:
-        """Return `count` chunks, of one language or each of a language of its own lot.
+        """Return this process's share of `count` chunks, of one language or each of a language of its own lot.
 
-        A chunk comes again only after all others of its language; where there are few, within a batch. Several
-        processes draw together, and each returns its own share.
+        A chunk comes again only after all others of its language; where there are few, within a batch.
         """
         agree(rng)
         count *= world()

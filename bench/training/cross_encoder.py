@@ -1,8 +1,7 @@
 """Training a cross-encoder on pairs: a question's passage must score above others that only seem to answer it.
 
-All chance but dropout's follows from the seed, the epoch and the number of a pair; dropout's generator goes through the
-checkpoints. So a training that is killed and begun again writes the same bytes (on a processor, with the same number
-of threads).
+Seed, epoch and number of a pair decide all chance but dropout's, whose generator goes through the checkpoints: a
+training that was killed and begun again writes the same bytes (on a processor, with the same number of threads).
 """
 
 import json
@@ -40,27 +39,20 @@ _TRIES = 100  # draws for a passage that does not answer the question itself
 def listwise(scores: torch.Tensor) -> torch.Tensor:
     """Return the mean cross-entropy of the positives, column 0 of `[queries, 1 + negatives]`, each among its row.
 
-    Source: Gao, Dai and Callan 2021, Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline (localized
-        contrastive estimation).
+    Source: Gao, Dai and Callan 2021, Rethink Training of BERT Rerankers (localized contrastive estimation).
     """
     return functional.cross_entropy(scores, torch.zeros(len(scores), dtype=torch.int64, device=scores.device))
 
 
 class QuestionGroups:
-    """The questions in the order in which they are asked, each with a random positive and random negatives.
-
-    Negatives are hard ones of the pair while there are some, then positives of other pairs.
-    """
+    """The questions in their order, each with a random positive and negatives: hard ones first, then random."""
 
     def __init__(self, pairs: Sequence[TrainingPair], negatives: int, seed: int) -> None:
         self._pairs, self._negatives, self._seed = pairs, negatives, seed
         self._order = lru_cache(2)(lambda epoch: np.random.default_rng([seed, _ORDER, epoch]).permutation(len(pairs)))
 
     def __getitem__(self, place: int) -> list[Pair]:
-        """Return the question that is asked as number `place`, with each of its passages, the positive first.
-
-        Raises `UsageError` where the pairs hold no other passages that could be its negatives.
-        """
+        """Return question number `place` and passages, positive first; `UsageError` for no negatives."""
         epoch, at = divmod(place, len(self._pairs))
         number = int(self._order(epoch)[at])
         pair, rng = self._pairs[number], np.random.default_rng([self._seed, _DRAW, epoch, number])
@@ -89,17 +81,12 @@ class QuestionGroups:
 def fit(
     work: Workspace, start: Path, pairs: Sequence[TrainingPair], config: CrossConfig, job: TrainingJob
 ) -> dict[str, Json]:
-    """Train a cross-encoder; write `model/` and `log.jsonl`.
+    """Train a cross-encoder; write `model/` and `log.jsonl`. Progress counts questions.
 
-    Progress counts questions; titles are read with the texts (`bench.data.formats.titled`). `start` is the folder of
-    an encoder and its tokenizer, which gets a new head, or of a cross-encoder of one label. The job's budgets are not
-    read.
-
-    Returns:
-        steps, questions, loss and accuracy (of the last line of the log), seconds, device_seconds, peak_memory_bytes.
-
-    Raises:
-        UsageError: there are no pairs, hardly any negatives, a start that is no encoder, or a loss that is no number.
+    `start` is the folder of an encoder, which gets a new head, or of a cross-encoder of one label. The job's budgets
+    are not read. Returns steps, questions, loss and accuracy (of the last line of the log), seconds, device_seconds,
+    peak_memory_bytes. Raises `UsageError`: no pairs, hardly any negatives, a start that is no encoder, or a loss that
+    is no number.
     """
     if not pairs:
         raise UsageError("found no training pair, expected at least one to train a cross-encoder on")

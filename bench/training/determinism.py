@@ -49,10 +49,7 @@ def set_chance(state: Mapping[str, Any], device: torch.device) -> None:
 
 @contextmanager
 def reproducible(job: TrainingJob) -> Iterator[None]:
-    """Fix threads, seeds and, on the processor, deterministic algorithms; put everything back afterwards.
-
-    On a GPU nothing promises equal bytes: its quickest kernels add in any order, and there they are used.
-    """
+    """Fix threads, seeds and, on the processor, deterministic algorithms; put everything back afterwards."""
     device = torch.device(job.device)
     threads, strict, warn, fill = (
         torch.get_num_threads(),

@@ -1,7 +1,4 @@
-"""Several processes as one: rows gathered with their gradients, statistics and gradients averaged.
-
-Nothing here does anything where `torch.distributed` was not begun, so losses need not ask.
-"""
+"""Several processes as one: rows gathered with gradients, gradients averaged; nothing happens in a single process."""
 
 from collections.abc import Iterable, Sequence
 
@@ -31,9 +28,8 @@ def rank() -> int:
 def gather(rows: torch.Tensor) -> torch.Tensor:
     """Return the rows `[n, …]` of all processes in the order of ranks, `[Σ n, …]`; n may differ between processes.
 
-    Gradients flow back to where the rows came from, summed over the processes that used them; whole numbers have none.
-    Each process takes the mean loss of its own anchors and gradients are averaged afterwards (`average_gradients`):
-    that equals one process on the joined batch where every process has as many anchors.
+    Gradients flow back, summed over the processes that used a row. Mean losses over own anchors with gradients averaged
+    (`average_gradients`) then equal one process on the joined batch, if every process has as many anchors.
     """
     if world() == 1:
         return rows
@@ -63,19 +59,13 @@ def offset(own: int) -> int:
 
 
 def weight(own: int) -> float:
-    """Return what a mean over this process's rows counts among the processes, 1 where all have as many.
-
-    The mean over processes of (weight · mean over own rows) is the mean over the rows of all.
-    """
+    """Return this process's weight, so that the mean of (weight · mean over own rows) is the mean over all rows."""
     every = sizes(own)
     return own * len(every) / max(1, sum(every))
 
 
 def candidates(keys: torch.Tensor, *, gathered: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the keys that a process's anchors choose among, `[m, d]`, and the place of each one's own, int64 `[n]`.
-
-    `keys` `[n, d]` are this process's, one an anchor; with `gathered` those of all processes are candidates.
-    """
+    """Return the keys `[m, d]` that a process's anchors choose among, maybe of all processes, and own places `[n]`."""
     first = offset(len(keys)) if gathered else 0
     places = torch.arange(first, first + len(keys), device=keys.device)
     return (gather(keys) if gathered else keys), places
@@ -127,10 +117,7 @@ def union(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 @torch.no_grad()
 def average_gradients(weights: Iterable[nn.Parameter]) -> None:
-    """Average gradients over processes, in place; a weight without one counts as zero.
-
-    They travel in buckets of one type and at most `_BUCKET` numbers, not one by one.
-    """
+    """Average gradients over processes, in place and in buckets; a weight without one counts as zero."""
     if world() == 1:
         return
     waiting: list[torch.Tensor] = []

@@ -64,10 +64,9 @@ class Vocabulary:
 
 
 def crop(model: PreTrainedModel, shards: Shards) -> Vocabulary | None:
-    """Leave a model only the embeddings of ids that the corpus uses, the special ones, and all up to padding's.
+    """Leave a model, in place, only the embeddings of ids that the corpus uses, special ones and those up to padding's.
 
-    The latter, so that padding keeps its number: architectures count positions from it. The model is changed in place;
-    None is returned where every id is used, and nothing was changed.
+    Padding keeps its number so, from which positions are counted. None where every id is used.
     """
     whole = _embedding(model)
     padding = whole.padding_idx if whole.padding_idx is not None else model.config.pad_token_id
@@ -119,13 +118,9 @@ def _set(model: PreTrainedModel, matrix: torch.Tensor, padding: int | None) -> N
 class TrainableEncoder:
     """A model with the pooling of its contract. Calling it is a packed forward pass with gradients.
 
-    Args:
-        start: the folder that the weights came from; its tokenizer, config and contract go with them again.
-        contract: pooling and layer; what is trained is what is later searched with.
-        precision: of the forward pass.
-        meter: what it adds to; a second encoder (e.g. a momentum copy) shares it.
-        vocabulary: the ids that the model still has embeddings for; None: all.
-        chunk_tokens: tokens whose activations are kept at once when vectors are made (GradCache); None: all.
+    Tokenizer and config of `start` go with the weights again. `meter` may be shared by a second encoder; `vocabulary`
+    are the ids that still have embeddings (None: all); `chunk_tokens` are those whose activations are kept at once when
+    vectors are made (None: all).
     """
 
     model: PreTrainedModel
@@ -172,10 +167,9 @@ class TrainableEncoder:
     def __call__(self, sequences: Sequence[Ids]) -> torch.Tensor:
         """Return the vectors of sequences, float32 `[n, d]`, not normalised.
 
-        With `chunk_tokens`, activations of all but one chunk are thrown away and computed again, with the same
-        dropout, when their gradient is asked for: memory does not grow with the batch, whatever the loss.
-
-        Source: Gao et al. 2021, Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup (GradCache).
+        With `chunk_tokens`, activations of all but one chunk are computed again, with the same dropout, for their
+        gradient. Source: Gao et al. 2021, Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup
+        (GradCache).
         """
         if not self.chunked:
             return self._vectors(self.packed(sequences))
@@ -244,10 +238,7 @@ class TrainableEncoder:
         return self._layers(packed, (layer,), embeds)[0]
 
     def layers(self, sequences: Sequence[Ids], layers: Sequence[int]) -> tuple[tuple[torch.Tensor, ...], Packed]:
-        """Return the hidden states `[T, d]` of several layers from one pass, and where each sequence lies in them.
-
-        With `chunk_tokens`, activations between the layers are not kept, as in a call. Raises as `hidden` does.
-        """
+        """Return the hidden states `[T, d]` of several layers from one pass, and where sequences lie."""
         states = partial(self._layers, layers=layers)
         made = [self.recomputed(states, self.packed([sequences[at] for at in one])) for one in self.batches(sequences)]
         whole_row = pack(sequences, first_position(self.model)).to(self.device)  # chunks are slices of its order

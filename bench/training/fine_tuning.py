@@ -49,21 +49,12 @@ def fine_tune(
 ) -> dict[str, Json]:
     """Fine-tune an encoder; write `encoder/`, `passages/` where there are two, and `log.jsonl`.
 
-    Args:
-        work: its `advance` counts tokens.
-        start: the folder of the encoder before, of questions where there were two.
-        pairs: training pairs on disk (`bench.data.pairs.stored_pairs`).
-        config: its budget replaces the job's.
-        job: seed, device, threads.
-        passages: the folder of the encoder of passages before, where there were two.
-        dev: held-out pairs on disk; None: some of `pairs` are held out.
+    `start` is the folder of the encoder before (of questions where there were two), `passages` that of passages;
+    `pairs` and `dev` are `bench.data.pairs.stored_pairs` (None: some of `pairs` are held out). The config's budget
+    replaces the job's; `work.advance` counts tokens.
 
-    Returns:
-        What `bench.training.loop.fit` returns, and: training_pairs, dev_pairs, dev (`own` pairs, or a `share` of those
-        that are trained on), epochs, scale (of xtreme-r).
-
-    Raises:
-        UsageError: too few pairs, no held-out pairs where some are needed, or as `fit` does.
+    Returns what `bench.training.loop.fit` does, and training_pairs, dev_pairs, dev (`own` pairs, or a `share`), epochs,
+    scale (of xtreme-r). Raises `UsageError`: too few pairs, no held-out ones where some are needed, or as `fit` does.
     """
     if config.tied and passages is not None:
         raise UsageError(
@@ -223,10 +214,7 @@ class FineTuningObjective:
         return self._mean_loss(held, *self.sides.looked(held))
 
     def dev_rank(self, held: Questions) -> float:
-        """Return how many of all held-out passages score at least as high as a question's own, on average; 0 is best.
-
-        Source: DPR's average rank (`validate_average_rank` of its code), from 0.
-        """
+        """Return a question's mean number of held-out passages at least as similar as its own (DPR)."""
         queries, passages = self.sides.looked(held)
         positives = torch.from_numpy(held.positives).to(queries.device)
         ranks = []

@@ -1,8 +1,4 @@
-"""The settings of fine-tuning: how an encoder goes on to learn from questions and their passages.
-
-The defaults suit `scratch:2x128` and the embedded world; the papers' recipes are presets over them. Importing this
-module imports no torch.
-"""
+"""The settings of fine-tuning, with defaults for `scratch:2x128` and the embedded world; no torch is imported."""
 
 from dataclasses import replace
 from typing import Literal, Self
@@ -220,11 +216,7 @@ class FineTuningConfig(LoopConfig):
         return self
 
     def contract(self, own: Contract) -> Contract:
-        """Return how the tuned encoder reads texts.
-
-        Args:
-            own: how it read them before; prompts stay, and so does all that the settings leave open.
-        """
+        """Return how the tuned encoder reads texts: as its `own` contract where settings leave it open."""
         similarity = self.similarity or ("cos" if self.loss == "xtreme-r" else own.similarity)
         return replace(
             own,

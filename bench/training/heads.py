@@ -25,8 +25,7 @@ _ACTIVATIONS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
 class BatchNorm(nn.Module):
     """Batch normalisation by the batch's or the running statistics, whichever a call asks for.
 
-    `momentum` is the share of the batch in the running statistics at each update; `affine` adds a learned scale and
-    shift; with `sync`, statistics are those of the joined batch of all processes, otherwise of each one's own rows.
+    `momentum` is the batch's share in these at each update; with `sync` a batch is that of all processes together.
     """
 
     running_mean: torch.Tensor
@@ -47,8 +46,7 @@ class BatchNorm(nn.Module):
     def forward(self, rows: torch.Tensor, *, running: bool = False) -> torch.Tensor:
         """Normalise `[n, d]`, by the batch (and update the running statistics) or by the running ones alone.
 
-        The running statistics are copied before use: a later update in place would silently change the gradient of
-        this call. Raises `ValueError` for fewer than two rows by the batch.
+        These are copied first, for the gradient's sake. Raises `ValueError` for fewer than two rows by the batch.
         """
         if running or not self.training:
             mean, variance = self.running_mean.clone(), self.running_var.clone()
@@ -68,11 +66,7 @@ class BatchNorm(nn.Module):
 
 
 class Projection(nn.Module):
-    """Linear → normalisation → activation → Linear [→ normalisation without scale], `[n, d]` → `[n, out]`.
-
-    `out` is d unless given; `bias` is that of the linear layers, `eps` and `sync` those of the normalisations, and
-    `final_norm` adds the one at the end, which has no scale and shift.
-    """
+    """Linear → normalisation → activation → Linear [→ `final_norm` without scale and shift], `[n, d]` → `[n, out]`."""
 
     def __init__(
         self,
@@ -112,10 +106,8 @@ _PAIR_EPS = 1e-12
 class HeadPair(nn.Module):
     """Linear without bias → batch norm → ReLU → linear without bias → batch norm without scale, twice.
 
-    Heads are `separate`, with weights of their own (that begin `alike`), or one module `shared` by both; with `none`
-    vectors stay as they are.
-
-    Source: MSM's code (shunyuzh/MSM).
+    Heads are `separate` (`alike` at first), or one module `shared` by both; `none` leaves vectors as they are. Source:
+    shunyuzh/MSM.
     """
 
     def __init__(self, kind: Heads, width: int, sync: bool = False, alike: bool = False) -> None:
@@ -168,10 +160,7 @@ class Shape:
 
 
 class Layer(nn.Module):
-    """Attention and two inner layers, each added to what came in and normalised afterwards.
-
-    Source: Vaswani et al. 2017, as BERT has it.
-    """
+    """Attention and two inner layers, each with a residual and normalised afterwards, as in BERT."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

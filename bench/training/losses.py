@@ -18,10 +18,7 @@ _TINY = 1e-12  # of a norm, below which a vector counts as zero
 
 
 def similarities(queries: torch.Tensor, keys: torch.Tensor, similarity: Similarity = "dot") -> torch.Tensor:
-    """Return the similarity of every query `[n, d]` and every key `[m, d]`, `[n, m]` in float32 or float64.
-
-    Raises `ValueError` where the shapes do not go together, or the similarity is unknown.
-    """
+    """Return the similarity of queries `[n, d]` and keys `[m, d]`, `[n, m]`. Raises `ValueError`."""
     if queries.ndim != 2 or keys.ndim != 2 or queries.shape[1] != keys.shape[1]:
         raise ValueError(f"found queries {list(queries.shape)} and keys {list(keys.shape)}, expected [n, d] and [m, d]")
     if similarity not in ("dot", "cos"):
@@ -108,9 +105,7 @@ def paired_info_nce(
 ) -> torch.Tensor:
     """Return the cross-entropy of each row's partner among all other rows `[2n, d]`; 2i and 2i + 1 belong together.
 
-    Raises `ValueError` for an odd number of rows, or as `info_nce` does.
-
-    Source: Gao and Callan 2022 (coCondenser), eq. 3, as luyug/Condenser computes it.
+    Raises `ValueError` as `info_nce`. Source: Gao and Callan 2022 (coCondenser), eq. 3.
     """
     if rows.ndim != 2 or len(rows) % 2 or not len(rows):
         raise ValueError(f"found rows {list(rows.shape)}, expected [2n, d]")
@@ -144,10 +139,7 @@ def xtreme_r(
 
 
 def copies(texts: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-    """Return which of m contexts have the text of a question's positive without being it, bool `[n, m]`.
-
-    Equal numbers in `texts` `[m]` are equal texts; `positives` `[n]` are places among them.
-    """
+    """Return which contexts `[m]` have the text (by its number) of a question's positive `[n]`, bool `[n, m]`."""
     same = texts[positives][:, None] == texts[None]
     return same.scatter(1, positives[:, None], value=False)
 

@@ -48,10 +48,7 @@ class Meter:
 
 
 def forward_flops(model: PreTrainedModel, packed: Packed) -> float:
-    """Operations of one forward pass: `2·N·T + 4·L·H·Σ len²`, N weights without embeddings, L layers of width H.
-
-    Source: Kaplan et al. 2020, section 2.1, with attention over each sequence's own length.
-    """
+    """Operations of a forward pass: `2·N·T + 4·L·H·Σ len²` (Kaplan et al. 2020, 2.1), N without embeddings."""
     weights = sum(weight.numel() for name, weight in model.named_parameters() if "embeddings" not in name)
     squares = sum(count * ((end - start) // count) ** 2 for start, end, count in packed.runs)
     attention = 4 * model.config.num_hidden_layers * model.config.hidden_size * squares

@@ -27,11 +27,7 @@ from bench.training.views import Documents, framed, stretch_of
 
 @dataclass(frozen=True)
 class Masking:
-    """How tokens are hidden: a share of them, never special ones.
-
-    Of these, the shares `keep` are left as they are and `random` are replaced by ids of the pool, int64 `[v]`; the
-    rest is replaced by `mask`.
-    """
+    """How a share of the tokens is hidden: `keep` of it stays, `random` of it is drawn from the pool `[v]`."""
 
     mask: int
     special: Collection[int]
@@ -54,10 +50,7 @@ class Masking:
         return Masking(shards.special["mask"], special, pool, config.mask, config.keep, config.random)
 
     def __call__(self, sequences: Sequence[Ids], rng: np.random.Generator) -> Masked:
-        """Hide tokens of every sequence.
-
-        Of n tokens that are not special, ⌊share·n + u⌋ are chosen, u uniform in [0, 1), at least one where there is
-        one, so that no batch is without a target.
+        """Hide ⌊share·n + u⌋ of the n tokens of a sequence that are not special, u uniform in [0, 1), at least one.
 
         Source: Devlin et al. 2019 (BERT), section 3.1; the rounding is fairseq's, as in XLM-R.
         """
@@ -178,9 +171,8 @@ def mlm_loss(
 ) -> torch.Tensor:
     """Run masked sequences through an encoder, to its last layer, and predict what was hidden; return the loss.
 
-    Vectors `[n, d]` and reduction are those of `masked_prediction`; `before` `[n, k, d]` are embeddings in front of the
-    sequences, as for `TrainableEncoder.hidden`. The mean over processes is the loss of one on the joined batch. With
-    the encoder's `chunk_tokens`, neither activations nor logits of more tokens are kept at once.
+    `vectors` `[n, d]` and `reduction` are those of `masked_prediction`, `before` `[n, k, d]` that of
+    `TrainableEncoder.hidden`. The mean over processes is the loss on the joined batch; `chunk_tokens` bound logits too.
     """
     extra = 0 if before is None else before.shape[1]
     targets = encode.rows(masked.targets)
@@ -239,10 +231,7 @@ class MaskedPairs(DrawnSource[TrackedCorpus, BatchSource[PairBatch]]):
 
 
 class MaskedBlocks(DrawnSource[Shards, Documents]):
-    """Stretches of documents with hidden tokens: the batches of masked language modelling.
-
-    A stretch begins at a sentence drawn uniformly and runs to the end of its document, cut at `mlm.tokens`.
-    """
+    """Batches of stretches with hidden tokens: from a random sentence to the end of its document, or `mlm.tokens`."""
 
     def __init__(self, shards: Shards, config: TrainingConfig, mlm: BlocksConfig, seed: int) -> None:
         super().__init__(shards, Documents(shards, config, least=1, seed=seed, batch=mlm.sequences))

@@ -16,20 +16,16 @@ _LEAST = 1e-16  # of a norm, so that gradients of 0 move nothing
 
 
 def warm_up_and_decay(position: float, warm_up: float, total: float) -> float:
-    """Return the share of the peak learning rate: linearly from 0 to 1 at `warm_up`, then down to 0 at `total`.
-
-    All three are in one unit: steps, tokens or shares. Source: Contriever's and BERT's schedule.
-    """
+    """Return the share of the peak learning rate, linear from 0 up to `warm_up` and down to 0 at `total`."""
     if position < warm_up:
         return position / warm_up
     return 0.0 if position >= total else (total - position) / (total - warm_up)
 
 
 def adamw(modules: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
-    """Return AdamW over all trainable weights; those with fewer than two dimensions have no weight decay.
+    """Return AdamW over all trainable weights, with weight decay for those of two dimensions and more.
 
-    These are the biases and the weights of normalisation layers, in every architecture of transformers. Raises
-    `ValueError` where nothing is trainable.
+    Raises `ValueError` where nothing is trainable.
     """
     weights = [weight for weight in modules.parameters() if weight.requires_grad]
     if not weights:
@@ -49,10 +45,7 @@ def adamw(modules: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
 
 @contextmanager
 def tensor_cores(device: torch.device) -> Iterator[None]:
-    """Let products of float32 on CUDA be rounded to TF32, which takes an eighth of the time; afterwards as before.
-
-    Weights, gradients, optimiser and sums stay float32.
-    """
+    """Let products of float32 on CUDA be rounded to TF32 (an eighth of the time) while the block runs."""
     before = torch.get_float32_matmul_precision()
     if device.type == "cuda":
         torch.set_float32_matmul_precision("high")
@@ -70,11 +63,9 @@ def clip(weights: Iterable[nn.Parameter], bound: float | None) -> float:
 class Asam:
     """Adaptive sharpness-aware minimisation: the gradient is taken where the loss is highest near the weights.
 
-    A step is: gradient at the weights, `climb`, gradient there, `descend`, and then any optimiser's own step. Nothing
-    is kept from one step to the next. `rho` is how far, in units of the weights' own sizes; `eta` is added to the
-    sizes, so that a weight of 0 can move.
-
-    Source: Kwon et al. 2021 (ASAM), algorithm 1; as its code has it, weights are scaled by their sizes, biases are not.
+    A step is: gradient, `climb`, gradient there, `descend`, then any optimiser's own. `rho` is how far, in units of the
+    weights' sizes, to which `eta` is added. Source: Kwon et al. 2021 (ASAM), algorithm 1; as in its code biases are not
+    scaled.
     """
 
     def __init__(self, modules: nn.Module, rho: float, eta: float = 0.01) -> None:
@@ -84,10 +75,7 @@ class Asam:
 
     @torch.no_grad()
     def climb(self) -> None:
-        """Move weights by `ρ·T²g / ‖Tg‖`, T the sizes `|w| + η`; those without a gradient stay where they are.
-
-        With several processes all must have the same gradients (`average_gradients`), so that all move alike.
-        """
+        """Move weights by `ρ·T²g / ‖Tg‖`, T the sizes `|w| + η`; all processes must have averaged gradients."""
         scaled = []  # T·g
         for name, weight in self._weights:
             if weight.grad is not None:

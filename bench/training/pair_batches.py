@@ -59,10 +59,7 @@ class Questions:
 
 
 class SeenTexts:
-    """Which texts of some pairs a training has seen, and how long they are.
-
-    The texts are numbered pair by pair: query, positives, negatives.
-    """
+    """Which texts of pairs (numbered by query, positives, negatives) a training has seen, and their lengths."""
 
     def __init__(self, pairs: StoredPairs) -> None:
         counts = 1 + pairs.positives.astype(np.int64) + pairs.negatives
@@ -100,8 +97,7 @@ class PairReader:
     def read(self, numbers: Sequence[int], chosen: Sequence[Sequence[tuple[int, int]]], *, seen: bool) -> Questions:
         """Return the questions of some pairs; with `seen`, a training reads them.
 
-        `chosen` are the passages of each as (number of a pair, place among its positives and then its negatives), the
-        positive first.
+        `chosen` are the passages of each, the positive first: a pair and the place among its positives, then negatives.
         """
         wanted = dict.fromkeys([*numbers, *(pair for row in chosen for pair, _ in row)])
         opened = {number: self.pairs[number] for number in wanted}
@@ -131,10 +127,7 @@ class PairReader:
 
 
 class PairBatches:
-    """Batches of the questions of some pairs (`bench.training.batches.BatchSource`), in epochs.
-
-    Raises `UsageError` where there are too few for a question to have a negative.
-    """
+    """Batches of questions, in epochs. Raises `UsageError` where there are too few for one to have a negative."""
 
     def __init__(self, reader: PairReader, numbers: Numbers, seed: int) -> None:
         self._reader, self._numbers, self._seed, self._config = reader, numbers, seed, reader.config

@@ -1,7 +1,4 @@
-"""Signs of collapse, measured on held-out pairs with dropout off (warnings in the log; nothing is ever stopped).
-
-Thresholds are specifications to calibrate: high cosine alone is a false alarm, so a collapse to a point needs both.
-"""
+"""Signs of collapse on held-out pairs: warnings in the log. High cosine alone is a false alarm; collapse needs both."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -60,10 +57,7 @@ def deviation(vectors: torch.Tensor) -> float:
 
 
 def effective_rank(vectors: torch.Tensor) -> float:
-    """Return `exp` of the entropy of the singular values of the centred `[n, d]`, as shares; 0 if all rows are equal.
-
-    Source: Roy and Vetterli 2007, The effective rank.
-    """
+    """Return `exp` of the entropy of the centred singular values `[n, d]` (Roy and Vetterli 2007), 0 for a point."""
     wide = in_float64(vectors)
     values = torch.linalg.svdvals(wide - wide.mean(0))
     if float(values.max()) <= 1e-12 * max(1.0, float(wide.abs().max())):

@@ -34,10 +34,7 @@ _HELD_SHARE = 10  # at most one document in so many is held out
 
 
 class Epochs:
-    """How far each language was read, epoch by epoch; a subclass says what the order of an epoch is.
-
-    Seed, language and number of the epoch decide the order, so that two numbers a language are all there is to save.
-    """
+    """How far each language was read; seed, language and number of the epoch decide the order, as subclasses say."""
 
     def __init__(self, languages: Sequence[str], seed: int) -> None:
         self._seed = seed
@@ -69,10 +66,9 @@ class Epochs:
 class Documents(Epochs):
     """Draws documents of at least `least` sentences, of one language at a time unless the config mixes them.
 
-    `blocks` returns how many blocks each document of a language has, `[documents of the language]`; those without one
-    are never drawn. None: as many as sentences. `batch` is the number of documents that will be drawn at once; None:
-    the config's pairs. `notes` are sentences about languages that have fewer. Raises `UsageError` where no language has
-    two documents that are long enough and have a block.
+    `blocks` returns how many blocks (None: sentences) each has; those without are never drawn. `batch` documents are
+    drawn at once (None: the config's pairs); `notes` say which languages have fewer. Raises `UsageError` where none has
+    two.
     """
 
     def __init__(
@@ -121,10 +117,9 @@ class Documents(Epochs):
         super().__init__(self._languages, seed)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[int]:
-        """Return `count` different documents, of one language or each of a language of its own lot.
+        """Return this process's share of `count` different documents, of one language or each of its own lot's.
 
-        Where a language has fewer than it is asked for, all that there are. Several processes draw together, of one
-        language where the config wants that, and each returns its own share.
+        Where a language has fewer than it is asked for, all that there are.
         """
         agree(rng)
         count *= world()
@@ -138,10 +133,7 @@ class Documents(Epochs):
         return drawn[share(len(drawn))]
 
     def held_out(self) -> list[PairBatch]:
-        """Return two neighbouring sentences of each held-out document, a batch a language.
-
-        They are the same whatever the method, so that probes of different methods can be compared.
-        """
+        """Return two neighbouring sentences of each held-out document, whatever the method, a batch a language."""
         rng = np.random.default_rng(0)
         return [self._neighbours(documents, rng) for documents in self.held.values()]
 
@@ -216,10 +208,9 @@ class SentencePairs(DrawnSource[Shards, Documents]):
 
 
 def two_sentences(count: int, rng: np.random.Generator, window: int | None = None) -> tuple[int, int]:
-    """Draw two different places among `count`: the first uniformly, the second uniformly within `window` places of it.
+    """Draw two different places among `count`, the second within `window` places of the first.
 
-    Without a window each ordered pair has the same probability. Raises `ValueError` for fewer than two sentences, or a
-    window below 1.
+    Raises `ValueError` for fewer than two sentences, or a window below 1.
     """
     if count < 2 or (window is not None and window < 1):
         raise ValueError(f"found {count} sentences and window {window}, expected at least 2 and at least 1")
@@ -230,10 +221,7 @@ def two_sentences(count: int, rng: np.random.Generator, window: int | None = Non
 
 
 def framed(tokens: npt.NDArray[Any], special: Mapping[str, int], most: int) -> npt.NDArray[np.int64]:
-    """Return `cls`, the ids `[n]`, `sep`, cut to `most` in all; raise `ValueError` where no token of the text fits.
-
-    Where the tokenizer puts no token first or last, none is.
-    """
+    """Return `cls`, the ids `[n]`, `sep` (if there are such), cut to `most`; `ValueError` where no token fits."""
     if most < SHORTEST:
         raise ValueError(f"found room for {most} tokens, expected at least {SHORTEST}: first, one of the text, last")
     first, last = ([special[name]] if name in special else [] for name in ("cls", "sep"))
@@ -249,9 +237,7 @@ def _long_enough(shards: Shards, language: str, least: int) -> npt.NDArray[np.in
 def in_a_window(count: int, rng: np.random.Generator, window: int) -> tuple[int, int]:
     """Draw a window of consecutive sentences uniformly, and two different places in it, each ordered pair alike.
 
-    A document with fewer sentences than `window` is one. Raises `ValueError` for fewer than two sentences in either.
-
-    Source: CCP (arXiv 2206.03281), algorithm 1; table 6 for what a window is.
+    Raises `ValueError` for fewer than two sentences in either. Source: CCP (arXiv 2206.03281), algorithm 1.
     """
     size = min(count, window)
     start = int(rng.integers(count - size + 1)) if size > 0 else 0
@@ -268,20 +254,14 @@ def adjacent(count: int, rng: np.random.Generator) -> tuple[int, int]:
 
 
 def crop_length(count: int, ratio: float) -> int:
-    """Return how many of `count` tokens a share is, cut down to a whole number; 0 where that is less than one.
-
-    Source: Contriever's code (facebookresearch/contriever); golden values `crop`.
-    """
+    """Return how many of `count` tokens a share is, rounded down as in Contriever's code."""
     return int(count * ratio)
 
 
 def token_crop(count: int, rng: np.random.Generator, low: float, high: float) -> slice:
-    """Draw a contiguous piece of `count` tokens: first its share of them, `low` to `high`, then its place, uniformly.
+    """Draw a piece of `count` tokens, at least one: its share, `low` to `high`, then its place, uniformly.
 
-    It has at least one token, though the share be less. Raises `ValueError` without tokens, or unless
-    0 ≤ low ≤ high ≤ 1.
-
-    Source: Izacard et al. 2022 (Contriever), section 3.1, as facebookresearch/contriever draws it.
+    Raises `ValueError` without tokens, or unless 0 ≤ low ≤ high ≤ 1. Source: Izacard et al. 2022 (Contriever), 3.1.
     """
     if count < 1 or not 0 <= low <= high <= 1:
         raise ValueError(f"found {count} tokens and shares {low} to {high}, expected tokens and 0 ≤ low ≤ high ≤ 1")
@@ -310,10 +290,7 @@ _FRAME = 2  # first and last token of a sequence
 def pack_sentences(lengths: npt.NDArray[np.int64], room: int) -> list[Bounds]:
     """Return the units of a document whose sentences have `lengths` `[n]`: packed, first to last, into `room` tokens.
 
-    Every sentence is in exactly one unit; a longer one than fits is a unit by itself (cut later). Raises `ValueError`
-    for no room.
-
-    Source: MSM's code (shunyuzh/MSM), how documents are read.
+    A sentence that does not fit is a unit (cut later). Raises `ValueError` for no room. Source: shunyuzh/MSM.
     """
     if room < 1:
         raise ValueError(f"found room for {room} tokens, expected at least 1")
@@ -328,10 +305,7 @@ def pack_sentences(lengths: npt.NDArray[np.int64], room: int) -> list[Bounds]:
 
 
 def unit_counts(shards: Shards, language: str, most: int, pack: bool = True) -> npt.NDArray[np.int64]:
-    """Return how many units `units_of` makes of each document of a language, `[documents]`.
-
-    All documents are walked at once, a unit a round.
-    """
+    """Return how many units `units_of` makes of each document of a language, walked at once, `[documents]`."""
     documents, room = shards.documents(language), most - _FRAME
     if not pack:
         return shards.sentence_counts(documents)

@@ -34,10 +34,7 @@ Draw = Callable[[int, np.random.Generator], tuple[int, int]]
 
 
 def user_and_agent(count: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Draw a turn of the user (even) and one of the agent (odd) among the `count` ≥ 2 turns of a session, uniformly.
-
-    Source: Auto-MLM (arXiv 2203.16187), section 3.1: the user's query and the agent's response of the same session.
-    """
+    """Draw a user's turn (even) and an agent's (odd) of `count` ≥ 2, uniformly (arXiv 2203.16187, section 3.1)."""
     return 2 * int(rng.integers((count + 1) // 2)), 2 * int(rng.integers(count // 2)) + 1
 
 

@@ -1,7 +1,6 @@
 """Analyzers: named, versioned, pure functions from a text to its tokens, and which of them serves a language.
 
-Every analyzer does the same four steps, of which it may leave some out: normalise (NFKC, lower case), split into words,
-drop stop words, stem. Documents and queries of one index go through one analyzer, that of the corpus's language.
+All may normalise (NFKC, lower case), split into words, drop stop words, and stem, in this order.
 """
 
 import json
@@ -108,9 +107,8 @@ NAMES = (AUTO, *ANALYZERS, PLAIN)
 def for_language(language: str) -> Analyzer:
     """Return the default analyzer of a language (ISO 639 code, `mul` for several, or empty); it needs no extra.
 
-    English has `en-porter`, a language with a Snowball stemmer that stemmer, one without blanks between words
-    `bigrams`; so has a corpus of several languages, or one that does not say its own. All others have `words`: those in
-    `methods.bm25.languages.PLAIN` by decision, unknown ones because most languages part their words.
+    English has `en-porter`, others their Snowball stemmer, those without blanks between words, several and unknown ones
+    `bigrams`, all else `words`.
     """
     code = language_code(language)
     if code == "en":
@@ -129,10 +127,7 @@ def plain(language: str) -> Analyzer:
 
 
 def choose(name: str, language: str) -> Analyzer:
-    """Return the analyzer called `name`, or the one that `auto` or `plain` is in that language.
-
-    Raises `UsageError` if there is no analyzer of that name, or what it needs is not installed.
-    """
+    """Return the analyzer called `name`, maybe `auto` or `plain`. Raises `UsageError` if there is none at hand."""
     if name not in NAMES:
         raise UsageError(unknown("analyzer", name, NAMES))
     by_language = {AUTO: for_language, PLAIN: plain}

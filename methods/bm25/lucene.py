@@ -51,10 +51,7 @@ class Formula:
     dtype: Precision = "float32"  # of the shares and of the scores
 
     def shares(self, postings: Postings, lengths: Numbers, frequencies: Numbers) -> Scores:
-        """Compute the shares of a shard, one a posting, from its terms' frequencies in the whole corpus.
-
-        The idf is rounded to the precision first; all else is computed in float64 and rounded once. bm25s does so too.
-        """
+        """Compute the shares of a shard, one a posting, as bm25s does: the idf rounded first, all else last."""
         idf = np.repeat(self._idf(frequencies), postings.frequencies)
         norms = self.k1 * ((1 - self.b) + self.b * lengths / self.mean)
         shares: Scores = (idf * (postings.counts / (norms[postings.documents] + postings.counts))).astype(self.dtype)
@@ -154,10 +151,7 @@ class Lucene:
         return cls(shards)
 
     def scores(self, tokens: Sequence[int]) -> Scores:
-        """Return the score of every document, `[documents]`, for a query's token numbers, with repetitions.
-
-        Each score is summed in the order of the query's tokens, on one thread, so its bits are always the same.
-        """
+        """Return the score of every document, `[documents]`, summed in the order of the query's tokens."""
         scores = np.zeros(self._firsts[-1], self._engine.dtype)
         for first, found in self._each(tokens):
             scores[first : first + len(found)] = found
@@ -207,9 +201,7 @@ def _scorer() -> Callable[..., Scores]:
 def contenders(scores: Scores, k: int) -> Positions:
     """Return the positions, ascending, of all positive scores that can be among the best k, ties included, and of more.
 
-    Looking for the k-th best of all scores (`[n]`, not negative) would take longer than to compute them. The k-th best
-    among the maxima of blocks is found quickly and cannot be higher, since k blocks reach it. A k below 1 returns
-    everything, and is refused where it is ranked.
+    The k-th best among maxima of blocks is found quickly, and k blocks reach it. A k below 1 returns everything.
     """
     maxima = scores[: len(scores) // _BLOCK * _BLOCK].reshape(-1, _BLOCK).max(axis=1)
     floor = np.partition(maxima, -k)[-k] if 0 < k <= len(maxima) else 0

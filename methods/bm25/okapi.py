@@ -47,11 +47,7 @@ class Okapi:
         return cls(documents, k1=k1, b=b, epsilon=epsilon)
 
     def matches(self, tokens: Sequence[int], k: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
-        """Return positions, ascending, and scores of all documents that hold a token.
-
-        Holding one decides, not the score: it is 0 where half of the documents have the term, and negative where the
-        mean idf is.
-        """
+        """Return positions, ascending, and scores (0 and less, too) of all documents that hold a token."""
         wanted = set(tokens)
         held = [any(token in counts for token in wanted) for counts in self._library.doc_freqs]
         found = np.flatnonzero(held)

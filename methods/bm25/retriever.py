@@ -59,10 +59,9 @@ class BM25Retriever:
         return facts
 
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
-        """Yield one ranking per query; see `bench.types.Retriever`.
+        """Yield one ranking per query, maybe empty; see `bench.types.Retriever`. The index stays open.
 
-        A query without a known term has an empty ranking. The index last searched stays open, for queries come in
-        blocks. Raises `UsageError` if the analyzer needs something that is not installed, or k is below 1.
+        Raises `UsageError` if the analyzer needs something that is not installed, or k is below 1.
         """
         if self._opened is None or self._opened[0] != index:
             self._opened = index, Index(index)

@@ -171,10 +171,7 @@ class Tokens:
 
 
 def tokenise_corpus(corpus: Corpus, tokenise: Tokenise, work: Workspace, *, title: bool) -> Tokens:
-    """Tokenise a corpus, part by part; finished parts are not tokenised again, and progress is in documents.
-
-    Raises `DataError` if the corpus has no document or none has a token, and whatever its reader raises.
-    """
+    """Tokenise what is left of a corpus, part by part; `DataError` if it has no document or no token."""
     stream = corpus.items.read()
     parts, documents, tokens = [], 0, 0
     for number in count():

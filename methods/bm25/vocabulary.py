@@ -1,7 +1,4 @@
-"""The terms of a whole corpus, numbered by merging the sorted terms of its shards: no two shards are held at once.
-
-The number of a term is its place among all terms in code point order.
-"""
+"""The terms of a corpus in code point order, numbered by merging sorted shards: no two of them are held at once."""
 
 from __future__ import annotations
 
@@ -27,10 +24,7 @@ Add = Callable[[npt.NDArray[Any]], None]
 
 @contextmanager
 def column(path: Path, dtype: npt.DTypeLike, count: int) -> Iterator[Add]:
-    """Write a one-dimensional array of a known length as .npy, never held as a whole; what is added is cast.
-
-    Raises `ValueError` at the end if another number of values was added.
-    """
+    """Write an array `[length]` as .npy piece by piece, cast; raises `ValueError` for another number of values."""
     kind, added = np.dtype(dtype), 0
     header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (count,)}
     with path.open("wb") as stream:

@@ -32,10 +32,7 @@ class _Patterns(NamedTuple):
 
 
 def normalise(text: str) -> str:
-    """Return the text in Unicode's form NFKC, without invisible characters.
-
-    NFKC makes one spelling of several: half-width and full-width letters, ligatures, composed and decomposed accents.
-    """
+    """Return the text in NFKC (widths, ligatures and accents spelt one way), without invisible characters."""
     return unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
 
 
@@ -45,11 +42,7 @@ def runs(text: str) -> list[str]:
 
 
 def standard(text: str) -> list[str]:
-    """Return the runs, joined where Unicode's word boundaries (UAX #29) see one word.
-
-    An apostrophe, full stop or middle dot between two letters joins them (`don't`, `e.g`, `U.S.A`), and so does an
-    apostrophe, full stop, comma or semicolon between two digits (`3.14`).
-    """
+    """Return the runs, joined by what joins words in UAX #29: `don't`, `e.g`, `U.S.A`, `3.14`."""
     return _patterns().standard.findall(text)
 
 

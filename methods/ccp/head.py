@@ -13,13 +13,10 @@ Norm = Literal["asym", "train", "none", "shuffle"]
 class ViewsHead(nn.Module):
     """One head for both views, with the same weights and running statistics.
 
-    With `asym`, one view is normalised by its own batch and updates the running statistics, the other one is normalised
-    by the running statistics alone; the roles change with every batch. So no two views both know what else is in their
-    batch, and pairs cannot be identified by that. With order `eval_first`, the view that takes running statistics comes
-    first, so that these know nothing of this batch; with `written`, the first view does (algorithm 1).
-
-    With `train` each view is normalised by its own batch; with `shuffle` rows of both views are mixed, and each half of
-    them is normalised by itself; with `none`, `project` has no normalisation.
+    With `asym`, one view is normalised by its own batch and updates the running statistics, the other by these alone,
+    in turns: no two views know what else is in their batch, and pairs cannot be identified by that. Order `eval_first`
+    takes running statistics before this batch changes them; `written` the first view by its batch (algorithm 1). With
+    `train` each view is normalised by its own batch, with `shuffle` by halves of mixed rows, with `none` not at all.
 
     Source: CCP (arXiv 2206.03281), section 3.3 and algorithm 1; shuffled statistics: MoCo (CVPR 2020), section 3.3.
     """

@@ -54,19 +54,13 @@ class Witnesses(nn.Module):
 
 
 def leak(head: ViewsHead, left: torch.Tensor, right: torch.Tensor) -> float:
-    """Return how much more accurate projections of both views `[n, d]` are by batch than by running statistics.
-
-    The head is left as it is.
-    """
+    """Return how much more accurate projections `[n, d]` are by batch than by running statistics, which stay."""
     other = copy.deepcopy(head.project)
     return accuracy(other(left), other(right)) - accuracy(head.still(left), head.still(right))
 
 
 def language_accuracy(rows: Sequence[torch.Tensor]) -> float:
-    """Return how often the nearest mean direction of a language is that of a row's own.
-
-    Of each language's rows `[n, d]`, n ≥ 2, every other one makes the mean; the rest is classified.
-    """
+    """Return how often a row is nearest to the mean (of every other row) of its own language `[n, d]`."""
     unit = [functional.normalize(one.detach(), dim=1) for one in rows]
     means = functional.normalize(torch.stack([one[::2].mean(0) for one in unit]), dim=1)  # [languages, d]
     right = [(one[1::2] @ means.T).argmax(1) == at for at, one in enumerate(unit)]
@@ -76,11 +70,7 @@ def language_accuracy(rows: Sequence[torch.Tensor]) -> float:
 def looked_at(
     encode: TrainableEncoder, held: Sequence[PairBatch], head: ViewsHead | None, witnesses: Witnesses | None
 ) -> dict[str, float]:
-    """Measure held-out pairs, a batch a language, and the witnesses; names as in `bench.training.probes.SIGNS`.
-
-    `language_accuracy` of projections needs two languages, `bn_leak` a head that normalises by the batch, and
-    `bank_agreement` rows in the bank.
-    """
+    """Measure held-out pairs, a batch a language, and witnesses; names as in `bench.training.probes.SIGNS`."""
     project = head.still if head is not None else lambda rows: rows
     found: dict[str, float] = {}
     views = [encode.together(pairs) for pairs in held]

@@ -103,10 +103,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
     def contrast(
         self, bank: TaggedBank | None, left: torch.Tensor, right: torch.Tensor, tags: torch.Tensor
     ) -> tuple[Contrast, Mapping[str, float]]:
-        """Contrast projections of both views, each `[n, d]`, with each other's, other processes' and the bank's.
-
-        `tags` are the numbers of their languages, `[n]`.
-        """
+        """Contrast projections `[n, d]` of languages `tags` with the other view's, all processes', the bank's."""
         config, n = self.config, len(left)
         own = torch.arange(n, device=left.device)
         rows = torch.cat([left, right])  # [2n, d]

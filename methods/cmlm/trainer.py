@@ -27,10 +27,7 @@ from methods.cmlm import CmlmConfig
 
 
 class Projections(nn.Module):
-    """A vector `[d]` → k positions of an encoder's input: itself, and k − 1 projections of three layers.
-
-    Source: Yang et al. 2021 (CMLM), section 2.
-    """
+    """A vector `[d]` → k positions of input: itself and k − 1 projections (Yang et al. 2021, CMLM, section 2)."""
 
     def __init__(self, width: int, count: int) -> None:
         super().__init__()

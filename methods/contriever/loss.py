@@ -42,10 +42,9 @@ def sharpest(logits: torch.Tensor) -> float:
 
 
 def same_language(logits: torch.Tensor, tags: torch.Tensor, queue_tags: torch.Tensor) -> tuple[float, float]:
-    """Return the share of the softmax over the negatives that those of the query's language have, and of their number.
+    """Return the share of negatives of the query's language in the softmax over negatives, and in their number.
 
-    A share near 1 of the one and a small share of the other: vectors encode the language, and negatives of another one
-    count for nothing. Logits are `[n, 1 + K]`; the languages of queries and of the queue's rows `[n]` and `[K]`.
+    Near 1 and small: vectors encode the language. Logits are `[n, 1 + K]`, languages of queries `[n]` and queue `[K]`.
     """
     same = tags[:, None] == queue_tags[None, :]  # [n, K]
     mass = torch.softmax(logits.detach()[:, 1:], dim=1)

@@ -13,13 +13,10 @@ from methods.contriever.loss import moco_logits, normed, own_first, same_languag
 
 
 class Moco:
-    """The loss, with what it keeps between steps.
+    """The loss, with what it keeps between steps. Raises `UsageError` if a step's keys do not divide the queue.
 
-    The reference moves the slow copy between the queries and the keys of a step. Here it moves after each step, once
-    however many batches a step accumulates: the same, since the encoder does not change between the two moments, and
-    the first move of the reference changes nothing.
-
-    Raises `UsageError` if what all processes add in a step does not divide the queue.
+    The slow copy moves after each step, once however many batches it accumulates; that of the reference, between
+    queries and keys, is the same.
     """
 
     def __init__(self, config: ContrieverConfig, encoder: TrainableEncoder, languages: Sequence[str]) -> None:

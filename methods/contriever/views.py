@@ -12,10 +12,7 @@ _FRAME = 2  # first and last token of a sequence
 
 
 class Augmentation:
-    """Deletes, replaces or masks each token with a probability; at least one is left.
-
-    Raises `UsageError` if tokens are to be masked and the tokenizer has no mask token.
-    """
+    """Deletes, replaces or masks tokens at random, all but one; `UsageError` without the mask that it needs."""
 
     def __init__(self, shards: Shards, kind: str, probability: float) -> None:
         if kind == "mask" and "mask" not in shards.special:
@@ -28,10 +25,7 @@ class Augmentation:
         self._mask = shards.special["mask"] if kind == "mask" else 0
 
     def __call__(self, tokens: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Return what is left of tokens `[n]`; `[m]` with 1 ≤ m ≤ n.
-
-        Source: Contriever's code: a token stays as it is where a draw from [0, 1) is above the probability.
-        """
+        """Return what is left of tokens `[n]`, `[m]` with m ≥ 1, as Contriever's code draws."""
         if self._kind == "none":
             return tokens
         stay = rng.random(len(tokens)) > self._probability

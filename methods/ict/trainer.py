@@ -23,10 +23,7 @@ from methods.ict.views import Clozes, SentencesOfBlocks
 
 
 def projection(width: int, out: int, dropout: float) -> nn.Module:
-    """Make what both sides are compared behind: dense → LayerNorm → dropout, `[n, width]` → `[n, out]`.
-
-    Source: google-research/language, orqa.
-    """
+    """Make dense → LayerNorm → dropout, `[n, width]` → `[n, out]`. Source: google-research/language, orqa."""
     return nn.Sequential(nn.Linear(width, out), nn.LayerNorm(out), nn.Dropout(dropout))
 
 
@@ -58,9 +55,8 @@ def accuracies(
 ) -> dict[str, float]:
     """Return the share of sentences `[n, p]` nearest to their blocks, at `places` `[n]` of `[m, p]`, and chance.
 
-    `masked_accuracy` is of sentences that were `removed` from their block, `unmasked_accuracy` of the others; either is
-    missing where a batch has none. Ties count as misses. Unmasked near 1 while masked stays at chance: the encoder
-    finds copies only.
+    `masked_accuracy` is of sentences `removed` from their block, `unmasked_accuracy` of the others, if any; ties are
+    misses. Unmasked near 1 while masked stays at chance: the encoder finds copies only.
     """
     scores = sentences @ blocks.T  # [n, m]
     rivals = scores >= scores.gather(1, places[:, None])

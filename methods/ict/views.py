@@ -27,11 +27,9 @@ class Clozes(PairBatch):
 def cloze(
     tokens: npt.NDArray[Any], starts: Sequence[int], query: int, *, remove: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
-    """Return sentence number `query` of a block, and the block with or without it; None if nothing would be left.
+    """Return sentence number `query` of a block `[n]`, and the block with or without it; None if nothing would be left.
 
-    `tokens` `[n]` are the block's ids without special tokens; its sentences begin at `starts`, the first at 0.
-
-    Source: Lee et al. 2019, section 5, as google-research/language (orqa) builds its examples; golden values `ict`.
+    Sentences begin at `starts`. Source: Lee et al. 2019, section 5, as google-research/language (orqa) does it.
     """
     ends = [*starts[1:], len(tokens)]
     sentence = tokens[starts[query] : ends[query]]
@@ -42,11 +40,10 @@ def cloze(
 
 
 class SentencesOfBlocks(DrawnSource[Shards, Documents]):
-    """A sentence and its block, of each of several documents.
+    """A sentence and its block, of each of several documents, cut into blocks of whole sentences.
 
-    A document is cut into blocks of whole sentences, from its first one on, and one of them is drawn. Where the
-    sentence is to be removed and the block has no other, the example is dropped, and the batch is smaller by it. Shards
-    have no titles, so none is put before a block. Raises `UsageError` if no language has two documents.
+    Where it is to be removed and is alone, the example is dropped. Raises `UsageError` if no language has two
+    documents.
     """
 
     def __init__(self, shards: Shards, config: IctConfig, seed: int) -> None:

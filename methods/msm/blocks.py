@@ -31,19 +31,13 @@ class Blocks:
 
 
 def blocks_of(units: Sequence[Bounds], size: int, least: int) -> list[tuple[Bounds, ...]]:
-    """Cut a document's units into blocks of `size`, and an end of at least `least`; a shorter end is left out.
-
-    Source: MSM's code, which leaves every end out (`least` equal to `size`).
-    """
+    """Cut units into blocks of `size`, and an end of at least `least` (of `size` in shunyuzh/MSM), or none."""
     cut = [tuple(units[at : at + size]) for at in range(0, len(units), size)]
     return [block for block in cut if len(block) >= least]
 
 
 class DocumentBlocks(DrawnSource[Shards, Documents]):
-    """Draws documents, and a random block of each: one, so that no two blocks of a batch are of the same document.
-
-    Raises `UsageError` if no language has two documents that are long enough.
-    """
+    """Draws documents, and one random block of each. Raises `UsageError` if no language has two of the length."""
 
     def __init__(self, shards: Shards, config: MsmConfig, seed: int) -> None:
         least, size = config.min_doc_sentences, config.doc_sentences

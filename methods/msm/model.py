@@ -73,10 +73,7 @@ class DocumentEncoder(nn.Module):
                 layer.begin_as_average()
 
     def forward(self, sentences: torch.Tensor, copies: Copies, at_once: int | None = None) -> torch.Tensor:
-        """Return the prediction `[n, d]` at the masked slot of every copy, from vectors `[n, d]` of all documents.
-
-        Activations of `at_once` copies are kept at once, None for all; the others are computed again.
-        """
+        """Return predictions `[n, d]` of masked sentences from vectors `[n, d]`, by `at_once` copies."""
         index = torch.from_numpy(copies.index).to(sentences.device)  # [n, l]
         slots = torch.from_numpy(copies.slots).to(sentences.device)  # [n]
         table = torch.cat([sentences, self.mask.to(sentences.dtype), sentences.new_zeros(1, sentences.shape[1])])

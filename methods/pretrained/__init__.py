@@ -49,10 +49,7 @@ class PretrainedConfig(Config):
 
 
 def _contract(config: PretrainedConfig) -> Contract:
-    """Return how the encoder reads texts: what the settings say, and for the rest what the model's files say.
-
-    Raises `UsageError` if no model is named, it cannot be found, or its files say what a contract cannot hold.
-    """
+    """Return the contract of settings, then of the model's files. Raises `UsageError` where these cannot be had."""
     said: dict[str, Any] = {
         "pooling": config.pooling,
         "normalise": config.normalise,

@@ -33,9 +33,8 @@ _LONGEST = 512  # tokens kept where the files say nothing: what such models are 
 def contract(model: str) -> Contract:
     """Read how a model wants to be read; fetches a few small files if it is given by its id.
 
-    A folder with a `contract.json` of ours is read as that says. A folder of sentence-transformers is read as its
-    modules say. Any other: mean over the last layer, compared by cosine, no prompts, 512 tokens or as many as it has
-    positions for. Raises `UsageError` if it cannot be found, or its files say what a contract cannot hold.
+    That is as its `contract.json` or its modules of sentence-transformers say, else: mean over the last layer, cosine,
+    no prompts, 512 tokens or its positions. Raises `UsageError` if it cannot be found, or a contract cannot hold it.
     """
     folder = _folder(model)
     if (folder / CONTRACT).is_file():

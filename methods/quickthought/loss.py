@@ -6,10 +6,7 @@ from bench.training import Similarity, similarities
 
 
 def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None = None, first: int = 0) -> torch.Tensor:
-    """Return which of m consecutive sentences are neighbours of sentences `first` … `first + n − 1`; bool `[n, m]`.
-
-    A neighbour is at most `context` sentences away and of the same document (`documents` `[m]`; None: one).
-    """
+    """Return which of m sentences are within `context` of `first` + i, in its document (`[m]`); bool `[n, m]`."""
     device = None if documents is None else documents.device
     own, every = torch.arange(first, first + n, device=device)[:, None], torch.arange(m, device=device)[None]
     near = ((own - every).abs() <= context) & (own != every)

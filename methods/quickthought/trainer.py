@@ -81,10 +81,7 @@ class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
     def loss(
         self, g: TrainableEncoder | None, f: TrainableEncoder, runs: Runs
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of each sentence's neighbours among all, and the share whose nearest other is a neighbour.
-
-        Without g, f reads the neighbours too.
-        """
+        """Return the loss of neighbours, and the share whose nearest other is one; f reads all without g."""
         config = self.config
         sentences = f(runs.sentences)  # [n, d]
         others = sentences if g is None else g(runs.sentences)

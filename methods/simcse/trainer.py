@@ -29,10 +29,7 @@ from methods.simcse import SimcseConfig
 
 
 class SentencesTwice(DrawnSource[Shards, Documents]):
-    """A sentence of each of several documents; both views are the same, and differ by dropout alone.
-
-    Raises `UsageError` if no language has two documents.
-    """
+    """A sentence of each of several documents, twice. Raises `UsageError` if no language has two documents."""
 
     def __init__(self, shards: Shards, config: TrainingConfig, seed: int) -> None:
         super().__init__(shards, Documents(shards, config, least=1, seed=seed))
@@ -62,10 +59,7 @@ class SimcseTrainer(CorpusTrainer[SimcseConfig]):
     def loss(
         self, head: nn.Module | None, encode: TrainableEncoder, pairs: PairBatch
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of each sentence's other pass among those of all sentences, in one direction.
-
-        Source: Gao et al. 2021 (SimCSE), eq. 4.
-        """
+        """Return the loss of each sentence's other pass among all, in one direction (Gao et al. 2021, eq. 4)."""
         rows = torch.cat(encode.together(pairs))  # [2n, d]
         if head is not None:
             encode.meter.multiplied(rows.numel() * rows.shape[1])

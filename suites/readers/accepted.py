@@ -4,10 +4,7 @@ from bench.suites import RecordError, shown
 
 
 def strings(value: object, what: str) -> tuple[str, ...]:
-    """Return a list of answers unchanged; an empty string is one (scorers find it everywhere), a repeated one stays.
-
-    Raises `RecordError` for anything but a list of at least one string that UTF-8 can hold.
-    """
+    """Return a list of answers, also empty and repeated ones; `RecordError` for anything but a list of strings."""
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise RecordError(f"{what}: {shown(value)}", "a list of strings")
     if not value:

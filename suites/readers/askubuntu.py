@@ -50,10 +50,7 @@ def texts(path: File, name: str = "", *, body: bool = False) -> FileSource[Item]
 
 
 def queries_of(text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
-    """Return the questions that are asked in candidate lists, in the order of the texts.
-
-    Reading raises `DataError` if the texts lack one of them, besides what the two sources raise.
-    """
+    """Return the questions that are asked, in the order of the texts; reading raises `DataError` where one lacks."""
     return _chosen("queries", text, lists)
 
 

@@ -57,10 +57,9 @@ class _Query:
 
 
 def queries(folder: Path, part: Part, name: str = "") -> FileSource[Item]:
-    """Return the queries of a part's language, of all splits.
+    """Return the queries of a part's language, of all splits. Raises `UsageError` without the file, or for two.
 
-    Reading raises `DataError` or `DataFaultsError` for malformed rows, and for a repeated query id. Raises `UsageError`
-    if the file is not there, or there twice (plain and compressed).
+    Reading raises `DataError` or `DataFaultsError` for malformed rows, and for a repeated query id.
     """
     path, words = beir.find(folder, "queries.jsonl"), f"{name or folder.name} queries"
     return numbered_source(words, f"beir-answers-queries/1:{part.key}", path, partial(_items, part=part))

@@ -51,10 +51,7 @@ def answers(path: File, name: str = "") -> FileSource[Answers]:
 
 
 def cells(text: str, columns: Sequence[str]) -> list[str]:
-    """Split a line into its fields, quoted or not.
-
-    Raises `RecordError` for another number of fields, or a quoted one that does not end on the line.
-    """
+    """Split a line into its fields, quoted or not. Raises `RecordError` for another number, or an open quotation."""
     if _MARK in text:
         rows = csv.reader((text, ""), delimiter=_TAB)  # the second line is taken only by a quotation still open
         try:

@@ -48,10 +48,9 @@ Mention = tuple[Item, str]
 
 
 def query_text(text: str, sentence_spans: Sequence[jsonl.Span], start: int, end: int) -> str:
-    """Return what is asked for a mention `[start, end)` of an article: itself, and its sentence with it in braces.
+    """Return what is asked for a mention `[start, end)`: itself, and the first sentence with it in braces.
 
-    The first sentence that holds the whole mention is taken; braces of its own become parentheses. Raises `RecordError`
-    where no sentence holds the mention.
+    Braces of its own become parentheses. Raises `RecordError` where no sentence holds the mention.
     """
     held = next((one for one in sentence_spans if one[0] <= start and end <= one[1]), None)
     if held is None:
@@ -148,10 +147,7 @@ def _mention(row: dict[str, Any], language: str, body: str, sentences: Sequence[
 
 
 def pairs(path: File, name: str = "") -> PairSource:
-    """Return the training pairs of a file: a mention with its sentence, and the entity that it means.
-
-    Reading raises `DataError` or `DataFaultsError`, with the line.
-    """
+    """Return training pairs: a mention in its sentence, its entity. Reading raises `DataError`, `DataFaultsError`."""
     name = name or path.name
     return pair_source(name, reader(PAIRS, name), (path,), partial(_pairs, path, name))
 

@@ -56,10 +56,9 @@ _ANY = re.compile(f"[{re.escape(''.join(_BECOMES))}]")  # four times as fast as 
 
 
 def questions_source(path: File, language: str, name: str = "") -> FileSource[Item]:
-    """Return the kept questions in a language.
+    """Return the kept questions in a language; `zh_cn` becomes `zh`.
 
-    Reading raises `DataError` or `DataFaultsError` for malformed rows, of questions that are not kept too, and for a
-    repeated id. Items of `zh_cn` are in `zh`.
+    Reading raises `DataError` or `DataFaultsError` for malformed rows (of others, too), and for a repeated id.
     """
     return numbered_source(name or path.name, f"mkqa-questions/1:{language}", path, partial(_items, language=language))
 
@@ -110,19 +109,12 @@ def _accepted(answers: list[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def normalise(text: str) -> str:
-    """Return the text with plain punctuation; letters, their case and their accents stay.
-
-    Three dots with blanks around and between them are drawn together as well.
-    """
+    """Return the text with plain punctuation; letters, case and accents stay, three spaced dots are drawn together."""
     return _ANY.sub(lambda found: _BECOMES[found[0]], text).replace(" . . . ", " ... ")
 
 
 def prepared(source: Source[Item]) -> Source[Item]:
-    """Return the same items as Contriever encodes them across languages: title and text lower-cased, then normalised.
-
-    Preparing the two apart and joining them by a blank gives what preparing the joined string gives, but where three
-    spaced dots (` . . . `) begin in a title and end in the text.
-    """
+    """Return the items as Contriever encodes them across languages: title and text lower-cased, then normalised."""
     name, reader = f"{source.name} (lower-cased, normalised)", f"lower-normalised/1:{source.reader}"
     read = partial(_prepared, source)
     if isinstance(source, FileSource):

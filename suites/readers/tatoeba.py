@@ -1,7 +1,4 @@
-"""Bitexts drawn from Tatoeba's exports: sentences with their languages, and links between translations.
-
-Formats: `sentences.csv` holds id, language (ISO 639-3) and text, `links.csv` two ids, separated by tabs, a row a line.
-"""
+"""Bitexts drawn from Tatoeba's exports: `sentences.csv` (id, ISO 639-3, text) and `links.csv` (two ids), by tabs."""
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,14 +17,11 @@ Pair = tuple[str, str]
 def draw(
     sentences: File, links: File, pairs: Sequence[Pair], folder: Path, seed: int, most: int = MOST
 ) -> dict[str, int]:
-    """Draw up to `most` translations for each pair of languages, no sentence twice on either side.
+    """Draw up to `most` translations for each pair of languages, no sentence twice; return how many, by `left-right`.
 
-    Writes `tatoeba.{left}-{right}.{code}` for both codes (a sentence a line, equal lines are translations) and
-    `tatoeba.{left}-{right}.ids` (the two ids). The same exports and seed give the same files. Held in memory: a byte an
-    id, the links between the languages, and the sentences that these name.
-
-    Returns how many were drawn, by `left-right`. Raises `DataError` for a malformed line, a file that is missing or
-    broken, or no translation for a pair; `DataFaultsError` for several malformed lines.
+    Writes `tatoeba.{left}-{right}.{code}` for both codes (equal lines are translations) and
+    `tatoeba.{left}-{right}.ids`, the same for equal exports and seed. Raises `DataError` or `DataFaultsError` for
+    malformed lines, a file that is missing or broken, or no translation for a pair.
     """
     places = {code: at for at, code in enumerate(sorted({code for pair in pairs for code in pair}), start=1)}
     linked = _linked(

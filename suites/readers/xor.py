@@ -40,8 +40,7 @@ class Part:
 def questions(path: File, part: Part, name: str = "") -> FileSource[Item]:
     """Return the questions of a language, also those whose answers do not count.
 
-    Reading raises `DataError` or `DataFaultsError` for malformed rows, a repeated question id, a row of
-    another split, or another number of rows than expected.
+    Reading raises `DataError` or `DataFaultsError` for malformed rows, repeated ids, another split or number of rows.
     """
     return numbered_source(name or path.name, f"xor-questions/1:{_key(part)}", path, partial(_items, part=part))
 

@@ -26,10 +26,7 @@ _LAYOUT = "an object in SQuAD's layout"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question whose answer begins in a sentence; `answers` numbers those that answer it, at least one.
-
-    Translations share the `id`.
-    """
+    """A question, whose `id` translations share; `answers` numbers the sentences that answer it, at least one."""
 
     id: str
     text: str
@@ -64,12 +61,7 @@ def judgements(language: str, files: Mapping[str, Path], name: str) -> Source[Ju
 
 
 def paragraphs(path: Path) -> Iterator[Paragraph]:
-    """Read the paragraphs of a file, also those without questions, and raise all its faults at the end.
-
-    Raises:
-        DataError: for one fault, with the paragraph that it is in; for a file that is no JSON or holds no paragraph.
-        DataFaultsError: for several.
-    """
+    """Read the paragraphs of a file, also those without questions. Raises `DataError` or `DataFaultsError`."""
     first: dict[str, int] = {}
     number = 0
     with Faults() as faults:

@@ -1,8 +1,7 @@
 """What papers printed for the suites, as data: every number with its table, known errors flagged and corrected.
 
-The numbers are in CSV files next to this module, exactly as printed; `README.md` there says where they come from and
-what the columns mean. `cells.csv` says which of them belong to a known error, `errors.csv` what is wrong with them.
-Nothing is read before it is asked for.
+`README.md` explains the CSV files, which hold what was printed; `cells.csv` says which numbers an error of `errors.csv`
+concerns.
 """
 
 import csv
@@ -64,10 +63,9 @@ class _Cell(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """One line of `cells.csv`: an error and the cells that belong to it.
+    """One line of `cells.csv`: an error and the cells that belong to it; an empty field matches every value.
 
-    An empty field matches every value; `key` names one or several columns. `corrected` is a number, or `=` and the
-    column of the same row under which the right value is printed.
+    `key` names columns; `corrected` is a number, or `=` and the column of the same row that has the right value.
     """
 
     error: str
@@ -89,10 +87,7 @@ class _Mark(NamedTuple):
 
 @cache
 def rows() -> tuple[Reported, ...]:
-    """Return every number, in the order of `FILES` and of their lines.
-
-    Raises `DataError` if a line of `cells.csv` fits no cell, or a cell belongs to two errors.
-    """
+    """Return every number in order. Raises `DataError` if a line of `cells.csv` fits no cell, or two fit one."""
     cells = [_Cell(**line) for name in FILES for line in _lines(name)]
     marked = _marked(cells)
     return tuple(_reported(cell, *marked.get(at, ("", None))) for at, cell in enumerate(cells))
@@ -104,10 +99,7 @@ def of(suite: str) -> tuple[Reported, ...]:
 
 
 def elsewhere(paper: str) -> tuple[Reported, ...]:
-    """Return a paper's numbers that belong to no suite (sizes of corpora, data that nobody else has).
-
-    A suite of that paper hands them over with its own, so that whoever asks all suites has all that was printed.
-    """
+    """Return a paper's numbers that belong to no suite, which a suite of that paper hands over with its own."""
     return tuple(row for row in rows() if row.paper == paper and not row.suite)
 
 

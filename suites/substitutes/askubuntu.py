@@ -1,8 +1,4 @@
-"""Substitutes for AskUbuntu: questions of a forum and the rephrasings that people wrote of them.
-
-Protocols and counts: the cards (`suites/cards/stackfaq-duplicates.md`, `suites/cards/stackfaq-threads.md`). The files
-lie in BEIR's layout; candidates in AskUbuntu's, `stackfaq-duplicates/askubuntu-format/test.txt`.
-"""
+"""Substitutes for AskUbuntu: questions of a forum, candidates in its format, and rephrasings that people wrote."""
 
 from bench import Corpus, Leg
 from bench.suites import beir
@@ -20,10 +16,7 @@ _LICENCE = "CC BY-SA (Stack Exchange)"
 
 
 def listed(place: Place) -> Leg:
-    """Ask each question among the candidates of its list; those without a rephrasing among them are not judged.
-
-    Raises `UsageError` if a file is missing.
-    """
+    """Ask each question among its candidates; without a rephrasing it is not judged. Raises `UsageError`."""
     name = place.identity
     path = find(
         place.folder / LISTS,

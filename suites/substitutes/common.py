@@ -148,10 +148,7 @@ class Substitute:
         return {f"{self.name}/{name}": self.find(name, "train", request) for name in self._having("train")}
 
     def find(self, name: str, split: str, request: DataRequest) -> Leg:
-        """Return the questions of a split of a part with what judges them, and the passages.
-
-        Raises `UsageError` if there is no such part, split or folder, or a file is missing.
-        """
+        """Return a split's questions, what judges them, and passages; `UsageError` for what is missing."""
         there = tuple(self.by_name) if request.data == "official" else ()
         part = self.by_name[official.known(self.name, name, there)]
         if split not in part.counts:

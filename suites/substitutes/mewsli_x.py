@@ -1,8 +1,4 @@
-"""A substitute for Mewsli-X: a paragraph in one language, and the English article about the same thing.
-
-Protocol and counts: the card (`suites/cards/mlqa-article-linking.md`). The files lie in BEIR's layout in a folder a
-language, e.g. `mlqa-article-linking/hi/queries.jsonl`; the English articles are the same in all of them.
-"""
+"""A substitute for Mewsli-X: a paragraph in one language, and the English article (of one pool) about its matter."""
 
 from suites.common import Rules, brings
 from suites.substitutes.common import Substitute, described, english_pool, table

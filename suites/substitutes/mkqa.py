@@ -1,8 +1,4 @@
-"""A substitute for MKQA: find the same question in English.
-
-Protocol and counts: the card (`suites/cards/mkqa-questions.md`). The files lie in BEIR's layout in a folder a language,
-e.g. `mkqa-questions/ar/queries.jsonl`; the English questions are the same in all of them.
-"""
+"""A substitute for MKQA: find the same question in English, among questions that are the same in every folder."""
 
 from dataclasses import replace
 

@@ -1,8 +1,4 @@
-"""Substitutes for Mr. TyDi: questions in a language over passages of the same language, in pools of thousands.
-
-Protocols and counts: the cards (`suites/cards/mrtydi-goldp.md`, `suites/cards/wikiqa-native.md`). The files lie in
-BEIR's layout in a folder a language, e.g. `mrtydi-goldp/sw/corpus.jsonl`.
-"""
+"""Substitutes for Mr. TyDi: questions over thousands of passages of the same language, each language in a folder."""
 
 from suites.common import Rules, brings
 from suites.readouts import CCP

@@ -1,8 +1,6 @@
-"""Substitutes for XOR-Retrieve: questions in many languages over one pool of English passages.
+"""Substitutes for XOR-Retrieve: questions in many languages over one pool of English passages, all in one folder.
 
-Protocols and counts: the cards (`suites/cards/xor-mlqa-en.md`, `suites/cards/xor-afriqa-en.md`). The files lie in
-BEIR's layout, all languages together, e.g. `xor-mlqa-en/queries.jsonl`. Answers (R@2kt, R@5kt) and passages (RR@100)
-judge the same questions.
+Answers (R@2kt, R@5kt) and passages (RR@100) judge the same questions.
 """
 
 from dataclasses import replace

@@ -1,9 +1,8 @@
 """Training pairs and questions as plain texts, for whoever asks what a training has seen; each is a text of its own.
 
-Whatever makes pairs is read as a fine-tuning reads it (`bench.data.pairs.of`), and files in a form that a suite brings
-(`bench.types.PairFormat`) as that says; of a table every column is a text, so that topics may be audited too.
-Questions without passages are read here: JSON lines with `query` or `question`, or a BEIR queries.jsonl (`_id` and
-`text`).
+Pairs are read as a fine-tuning reads them (`bench.data.pairs.of`), files in a form that a suite brings as its
+`bench.types.PairFormat` says; of a table every column is a text. Questions without passages are read here: JSON lines
+with `query` or `question`, or a BEIR queries.jsonl (`_id` and `text`).
 """
 
 import re
@@ -32,10 +31,9 @@ _SQUAD = re.compile(r'\{\s*"(data|version)"\s*:')
 def pair_texts(where: str, formats: Sequence[PairFormat] = ()) -> Source[Text] | None:
     """Return the texts of training pairs or questions; None where there is something else, e.g. documents.
 
-    `where` is a file, a folder of such files, or `FOLDER:SPLIT` of a folder in BEIR's layout; `formats` are forms that
-    suites bring. Raises `UsageError` for a folder in BEIR's layout without the split, or with one that it lacks, and
-    `DataError` if a file cannot be read. Reading raises what reading the pairs does, and `DataError` or
-    `DataFaultsError` for a malformed question.
+    `where` is a file, a folder of such files, or `FOLDER:SPLIT` of a folder in BEIR's layout. Raises `UsageError` for a
+    split that is missing or not there, `DataError` if a file cannot be read; reading raises as `bench.data.pairs.of`
+    says.
     """
     path, folder = Path(where).expanduser(), Path(where.rpartition(":")[0] or ".").expanduser()
     if not path.exists() and ":" in where:

@@ -73,10 +73,9 @@ class Hit:
 def scan(
     texts: Iterable[Text], wanted: Sequence[SoughtText], rules: AuditConfig, advance: Advance = silent
 ) -> list[dict[How, Hit]]:
-    """Look for texts of a test in training texts, which are read once.
+    """Look for texts of a test in training texts, which are read once; `advance` gets the bytes compared.
 
     Return for each of `wanted` every way in which it was found with its first place; empty for what was not found.
-    `advance` is called with the bytes (UTF-8) of training text compared.
     """
     search = _TextSearch(TextIndex([one.text for one in wanted], [one.question for one in wanted], rules))
     for batch in _batches(texts):

@@ -53,15 +53,10 @@ class Census:
         self._numbers.append(self._languages.setdefault(document.language, len(self._languages)))
 
     def kept(self, *, dedupe: bool, drop_translations: bool, most: int | None) -> Kept:
-        """Apply the rules, one after the other.
+        """Apply the rules in order: `dedupe` in each language, one document a parallel group, `most` a language.
 
-        Where one of several is kept at random, the lowest fingerprint decides: that does not depend on the order of
-        files, and falls on every language (and place in a file) alike. Of equal texts the first is kept.
-
-        Args:
-            dedupe: leave out texts that come earlier, in the same language.
-            drop_translations: keep one document of each parallel group.
-            most: documents kept per language; None for all.
+        Of equal texts the first is kept; of a group or language those with the lowest fingerprints, which depend on
+        neither the order of files nor the place in a file.
         """
         prints, groups = (np.frombuffer(column, np.uint64) for column in (self._prints, self._groups))
         numbers = np.frombuffer(self._numbers, np.uint16)

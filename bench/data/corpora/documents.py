@@ -28,7 +28,7 @@ from bench.core.errors import DataError, UsageError
 from bench.core.files import digest
 from bench.data.corpora import sentences, wikitext
 from bench.data.formats.faults import Faults, RecordError, shown
-from bench.data.formats.jsonl import json_object, present, whole
+from bench.data.formats.jsonl import json_object, optional, present, text, whole
 from bench.data.formats.source import Format, checked
 from bench.data.formats.text import COMPRESSED, lines, uncompressed
 from bench.types import Source
@@ -51,9 +51,8 @@ def documents(where: str | Path | Sequence[Path], language: str | None = None) -
     """Return the documents of files, folders or a data set; nothing is read before the source is.
 
     `where` is a file, a folder (searched with its sub-folders), several of them, or `hf:NAME[:CONFIG][@REVISION]`;
-    `language` is the ISO 639 code of what does not say its own. Raises `UsageError` if there is no such place, it holds
-    no file of a known kind, or a library is not installed. A language that is not known is reported when the documents
-    are read, as are malformed records (`DataError`).
+    `language` is that of what does not say its own. Raises `UsageError` if there is no such place, no file of a known
+    kind, or no library for it. Reading raises it where no language is known, and `DataError` for malformed records.
     """
     if isinstance(where, str) and where.startswith(HUB):
         return hub(where.removeprefix(HUB), language or "")
@@ -180,10 +179,7 @@ def _records(rows: Lines, where: Path) -> Lines:
 
 
 def blocks(rows: Lines, where: Path, first: str, last: str) -> Lines:
-    """Cut lines into blocks that begin with a line beginning with `first` and end with one that has `last`.
-
-    Lines between blocks are skipped, blank lines stay inside. Raises `DataError` for a block too long for memory.
-    """
+    """Cut lines into blocks from a line beginning with `first` to one that has `last`; `DataError` for one too long."""
     block = _LineBlock(where)
     for number, line in rows:
         if block or line.lstrip().startswith(first):
@@ -304,14 +300,14 @@ def from_row(row: Mapping[str, Any], place: Place, name: str) -> Document:
     language. `name` is the id of a record without one.
     """
     values = {key: value for key, value in row.items() if value is not None}
-    own = _string(values, "lang" if "lang" in values else "language")
+    own = optional(values, "lang" if "lang" in values else "language")
     if own and not _LANGUAGE.fullmatch(own):
         raise RecordError(f"language {shown(own)}", "an ISO 639 code in lower case, e.g. sw")
     language = place.spoken(own)
     given = values.get("sentences")
     if given is None:
         present(values, "text", 'a string under that key, or a list of strings under "sentences"')
-        found = sentences.split(_string(values, "text"), language)
+        found = sentences.split(text(values, "text"), language)
     elif isinstance(given, list | tuple) and all(isinstance(sentence, str) for sentence in given):
         found = sentences.cleaned(whole(sentence, "sentences") for sentence in given)
     else:
@@ -320,23 +316,15 @@ def from_row(row: Mapping[str, Any], place: Place, name: str) -> Document:
         id=_name(values, "id") or name,
         language=language,
         sentences=found,
-        title=sentences.clean(_string(values, "title")),
+        title=sentences.clean(optional(values, "title")),
         group=_name(values, "parallel_group"),
     )
 
 
-def _name(values: Mapping[str, Any], key: str) -> str:
+def _name(values: dict[str, Any], key: str) -> str:
     """Take a name, which may be written as a whole number; empty where there is none. Raises `RecordError`."""
     value = values.get(key)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else _string(values, key)
-
-
-def _string(values: Mapping[str, Any], key: str) -> str:
-    """Take a string, empty where there is none. Raises `RecordError`."""
-    value = values.get(key, "")
-    if not isinstance(value, str):
-        raise RecordError(f'"{key}": {shown(value)}', "a string")
-    return whole(value, key)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else optional(values, key)
 
 
 HUB = "hf:"

@@ -80,8 +80,7 @@ def is_named(text: str, corpora: Corpora) -> bool:
 def parse(text: str, corpora: Corpora) -> tuple[CorpusPart, ...]:
     """Return the parts that a text names, mixtures taken apart.
 
-    Raises:
-        UsageError: an unknown corpus or language, a text of another form, or weights for some parts only.
+    Raises `UsageError` for an unknown corpus or language, a text of another form, or weights for some parts only.
     """
     found: list[CorpusPart] = []
     for piece in text.split("+"):
@@ -137,7 +136,7 @@ class NamedCorpus:
     def files(self) -> tuple[LocalFile, ...]:
         """Look for its files, by name and size, where suites' are looked for; each once."""
         found = {
-            release.path: look(release, root_of(part.corpus.name, self.places), lambda: False)
+            release.path: look(release, root_of(part.corpus.name, self.places))
             for part in self.parts
             for language in part.languages
             for release in part.files(language)

@@ -20,11 +20,7 @@ def probabilities(sizes: Mapping[str, int], exponent: float) -> dict[str, float]
 
 
 class TokenizerSample:
-    """Texts of every language for training a tokenizer, at most `most` characters a language.
-
-    Texts are drawn by their fingerprint: every document has the same chance wherever it is, and the same corpus
-    gives the same sample.
-    """
+    """The texts with the lowest fingerprints of every language, at most `most` characters a language."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -45,10 +41,7 @@ class TokenizerSample:
             self._held[language] -= len(heapq.heappop(heap)[1])
 
     def texts(self, exponent: float) -> dict[str, list[str]]:
-        """Return the texts by language, as many characters of each as its size to the power of `exponent` asks.
-
-        The language with the largest share gives all that is held of it; the shares of the others follow.
-        """
+        """Return the texts by language, their characters in proportion to its size to the power of `exponent`."""
         shares = probabilities(self._sizes, exponent)
         largest = max(shares.values(), default=1.0)
         return {
@@ -72,10 +65,9 @@ _SEPARATOR = ":"
 
 
 def sampled(shards: Shards, languages: Sequence[str], most: int) -> Iterator[Item]:
-    """Yield at most `most` sentences of each language, in the order of the corpus, with ids like `sw:1207`.
+    """Yield at most `most` sentences of each language as training reads them, in order, with ids like `sw:1207`.
 
-    A sentence is the text that its tokens spell: as training reads it, which is cut at `prepare.max_tokens`. The same
-    corpus and number give the same draw. Raises `KeyError` for a language that the corpus lacks.
+    The same corpus and number give the same draw. Raises `KeyError` for a language that the corpus lacks.
     """
     words = tokenizer.load(shards.tokenizer_folder)
     for language in languages:

@@ -38,12 +38,7 @@ def cleaned(sentences: Iterable[str]) -> tuple[str, ...]:
 
 
 def split(text: str, language: str) -> tuple[str, ...]:
-    """Return the clean sentences of a text in order, none empty.
-
-    Args:
-        text: its lines end in a line feed.
-        language: ISO 639 code; one that sentencex does not know is split by the rules of a near language or of English.
-    """
+    """Return the clean sentences of a text; a code unknown to sentencex has the rules of a near language or English."""
     import sentencex
 
     base = language.partition("-")[0].lower()

@@ -85,10 +85,7 @@ def width(vocabulary: int) -> np.dtype[np.unsignedinteger]:
 
 
 class Shards:
-    """Reads a prepared corpus. Opening it maps the files; pages are read when they are touched.
-
-    Raises `UsageError` if the folder is no prepared corpus, or its files contradict each other.
-    """
+    """Reads a prepared corpus, memory-mapped. Raises `UsageError` for another folder, or files that disagree."""
 
     def __init__(self, folder: Path) -> None:
         meta = Meta.load(folder)
@@ -171,10 +168,9 @@ class Shards:
         return cuts[1] - cuts[0], cuts[2] - cuts[0]
 
     def stretch(self, language: str, start: int, length: int) -> npt.NDArray[np.unsignedinteger]:
-        """Return the ids of a language from one place on, across sentences and documents, a view of the mapped file.
+        """Return a language's ids from one place on, across sentences, which count as seen; a view of the mapped file.
 
-        The sentences that it touches are remembered as seen by a training. Raises `IndexError` for tokens and
-        `KeyError` for a language that the corpus lacks.
+        Raises `IndexError` for tokens and `KeyError` for a language that the corpus lacks.
         """
         here = self._stretches[language]
         if start < 0 or length < 1 or start + length > here.tokens:

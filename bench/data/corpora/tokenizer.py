@@ -32,11 +32,10 @@ _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 
 
 def train(texts: Mapping[str, Sequence[str]], vocabulary: int) -> Tokenizer:
-    """Train a tokenizer; the same texts give the same one, in any process.
+    """Train a tokenizer on texts by language (sentences on lines); the same texts give the same one, in any process.
 
-    `texts` are by language, sentences separated by line feeds; `vocabulary` is the number of ids wanted, special tokens
-    and bytes included: a small corpus may give fewer. Raises `ValueError` for a vocabulary below `SMALLEST_VOCABULARY`,
-    which leaves room for letters and merges.
+    `vocabulary` counts special tokens and bytes; a small corpus may give fewer. Raises `ValueError` below
+    `SMALLEST_VOCABULARY`.
     """
     from tokenizers import Tokenizer, models, trainers
 
@@ -126,10 +125,7 @@ def save(tokenizer: Tokenizer, folder: Path, length: int) -> None:
 
 
 def load(folder: Path) -> PreTrainedTokenizerBase:
-    """Load the fast tokenizer of a Hugging Face folder; its own code, if it brings any, is not run.
-
-    Raises `UsageError` if there is none, it is not a fast one, or it has no token for padding.
-    """
+    """Load the fast tokenizer of a Hugging Face folder, none of its own code; `UsageError` without one that pads."""
     from transformers import AutoTokenizer
 
     try:
@@ -152,10 +148,7 @@ _WANTED = "a Hugging Face folder with tokenizer.json and tokenizer_config.json"
 
 
 def special_ids(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
-    """Return the ids of a tokenizer's special tokens by their names in `bench.data.corpora.shards.SPECIAL`.
-
-    `cls` and `sep` are what it puts first and last: a decoder's tokenizer has no such names and may add one or none.
-    """
+    """Return the ids of special tokens by their names in `SPECIAL`; `cls` and `sep` are what is put first and last."""
     ids = {name: getattr(tokenizer, f"{name}_token_id") for name in SPECIAL}
     if ids["cls"] is None or ids["sep"] is None:
         made = tokenizer("a", return_special_tokens_mask=True)

@@ -35,10 +35,7 @@ def _unescaped(text: str) -> str:
 
 
 def extracted(block: str) -> WikiArticle:
-    """Parse one `<doc id="…" title="…">` of wikiextractor; its first line is the title and is left out.
-
-    Raises `RecordError` where it has no end.
-    """
+    """Parse one `<doc id="…" title="…">` without its first line, the title. Raises `RecordError` without an end."""
     head, closed, body = block.partition(">")
     text, end, rest = body.rpartition("</doc>")
     if not (closed and end and not rest.strip()):
@@ -54,10 +51,7 @@ _SPACE = re.compile(r"<ns>\s*(-?\d+)\s*</ns>")
 
 
 def page(block: str) -> WikiArticle | None:
-    """Parse one `<page>` of a MediaWiki dump; None for a redirect and for other pages than articles (talk, user …).
-
-    Raises `RecordError` where it has no end or no title.
-    """
+    """Parse one `<page>` of a dump; None where it is no article. Raises `RecordError` without an end or a title."""
     if not block.rstrip().endswith("</page>"):
         raise RecordError("<page> without its </page>", "a whole page", _AGAIN)
     title, text = _element(block, "<title", "</title>"), _element(block, "<text", "</text>")

@@ -63,11 +63,7 @@ class Patience:
 
 
 class AddressError(Exception):
-    """An address that did not give the file.
-
-    `reason` continues a sentence that begins with the address, e.g. `answered 404 Not Found`; `again` says whether
-    another attempt may go better.
-    """
+    """An address that did not give the file: `reason` continues a sentence, `again` says to try once more."""
 
     def __init__(self, reason: str, *, again: bool = False) -> None:
         super().__init__(reason)
@@ -166,10 +162,7 @@ class Client:
             yield answer
 
     def blocks(self, answer: requests.Response) -> Iterator[bytes]:
-        """Stream a body as it comes over the wire, without undoing any content encoding.
-
-        Raises `AddressError` where it breaks off, stalls or trickles.
-        """
+        """Stream a body as it was sent. Raises `AddressError` where it breaks off, stalls or trickles."""
         began, count = time.monotonic(), 0
         patience = self.patience
         while True:
@@ -229,11 +222,7 @@ def length(answer: requests.Response) -> int | None:
 
 
 def followed(url: str, target: str) -> str:
-    """Return where a redirect leads that the address `url` gives as its `Location`, absolute or relative.
-
-    Raises `AddressError` if it is no address, leads from https to http, to another scheme than these, or from a public
-    address into a private network.
-    """
+    """Return where a redirect leads, absolute or relative to `url`. Raises `AddressError` if it is not followed."""
     try:
         found = urljoin(url, target)
         old, new = urlsplit(url), urlsplit(found)

@@ -78,14 +78,9 @@ def ensure(file: LocalFile, client: Client | None, watch: Watcher | None = None)
         fetch(release, root, client, watch)
     if release.unpack:
         with writing(release.path), records.locked(root, release.path, watch.notice):
-            if not _again(release, root).complete:
+            if not look(release, root).complete:
                 _unpack(release, root, watch)
-    return _again(release, root)
-
-
-def _again(release: Release, root: Path) -> LocalFile:
-    """Look again. A file laid out by hand was complete at the first look, so that is not asked here."""
-    return look(release, root, lambda: False)
+    return look(release, root)
 
 
 def _distrust(file: LocalFile, usable: bool) -> None:
@@ -167,11 +162,10 @@ class _Partial:
 
 
 def fetch(release: Release, root: Path, client: Client, watch: Watcher | None = None) -> Record:
-    """Fetch a file to its place under the folder of data, from the first of its addresses that gives it.
+    """Fetch a file from the first of its addresses that gives it, and return its record, which is written too.
 
-    Return the record, which is written too. Waits while another command fetches the same file, and then does not fetch
-    it again. Raises `FetchError` if none of the addresses gave the file (the message says why not), `StoreError` if the
-    folder cannot be written, or the disk is too full.
+    What another command fetches meanwhile is not fetched again. Raises `FetchError` if no address gave the file,
+    `StoreError` if the folder cannot be written or the disk is too full.
     """
     watch = watch or NullWatcher()
     with writing(release.path), records.locked(root, release.path, watch.notice):

@@ -53,10 +53,7 @@ class LocalFile:
 
 
 def releases(suite: Suite) -> tuple[Release, ...]:
-    """Return a suite's official files, none where it lists none.
-
-    Raises `PluginError` for a path that leads elsewhere, a checksum that is none, or two files of one path.
-    """
+    """Return a suite's official files. Raises `PluginError` for an impossible path or checksum, or a path twice."""
     found = tuple(suite.releases()) if suite.releases else ()
     for one in found:
         if fault := _fault(one):
@@ -89,11 +86,9 @@ def asked_tasks(suite: Suite, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def local_files(suite: Suite, places: Sequence[Path], tasks: Sequence[str] = ()) -> tuple[LocalFile, ...]:
-    """Look for a suite's official files, by name and size.
+    """Look for a suite's official files by name and size, under the first place that has their folder.
 
-    `places` are folders of official layouts; of the files of one folder under them all are looked for in the first that
-    has it (`bench.data.fetching.official`). `tasks` are as `asked_tasks` returns them: files that none of them needs
-    are left out. Empty for all files.
+    `tasks` are as `asked_tasks` returns them: files that none of them needs are left out. Empty for all files.
     """
     found = []
     for release in releases(suite):
@@ -111,11 +106,10 @@ def local_files(suite: Suite, places: Sequence[Path], tasks: Sequence[str] = ())
     return tuple(found)
 
 
-def look(release: Release, root: Path, laid_out: Callable[[], bool]) -> LocalFile:
+def look(release: Release, root: Path, laid_out: Callable[[], bool] = lambda: False) -> LocalFile:
     """Look for one file under the folder of data, by name and size.
 
-    `laid_out` returns whether all that an archive holds is there, as far as its suite can see. Then the archive is not
-    missing, for people unpack archives by hand and remove them.
+    `laid_out` returns whether all that an archive holds is there: people unpack archives by hand and remove them.
     """
     target, record = root / release.path, records.recall(root, release.path)
     if release.unpack and record and record.files is not None and record.folder == release.unpack:
@@ -142,10 +136,7 @@ def look(release: Release, root: Path, laid_out: Callable[[], bool]) -> LocalFil
 
 
 def examine(file: LocalFile, advance: Advance = silent) -> LocalFile:
-    """Compare the checksums of what `look` found with those published, or else with those of the day it came.
-
-    `advance` is called with bytes read. Raises `OSError` where a file cannot be read.
-    """
+    """Compare checksums with those published, or of the day it came. Raises `OSError`; `advance` gets bytes read."""
     if file.state not in ("present", "packed"):
         return file
     root, release = file.root, file.release
@@ -189,10 +180,7 @@ def unread(file: LocalFile) -> int:
 
 
 def lacking(task: Task) -> Path | None:
-    """Return the first file that a run of a task reads and that is not there; None where all are.
-
-    A task may load without it, so that its questions can be counted; plans take all of `Leg.sources`, which this asks.
-    """
+    """Return the first file of `Leg.sources` that is not there; None where all are, so that the task can run."""
     paths = (path for leg in task.legs for source in leg.sources for path in source.files)
     return next((path for path in paths if not path.exists()), None)
 

@@ -29,10 +29,7 @@ def root_of(name: str, places: Sequence[Path]) -> Path:
 
 
 def folder(request: DataRequest, name: str) -> Path:
-    """Return a suite's own folder `name`: under the folder of data, else in the download cache.
-
-    Raises `UsageError` where the folder of data does not exist, or the suite's folder is in neither place.
-    """
+    """Return a suite's own folder `name`, under the folder of data or in the cache. Raises `UsageError` for neither."""
     root = request.data_dir
     if root is not None and not root.is_dir():
         raise UsageError(where=root, found="no such folder", expected="the folder of data (--data-dir, BENCH_DATA)")

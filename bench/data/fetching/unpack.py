@@ -116,10 +116,7 @@ class _Names:
         self._room = _NAMES
 
     def take(self, info: tarfile.TarInfo, aside: Path) -> str:
-        """Return a member's path under the folder `aside`, `.` for the folder itself.
-
-        Raises `DataError` where it is no plain file or folder, or its name is refused.
-        """
+        """Return a member's path below `aside`, `.` for that itself. Raises `DataError` for what is refused."""
         if not (info.isfile() or info.isdir()):
             kind = "a link" if info.issym() or info.islnk() else "a device"
             raise _refused(self._archive, f"{kind} called {info.name!r}")

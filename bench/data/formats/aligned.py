@@ -15,18 +15,12 @@ from bench.types import Item, Judgement
 
 
 def sentences(path: File, name: str = "") -> FileSource[Item]:
-    """Return the sentences of one side.
-
-    Reading raises as `bench.data.formats.text.lines` does, and `DataError` or `DataFaultsError` for blank lines.
-    """
+    """Return the sentences of one side. Reading raises as `lines` does, and `DataError` for blank lines."""
     return numbered_source(name or path.name, "sentence-lines/1", path, _sentences)
 
 
 def same_line(path: File, name: str = "") -> FileSource[Judgement]:
-    """Return the judgements of a bitext: each sentence of `path` is answered by the other side's line of that number.
-
-    Errors as in `sentences`.
-    """
+    """Return the judgements of a bitext: lines of one number answer each other. Errors as in `sentences`."""
     return numbered_source(name or path.name, "same-line/1", path, _judgements)
 
 

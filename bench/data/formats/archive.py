@@ -41,10 +41,7 @@ _DIGITS = re.compile(rb"[0-9]{100}")
 
 
 def decompressed(path: Path, kind: str | None) -> io.BufferedIOBase:
-    """Open a file for reading bytes; of a broken stream `read1` returns all that comes before the broken place.
-
-    `kind` is one of `MAGIC`, None for a plain file.
-    """
+    """Open a file of a `kind` in `MAGIC` (None: plain); of a broken stream `read1` gives what comes before."""
     if kind == "gzip":
         return gzip.GzipFile(path)
     if kind == "bzip2":
@@ -126,10 +123,7 @@ class TarStream:
 
 @contextmanager
 def tar_stream(path: Path) -> Iterator[TarStream]:
-    """Open a tar archive, plain or compressed as its first bytes say.
-
-    Raises `RecordError` for headers or padding beyond all reason, and what the libraries raise for broken archives.
-    """
+    """Open a tar, plain or compressed. Raises `RecordError` for oversized headers, else what the libraries raise."""
     with path.open("rb") as stream:
         head = stream.read(6)
     kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)

@@ -28,11 +28,10 @@ _LARGEST_GRADE = 2**31 - 1
 
 
 def corpus(folder: Path, name: str = "") -> FileSource[Item]:
-    """Return the passages of a folder; messages call the data set `name`, or the folder's name where that is empty.
+    """Return the passages of a folder, called `name` in messages; duplicates are found by `formats.ids.IdCollector`.
 
-    Duplicate ids are not looked for here, since the stream holds no ids (see `bench.data.formats.ids.IdCollector`).
-    Raises `UsageError` if the file is not there, or there twice (plain and compressed). What is wrong inside is raised
-    when it is read (see `bench.data.formats.source.records`).
+    Raises `UsageError` if the file is not there, or there plain and compressed; reading raises as
+    `formats.source.records` does.
     """
     path, form = find(folder, "corpus.jsonl"), Format("document", _passage)
     return file_source(f"{name or folder.name} corpus", "beir-corpus/1", path, form)

@@ -69,10 +69,7 @@ class Ids:
 
 
 class IdCollector:
-    """Collects the ids of a stream, 8 bytes each, and finds those that come twice.
-
-    Call `add` for every record of a source, then `close` with that source.
-    """
+    """Collects the ids of a stream, 8 bytes each; `close` with its source finds those that come twice."""
 
     def __init__(self) -> None:
         self._hashes = bytearray()
@@ -82,10 +79,7 @@ class IdCollector:
         self._hashes += _hash(id)
 
     def close(self, source: Source[Item]) -> Ids:
-        """Return the ids, and forget them here; their source is read again only if a hash comes twice.
-
-        Raises `DataError` or `DataFaultsError` for ids that come twice, with the places of both.
-        """
+        """Return the ids, forgotten here. Raises `DataError` or `DataFaultsError` with the places of duplicates."""
         hashes = np.frombuffer(self._hashes, _HASH)  # a view: sorting it needs no second copy
         self._hashes = bytearray()
         hashes.sort()
@@ -96,10 +90,7 @@ class IdCollector:
 
 
 def _raise_repeated(source: Source[Item], repeated: npt.NDArray[np.uint64]) -> None:
-    """Raise for ids that come more than once; return if their hashes agree by chance.
-
-    There is a hash in `repeated` for each record beyond the first with that hash, ascending.
-    """
+    """Raise for ids that come more than once (a hash each in `repeated`, ascending), unless only hashes agree."""
     located = np.unique(repeated)[:_LOCATED]
     raw = located.tobytes()
     places = _places(source, {raw[at : at + _BYTES] for at in range(0, len(raw), _BYTES)})
@@ -109,12 +100,6 @@ def _raise_repeated(source: Source[Item], repeated: npt.NDArray[np.uint64]) -> N
                 faults.add(again(f"document id {name!r}", lines[0]).at(place(source), line))
         if faults:
             faults.more += int(np.count_nonzero(repeated > located[-1]))
-
-
-def locate(source: Source[Item], ids: Collection[str]) -> dict[str, list[int]]:
-    """Find the places of some ids by reading the source once; an id that is not there has no entry."""
-    places = _places(source, set(map(_hash, ids)))
-    return {name: places[name] for name in ids if name in places}
 
 
 def _places(source: Source[Item], hashes: Collection[bytes]) -> dict[str, list[int]]:
@@ -132,10 +117,9 @@ _SEARCHED = 5_000  # ids among which the nearest one is looked for
 def unknown_ids(
     leg: Leg, judgements: Sequence[Judgement], queries: Sequence[Item], documents: Ids, *, check_documents: bool
 ) -> int:
-    """Refuse judgements of unknown queries or documents; return how many documents the corpus lacks, each counted once.
+    """Refuse judgements of unknown queries or documents; return how many documents the corpus lacks, each once.
 
-    `judgements` and `queries` are what those of the leg gave, `documents` the ids of its corpus; the qrels are read
-    again only to name the lines of faults. Without `check_documents` an unknown document is only counted. Raises
+    `documents` are the ids of the leg's corpus; without `check_documents` an unknown one is only counted. Raises
     `DataError` or `DataFaultsError` at the line of the qrels (or the number of the judgement, where no file is known).
     """
     asked = {item.id for item in queries}

@@ -1,7 +1,4 @@
-"""Values of JSON records: the rules that every reader of JSON shares.
-
-Conventions: spans are [start, end) in characters (code points) of a text.
-"""
+"""Values of JSON records; spans are [start, end) in characters (code points) of a text."""
 
 import json
 import re
@@ -37,10 +34,7 @@ def _marks(text: str, start: int, end: int) -> int:
 
 
 def json_object(text: str, keys: Sequence[str]) -> dict[str, Any]:
-    """Parse a line as a JSON object whose values under `keys`, those that are read, can be written as UTF-8.
-
-    Raises `RecordError` for anything else.
-    """
+    """Parse a line as a JSON object whose `keys` hold what UTF-8 can write. Raises `RecordError` for anything else."""
     *first, last = (f'"{key}"' for key in keys) if keys else ("",)
     expected = f"a JSON object with the keys {' and '.join([', '.join(first), last] if first else [last])}"
     check_elements(text)
@@ -119,6 +113,11 @@ def text(row: dict[str, Any], key: str) -> str:
     return whole(string(row, key), key)
 
 
+def optional(row: dict[str, Any], key: str) -> str:
+    """Take the string under a key, empty where there is none or null. Raises `RecordError`."""
+    return "" if row.get(key) is None else text(row, key)
+
+
 def whole_number(value: object, what: str) -> int:
     """Return a whole number of at least 0, called `what` in messages. Raises `RecordError` for anything else."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -127,10 +126,7 @@ def whole_number(value: object, what: str) -> int:
 
 
 def span(start: object, end: object, length: int, what: str) -> Span:
-    """Return a span that cuts at least one character out of a text of `length` characters; messages call it `what`.
-
-    Raises `RecordError` if either end is no whole number, or the span is empty or reaches beyond the text.
-    """
+    """Return a span within `length` characters, called `what` in messages. Raises `RecordError` for an empty one."""
     first, behind = whole_number(start, f"{what} start"), whole_number(end, f"{what} end")
     if not first < behind <= length:
         raise RecordError(

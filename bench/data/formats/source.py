@@ -66,10 +66,9 @@ def records(path: File, form: Format[T] | Callable[[str], Format[T]]) -> Iterato
 def checked(
     where: File | str, rows: Iterable[tuple[int, Any]], form: Format[T], faults: Faults
 ) -> Iterator[tuple[int, T]]:
-    """Stream (place from 1, record) from what a file or a library gives, gathering what is malformed or comes twice.
+    """Stream (place from 1, record), gathering what is malformed or comes twice; none once `faults` holds one.
 
-    Once `faults` holds one, no record is yielded. `where` is what messages call the origin of the rows. Raises
-    `DataError` if there is no record.
+    `where` is what messages call the origin of the rows. Raises `DataError` if there is no record.
     """
     seen: dict[str, int] = {}
     at = None
@@ -106,21 +105,14 @@ def again(words: str, first: int) -> RecordError:
 
 
 def file_source(name: str, reader: str, path: File, form: Format[T] | Callable[[str], Format[T]]) -> FileSource[T]:
-    """Make the source of one file; nothing is opened.
-
-    `name` and `reader` are as in `bench.types.Source`, `form` is as in `records`; its functions are those of a module,
-    so that the source can be pickled.
-    """
+    """Make the source of one file; functions of `form` are those of a module, so that it can be pickled."""
     return numbered_source(name, reader, path, partial(records, form=form))
 
 
 def numbered_source(
     name: str, reader: str, path: File, stream: Callable[[File], Iterator[tuple[int, T]]]
 ) -> FileSource[T]:
-    """Make the source of one file that is read in a way of its own; nothing is opened. Arguments as in `file_source`.
-
-    `stream` turns the file into (line, record); it is a function of a module, so that the source can be pickled.
-    """
+    """Make the source of a file that `stream`, a function of a module, turns into (line, record)."""
     file, opened = path if isinstance(path, Path) else path.archive, partial(stream, path)
     return FileSource(name, reader, (file,), partial(_without_lines, opened), numbered=opened)
 

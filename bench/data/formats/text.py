@@ -37,10 +37,9 @@ def uncompressed(path: Path) -> str:
 def lines(path: File, faults: Faults | None = None) -> Iterator[tuple[int, str]]:
     """Stream (number, text without the line end) of a plain, .gz, .bz2 or .xz file, or of a file in a tar archive.
 
-    A pipe will do where it is read once. `faults` takes lines that are not UTF-8, which are then left out; without it
-    the first of them ends the reading. Raises `DataError` if the file is missing, empty, an archive, not what its
-    ending says, truncated or corrupt (with the line reached), if a line is longer than 64 MiB, or (without `faults`) is
-    not UTF-8.
+    `faults` takes lines that are not UTF-8, which are then left out; without it the first ends the reading. Raises
+    `DataError` if the file is missing, empty, an archive, not what its ending says, truncated or corrupt (with the line
+    reached), or a line is longer than 64 MiB.
     """
     first = 1
     try:

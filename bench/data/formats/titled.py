@@ -8,18 +8,12 @@ from bench.types import Corpus, Item, Source
 
 
 def joined(passage: Item) -> str:
-    """Return title and text with a blank between them; the text alone where there is no title.
-
-    Source: how BEIR and Pyserini hand passages to cross-encoders.
-    """
+    """Return title, blank, text, as BEIR and Pyserini hand passages to cross-encoders; the text without a title."""
     return f"{passage.title} {passage.text}" if passage.title else passage.text
 
 
 def titled(corpus: Corpus) -> Corpus:
-    """Return the corpus with `joined` for its `texts`, which is what `bench.pipeline.stages.texts` keeps.
-
-    They are those of the passages that are searched, not of the originals in which answers are looked for.
-    """
+    """Return the corpus with `joined` of the passages that are searched (not the originals) for its `texts`."""
     items = corpus.items
     texts = Source(items.name, f"{items.reader}+titled/1", items.files, partial(_joined, items))
     return replace(corpus, texts=texts)

@@ -42,10 +42,7 @@ def qrels_source(path: File, name: str = "") -> FileSource[Judgement]:
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Read judgements (see `qrels_source`) as grades by document id by query id, in the order of the file.
-
-    Raises `DataError` or `DataFaultsError`.
-    """
+    """Read judgements as grades by document by query. Raises `DataError` or `DataFaultsError`."""
     grades: dict[str, dict[str, int]] = {}
     for _, row in records(path, _choose_qrels):
         grades.setdefault(row.query, {})[row.document] = row.grade
@@ -96,9 +93,8 @@ class _RunLines:
 def read_run(path: Path, tie: Tie, *, may_be_empty: bool = False) -> Run:
     """Read a run, each ranking put into the order that the tie rule reads from it.
 
-    Under `trec` the score decides and the rank is not read (scores become 32-bit values, as the scorers see them);
-    under `list` the rank decides, and the scores may not contradict it. With `may_be_empty`, a file of no bytes is a
-    run without hits (one of ours) instead of a mistake. Raises `DataError` or `DataFaultsError`.
+    Under `trec` the score decides, as a 32-bit value; under `list` the rank, which scores may not contradict. With
+    `may_be_empty`, a file of no bytes is a run without hits. Raises `DataError` or `DataFaultsError`.
     """
     if may_be_empty and path.is_file() and not path.stat().st_size:
         return {}
@@ -169,9 +165,8 @@ def _by_rank(path: Path, query: str, rows: _RunLines, faults: Faults) -> Ranking
 def write_run(stream: IO[bytes], rankings: Iterable[Ranking], tag: str) -> None:
     """Write one ranking a query as a run file: ranks 1…n, scores in the fewest digits that keep their 32-bit values.
 
-    (That is how numpy spells a 32-bit float.) A ranking without documents leaves no line; `tag` is the last column.
-    Raises `PluginError` if a ranking breaks a promise of `bench.types.Ranking` (a document twice, a score that is not
-    finite or rises, as many scores as documents), a query comes twice, or an id or the tag holds white space.
+    A ranking without documents leaves no line; `tag` is the last column. Raises `PluginError` if a ranking breaks a
+    promise of `bench.types.Ranking`, a query comes twice, or an id or the tag holds white space.
     """
     import numpy as np
 

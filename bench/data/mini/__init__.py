@@ -5,14 +5,8 @@ orders, synonyms, function words and affixes of their own. All they share is a f
 belongs to a topic: from these, alignment can be learnt without parallel data. What is yielded depends on
 `WorldSettings`, the kind of text, the language and the text's number, and on nothing else.
 
-Pretraining: `corpus` (all languages), `documents`, `dialogues`, `dialogue_corpus`, `named_corpus`.
-Mr. TyDi: `passages`, `questions`, `judgements` of a language, splits `train`, `dev` and `test`.
-Tatoeba: `bitext` of a language with English. AskUbuntu: `duplicates` of a split. BEIR: `beir` of a domain.
-XOR-Retrieve: `cross_lingual`. MKQA: `mkqa`. Mewsli-X: `entities` and `mentions`. LAReQA: `sentence_answers`.
-Tuning: `english_pairs`, `language_pairs`.
-
-Every function takes `settings` last, by default those of `mini`; `named` finds the others, `of_corpus` those
-of a pretraining corpus by its name.
+Every function takes `settings` last, by default those of `mini`; `named` finds the others, `of_corpus` those of a
+pretraining corpus by its name.
 """
 
 from bench.data.mini.languages import LANGUAGES as _TABLE

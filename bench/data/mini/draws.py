@@ -1,7 +1,4 @@
-"""Chance that is the same everywhere: numbers from a key alone, in whatever process or order they are asked for.
-
-Only the raw bits of PCG64 are used, which numpy promises never to change, unlike the ways it makes numbers of them.
-"""
+"""Chance from a key alone, by the raw bits of PCG64, which numpy promises never to change: the same everywhere."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

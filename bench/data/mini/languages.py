@@ -1,8 +1,4 @@
-"""The languages of the world: how their syllables, words, sentences and questions look. No word of them means anything.
-
-Syllables are put together from onset, nucleus and coda in the language's own script, so that whatever treats scripts
-differently (analyzers, tokenizers, sentence splitters, normalisation) meets here what it meets in the world outside.
-"""
+"""The languages of the world: how their syllables, words, sentences and questions look, in scripts of their own."""
 
 import json
 from collections.abc import Mapping, Sequence

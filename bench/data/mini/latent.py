@@ -47,11 +47,7 @@ def story(settings: WorldSettings, draws: Draws, length: int, topic: int | None 
 def thought(
     settings: WorldSettings, draws: Draws, topics: tuple[int, int], scene: int, shared: tuple[int, ...]
 ) -> Thought:
-    """Draw a thought of a scene.
-
-    Most concepts are of the first of the two topics, taken from a window on the ring that begins at `scene`, any whole
-    number; `shared` are the names and numerals that may come in.
-    """
+    """Draw a thought of a scene, most of it of the first topic; `shared` are the names and numerals it may hold."""
     concepts: dict[int, None] = {}
     size = draws.between(*_SAID)
     while len(concepts) < size:

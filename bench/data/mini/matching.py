@@ -60,11 +60,10 @@ class _Board:
 
 
 def duplicates(split: str, settings: WorldSettings = DEFAULT) -> Retrieval:
-    """Return queries, questions, judgements and the 20 candidates of each query.
+    """Return queries, questions, judgements and the 20 candidates of each query, in the order of their BM25 scores.
 
-    Candidates come in the order of their BM25 scores, which are given. All duplicates of a query are among them. One
-    query in fifteen has none and so no judgement, as in the release, whose scorer leaves such queries out. Raises
-    `UsageError` if there is no such split.
+    All duplicates of a query are among them. One query in fifteen has none and so no judgement, as in the release.
+    Raises `UsageError` if there is no such split.
     """
     check("split", split, SPLITS)
     return Retrieval(
@@ -164,10 +163,7 @@ def entities(settings: WorldSettings = DEFAULT) -> Source[Item]:
 
 
 def mentions(language: str, split: str, settings: WorldSettings = DEFAULT) -> Source[Mention]:
-    """Return mentions in texts of a language: half of them spell the entity's name, half use a word for what it is.
-
-    Raises `UsageError` if there is no such language or split.
-    """
+    """Return mentions: half spell the entity's name, half say what it is. Raises `UsageError` for an unknown split."""
     check("language of the mini world", language, LANGUAGES)
     check("split", split, SPLITS)
     return source(settings, f"mewsli-x/{language} mentions {split}", _mentions, language, split)

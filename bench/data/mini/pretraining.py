@@ -26,11 +26,7 @@ def documents(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Docu
 
 
 def dialogues(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Document]:
-    """Yield sessions of two speakers in turn, one sentence an utterance, with ids like `dialogue-en-12`.
-
-    An utterance may be a question, which the next one follows along the scenes; there are a third as many sessions as
-    documents.
-    """
+    """Yield sessions of two speakers in turn, a third as many as documents, with ids like `dialogue-en-12`."""
     write = writer(settings, language)
     for number in range(max(1, settings.documents // 3)):
         draws = Draws(settings.seed, "dialogue", language, number)
@@ -55,10 +51,7 @@ def dialogue_corpus(
 
 
 def named_corpus(name: str) -> Source[Document]:
-    """Return a pretraining corpus by its name: `mini`, `mini-few-names` and the like, or one of these and `-dialogues`.
-
-    Raises `UsageError` if there is no such corpus.
-    """
+    """Return a corpus by its name, `mini` or `mini-no-order-dialogues`, say. Raises `UsageError` if there is none."""
     return (dialogue_corpus if name.endswith(DIALOGUES) else corpus)(of_corpus(name))
 
 

@@ -51,10 +51,7 @@ class Article:
 def article(
     settings: WorldSettings, kind: str, language: str, number: int, *, window: int = 4, topic: int | None = None
 ) -> Article:
-    """Write one article, numbered from 0, whose passages have `window` sentences.
-
-    Articles of different kinds have nothing to do with each other. The main topic is drawn where `topic` is None.
-    """
+    """Write one article of a kind, in passages of `window` sentences; its main topic is drawn where `topic` is None."""
     write, draws = writer(settings, language), Draws(settings.seed, "article", kind, language, number)
     written = story(settings, draws, draws.between(*_LENGTH), topic)
     phrases = tuple(tuple(write.phrases(thought, draws)) for thought in written.thoughts)
@@ -112,10 +109,7 @@ def questions(language: str, split: str, settings: WorldSettings = DEFAULT) -> S
 
 
 def judgements(language: str, split: str, settings: WorldSettings = DEFAULT) -> Source[Judgement]:
-    """Return the judgements of a split: the passage that holds the sentence asked for, or the two that share it.
-
-    Raises `UsageError` if there is no such split.
-    """
+    """Return the judgements of a split: the one or two passages with the sentence asked for. Raises `UsageError`."""
     check("split", split, SPLITS)
     return source(settings, f"mrtydi/{language} judgements {split}", _judgements, language, split)
 
@@ -126,10 +120,7 @@ def language_pairs(language: str, settings: WorldSettings = DEFAULT) -> Source[T
 
 
 def english_pairs(settings: WorldSettings = DEFAULT) -> Source[TrainingPair]:
-    """Return English training pairs over articles that no test has: four for every article, as many as in a pool.
-
-    Their ids begin with `pairs-`, so that no id of a test is among them.
-    """
+    """Return English training pairs over articles that no test has, four an article, with ids like `pairs-en-q1`."""
     return source(settings, "pairs english", _english_pairs)
 
 
@@ -254,10 +245,7 @@ _PARAGRAPHS = 4
 
 
 def cross_lingual(language: str, settings: WorldSettings = DEFAULT) -> Answering:
-    """Return questions of a language that are answered in English passages; each language has its own questions.
-
-    An answer is a name or numeral with the word before it. The question holds neither.
-    """
+    """Return questions of a language that ask for a name or numeral, with the word before it, of English passages."""
     return _answering(_XOR, language, language, settings)
 
 
@@ -269,9 +257,8 @@ def mkqa(language: str, settings: WorldSettings = DEFAULT) -> Answering:
 def sentence_answers(language: str, settings: WorldSettings = DEFAULT) -> Retrieval:
     """Return questions of a language and the sentences of all languages that answer them, in one pool.
 
-    A question has one answer in every language of `SENTENCE_LANGUAGES`, its own included. A candidate is the sentence
-    (`title`) with its paragraph (`text`); ids are like `en_12_3` (paragraph from 1, sentence from 0), question ids like
-    `7_en`. Raises `UsageError` for a language without questions.
+    Every language has one answer. A candidate is the sentence (`title`) with its paragraph (`text`), ids are like
+    `en_12_3` (paragraph from 1, sentence from 0) and `7_en`. Raises `UsageError` for a language without questions.
     """
     check("language of mini/lareqa", language, SENTENCE_LANGUAGES)
     return Retrieval(

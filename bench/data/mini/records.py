@@ -53,10 +53,7 @@ class Mention:
 
 
 def source(settings: WorldSettings, what: str, read: Callable[..., Iterator[T]], *arguments: Any) -> Source[T]:
-    """Return a stream of the world: what `read(settings, *arguments)` gives.
-
-    `what` names it, e.g. `mrtydi/en passages`; `read` is a function of a module, so that the source can be pickled.
-    """
+    """Return the stream called `what` that `read(settings, *arguments)`, a function of a module, gives."""
     reader = f"mini/{VERSION}:{settings.digest()}:{what.replace(' ', '/')}"
     return Source(f"mini/{what}", reader, (), partial(read, settings, *arguments))
 

@@ -85,11 +85,7 @@ def named(name: str) -> WorldSettings:
 
 
 def of_corpus(corpus: str) -> WorldSettings:
-    """Return the settings of a pretraining corpus by its name.
-
-    It is `mini` or `mini-` and the settings' name; the dialogues of these settings have `-dialogues` after it. Raises
-    `UsageError` if there is no such corpus.
-    """
+    """Return the settings of a pretraining corpus by its name. Raises `UsageError` if there is no such corpus."""
     found = {settings.corpus + kind: settings for kind in ("", DIALOGUES) for settings in PRESETS.values()}
     check("corpus of the mini world", corpus, found)
     return found[corpus]

@@ -131,8 +131,7 @@ class Writer:
     def phrases(self, thought: Thought, draws: Draws) -> list[str]:
         """Write the parts of a sentence in the language's order; those that hold a name hold its concept, too.
 
-        Where sentences have capital letters, they begin with a function word, so that no content word is met in two
-        spellings.
+        With capitals a function word comes first, so that no content word is met in two spellings.
         """
         phrases: list[str] = []
         subject, verb, objects = [0], [1][: len(thought.concepts) - 1], list(range(2, len(thought.concepts)))

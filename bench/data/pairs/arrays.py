@@ -29,8 +29,7 @@ _CUT = "Unterminated string"
 def elements(path: File, key: str = "") -> Iterator[tuple[int, Any]]:
     """Stream (number from 1, value) of the array that a file is, or that is under a `key` of the object that it is.
 
-    Raises `DataError` as `bench.data.formats.text.lines` does for files; for malformed JSON, an element of more than 64
-    million characters, or another value than the array, with the line reached.
+    Raises `DataError` as `lines` does, and with the line for malformed JSON, too long an element, or no array.
     """
     window = _Window(path)
     try:
@@ -101,10 +100,7 @@ class _Window:
                 return value
 
     def _grow(self) -> bool:
-        """Forget what was taken and read on; say whether there was more.
-
-        At least as much again as is left, so that a long element is not parsed again for every block.
-        """
+        """Forget what was taken and read on, at least as much again as is left; say whether there was more."""
         self._first, self._text, self._at = self.line(), self.ahead(), 0
         parts, size = [self._text], len(self._text)
         wanted = size + max(size, _AHEAD)

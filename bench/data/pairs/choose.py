@@ -35,8 +35,7 @@ _ENGLISH = "en"
 def of(name: str, language: str = "") -> PairSource:
     """Find pairs of the user's (a file, a folder, or `FOLDER:SPLIT`); no file is opened before the source is read.
 
-    `language` is the ISO 639 code of what does not say its own. Raises `UsageError` where there is nothing of that
-    name, or nothing that holds pairs.
+    `language` is that of what does not say its own. Raises `UsageError` where there is nothing that holds pairs.
     """
     path = Path(name).expanduser()
     if not path.exists():

@@ -15,10 +15,10 @@ from typing import Any
 
 from bench.data.formats.archive import File
 from bench.data.formats.faults import Faults, RecordError, shown
-from bench.data.formats.jsonl import members, text
+from bench.data.formats.jsonl import members, optional, text
 from bench.data.formats.source import Format, checked
 from bench.data.pairs.arrays import elements
-from bench.data.pairs.rows import given, id_of, optional, passages
+from bench.data.pairs.rows import given, id_of, passages
 from bench.data.pairs.sources import NO_POSITIVE, PairOutcome, PairSource, pair, pair_source, reader, unique
 from bench.types import Item
 
@@ -29,10 +29,9 @@ _NEGATIVES = ("hard_negative_ctxs", "negative_ctxs")
 
 
 def pairs(path: File, name: str = "", language: str = "en", passage_language: str = "en") -> PairSource:
-    """Return the pairs of a file, plain or compressed, which is not opened before the source is read.
+    """Return the pairs of a file, called `name` where given; the languages are those of texts without `lang`.
 
-    Reading raises `DataError` or `DataFaultsError`, with the number of the record. `name` is where the pairs come from,
-    the file's name where empty; the languages are those of questions and passages without `lang`.
+    Reading raises `DataError` or `DataFaultsError`, with the number of the record.
     """
     name = name or path.name
     code = reader(CODE, name, language, passage_language)

@@ -48,12 +48,11 @@ _NEW = "this is not the published release: fetch it again"
 
 
 def from_leg(leg: Leg, name: str, unknown: Unknown = "refuse") -> PairSource:
-    """Return the pairs that a leg's judgements make.
+    """Return the pairs that a leg's judgements make; they come from `name`, e.g. `mrtydi/sw train`.
 
-    The leg's answers and candidates are not looked at; `name` is where the pairs come from, e.g. `mrtydi/sw train`;
     `unknown` decides what becomes of judged passages that the corpus lacks (`data.unknown_ids`). Raises `UsageError` if
-    the leg has answers and no judgements, so that no passage is known to be right. Reading raises `DataError` or
-    `DataFaultsError`: a malformed record, an unknown id, or other counts than the leg's.
+    answers alone say what is right; reading raises `DataError` or `DataFaultsError`: a malformed record, an unknown id,
+    or other counts than the leg's.
     """
     if leg.qrels is None:
         found, hint = "answers and no judgements of passages", "training needs passages, e.g. a file in DPR's form"
@@ -66,10 +65,9 @@ def from_leg(leg: Leg, name: str, unknown: Unknown = "refuse") -> PairSource:
 
 
 def split(folder: Path, name: str, called: str = "", language: str = "") -> PairSource:
-    """Return the pairs of the split `name` of a folder in BEIR's layout.
+    """Return the pairs of the split `name` of a folder in BEIR's layout, `called` so in messages.
 
-    Errors are those of `from_leg` and `bench.data.formats.beir.corpus`. `called` names the data set, the folder's name
-    where empty; `language` is that of texts that do not say their own.
+    Errors are those of `from_leg` and `bench.data.formats.beir.corpus`.
     """
     called = called or folder.name
     corpus = Corpus(called, beir.corpus(folder, called), language)
@@ -78,10 +76,7 @@ def split(folder: Path, name: str, called: str = "", language: str = "") -> Pair
 
 
 def of_dataset(dataset: str = MSMARCO) -> PairSource:
-    """Return the pairs of a data set of ir_datasets, e.g. `beir/nq/train`; nothing is fetched before it is read.
-
-    Reading raises as that of `from_leg` and `bench.data.formats.irds.sources` say.
-    """
+    """Return the pairs of a data set of ir_datasets, e.g. `beir/nq/train`. Errors as in `from_leg` and `sources`."""
     found = irds.sources(dataset)
     leg = Leg("", found.queries, found.qrels, Corpus(dataset, found.corpus), counts=_COUNTS.get(dataset, {}))
     return from_leg(leg, dataset)
@@ -205,10 +200,7 @@ class Spool:
         self._stream = stream
 
     def gather(self, corpus: Corpus) -> None:
-        """Keep what is wanted of a corpus, which is read to its end; of an id that comes twice, the first.
-
-        Passages that do not say their language get the corpus's.
-        """
+        """Keep what is wanted of a corpus (its language included), which is read to its end; of one id, the first."""
         end = self._stream.seek(0, os.SEEK_END)
         for item in corpus.items.read():
             if self._places.get(item.id) == _NOWHERE:

@@ -29,10 +29,9 @@ _PACKED = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = ()) -> PairSource:
     """Return the pairs of a source but those whose question a table names.
 
-    Pairs have the ids that the files give them. The table `leaked` is not opened before the source is read; `names` are
-    the files of it that are meant, those that the source reads where empty. Raises `UsageError` if `names` is empty,
-    and the source reads an archive or nothing below the folder of data. Reading raises what reading the source does,
-    and `DataError` for a malformed table or an id of the table that the source does not have.
+    Pairs have the ids that the files give them; `names` are the files of the table that are meant, those of the source
+    where empty. Raises `UsageError` if they are not known. Reading raises what reading the source does, and `DataError`
+    for a malformed table or an id of the table that the source does not have.
     """
     meant = tuple(names) or _below(source, leaked)
     code = reader(CODE, source.reader, list(meant))
@@ -40,10 +39,7 @@ def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = (
 
 
 def unasked(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
-    """Return the pairs of a source but those whose question a test asks.
-
-    The questions of the test are held in memory while the pairs are read; reading raises what reading the two does.
-    """
+    """Return the pairs of a source but those whose question a test asks; reading raises what reading the two does."""
     from bench.data.contamination.index import unicode_version
 
     code = reader(UNASKED, source.reader, test.reader, unicode_version())

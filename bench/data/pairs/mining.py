@@ -35,10 +35,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class MiningRules:
-    """How negatives are chosen.
-
-    Raises `UsageError` for ranks below 1 or the wrong way round, nothing to keep, or a margin that is not above 0.
-    """
+    """How negatives are chosen. Raises `UsageError` for ranks the wrong way round, nothing to keep, or no margin."""
 
     first: int  # rank of the first candidate, from 1; judged positives have ranks too
     last: int  # rank of the last candidate
@@ -71,13 +68,8 @@ def choose(
 ) -> Mined:
     """Choose the hard negatives of a query from its ranking, and return them in rank order.
 
-    Args:
-        rows: the ranking, of `rules.last` passages unless fewer match.
-        scores: as many, never increasing.
-        judged: what is judged to answer the query.
-        texts: fingerprints of the pool's passages.
-        rules: how.
-        best: → the best score of a judged positive; called only where the ranking does not show it.
+    `rows` and falling `scores` have at most `rules.last` places; `texts` are fingerprints of the pool's passages;
+    `best` returns the best score of a judged positive, and is called only where the ranking does not show it.
     """
     left_out: Counter[str] = Counter()
     kept: list[int] = []
@@ -99,10 +91,7 @@ def choose(
 def _bar(
     rows: Sequence[int], scores: Sequence[float], judged: Judged, margin: float | None, best: Callable[[], float]
 ) -> Callable[[float], bool]:
-    """Return a function that decides whether a score is above the margin.
-
-    A positive that is not in the ranking scores at most as high as its last passage; most often that says enough.
-    """
+    """Return whether a score is above the margin; a positive out of the ranking scores at most as its last passage."""
     if margin is None:
         return lambda _: False
     found = next((score for row, score in zip(rows, scores, strict=True) if row in judged.rows), None)

@@ -47,10 +47,9 @@ def said(item: Item) -> int:
 
 
 def write_pool(folder: Path, pairs: Iterable[TrainingPair]) -> dict[str, Json]:
-    """Write the pool of some pairs, passing through them once.
+    """Write the pool of some pairs, holding about 150 bytes a passage and 30 for every time that one is given.
 
     Return passages, given (how often pairs give a passage), language (of all passages; empty where they have several).
-    About 150 bytes a passage and 30 bytes for every time that one is given are held in memory.
     """
     gathered = _Gathered()
     write_strings(folder, _PASSAGES, gathered.records(pairs))
@@ -142,10 +141,7 @@ class Pool(StoredSequence[Item]):
         return tuple(map(_EqualValues, self._asked.T))
 
     def judged(self, pair: int) -> Judged:
-        """Return what is judged to answer a pair's query: by the pair, and by all others that ask the very same.
-
-        The same is a query of the same id, or of the same text but for case, white space and Unicode's forms.
-        """
+        """Return what is judged to answer a pair's query, by all pairs that ask the same id or normalised text."""
         return self._of(*(int(group.number[pair]) for group in self._groups))
 
     def _judged(self, *numbers: int) -> Judged:

@@ -20,7 +20,7 @@ from typing import Any
 
 from bench.data.formats.archive import File
 from bench.data.formats.faults import Faults, RecordError, shown
-from bench.data.formats.jsonl import json_object, text
+from bench.data.formats.jsonl import json_object, optional, text
 from bench.data.formats.source import Format, check_id, checked, records
 from bench.data.formats.text import lines
 from bench.data.pairs.sources import PairOutcome, PairSource, pair, pair_source, reader, unique
@@ -44,10 +44,9 @@ _LANGUAGES = ("lang", "language")
 
 
 def jsonl_pairs(path: File, name: str = "", language: str = "") -> PairSource:
-    """Return the pairs of a file, plain or compressed, which is not opened before the source is read.
+    """Return the pairs of a file; `name` and `language` are those of lines that do not say their own.
 
-    Reading raises `DataError` or `DataFaultsError`, with the line. `name` (the file's name where empty) and `language`
-    are the source and language of lines that do not say their own; passages have the language of their query.
+    Reading raises `DataError` or `DataFaultsError`, with the line.
     """
     name = name or path.name
     return pair_source(name, reader(JSONL, name, language), (path,), partial(jsonl_found, path, name, language))
@@ -88,11 +87,7 @@ _EXPECTED = "at least 2 columns separated by tabs: query, positive, and negative
 
 
 def tsv_pairs(path: File, name: str = "", language: str = "") -> PairSource:
-    """Return the pairs of a file, plain or compressed, which is not opened before the source is read.
-
-    Reading raises `DataError` or `DataFaultsError`, with the line. The pairs come from `name`, the file's name where
-    empty; all texts are in `language`.
-    """
+    """Return the pairs of a file, from `name` and in `language`; reading raises as that of `jsonl_pairs`."""
     name = name or path.name
     return pair_source(name, reader(TSV, name, language), (path,), partial(tsv_found, path, name, language))
 
@@ -145,11 +140,6 @@ def id_of(row: Mapping[str, Any], keys: Sequence[str], what: str) -> str:
     """Take the id under the first of several keys that holds one; empty where none does. Raises `RecordError`."""
     key = given(row, keys)
     return check_id(row[key], what) if key else ""
-
-
-def optional(row: dict[str, Any], key: str) -> str:
-    """Take the string under a key, empty where there is none or null. Raises `RecordError`."""
-    return "" if row.get(key) is None else text(row, key)
 
 
 def passages(value: object, what: str, language: str) -> Iterator[Item]:

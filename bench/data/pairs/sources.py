@@ -1,4 +1,4 @@
-"""Sources of training pairs: what a record comes to, several sources as one, some pairs of a source, counts.
+"""Sources of training pairs: what a record comes to, several sources as one, some pairs of a source.
 
 Conventions: what cannot be meant (an empty text, no positive where a record must have one) is a `RecordError`, and the
 file is refused. What released files are known to hold and training cannot use is left out and counted, by the phrases
@@ -9,7 +9,6 @@ smaller draw is part of a larger one with the same seed, whatever the order of t
 
 import hashlib
 import heapq
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -53,21 +52,17 @@ class PairSource(Source[TrainingPair]):
 
 
 def pair_source(name: str, reader: str, files: Iterable[File], found: Stream) -> PairSource:
-    """Make a source of pairs; nothing is opened.
+    """Make a source of pairs called `name`; nothing is opened.
 
-    `name` is what messages call it; of `reader` see `bench.types.Source` and `reader` here. `files` decide its content;
-    of a file in an archive, the archive does. `found` is a function of a module (or a `partial` of one), so that the
-    source can be pickled.
+    `files` decide its content, of a file in an archive the archive. `found` is a function of a module (or a `partial`),
+    so that the source can be pickled.
     """
     paths = dict.fromkeys(file if isinstance(file, Path) else file.archive for file in files)
     return PairSource(name, reader, tuple(paths), partial(_pairs, found), found)
 
 
 def with_dev(source: Source[TrainingPair], dev: Source[TrainingPair] | None) -> Source[TrainingPair]:
-    """Attach dev pairs of the same release to training pairs; without any, the source is as it was.
-
-    Whoever draws from training pairs or leaves some out attaches them again.
-    """
+    """Attach dev pairs of the same release, if any; whoever draws from the pairs attaches them again."""
     if dev is None:
         return source
     if not isinstance(source, PairSource):
@@ -81,10 +76,7 @@ def dev_of(source: Source[TrainingPair]) -> Source[TrainingPair] | None:
 
 
 def reader(code: str, *said: Json) -> str:
-    """Return name and version of the reading code, e.g. `dpr-pairs/1`, with a hash of its arguments.
-
-    These are whatever decides the records, apart from the files.
-    """
+    """Return name and version of reading code, with a hash of what else but files decides the records."""
     return f"{code}:{digest(list(said))[:12]}"
 
 
@@ -98,10 +90,7 @@ def outcomes(source: Source[TrainingPair]) -> Iterator[tuple[int, PairOutcome]]:
 
 
 def pair(query: Item, positives: Iterable[Item], negatives: Iterable[Item], source: str) -> PairOutcome:
-    """Put a pair together; negatives come best first, `source` is where it comes from.
-
-    Raises `RecordError` for an empty query or passage, or no positive.
-    """
+    """Put a pair together, negatives best first. Raises `RecordError` for an empty text, or no positive."""
     if not query.text.strip():
         raise RecordError("an empty query", "the query's text")
     answering = _Passages("positive")
@@ -151,10 +140,7 @@ class _Passages:
 def unique(
     where: File | str, rows: Iterable[tuple[int, tuple[PairOutcome, ...]]], faults: Faults
 ) -> Iterator[tuple[int, PairOutcome]]:
-    """Flatten records of several queries, and add a fault for every query id that comes a second time.
-
-    Once `faults` holds one, nothing is yielded. `where` is what messages call the origin of the rows (place, outcomes).
-    """
+    """Flatten records of several queries (none once `faults` holds one), and add a fault for every duplicate id."""
     first: dict[str, int] = {}
     for at, some in rows:
         for one in some:
@@ -176,9 +162,8 @@ _JOINED = "joined-pairs/1"
 def joined(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource:
     """Return the pairs of several sources (by label), one source after the other.
 
-    Ids of queries and passages get the source's label before them (`sw:12`), since sources number their own. There are
-    dev pairs where every source has some, so that no source chooses for the others. Raises `UsageError` if there is no
-    source, or a label that no id may begin with.
+    Ids get the source's label before them (`sw:12`). There are dev pairs where every source has some, so that none
+    chooses for the others. Raises `UsageError` if there is no source, or a label that no id may begin with.
     """
     if not sources or any(label.split() != [label] for label in sources):
         raise UsageError(where=name, found=f"the labels {list(sources)}", expected="at least one, without white space")
@@ -215,10 +200,9 @@ _BYTES = 16
 
 
 def drawn(source: Source[TrainingPair], count: int, seed: int) -> PairSource:
-    """Return a source of `count` (at least 1) pairs of another, drawn at random.
+    """Return a source of `count` (at least 1) pairs of another, drawn at random, which is read twice.
 
-    Reading goes through the source twice and holds `count` numbers. It raises what reading the source does, and
-    `UsageError` where there are fewer pairs.
+    Reading raises what reading that does, and `UsageError` where there are fewer pairs.
     """
     code, name = reader(_DRAWN, source.reader, count, seed), f"{source.name}, {count:,} of them"
     return pair_source(name, code, source.files, partial(_drawn_found, source, count, seed))
@@ -257,59 +241,3 @@ def _lowest(source: Source[TrainingPair], count: int, seed: int) -> frozenset[in
             hint=remedy if total else "it holds no pair",
         )
     return chosen
-
-
-UNTOLD = "unknown"
-"""Key of pairs whose language is not known."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The numbers of a source."""
-
-    pairs: int
-    languages: Mapping[str, int]  # pairs by the language of their query, most first
-    sources: Mapping[str, int]  # pairs by where they come from, most first
-    positives: int  # in all pairs
-    negatives: int  # hard ones, in all pairs
-    with_negatives: int  # pairs that have any
-    left_out: Mapping[str, int]  # by reason, what was read and is not among the pairs
-
-    @property
-    def share_with_negatives(self) -> float:
-        """Share of the pairs that have hard negatives, 0 to 1; 0 where there is no pair."""
-        return self.with_negatives / self.pairs if self.pairs else 0.0
-
-    def facts(self) -> dict[str, Json]:
-        """Return the numbers as JSON."""
-        return {
-            "pairs": self.pairs,
-            "languages": dict(self.languages),
-            "sources": dict(self.sources),
-            "positives": self.positives,
-            "negatives": self.negatives,
-            "share_with_negatives": round(self.share_with_negatives, 4),
-            "left_out": dict(self.left_out),
-        }
-
-
-def describe(source: Source[TrainingPair]) -> Summary:
-    """Count a source, reading it to its end; raises as reading does."""
-    languages, sources, sums, left_out = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
-    for _, one in outcomes(source):
-        left_out.update(one.left_out)
-        if one.pair is not None:
-            languages[one.pair.query.language or UNTOLD] += 1
-            sources[one.pair.source] += 1
-            sums["positives"] += len(one.pair.positives)
-            sums["negatives"] += len(one.pair.negatives)
-            sums["with"] += bool(one.pair.negatives)
-    return Summary(
-        languages.total(),
-        dict(languages.most_common()),
-        dict(sources.most_common()),
-        sums["positives"],
-        sums["negatives"],
-        sums["with"],
-        dict(left_out.most_common()),
-    )

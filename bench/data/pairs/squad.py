@@ -33,10 +33,9 @@ NO_SENTENCE = "answer that begins in no sentence"
 
 
 def pairs(path: File, name: str = "", language: str = "en", *, segments: bool = False) -> PairSource:
-    """Return the pairs of a file, plain or compressed, which is not opened before the source is read.
+    """Return the pairs of a file; with `segments` the sentence is the title and the paragraph the text.
 
-    Reading raises `DataError` or `DataFaultsError`, with the number of the paragraph. The pairs come from `name`, the
-    file's name where empty; with `segments` the sentence is the title and the paragraph the text.
+    Reading raises `DataError` or `DataFaultsError`, with the number of the paragraph.
     """
     name = name or path.name
     return pair_source(

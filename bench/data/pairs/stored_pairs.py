@@ -40,10 +40,7 @@ def write_pairs(folder: Path, pairs: Iterable[TrainingPair]) -> int:
 
 
 class StoredPairs(StoredSequence[TrainingPair]):
-    """The pairs that `write_pairs` wrote, memory-mapped: each is read when asked for.
-
-    Raises `UsageError` for a folder that holds none.
-    """
+    """The pairs that `write_pairs` wrote, memory-mapped. Raises `UsageError` for a folder that holds none."""
 
     def __init__(self, folder: Path) -> None:
         try:

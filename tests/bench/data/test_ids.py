@@ -7,7 +7,7 @@ import pytest
 
 from bench.core.errors import DataError, DataFaultsError
 from bench.data.formats import beir, ids
-from bench.data.formats.ids import IdCollector, Ids, locate, unknown_ids
+from bench.data.formats.ids import IdCollector, Ids, unknown_ids
 from bench.data.formats.source import FileSource
 from bench.testing import fields
 from bench.types import Corpus, Item, Judgement, Leg, Source
@@ -59,7 +59,6 @@ def test_repeated_ids_are_placed(put: Put, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(collect(corpus(put, ["a1", "a2", "b1"]))) == 3
     with pytest.raises(DataError, match="document id 'a2' a second time"):
         collect(corpus(put, ["a1", "a2", "b1", "a2"]))
-    assert locate(corpus(put, ["a", "b", "a"]), ["a", "x"]) == {"a": [1, 3]}
 
 
 def test_a_corpus_twice_over_is_counted_in_full(put: Put) -> None:

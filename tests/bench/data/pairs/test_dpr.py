@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.data.pairs import describe, dpr
+from bench.data.pairs import dpr
 from bench.data.pairs.rows import text_id
 from bench.data.pairs.sources import ALSO_POSITIVE, NO_POSITIVE
 from bench.types import Item, TrainingPair
@@ -48,7 +48,6 @@ def test_records(put: Put, name: str) -> None:
         (3, "-77", ()),
     ]
     assert list(pickle.loads(pickle.dumps(source)).read()) == PAIRS  # noqa: S301 (our own bytes)
-    assert describe(source).left_out == {ALSO_POSITIVE: 1, NO_POSITIVE: 1}
 
 
 def test_languages(put: Put) -> None:

@@ -1,7 +1,6 @@
 """Sources of pairs: what makes a pair, several sources as one, dev pairs, counts, and random draws."""
 
 import hashlib
-import json
 import pickle
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -14,9 +13,9 @@ from hypothesis import strategies as st
 from bench.core.errors import UsageError
 from bench.data.formats.archive import File, Member
 from bench.data.formats.faults import RecordError
-from bench.data.pairs import describe, dev_of, drawn, joined, outcomes, unasked, with_dev
+from bench.data.pairs import dev_of, drawn, joined, outcomes, unasked, with_dev
 from bench.data.pairs.leaks import LEAKED
-from bench.data.pairs.rows import jsonl_pairs, tsv_pairs
+from bench.data.pairs.rows import tsv_pairs
 from bench.data.pairs.sources import (
     ALSO_POSITIVE,
     NO_POSITIVE,
@@ -158,28 +157,6 @@ def test_labels_that_no_id_can_begin_with(put: Put, label: str) -> None:
         joined({label: tsv_pairs(put("one.tsv", "a\tb\n"))}, "x")
     with pytest.raises(UsageError, check=fields(expected="at least one")):
         joined({}, "x")
-
-
-def test_numbers(put: Put) -> None:
-    """By language and source, most first; negatives, and what was left out; no pairs have a share of nothing."""
-    rows = [
-        {"query": "a", "positive": ["b", "c"], "negative": ["d", "e", "b"], "lang": "sw", "source": "one"},
-        {"query": "a", "positive": "b", "lang": "en", "source": "two"},
-        {"query": "f", "positive": "g", "lang": "en", "source": "one", "negative": "h"},
-        {"query": "i", "positive": "j"},
-    ]
-    found = describe(jsonl_pairs(put("p.jsonl", "\n".join(map(json.dumps, rows)))))
-    assert found.facts() == {
-        "pairs": 4,
-        "languages": {"en": 2, "sw": 1, "unknown": 1},
-        "sources": {"one": 2, "two": 1, "p.jsonl": 1},
-        "positives": 5,
-        "negatives": 3,
-        "share_with_negatives": 0.5,
-        "left_out": {ALSO_POSITIVE: 1},
-    }
-    assert list(found.languages) == ["en", "sw", "unknown"]
-    assert describe(Source("x", "x/1", (), partial(iter, []))).share_with_negatives == 0
 
 
 def of(names: Sequence[str], lacking: Sequence[str] = ()) -> PairSource:
