@@ -45,13 +45,8 @@ class Audit(Stage):
     of: str = field(default="", metadata=IDLE)  # name of the training texts
     size: float | None = field(default=None, metadata=IDLE)  # bytes; None where another leg's audit reads the texts
 
-    @property
-    def title(self) -> str:
-        return f"{self.of} {self.leg.title}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("audit beside", 1.0, 1e3) if self.size is None else Cost("audit", self.size, 1e7)
+    title = property(lambda self: f"{self.of} {self.leg.title}")
+    cost = property(lambda self: Cost("audit beside", 1.0, 1e3) if self.size is None else Cost("audit", self.size, 1e7))
 
     def identity(self) -> dict[str, Json]:
         return {**super().identity(), "letters": unicode_version()}

@@ -36,9 +36,7 @@ class OwnEncode(Stage):
     config: Any
     of: Method = field(metadata=IDLE)
 
-    @property
-    def used_libraries(self) -> tuple[str, ...]:
-        return (*self.libraries, *self.of.libraries)
+    used_libraries = property(lambda self: (*self.libraries, *self.of.libraries))
 
     @abstractmethod
     def items(self, folders: Mapping[str, Path]) -> Source[Item] | Sequence[Item]:
@@ -58,13 +56,8 @@ class OwnPassages(OwnEncode):
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
 
-    @property
-    def title(self) -> str:
-        return f"{self.method} {self.checked.of.id}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost(f"encode {self.method}", self.checked.cost.units, _RATE)
+    title = property(lambda self: f"{self.method} {self.checked.of.id}")
+    cost = property(lambda self: Cost(f"encode {self.method}", self.checked.cost.units, _RATE))
 
     def items(self, folders: Mapping[str, Path]) -> Source[Item]:
         return self.corpus.source
@@ -76,13 +69,8 @@ class OwnQueries(OwnEncode):
 
     leg: Read
 
-    @property
-    def title(self) -> str:
-        return f"{self.method} queries of {self.leg.title}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost(f"encode {self.method}", self.leg.questions, _RATE)
+    title = property(lambda self: f"{self.method} queries of {self.leg.title}")
+    cost = property(lambda self: Cost(f"encode {self.method}", self.leg.questions, _RATE))
 
     def items(self, folders: Mapping[str, Path]) -> Sequence[Item]:
         return read.queries(folders["leg"])

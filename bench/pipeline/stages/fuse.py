@@ -34,13 +34,8 @@ class Fuse(Stage):
     tag: str
     who: str = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} {self.leg.title}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("fuse", self.leg.questions, 1e4)
+    title = property(lambda self: f"{self.who} {self.leg.title}")
+    cost = property(lambda self: Cost("fuse", self.leg.questions, 1e4))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `run.trec` as `bench.pipeline.stages.search.run` does, for the queries of the leg.

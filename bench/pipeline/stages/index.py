@@ -33,13 +33,8 @@ class Index(Stage):
     method: Method = field(metadata=IDLE)
     config: Any = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return f"{self.method.name} {self.checked.of.id}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost(f"index {self.method.name}", self.checked.cost.units, _RATE)
+    title = property(lambda self: f"{self.method.name} {self.checked.of.id}")
+    cost = property(lambda self: Cost(f"index {self.method.name}", self.checked.cost.units, _RATE))
 
     def identity(self) -> dict[str, Json]:
         return {**super().identity(), "libraries": versions(*self.libraries, *self.method.libraries)}
@@ -86,9 +81,7 @@ class MineIndex(Stage):
     def title(self) -> str:
         return f"{self.method.name} {self.pool.label}"
 
-    @property
-    def cost(self) -> Cost:
-        return Cost(f"index {self.method.name}", self.pool.cost.units, _RATE)
+    cost = property(lambda self: Cost(f"index {self.method.name}", self.pool.cost.units, _RATE))
 
     def identity(self) -> dict[str, Json]:
         return {**super().identity(), "libraries": versions(*self.method.libraries)}

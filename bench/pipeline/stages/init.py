@@ -46,13 +46,8 @@ class Init(EncoderStage):
     revision: str | None = field(default=None, metadata=OPTIONAL)  # commit of a Hugging Face id; None where unknown
     place: str = field(metadata=IDLE)  # `scratch:LxH`, a folder or an id
 
-    @property
-    def title(self) -> str:
-        return Path(self.place).name if self.seed is None else f"{self.place}, seed {self.seed}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("init", 1.0, 0.2)
+    title = property(lambda self: Path(self.place).name if self.seed is None else f"{self.place}, seed {self.seed}")
+    cost = Cost("init", 1.0, 0.2)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         words = folders["shards"] / "tokenizer" if self.shards else None

@@ -39,13 +39,8 @@ class Lint(Stage):
     compute: Compute = field(metadata=IDLE)
     who: str = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return self.who
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("lint", 4.0 * len(TEXTS), 20.0)
+    title = property(lambda self: self.who)
+    cost = Cost("lint", 4.0 * len(TEXTS), 20.0)
 
     def identity(self) -> dict[str, Json]:
         compute, libraries = self.compute.identity(), versions(*LIBRARIES)

@@ -55,13 +55,8 @@ class Mine(Stage):
     rules: MiningRules = field(metadata=IDLE)
     who: str = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} {self.pool.of}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("mine", PAIRS, 3e3)
+    title = property(lambda self: f"{self.who} {self.pool.of}")
+    cost = Cost("mine", PAIRS, 3e3)
 
     def identity(self) -> dict[str, Json]:
         rules = self.rules

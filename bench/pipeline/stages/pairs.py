@@ -24,13 +24,8 @@ class StorePairs(Stage):
     unit = "pairs"
     pairs: Fingerprinted[TrainingPair]
 
-    @property
-    def title(self) -> str:
-        return self.pairs.source.name
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("pairs", PAIRS, 1e4)
+    title = property(lambda self: self.pairs.source.name)
+    cost = Cost("pairs", PAIRS, 1e4)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write pairs in the order of their source (`bench.data.pairs.stored_pairs.StoredPairs` opens them).

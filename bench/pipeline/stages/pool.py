@@ -24,18 +24,14 @@ class BuildPool(Stage):
     pairs: StorePairs
     of: str = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return self.of
+    title = property(lambda self: self.of)
 
     @property
     def label(self) -> str:
         """What it is called as a corpus and as a leg."""
         return f"pool of {self.of}"
 
-    @property
-    def cost(self) -> Cost:
-        return Cost("pool", PAIRS, 1e4)
+    cost = Cost("pool", PAIRS, 1e4)
 
     @property
     def questions(self) -> float:

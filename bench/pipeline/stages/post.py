@@ -36,13 +36,8 @@ class PostProcess(Stage):
     compute: Compute  # the machine, whose threads alone matter
     of: str = field(metadata=IDLE)  # language of the vectors, empty where each item says its own
 
-    @property
-    def title(self) -> str:
-        return self.vectors.title
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("post", self.vectors.cost.units, 2e5)
+    title = property(lambda self: self.vectors.title)
+    cost = property(lambda self: Cost("post", self.vectors.cost.units, 2e5))
 
     def identity(self) -> dict[str, Json]:
         return {**super().identity(), "compute": {"threads": self.compute.threads}}

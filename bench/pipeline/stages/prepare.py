@@ -59,13 +59,8 @@ class Prepare(Stage):
     of: str = field(metadata=IDLE)
     named: NamedCorpus | None = field(default=None, metadata=IDLE)  # whose files may have to be fetched first
 
-    @property
-    def title(self) -> str:
-        return self.of
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("prepare", 20_000.0, 2e3)
+    title = property(lambda self: self.of)
+    cost = Cost("prepare", 20_000.0, 2e3)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the shards of a corpus. Progress counts documents, half of each in either pass.

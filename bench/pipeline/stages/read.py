@@ -61,9 +61,7 @@ class Read(Stage):
         )
         return replace(made, judged=inputs.facts(made).get("queries"))
 
-    @property
-    def title(self) -> str:
-        return self.label
+    title = property(lambda self: self.label)
 
     @property
     def cost(self) -> Cost:

@@ -52,13 +52,8 @@ class Rerank(Stage):
     place: str = field(metadata=IDLE)  # folder or id of the cross-encoder that is there
     who: str = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} {self.leg.title}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("rerank", self.leg.questions * self.depth, 50.0)
+    title = property(lambda self: f"{self.who} {self.leg.title}")
+    cost = property(lambda self: Cost("rerank", self.leg.questions * self.depth, 50.0))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         model = folders["trained"] / MODEL if self.trained else located(self.place)

@@ -43,13 +43,8 @@ class Score(Stage):
     tag: str = field(metadata=IDLE)  # last column of the cut run
     who: str = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} {self.leg.title}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("score", self.leg.questions, 1e4)
+    title = property(lambda self: f"{self.who} {self.leg.title}")
+    cost = property(lambda self: Cost("score", self.leg.questions, 1e4))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `scores.json` (means), `per-query.json.gz` (all judged queries), `run.trec.gz` (to the deepest cut).

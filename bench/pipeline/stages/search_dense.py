@@ -30,14 +30,8 @@ class DenseSearch(Stage):
     device: str = field(default="cpu", metadata=IDLE)
     who: str = field(default="", metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} {self.leg.label}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("search dense", self.leg.questions, 500.0)
-
+    title = property(lambda self: f"{self.who} {self.leg.label}")
+    cost = property(lambda self: Cost("search dense", self.leg.questions, 500.0))
     needs = property(lambda self: Needs(device=self.device))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:

@@ -38,13 +38,8 @@ class StoreTexts(Stage):
         taken = inputs.take(corpus.texts or corpus.items)
         return cls(checked=checked, corpus=taken, of=corpus, notes=checked.notes)
 
-    @property
-    def title(self) -> str:
-        return self.of.id
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("texts", self.checked.cost.units, 1e5)
+    title = property(lambda self: self.of.id)
+    cost = property(lambda self: Cost("texts", self.checked.cost.units, 1e5))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write ids and texts in corpus order, and their places by the ids' hashes.

@@ -38,9 +38,7 @@ class Train(EncoderStage):
     of: Method = field(metadata=IDLE)
     corpus: str = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return f"{self.method} on {self.corpus}, seed {self.seed}"
+    title = property(lambda self: f"{self.method} on {self.corpus}, seed {self.seed}")
 
     @property
     def cost(self) -> Cost:
@@ -48,9 +46,7 @@ class Train(EncoderStage):
         tokens = (self.steps or 0) * a_step
         return Cost(f"train {self.method}", self.tokens or tokens or (self.flops or 0) / _FLOPS_A_TOKEN, 3e4)
 
-    @property
-    def used_libraries(self) -> tuple[str, ...]:
-        return (*self.libraries, *self.of.libraries)
+    used_libraries = property(lambda self: (*self.libraries, *self.of.libraries))
 
     def encoder(self, folder: Path, role: Role = "query") -> Path:
         return folder / ENCODER

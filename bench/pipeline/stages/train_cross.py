@@ -33,9 +33,7 @@ class TrainCross(Stage):
     backbone: str = field(metadata=IDLE)
     of: str = field(metadata=IDLE)  # name of the pairs
 
-    @property
-    def title(self) -> str:
-        return f"{self.backbone} on {self.of}, seed {self.seed}"
+    title = property(lambda self: f"{self.backbone} on {self.of}, seed {self.seed}")
 
     @property
     def cost(self) -> Cost:

@@ -31,17 +31,9 @@ class Tune(EncoderStage):
     compute: Compute
     label: str = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return self.label
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("tune", self.config.epochs * PAIRS, 200.0)
-
-    @property
-    def untied(self) -> bool:
-        return not self.config.tied
+    title = property(lambda self: self.label)
+    cost = property(lambda self: Cost("tune", self.config.epochs * PAIRS, 200.0))
+    untied = property(lambda self: not self.config.tied)
 
     def encoder(self, folder: Path, role: Role = "query") -> Path:
         untied = role == "passage" and (folder / PASSAGES).is_dir()

@@ -33,13 +33,8 @@ class Validate(Stage):
         """Return the check of a corpus. Raises `UsageError` where a file cannot be read."""
         return cls(corpus=inputs.take(corpus.items), documents=corpus.documents, of=corpus, notes=notes)
 
-    @property
-    def title(self) -> str:
-        return self.of.id
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("validate", self.corpus.size(_BYTES_A_DOCUMENT, self.documents), 1e5)
+    title = property(lambda self: self.of.id)
+    cost = property(lambda self: Cost("validate", self.corpus.size(_BYTES_A_DOCUMENT, self.documents), 1e5))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Read the whole corpus once; write the hashes of its ids to `ids.npy` (uint64, sorted, `[documents]`).

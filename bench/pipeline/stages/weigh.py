@@ -37,13 +37,8 @@ class Weigh(Stage):
     protocol: Protocol = field(metadata=IDLE)
     who: str = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} {self.leg.title}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("weigh", self.leg.questions, 1e2)
+    title = property(lambda self: f"{self.who} {self.leg.title}")
+    cost = property(lambda self: Cost("weigh", self.leg.questions, 1e2))
 
     def identity(self) -> dict[str, Json]:
         measure = self.protocol.measures[0]
