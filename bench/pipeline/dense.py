@@ -45,17 +45,14 @@ class Dense(System):
 
     @property
     def compute(self) -> Compute:
-        """The machine."""
         return self.machine
 
     @property
     def sections(self) -> set[str]:
-        """The harness's own sections of settings that it listens to."""
         return super().sections | {"prepare", "encode", "compute"}
 
     @property
     def protocol(self) -> bool:
-        """Whether texts are read as a suite's protocol says, as far as it does; else as the encoder's contract says."""
         return self.resolved.run.encode.readout == PROTOCOL
 
     @property
@@ -67,7 +64,6 @@ class Dense(System):
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What makes it this system and no other; hashed."""
         said = {**super().choices, "contract": self.own_contract.dump(), "readout": self.readout}
         return said | ({"read_by": PROTOCOL} if self.protocol else {})
 
@@ -124,7 +120,6 @@ class Dense(System):
         return replace(contract, similarity=fixed_by_task) if fixed_by_task else contract
 
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
-        """Return the stages to the run."""
         return self.by_vectors(asked, self) if self.method.searches_vectors else self._indexed(asked)
 
     def by_vectors(self, asked: Asked, row: System, processing: PostProcessed | None = None) -> tuple[Stage, ...]:
@@ -195,7 +190,6 @@ class Trained(Dense):
 
     @property
     def pretraining(self) -> Pretraining:
-        """Backbone, corpus and budget."""
         return self.given
 
     @property
@@ -211,7 +205,6 @@ class Trained(Dense):
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What makes it this system and no other; hashed."""
         given = self.given
         corpus = {"name": given.corpus, "digest": given.digest}
         return {**super().choices, "backbone": given.backbone, "corpus": corpus, **self.budget}
@@ -227,7 +220,6 @@ class Untrained(Trained):
 
     @property
     def untrained(self) -> bool:
-        """It is the start of a training."""
         return True
 
     @property
@@ -251,7 +243,6 @@ class PostProcessed(Wrapped):
 
     @property
     def post(self) -> Pretraining:
-        """The corpus that the post-processing is fitted on."""
         return self.sample
 
     @property
@@ -261,11 +252,9 @@ class PostProcessed(Wrapped):
         return {**self.inner.choices, "post": {**self.resolved.run.post.choices, "corpus": corpus}}
 
     def rows(self) -> list[SettingRow]:
-        """Return the settings that make it."""
         return self.inner.rows() + describe(self.resolved.run.post, self.resolved.origins, "post.")
 
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
-        """Return the stages to the run."""
         return self.inner.by_vectors(asked, self, self)
 
 

@@ -106,12 +106,10 @@ class Fused(System):
 
     @property
     def parts(self) -> tuple[System, ...]:
-        """Both."""
         return self.first, self.second
 
     @property
     def leaves(self) -> Iterator[System]:
-        """The systems that search by themselves of which it is made."""
         for part in self.parts:
             yield from part.leaves
 
@@ -122,18 +120,15 @@ class Fused(System):
 
     @property
     def sections(self) -> set[str]:
-        """The harness's own sections of settings that it listens to."""
         return self.first.sections | self.second.sections | {"fuse"}
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What makes it this system and no other; hashed."""
         parts = [part.choices for part in self.parts]
         return {**super().choices, "parts": parts, "fuse": dump(self.resolved.run.fuse)}
 
     @property
     def chooses_weight(self) -> bool:
-        """Whether a weight is chosen by dev questions."""
         return self.resolved.run.fuse.how == "interpolate" and self.resolved.run.fuse.weight is None
 
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
@@ -206,16 +201,13 @@ class Reranked(Wrapped):
 
     @property
     def deterministic(self) -> bool:
-        """Whether no seed changes anything."""
         return self.inner.deterministic and not self.reranker.trained
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What makes it this system and no other; hashed."""
         return {**self.inner.choices, "rerank": self.reranker.choices(self.resolved.run)}
 
     def rows(self) -> list[SettingRow]:
-        """Return the settings that make it."""
         return self.inner.rows() + describe(self.resolved.run.rerank, self.resolved.origins, "rerank.")
 
     def searched(self, asked: Asked) -> tuple[Stage, ...]:

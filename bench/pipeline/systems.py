@@ -184,7 +184,6 @@ class Sparse(System):
     """A method that indexes and searches by itself, e.g. BM25."""
 
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
-        """Return the stages to the run."""
         index = Index(
             checked=asked.checked,
             corpus=asked.checked.corpus,
@@ -204,17 +203,14 @@ class Embedding(System):
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What makes it this system and no other; hashed."""
         similarity = self.resolved.run.encode.similarity
         return super().choices | ({} if similarity is None else {"similarity": similarity})
 
     @property
     def sections(self) -> set[str]:
-        """The harness's own sections of settings that it listens to."""
         return super().sections | {"encode"}
 
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
-        """Return the stages to the run."""
         own = {"method": self.method.name, "version": self.method.version, "config": self.resolved.method}
         how: dict[str, Any] = {**own, "of": self.method, "notes": self.notes}
         passages = OwnPassages(role="passage", checked=asked.checked, corpus=asked.checked.corpus, **how)
@@ -253,26 +249,21 @@ class Wrapped(System):
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What makes it this system and no other; hashed."""
         return self.inner.choices
 
     @property
     def places(self) -> Mapping[str, str]:
-        """Those of the inner one."""
         return self.inner.places
 
     @property
     def post(self) -> Pretraining | None:
-        """The inner one's."""
         return self.inner.post
 
     @property
     def deterministic(self) -> bool:
-        """The inner one's."""
         return self.inner.deterministic
 
     def rows(self) -> list[SettingRow]:
-        """Return the settings that make it."""
         return self.inner.rows()
 
 
