@@ -68,11 +68,8 @@ def training(request: Request, store: Store, plugins: Plugins) -> Training:
     """Find the training texts that `request.corpus` names.
 
     What `bench run --corpus` takes are documents; a file of pairs or questions and a split of a folder in BEIR's layout
-    are recognised by their content (`bench.data.contamination.pair_texts`), by the forms that suites bring too.
-
-    Raises:
-        UsageError: no corpus is named, or there is none of that name.
-        ConfigError: an unknown setting.
+    are recognised by their content, by the forms that suites bring too. Raises `UsageError` for a corpus that is not
+    there.
     """
     if request.corpus is None:
         raise UsageError("no training text was named; type --corpus FOLDER, a file of pairs, mini or hf:NAME")
@@ -103,14 +100,7 @@ def _size(source: Source[Text] | Source[Document]) -> float:
 
 
 def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig) -> Prepared:
-    """Name everything that an audit needs; nothing is read but checksums.
-
-    Of the request corpus, suites, tasks, data, data_dir, offline and sets are read. Badges are of the default rules.
-
-    Raises:
-        UsageError: an unknown name, or a file that is not there.
-        ConfigError: an unknown setting.
-    """
+    """Name everything that an audit needs; nothing is read but checksums. Raises as `Experiment.resolve` does."""
     if not request.suites:
         raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
     suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
@@ -174,11 +164,7 @@ class Audited:
 
 
 def carry_out(prepared: Prepared, store: Store, listener: Listener) -> list[Audited]:
-    """Make what the store lacks; return what came of every leg.
-
-    Raises:
-        BenchError: what a stage raises. All stages finished before are kept.
-    """
+    """Make what the store lacks; return what came of every leg. Raises what stages raise; what is finished is kept."""
     with leased(store, [item.key for item in closure([leg.stage for leg in prepared.legs])]):
         for step in prepared.steps(store):
             if step.runs:
@@ -192,10 +178,8 @@ def badges(
 ) -> list[dict[str, Json]]:
     """What the store knows of the overlap between what a system was trained on and a leg, under the default rules.
 
-    Returns:
-        For the corpus, then for the pairs of each tuning (for each folder by itself where they come from several):
-        `corpus` (the name), and where somebody has audited it `audited` (a sentence), the counts of `queries`,
-        `passages` and `answers`, and `key`; else `audited` is None.
+    For the corpus, then for the pairs of each tuning (for each folder by itself): `corpus` (the name), and where
+    somebody has audited it `audited` (a sentence), the counts of `queries`, `passages` and `answers`, and `key`.
     """
     given = system.post if system.untrained or system.pretraining is None else system.pretraining
     seen: list[tuple[str, Json]] = [] if given is None else [(given.corpus, given.digest)]
@@ -229,11 +213,8 @@ def _pairs(tuning: Tuning, store: Store, formats: Sequence[PairFormat]) -> Itera
 def typed(files: Sequence[Path]) -> list[str]:
     """Tell what a person types as the corpus of an audit for the files of training pairs.
 
-    The list of leaked questions is passed over: what it leaves out is audited along.
-
-    Returns:
-        FOLDER:SPLIT for every folder in BEIR's layout, the one other file or the folder of the other files; nothing
-        where no name stands for all of them.
+    FOLDER:SPLIT for every folder in BEIR's layout, the one other file or the folder of the others; nothing where no
+    name stands for all of them. The list of leaked questions is passed over: what it leaves out is audited along.
     """
     files = [path for path in files if path.name != Path(TABLE).name]
     judged = [path for path in files if path.parent.name == _JUDGED]

@@ -49,11 +49,7 @@ def several(identity: dict[str, Json], machine: Compute) -> dict[str, Json]:
 
 
 def compute(request: Request, size: Profile, config: ComputeConfig, *, trains: bool = True) -> Compute:
-    """Choose device and threads.
-
-    Raises:
-        UsageError: a device that is not there, or fewer of them than processes.
-    """
+    """Choose device and threads. Raises `UsageError` for devices that are not there, one for each process."""
     device = size.device if request.device == "auto" else request.device
     if request.devices is not None:  # of a machine that is not here
         return Compute(device, config.threads or _MOST_THREADS, config.processes)

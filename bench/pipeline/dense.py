@@ -96,9 +96,7 @@ class Dense(System):
         """Return how texts are read for a task: the method's contract, tunings, what the task fixes, what settings say.
 
         A system that reads as the protocol says takes what the task's readout says over its tunings. No setting changes
-        a similarity that the task fixes.
-
-        Post-processed vectors are compared by cosine where neither the protocol nor a setting says otherwise.
+        a similarity that the task fixes. Post-processed vectors are compared by cosine where neither says otherwise.
 
         Raises:
             PluginError: the method has no encoder.
@@ -271,11 +269,7 @@ class PostProcessing:
     def stages(
         self, passages: EncodePassages, queries: EncodeQueries, leg_read: Read
     ) -> tuple[tuple[Stage, ...], PostProcess, PostProcess]:
-        """Return the two fits (one where they are the same), and the passages and the queries, post-processed.
-
-        Raises:
-            UsageError: languages are to be turned into that of a corpus that has several.
-        """
+        """Return the fits (one where both are the same), passages and queries post-processed; raises as `pivot`."""
         corpus = self.leg.corpus
         into = pivot(self._settings, corpus.id, corpus.language)
         first, second = (self._fit(language, role, into) for language, role in self._sides())
@@ -343,10 +337,7 @@ class PostProcessing:
 def pivot(settings: PostConfig, corpus: str, language: str) -> str:
     """Return the language that others are turned into, empty where nothing is turned.
 
-    `language` is that of the corpus's passages, empty where each says its own.
-
-    Raises:
-        UsageError: languages are to be turned into that of a corpus that has several.
+    `language` is that of the corpus's passages, empty where each says its own; then `UsageError` asks for a pivot.
     """
     if settings.kind != "calibrate":
         return ""

@@ -57,12 +57,7 @@ class Encoders:
         return self.system.notes
 
     def final(self, tunings: Sequence[Tuning]) -> EncoderStage:
-        """Return the encoder after pretraining and all tunings.
-
-        Raises:
-            UsageError: nobody brings the method that is to mine.
-            PluginError: it has no retriever.
-        """
+        """Return the encoder after pretraining and all tunings; raises as `tuned` does."""
         return self.tuned(self.pretrained(), tunings)
 
     def pretrained(self) -> EncoderStage:
@@ -125,14 +120,10 @@ class Encoders:
         )
 
     def tuned(self, encoder: EncoderStage, tunings: Sequence[Tuning]) -> EncoderStage:
-        """Return an encoder after all tunings, itself where there is none.
+        """Return an encoder after all tunings, itself where there is none; raises as `mined_by_retriever` does.
 
         Where an encoder mines for itself, it is tuned twice from the same start: on the pairs as they are, then on what
         the first tuning has mined (Contriever, section 4.2).
-
-        Raises:
-            UsageError: nobody brings the method that is to mine.
-            PluginError: it has no retriever.
         """
         method, config = self.system.method, self.system.resolved.method
         contract = method.contract(config) if method.contract else Contract()
@@ -169,8 +160,7 @@ class Encoders:
     def mined_by_retriever(self, name: str, tuning: Tuning) -> Mine:
         """Return pairs mined by a method that indexes and searches, with its default settings.
 
-        Raises:
-            PluginError: the method searches with an encoder. UsageError: nobody brings it.
+        Raises `PluginError` for a method that searches with an encoder, `UsageError` where nobody brings it.
         """
         method = self.plugins.method(name)
         if method.retriever is None or method.contract is not None:

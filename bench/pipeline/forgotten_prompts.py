@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.core.contract import Contract
 from bench.core.errors import BenchError
 from bench.pipeline.dense import Dense
 from bench.pipeline.encoders import Encoders, backbone_of
@@ -57,11 +56,7 @@ class Suspicion:
 
 
 def suspicions(legs: Legs, cells: Sequence[Cell]) -> list[Suspicion]:
-    """Find the systems of a run that read texts without the prompts that their encoders want, each reading once.
-
-    Raises:
-        UsageError: a file that declares prompts cannot be read.
-    """
+    """Find the systems of a run that read texts without the prompts that their encoders want, each reading once."""
     found: dict[str, Suspicion] = {}
     methods = [owned.value for owned in legs.plugins.methods.values()]
     for cell in cells:
@@ -78,7 +73,15 @@ def suspicions(legs: Legs, cells: Sequence[Cell]) -> list[Suspicion]:
                 contract = system.contract(task, cell.tuned(task))
                 roles = known.missing(contract)
                 if roles:
-                    measured = _measured(Encoders(system, 0, legs.inputs, legs.plugins), contract, known)
+                    start = Encoders(system, 0, legs.inputs, legs.plugins).start()
+                    measured = Lint(
+                        encoder=start,
+                        wanted=known,
+                        contract=contract,
+                        compute=system.machine,
+                        who=system.label,
+                        notes=system.notes,
+                    )
                     found.setdefault(measured.key, Suspicion(system, known, roles, measured))
     return [*found.values()]
 
@@ -101,18 +104,6 @@ def measure(found: Sequence[Suspicion], store: Store) -> list[str]:
         made = store.open(one.measured)
         said += [one.numbers(made.facts)] if made else []
     return said
-
-
-def _measured(encoders: Encoders, contract: Contract, known: WantedPrompts) -> Lint:
-    """Return the stage that reads eight texts with and without prompts, by the encoder before any training of ours."""
-    return Lint(
-        encoder=encoders.start(),
-        wanted=known,
-        contract=contract,
-        compute=encoders.compute,
-        who=encoders.system.label,
-        notes=encoders.notes,
-    )
 
 
 def _places(value: Json) -> str:

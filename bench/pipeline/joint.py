@@ -68,11 +68,7 @@ class Reranker:
 
 
 def reranker(request: Request, size: Profile, run: RunConfig, store: Store, plugins: Plugins) -> Reranker | None:
-    """Find out what re-ranks; None where nobody asks for it.
-
-    Raises:
-        UsageError: a device or a corpus that is not there.
-    """
+    """Find out what re-ranks, None for nothing. Raises `UsageError` for a device or a corpus that is not there."""
     if request.rerank is None:
         return None
     machine = compute(request, size, run.compute)
@@ -132,11 +128,7 @@ class Fused(System):
         return self.resolved.run.fuse.how == "interpolate" and self.resolved.run.fuse.weight is None
 
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
-        """Return the stages of both parts, the choice of the weight, and the fused run.
-
-        Raises:
-            UsageError: a weight is to be chosen and the suite has no dev questions of the task.
-        """
+        """Return the stages to the run. Raises `UsageError` where a weight is to be chosen without dev questions."""
         first, second = (part.searched(asked) for part in self.parts)
         run = Fuse(
             first=first[-1],
@@ -211,11 +203,10 @@ class Reranked(Wrapped):
         return self.inner.rows() + describe(self.resolved.run.rerank, self.resolved.origins, "rerank.")
 
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
-        """Return the stages of the run as it is without the re-ranker, which other rows share, then of re-ranking.
+        """Return the stages of the run without the re-ranker, which other rows share, then of re-ranking.
 
-        Raises:
-            UsageError: the folder of the cross-encoder is not there.
-            PluginError: there is nothing to train a cross-encoder on.
+        Raises `UsageError` for a folder that is not there, `PluginError` where there is nothing to train a
+        cross-encoder on.
         """
         given, before = self.reranker, self.inner.searched(asked)
         run = Rerank(
@@ -236,11 +227,7 @@ class Reranked(Wrapped):
         return once(*before, *trained, run.texts, run)
 
     def _cross_encoder(self, asked: Asked) -> TrainCross:
-        """Return the last of the recipe's trainings of a cross-encoder, each going on from the one before.
-
-        Raises:
-            PluginError: there is nothing to learn from.
-        """
+        """Return the last of the recipe's trainings of a cross-encoder, each going on from the one before."""
         given, run, inputs = self.reranker, self.resolved.run, asked.legs.inputs
         encoders, made = Encoders(self, asked.seed, inputs, asked.legs.plugins), None
         begun = None
@@ -278,11 +265,7 @@ def _weights(model: str, inputs: Inputs) -> Json:
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """Split the name of a method as the user types it; one part for a method that stands alone.
-
-    Raises:
-        UsageError: more than two parts, an empty one, or one twice.
-    """
+    """Split the name of a method as typed, `bm25+msm`. Raises `UsageError` for more than two parts, or equal ones."""
     parts = tuple(part.strip() for part in name.split(JOINT))
     if len(parts) > _TWO or not all(parts) or len(set(parts)) != len(parts):
         raise UsageError(f"found --method {name}, expected one method, or two different ones like bm25+msm")
@@ -290,11 +273,7 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 
 def combined(names: Sequence[str], systems: Sequence[System], reranker: Reranker | None) -> list[System]:
-    """Add fused and re-ranked systems to those that search by themselves.
-
-    Raises:
-        UsageError: a pair one of whose methods stands for several systems.
-    """
+    """Add fused and re-ranked systems. Raises `UsageError` for a pair one of whose methods is several systems."""
     every = list(systems)
     for name in names:
         parts = parts_of(name)

@@ -56,14 +56,10 @@ class Judging:
 def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, store: Store, unknown: str) -> Judging:
     """Read what judges a leg, through the store; the task's own checks run first and are kept there.
 
-    `unknown` says what to do with judged documents that the corpus lacks: `refuse` or `keep`.
-
-    Raises:
-        UsageError: files that are not there.
-        DataError, DataFaultsError: a malformed record.
+    `unknown` says what to do with judged documents that the corpus lacks: `refuse` or `keep`. Raises `UsageError` for
+    files that are not there, `DataError` or `DataFaultsError` for malformed records.
     """
-    extra = legs.plugins.measures_by_name
-    protocol = score.Protocol(tuple(measures), task.tie, task.drop_identical, task.official, extra)
+    protocol = legs.protocol(task, measures)
     if leg.candidates is not None:
         judgements, known = _candidate_lists(leg)
         return Judging(protocol, judgements, None, known)
@@ -83,15 +79,11 @@ def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, s
 def judging_what_can_be(
     task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, store: Store, unknown: str
 ) -> Judging:
-    """As `judging`; where only the passages' texts are missing, for the measures that need none.
-
-    Raises:
-        UsageError, DataError, DataFaultsError: as `judging` does, where nothing at all can be computed.
-    """
+    """As `judging`; where only the passages' texts are missing, for the measures that need none."""
     try:
         return judging(task, leg, measures, legs, store, unknown)
     except BenchError as error:
-        protocol = score.Protocol(tuple(measures), task.tie, task.drop_identical, task.official, {})
+        protocol = legs.protocol(task, measures)
         if not (protocol.by_answers and protocol.by_documents):
             raise
         found = judging(task, leg, protocol.by_documents, legs, store, unknown)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from bench.config.layers import SettingRow
-from bench.evaluation.measures.specs import parse
+from bench.evaluation.measures.specs import MeasureSpec, parse
 from bench.pipeline.fine_tunings import Tuning
 from bench.pipeline.settings import row_json
 from bench.pipeline.stages.index import EncoderIndex, Index
@@ -118,11 +118,11 @@ class Legs:
         """Return the texts of a corpus."""
         return self.once("texts", lambda: StoreTexts.corpus_of(corpus, self.validate(corpus), self.inputs), corpus)
 
-    def protocol(self, task: Task) -> Protocol:
-        """Return how a task is scored."""
+    def protocol(self, task: Task, measures: Sequence[MeasureSpec] | None = None) -> Protocol:
+        """Return how a task is scored, by its own measures where none are given."""
         extra = self.plugins.measures_by_name
-        measures = tuple(parse(name, extra) for name in task.measures)
-        return Protocol(measures, task.tie, task.drop_identical, task.official, extra)
+        specs = [parse(name, extra) for name in task.measures] if measures is None else measures
+        return Protocol(tuple(specs), task.tie, task.drop_identical, task.official, extra)
 
 
 @dataclass(frozen=True)

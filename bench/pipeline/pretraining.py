@@ -48,11 +48,7 @@ class Pretraining:
 def pretraining(
     request: Request, size: Profile, run: RunConfig, store: Store, plugins: Plugins, own: Preset | None
 ) -> Pretraining:
-    """Choose backbone, corpus and budget: the options, else those of the method's own preset, else the profile's.
-
-    Raises:
-        UsageError: a corpus that is not there.
-    """
+    """Choose backbone, corpus and budget: the options, else those of the method's own preset, else the profile's."""
     asked = {name: value for name, value in run.budget if value is not None}
     usual = {"tokens": size.budget} if size.budget else {"steps": (own and own.steps) or size.steps}
     name = _named(request, size, run, own)
@@ -65,10 +61,7 @@ def sample(
 ) -> Pretraining:
     """Choose the corpus that post-processing is fitted on where nothing is pretrained; the budget is 0.
 
-    `backbone` says whose tokenizer reads the corpus.
-
-    Raises:
-        UsageError: a corpus that is not there.
+    `backbone` says whose tokenizer reads the corpus. Raises `UsageError` for a corpus that is not there.
     """
     return _on(_named(request, size, run), request, backbone, run, store, plugins)
 
@@ -99,11 +92,7 @@ def _on(name: str, request: Request, backbone: str, run: RunConfig, store: Store
 
 
 def _documents(name: str, run: RunConfig) -> Source[Document]:
-    """The documents of a corpus of the embedded world, or of a folder or file.
-
-    Raises:
-        UsageError: there is neither.
-    """
+    """The documents of the embedded world, or of a folder or file. Raises `UsageError` where there is neither."""
     if _of_world(name):
         from bench.data.mini import named_corpus
 

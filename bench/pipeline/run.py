@@ -47,10 +47,8 @@ class Outcome(Scores):
 def run(request: Request, plugins: Plugins, store: Store, listener: Listener, ready: Plan | None = None) -> Outcome:
     """Carry out a plan: run what the store lacks, then merge every scored leg into its result file.
 
-    `ready` is the plan, if the caller has made it already.
-
-    Raises:
-        BenchError: see `plan`; and what a stage raises. All stages finished before are kept.
+    `ready` is the plan, if the caller has made it already. Raises as `plan` does and what a stage raises; all stages
+    finished before are kept.
     """
     todo = ready or plan(request, plugins, store)
     for error in lacking(todo.steps):
@@ -90,14 +88,7 @@ def _published(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -
 
 
 def carry_out(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> tuple[Failure, ...]:
-    """Run what the store lacks of a plan; a cell of a grid whose training fails does not keep the others from running.
-
-    Returns:
-        The cells of grids that could not be trained.
-
-    Raises:
-        BenchError: what a stage raises, but for the training of a grid's cell.
-    """
+    """Run what the store lacks of a plan; return the cells of grids whose training failed, which spares the others."""
     heard = _TrackingListener(listener, plugins)
     rests_on = [{item.key for item in closure([leg.score for leg in legs])} for legs in todo.legs]
     alone = {key for cell, keys in zip(todo.cells, rests_on, strict=True) if cell.system.grid is None for key in keys}

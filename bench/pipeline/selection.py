@@ -50,11 +50,7 @@ class Cell:
         return self.taught.get(self._own(task), ())
 
     def legs(self, builder: Legs) -> Iterator[LegStages]:
-        """Yield the stages of every leg.
-
-        Raises:
-            UsageError: an input file that cannot be read; something that the method needs is not installed.
-        """
+        """Yield the stages of every leg; raises as `System.searched` does."""
         for task in self.tasks:
             for leg in task.legs:
                 yield self._leg(builder, task, leg)
@@ -110,11 +106,8 @@ def select(
     """Resolve suites, tasks, settings and seeds into cells.
 
     `run` gives the language of folders of the user's, where their records do not say it or say it wrongly, and the
-    embedded world; `size` says whether recipes of papers hold.
-
-    Raises:
-        UsageError: an unknown name, a folder that is not there, data that a suite does not have, or a setting that
-            nothing in the run listens to.
+    embedded world; `size` says whether recipes of papers hold. Raises `UsageError` for an unknown name, a folder or
+    data that is not there, and a setting that nothing in the run listens to.
     """
     if not request.suites:
         raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
@@ -129,6 +122,7 @@ def select(
     local = [task for own in tasks.values() for task in own if task.data == "local"]
     if language and not local:
         raise UsageError(f"found data.language={language}, which holds for folders of your own (--task FOLDER) only")
+    asked = DataRequest(data, request.data_dir, request.offline, world)
     cells, refused = [], []
     warnings += [sentence for task in local for sentence in _doubtful(task, language)]
     for suite in suites:
@@ -140,8 +134,7 @@ def select(
                     continue
                 own, free = _read_by_rule(system, tasks[suite.name])
                 refused += [NotApplicable(system.label, suite.name, setting, sentence) for sentence in free]
-                asked = DataRequest(data, request.data_dir, request.offline, world)
-                dev = _dev(system, suite, own, data, request, world)
+                dev = _dev(system, suite, own, asked)
                 missing: dict[str, None] = {}
                 for seed in request.seeds[:1] if system.deterministic else request.seeds:
                     chosen = 0 if system.deterministic else seed
@@ -176,11 +169,7 @@ def _spoken(task: Task, language: str | None) -> Task:
 
 
 def _worlds(world: str, systems: Sequence[System], tasks: Sequence[Task]) -> list[str]:
-    """Tell where systems are pretrained in one world and tested in another.
-
-    Raises:
-        UsageError: a world was chosen, and nothing reads it.
-    """
+    """Warn of systems pretrained in another world than the test's. Raises `UsageError` for a world nothing reads."""
     given = [part for one in systems for part in (one.pretraining, one.post) if part]
     if world == MiniConfig().world and not given:
         return []
@@ -256,10 +245,7 @@ def _untaught(system: System, suite: Suite, setting: str) -> str:
 def _taught(
     system: System, suite: Suite, setting: str, tasks: Sequence[Task], asked: DataRequest, size: Profile, seed: int
 ) -> Mapping[str, tuple[Tuning, ...]]:
-    """What a re-ranker is trained on by task: the setting's recipe, as for encoders, or pairs of the user's.
-
-    Nothing for each task where no re-ranker is trained.
-    """
+    """What a re-ranker is trained on by task, the setting's recipe or pairs of the user's; nothing where none is."""
     data = system.resolved.run.tune.data
     if system.reranker_training is None:
         return {task.id: () for task in tasks}
@@ -293,8 +279,7 @@ def _is_folder(name: str) -> bool:
 def tasks_of(suite: Suite, request: Request, data: str, world: str) -> list[Task]:
     """The tasks of a suite that were asked for, all of them if none was named; mini ones in the world of that name.
 
-    Raises:
-        UsageError: data that the suite does not have; a folder that is not there or not in its layout.
+    Raises `UsageError` for data that the suite does not have, or a folder that is not there or not in its layout.
     """
     folders = [name for name in request.tasks if not _names(name, suite) and _is_folder(name)]
     own = [name for name in request.tasks if _names(name, suite)]
@@ -337,24 +322,17 @@ def _of_this_data(name: str, data: str, world: str) -> None:
         )
 
 
-def _dev(
-    system: System, suite: Suite, tasks: Sequence[Task], data: str, request: Request, world: str
-) -> dict[str, Task]:
+def _dev(system: System, suite: Suite, tasks: Sequence[Task], asked: DataRequest) -> dict[str, Task]:
     """Load the dev questions of tasks, where a system chooses a weight by them and the suite has some."""
     if not system.chooses_weight or suite.dev is None:
         return {}
-    asked = DataRequest(data, request.data_dir, request.offline, world)
     names = {task.id: bare(task.id).removeprefix(f"{suite.name}/") for task in tasks if task.data != "local"}
-    there = (suite.dev_names or suite.task_names)(data)
+    there = (suite.dev_names or suite.task_names)(asked.data)
     return {identity: suite.dev(name, asked) for identity, name in names.items() if name in there}
 
 
 def _load(suite: Suite, name: str, asked: DataRequest) -> Task:
-    """Return a task, or the dev questions of one.
-
-    Raises:
-        PluginError: a task of the embedded world whose id does not say so; its numbers could pass for official ones.
-    """
+    """Return a task, or the dev questions of one. Raises `PluginError` for a mini task whose id does not say so."""
     own, is_dev = name.removesuffix(DEV), name.endswith(DEV)
     task = suite.dev(own, asked) if is_dev and suite.dev else suite.load(own, asked)
     if asked.data == "mini" and task.id == bare(task.id):

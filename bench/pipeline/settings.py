@@ -249,11 +249,7 @@ class Variant:
 
 
 def variants(request: Request, methods: Sequence[Method], preset: str | None, size: Profile) -> list[Variant]:
-    """Resolve the settings of every method, and of every cell where the preset is a grid of them.
-
-    Raises:
-        UsageError, ConfigError, DataError: no such preset, or as `bench.config.layers.resolve` raises.
-    """
+    """Resolve the settings of every method, or of each cell of a grid; raises as `layers.resolve` does."""
     picked = chosen(methods, preset)
     wide, resolved = [unfolded(method) for method in methods], dict[str | None, dict[str, Settings]]()
     for name in dict.fromkeys(name for _, name, _ in picked):

@@ -275,12 +275,10 @@ def once(*stages: Stage) -> tuple[Stage, ...]:
 def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
     """Return the labels of methods with their settings.
 
-    A label given by the user names the only system, or follows each method's name where there are several. Without
-    one, settings that differ from their defaults are the name: `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset.
-    The cells of a grid are called `ccp@table5=no-bn`, or `LABEL=no-bn`.
-
-    Raises:
-        UsageError: a label that cannot stand in a table, a path and a run file.
+    A label given by the user names the only system, or follows each method's name where there are several. Without one,
+    settings that differ from their defaults are the name: `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset. The
+    cells of a grid are called `ccp@table5=no-bn`, or `LABEL=no-bn`. Raises `UsageError` for a label that cannot stand
+    in a table, a path and a run file.
     """
     several = len({variant.method.name for variant in variants}) > 1
     found = []

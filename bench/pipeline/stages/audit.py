@@ -96,9 +96,7 @@ def audit(
 ) -> list[Audited]:
     """Look for the texts of legs in training texts, which are read once. Memory depends on the legs alone.
 
-    Raises:
-        DataError: there is no training text, or a record of it or of a corpus is malformed.
-        DataFaultsError: several records are malformed.
+    Raises `DataError` where there is no training text, and for malformed records (`DataFaultsError` for several).
     """
     gathered = [_parts(leg, passages, rules) for leg, passages in zip(legs, _gold_of_all(legs), strict=True)]
     merged: dict[str, bool] = {}  # a text that several legs have is looked for once

@@ -38,13 +38,7 @@ class Fuse(Stage):
     cost = property(lambda self: Cost("fuse", self.leg.questions, 1e4))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write `run.trec` as `bench.pipeline.stages.search.run` does, for the queries of the leg.
-
-        A weight that was chosen brings the scale that it was chosen for.
-
-        Raises:
-            DataError: a run cannot be read.
-        """
+        """Write `run.trec` as `search` does; a weight that was chosen brings the scale it was chosen for."""
         how, share, scale, rules = self.fuse.how, self.fuse.weight, self.fuse.scale, self.rules
         if "weight" in folders:
             share, scale = chosen(folders["weight"])
@@ -63,10 +57,7 @@ class Fuse(Stage):
 
 
 def opened(folder: Path, rules: Rules) -> Run:
-    """Read the run of an artefact in the task's order, without the documents that the task leaves out.
-
-    Raises `DataError` where it cannot be read.
-    """
+    """Read a run in the task's order, without the documents that the task leaves out. Raises `DataError`."""
     rankings = read_run(folder / RUN, rules.tie, may_be_empty=True)
     return without_identical(rankings) if rules.drop_identical else rankings
 

@@ -78,12 +78,10 @@ def run(
 ) -> Mapping[str, Json]:
     """Write the encoder's folder: `config.json`, `model.safetensors`, the tokenizer's files and `contract.json`.
 
-    A backbone that comes with the head of its masked language modelling has it written beside them
-    (`bench.retrieval.lm_heads`), where a training that models language goes on from it; no encoder reads it.
-
-    `tokenizer_folder` says whose ids the encoder is to read, None the backbone's own; `seed` decides random weights
-    alone; `new_pooler` gives a random pooler to a backbone without a trained one (it will be trained), instead of
-    refusing it. The facts name as `revision` the commit that was taken of a Hugging Face id.
+    The head of a backbone's masked language modelling is written too (`bench.retrieval.lm_heads`), for trainings that
+    go on from it. `tokenizer_folder` says whose ids the encoder is to read, None the backbone's own; `seed` decides
+    random weights alone; `new_pooler` gives a random pooler to a backbone without a trained one. The facts name as
+    `revision` the commit that was taken of a Hugging Face id.
 
     Raises:
         UsageError: the backbone cannot be found or loaded, no tokenizer is given for `scratch:LxH`, or the tokenizer

@@ -76,14 +76,10 @@ def run(
 ) -> Mapping[str, Json]:
     """Write the pairs, in their order, with what was mined in place of the negatives that they had.
 
-    Nothing but the pairs says what answers a query: no judgement of any test is read.
-
-    `ranking` is a search of the pool of those pairs, `rules.last` deep, under the tie rule `TIE`; `scores` are asked
-    for positives that the ranking lacks, under a margin alone. Facts count candidates left out by reason, and mined
-    negatives by query language.
-
-    Raises:
-        StoreError: the ranking is of other pairs.
+    Nothing but the pairs says what answers a query. `ranking` is a search of the pool of those pairs, `rules.last`
+    deep, under the tie rule `TIE`; `scores` are asked for positives that it lacks, under a margin alone. Facts count
+    candidates left out by reason, and mined negatives by query language. Raises `StoreError` for a ranking of other
+    pairs.
     """
     given, passages = StoredPairs(pairs), Pool(pool)
     parts = _parts(work, len(given), ranking / RUN, passages, rules, scores)

@@ -28,11 +28,7 @@ class StorePairs(Stage):
     cost = Cost("pairs", PAIRS, 1e4)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write pairs in the order of their source (`bench.data.pairs.stored_pairs.StoredPairs` opens them).
-
-        Raises:
-            UsageError: there is no pair. And whatever the reader raises.
-        """
+        """Write pairs in order (`StoredPairs` opens them). Raises `UsageError` for none, and what the reader raises."""
         counts: Counter[str] = Counter()
         languages: Counter[str] = Counter()
         sources: Counter[str] = Counter()

@@ -65,10 +65,8 @@ class Prepare(Stage):
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the shards of a corpus. Progress counts documents, half of each in either pass.
 
-        Raises:
-            DataError: a malformed record, or nothing left to train on.
-            DataFaultsError: several malformed records.
-            UsageError: a tokenizer that cannot be used.
+        Raises `DataError` for a malformed record (`DataFaultsError` for several) or nothing left to train on,
+        `UsageError` for a tokenizer that cannot be used.
         """
         folder, settings = folders.get("backbone"), self.settings
         read = _Twice(self.documents).read

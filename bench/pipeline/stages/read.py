@@ -122,8 +122,7 @@ def judged_queries(
 ) -> set[str]:
     """Return the queries that are judged: by documents, by answers, or by both alike.
 
-    Raises:
-        DataError: answers of a query that does not exist; where there are both, a query that only one of them judges.
+    Raises `DataError` for answers of a query that does not exist, and where there are both, for a query that one lacks.
     """
     by_documents, by_answers = {row.query for row in judgements}, {row.query for row in accepted}
     if leg.answers is None:

@@ -82,13 +82,10 @@ def run(
 ) -> Mapping[str, Json]:
     """Write `run.trec`: the best `depth` of each query by their new scores, then the others in their old order.
 
-    The others' scores are the whole numbers below the lowest new score, one less each (lowest new score 1.5: 0, −1,
-    −2 …), so scores never increase and no tie rule moves a document. At most `k` documents are written. Queries are
-    scored in blocks that outlive a kill; their bounds depend on the queries and `depth` alone. Neither they nor the
-    batches change a score by more than 1e-5.
-
-    A model's folder is not opened where every block is done. `texts` hold what the model reads of a passage:
-    `bench.data.formats.titled.titled` of the corpus.
+    The others' scores are the whole numbers below the lowest new score, one less each (lowest new score 1.5: 0, −1, −2
+    …), so scores never increase and no tie rule moves a document. At most `k` documents are written. Queries are scored
+    in blocks that outlive a kill; neither these nor the batches change a score by more than 1e-5. A model's folder is
+    not opened where every block is done. `texts` hold `titled` passages (`bench.data.formats.titled`).
 
     Raises:
         UsageError: a depth below 1, a document that the texts lack, or a folder without a cross-encoder.

@@ -35,7 +35,7 @@ class DenseSearch(Stage):
     needs = property(lambda self: Needs(device=self.device))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write `run.trec` as `bench.pipeline.stages.search.run` does. The device changes no byte.
+        """Write `run.trec` as `search` does. The device changes no byte.
 
         Raises:
             StoreError: the vectors are not those of the leg's queries, or cannot be read.

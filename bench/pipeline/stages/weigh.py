@@ -55,12 +55,8 @@ class Weigh(Stage):
         """Write `weight.json`: the weight whose fused run has the highest mean of the protocol's first measure.
 
         The grid has both end points, which are the two runs themselves, so that on these questions the fused run is at
-        least as good as either. Among equally good weights that nearest to an end point is taken, which changes one of
-        the runs least, and of two such ones the lower.
-
-        Raises:
-            UsageError: what `bench.pipeline.stages.score.score` refuses.
-            DataError: a run cannot be read.
+        least as good as either. Raises as `bench.pipeline.stages.score.score`, and `DataError` for a run that cannot be
+        read.
         """
         protocol, rules, leg = self.protocol, self.rules, folders["leg"]
         measure = protocol.measures[0]
