@@ -138,10 +138,7 @@ class Plugins:
         return owned.value if owned else None
 
     def notify(self, hook: str, **arguments: Any) -> None:
-        """Call a tracker's hook in every plugin that has it; one that raises is logged and skipped.
-
-        Raises `AttributeError` if there is no hook of that name.
-        """
+        """Call a tracker's hook (`AttributeError` for none) in every plugin that has it; one that raises is logged."""
         everyone = self.manager.get_plugins()
         for plugin in {one.plugin: one for one in getattr(self.hook, hook).get_hookimpls()}:
             try:
@@ -183,13 +180,9 @@ def load(
 ) -> Plugins:
     """Load the plugins, one by one; one that breaks is set aside.
 
-    Args:
-        environ: where `BENCH_PLUGINS` is looked up: a comma list of plugin or distribution names, empty for none.
-        extra: modules or objects with hooks that no entry point names; `BENCH_PLUGINS` does not touch them.
-        entries: the entry points, by default those of the group `bench` that are installed.
-
-    Raises:
-        UsageError: `BENCH_PLUGINS` names a plugin that is not installed.
+    `BENCH_PLUGINS` in `environ` is a comma list of plugin or distribution names, empty for none; it does not touch
+    `extra`, modules or objects that no entry point names. `entries` are by default those of the group `bench` that are
+    installed. Raises `UsageError` where the variable names a plugin that is not installed.
     """
     name_of = cache(lambda distribution: distribution.name if distribution else "")  # each time it parses a file
     given = entry_points(group=GROUP) if entries is None else entries

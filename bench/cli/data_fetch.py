@@ -199,8 +199,7 @@ def _agreed() -> None:
 def _carry_out(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
     """Fetch and unpack one file after another; return what is there now and what went wrong, each by path.
 
-    A file that fails does not keep the others from coming, but for `StoreError`: the disk is full, or cannot be
-    written.
+    A file that fails does not keep the others from coming, but for `StoreError`: the disk is full or not writable.
     """
     from bench.data.fetching.client import Client
     from bench.data.fetching.fetch import ensure

@@ -77,11 +77,7 @@ class SuiteJudges:
         return SuiteKnown(suite.title, suite.primary, suite.stands_for, suite.macros, suite.parallel)
 
     def leg(self, content: Content, task: str, leg: str) -> Judged | str:
-        """What judges a leg of a result, or why nothing here does.
-
-        Raises:
-            RecordError: the suite has no such task, or its data are here in another release.
-        """
+        """What judges a leg, or why nothing here does. Raises `RecordError` for a task or release that is not here."""
         from leaderboard.submissions.recompute import Judged, Recomputed
 
         def score(run: Run) -> Recomputed:

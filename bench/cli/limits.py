@@ -18,9 +18,7 @@ _ENDED = {-getattr(signal, name) for name in ("SIGKILL", "SIGXCPU", "SIGSEGV", "
 def bounded(context: click.Context, memory: int, minutes: int, where: str, run: Callable[[], None]) -> None:
     """Run a command again in a process with bounds, and print what it prints; there, run its body.
 
-    Raises:
-        DataError: it needed more memory (GiB) or time of the processor (minutes).
-        Exit: it ended with another status than 0.
+    Raises `DataError` where it needs more memory (GiB) or time of the processor (minutes), `Exit` as it ended.
     """
     most = f"at most {memory} GiB and {minutes} minutes (--memory, --minutes)"
     much = DataError(where, None, "a result that takes more memory or time", most)

@@ -59,11 +59,8 @@ def unfolded(method: Method) -> Method:
 def chosen(methods: Sequence[Method], name: str | None) -> list[tuple[Method, str | None, CellReference | None]]:
     """Choose for every method the presets that a name refers to: itself, a grid's cells, or one cell of it.
 
-    Returns:
-        (method, preset, the cell that it is); the preset None where the method has none of that name.
-
-    Raises:
-        UsageError: none of the methods has such a preset.
+    Returns (method, preset, the cell that it is), the preset None where the method has none of that name. Raises
+    `UsageError` where none of the methods has.
     """
     found: list[tuple[Method, str | None, CellReference | None]] = []
     for method in methods:

@@ -79,15 +79,11 @@ def resolve(
     file: Path | None = None,
     sets: Sequence[str] = (),
 ) -> dict[str, Resolved[RunT]]:
-    """Apply the layers for every method of a run; all faulty keys are reported at once.
+    """Apply the layers for every method of a run: method name → its settings; all faulty keys are reported at once.
 
     A `method.KEY` holds for those methods that have it, and so does a preset; each must be known to one of them at
-    least. Where one layer gives a key twice, the last one holds. Only the value that holds is checked.
-
-    `preset` names a preset of one of the methods at least; `sets` are `KEY=VALUE`, as given to `--set`.
-
-    Returns:
-        method name → its settings.
+    least. Where one layer gives a key twice, the last one holds. Only the value that holds is checked. `sets` are
+    `KEY=VALUE`, as given to `--set`.
 
     Raises:
         ConfigError: an unknown key, a value of the wrong type or out of range, a `--set` that cannot be read.
@@ -120,14 +116,7 @@ def resolve(
 def resolve_run(
     harness: type[RunT], *, profile: Profile | None = None, file: Path | None = None, sets: Sequence[str] = ()
 ) -> tuple[RunT, list[SettingRow]]:
-    """Apply the layers where no method runs (e.g. `bench score`); keys of `method` are unknown here.
-
-    Returns:
-        the settings, and their rows for `bench show`.
-
-    Raises:
-        ConfigError, DataError: as `resolve` does.
-    """
+    """Apply the layers where no method runs: settings, and rows for `bench show`; keys of `method` are unknown here."""
     given = _profile_layer(profile) + _file_layer(file) + _set_layer(sets)
     run, faults = build(harness, _own(given, harness))
     _refuse(given, harness, (), faults)
@@ -135,16 +124,10 @@ def resolve_run(
 
 
 def parse_set(text: str) -> tuple[tuple[str, ...], Any]:
-    """Read one `--set KEY=VALUE`.
+    """Read one `--set KEY=VALUE`: the parts of the key, and the value.
 
     The value is read as TOML; what is not TOML is plain text (`method.variant=rank_bm25` needs no quotes, and a date
-    stays text), and no value at all is nothing (`search.k=`).
-
-    Returns:
-        the parts of the key, and the value.
-
-    Raises:
-        ConfigError: without `=`, or with an empty part in the key.
+    stays text), and no value at all is nothing (`search.k=`). Raises `ConfigError` without `=`, or for an empty key.
     """
     key, equals, value = text.partition("=")
     path = tuple(part.strip() for part in key.split("."))
@@ -215,10 +198,7 @@ def dump(config: Config) -> dict[str, Any]:
 def identity(config: Config) -> dict[str, Any]:
     """Return the part of `dump` that can change a result: no idle fields, and the content of files for their paths.
 
-    Fields that came late are left out at their defaults, so that the keys of before stay.
-
-    Raises:
-        UsageError: a file that a setting names cannot be read.
+    Fields that came late are left out at their defaults. Raises `UsageError` for a file that cannot be read.
     """
     fields = type(config).model_fields
     kept = {key: value for key, value in dump(config).items() if not _declared(fields[key], "idle")}

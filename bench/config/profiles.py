@@ -52,13 +52,10 @@ def profile(name: str = DEFAULT) -> Profile:
 
 
 def choose_data(profile: Profile, data: str | None) -> str:
-    """Return the data that suites shall read.
+    """Return the data that suites shall read. Raises `UsageError` for a value unknown or not the profile's.
 
     The default profile gives way to `--data official` (BM25 has nothing to train, so it needs no larger profile); the
     larger ones never read mini data, on which their hours of training would show nothing.
-
-    Raises:
-        UsageError: for a value that does not exist, or one that does not go with the profile.
     """
     if data is None:
         return profile.data

@@ -18,9 +18,7 @@ _PROTOCOL, _RERANKED = "protocol", "rerank"
 def asked(results: Sequence[Mapping[str, Any]], *, whole: bool) -> Request:
     """Return the request that reproduces a system's results; what lay on the user's machine begins with `ANYWHERE`.
 
-    Args:
-        results: contents of result files that differ in their seed only.
-        whole: every task of the suite was run, so none needs to be named.
+    `results` are contents of result files that differ in their seed only; `whole`: every task of the suite was run.
     """
     first = results[0]
     system, suite = first["system"], first["suite"]["name"]

@@ -14,35 +14,27 @@ from bench.evaluation.tables import Column, Table, percent
 
 @dataclass(frozen=True)
 class CellResult:
-    """A cell of a grid next to the paper's number.
-
-    `ours` is a fraction, the mean over seeds; None where the training failed, for the reason in `failed`. `paper` is
-    None where the paper prints nothing or, with `paper_fails`, that training fails.
-    """
+    """A cell of a grid next to the paper's number."""
 
     cell: str
     system: str
-    ours: float | None
-    failed: str
-    paper: float | None
+    ours: float | None  # a fraction, the mean over seeds; None where the training failed
+    failed: str  # why
+    paper: float | None  # None where the paper prints nothing, or that training fails
     paper_fails: bool
     seeds: int
 
 
 @dataclass(frozen=True)
 class GridRun:
-    """One system in one cell (settings, a number of training pairs, a trial) with one seed.
-
-    `value` is a fraction, None where the training failed for the reason in `failed`; `where` names what it is of: a
-    task, an average, or the mean of some tasks.
-    """
+    """One system in one cell (settings, a number of training pairs, a trial) with one seed."""
 
     system: str
     cell: str
     seed: int
-    value: float | None
-    failed: str = ""
-    where: str = ""
+    value: float | None  # a fraction; None where the training failed
+    failed: str = ""  # why
+    where: str = ""  # what it is of: a task, an average, or the mean of some tasks
 
 
 @dataclass(frozen=True)

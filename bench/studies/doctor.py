@@ -47,16 +47,12 @@ _APART = ("faiss-cpu", "faiss-gpu", "torch")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that was looked at, e.g. `torch`, and what was found.
-
-    The state `warn` means that it works, but not as you may think; `fail`, that something will not work. The remedy is
-    a sentence, empty where the state is `ok`.
-    """
+    """One thing that was looked at, e.g. `torch`, and what was found."""
 
     name: str
     value: str
-    state: State = "ok"
-    remedy: str = ""
+    state: State = "ok"  # `warn`: it works, but not as you may think; `fail`: something will not work
+    remedy: str = ""  # a sentence, empty where the state is `ok`
 
 
 @dataclass(frozen=True)

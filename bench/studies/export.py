@@ -188,10 +188,8 @@ def _languages(manifest: Mapping[str, Any], store: Store) -> tuple[str, ...]:
 def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
     """Write an encoder into a folder that is not there, or empty, all or nothing; the card has the method's citation.
 
-    Raises:
-        UsageError: the folder is not empty, or the artefact holds no encoder.
-        BenchError: the weights hold what the architecture does not know.
-        StoreError: the folder cannot be written.
+    Raises `UsageError` for a folder in use or no encoder, `BenchError` for weights that the architecture does not know,
+    `StoreError` where the folder cannot be written.
     """
     sources = _sources(origin)
     notices: list[str] = []
@@ -342,16 +340,13 @@ def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What a card is made of: the folder's name, the artefact's manifest, and a result file's content or None.
+    """What a card is made of."""
 
-    `languages` are those of the corpus, as far as they are known; contracts are by role, as in `Exported`.
-    """
-
-    name: str
-    manifest: Mapping[str, Any]
-    result: Mapping[str, Any] | None
-    languages: Sequence[str]
-    contracts: Mapping[str, Contract]
+    name: str  # of the folder
+    manifest: Mapping[str, Any]  # of the artefact
+    result: Mapping[str, Any] | None  # a result file's content
+    languages: Sequence[str]  # of the corpus, as far as they are known
+    contracts: Mapping[str, Contract]  # by role, as in `Exported`
     citation: str
 
 

@@ -30,17 +30,14 @@ OFFICIAL_ORDER = "candidates"
 
 @dataclass(frozen=True, repr=False)
 class External:
-    """What came of scoring a run from elsewhere: means over all judged queries, and each query's values by measure.
-
-    `official` is what official scorers say where they do otherwise; notices are sentences for people.
-    """
+    """What came of scoring a run from elsewhere: means over all judged queries, and each query's values by measure."""
 
     title: str
     means: Mapping[str, float]
-    official: Mapping[str, float]
+    official: Mapping[str, float]  # what official scorers say where they do otherwise
     queries: int
     per_query: Mapping[str, Mapping[str, float]]
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # sentences for people
 
     def table(self) -> Table:
         """Lay the means out."""

@@ -99,18 +99,11 @@ def paired_tests(
     shares: Mapping[str, float] | None = None,
     by_task: bool = False,
 ) -> list[PairedTest]:
-    """Test every two systems on what all of them have, each on all its seeds.
+    """Test every two systems on what all of them have, each on all its seeds: a test a pair, the better system first.
 
-    Args:
-        rows: of one suite, setting and kind of data; labels unique.
-        measure: canonical name.
-        tasks: what to look at; None for all tasks that all have, with the same queries.
-        shares: weight of each stratum (`TASK` or `TASK/LEG`) in the mean that is tested; what has none is left out of
-            it. None for the unweighted mean over strata.
-        by_task: test every task by itself, too.
-
-    Returns:
-        A test for each pair, the better system first, in the order of the rows.
+    `rows` are of one suite, setting and kind of data, with unique labels. `tasks` None: all that all have, with the
+    same queries. `shares` weigh each stratum (`TASK` or `TASK/LEG`) in the mean that is tested, what has none is left
+    out of it; None for the unweighted mean over strata. `by_task`: test every task by itself, too.
     """
     values = _Values(rows, [[values_of(result, measure) for result in row.results.values()] for row in rows])
     wanted = {name: task for name, task in values.strata.items() if tasks is None or task in tasks}

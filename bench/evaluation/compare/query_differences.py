@@ -22,33 +22,25 @@ PASSAGES = 3
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage as a system ranked it.
-
-    `text` is title and text, empty where they are not on this machine; `relevant` is None where that is not known, or
-    strings judge.
-    """
+    """A passage as a system ranked it."""
 
     id: str
-    text: str = ""
-    relevant: bool | None = None
+    text: str = ""  # title and text, empty where they are not on this machine
+    relevant: bool | None = None  # None where that is not known, or strings judge
 
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """A query on which one system does better than the other; `first` is the label that is better on average.
+    """A query on which one system does better than the other."""
 
-    `values` are means over the seeds that both have, `passages` the top ones of the first of these seeds, each of the
-    first and of the second system. `language` and `text` are empty where the data are not on this machine.
-    """
-
-    first: str
+    first: str  # label of the one that is better on average
     second: str
     task: str
     leg: str
     query: str
-    values: tuple[float, float]
-    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
-    language: str = ""
+    values: tuple[float, float]  # means over the seeds that both have
+    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())  # the top ones of both on the first seed
+    language: str = ""  # empty where the data are not on this machine, as is the text
     text: str = ""
 
     @property

@@ -13,12 +13,10 @@ LARGEST_GRADE = 1_000_000
 def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[str, Ranking]:
     """Return the rankings of judged queries, in the order of the qrels, after checking them and the judgements.
 
-    Rankings of queries without judgements are left out unread.
-
-    Raises:
-        UsageError: if there are no judgements; if a grade is not a whole number of at most `LARGEST_GRADE` in size; if
-            a ranking holds a document twice, has not one finite score a document, or bears another query's name;
-            if an id is empty or holds white space, a NUL or a lone surrogate.
+    Rankings of queries without judgements are left out unread. Raises `UsageError` for no judgement, a grade that is no
+    whole number of at most `LARGEST_GRADE` in size, a document ranked twice, scores that are not one finite number a
+    document, a ranking under another query's name, and an id that is empty or holds white space, a NUL or half a
+    surrogate pair.
     """
     if not qrels:
         raise UsageError("there are no judgements (qrels), so nothing can be scored; name a file that holds some")

@@ -45,15 +45,14 @@ class Coverage:
 def evaluate(
     qrels: Qrels, run: Run, measures: Sequence[MeasureSpec], tie: Tie, extra: Mapping[str, Measure] = {}
 ) -> Scores:
-    """Score a run.
+    """Score a run, whose queries may be fewer than the judged ones.
 
     Under `trec` the measures are trec_eval's, which sorts by score; under `list` they are those of
     `bench.evaluation.measures.list_type`, which trust the order of the ranking. A plugin's measure (`extra`) gets the
-    ranking in the order of the tie rule. Queries may be missing from the run.
+    ranking in the order of the tie rule.
 
     Raises:
-        UsageError: as `bench.evaluation.measures.checks.judged` does; on a measure that does not exist, lacks its cut
-            or takes none.
+        UsageError: as `judged` does; on a measure that does not exist, lacks its cut or takes none.
         PluginError: if a plugin's measure fails or gives something else than a number in [0, 1].
     """
     _check_measures(measures, extra)

@@ -14,10 +14,7 @@ Stratum = tuple[str, str]
 
 
 def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) -> list[dict[str, Any]]:
-    """Means of the legs of tasks that have several, then every macro average whose members are all there.
-
-    A task's value is the unweighted mean of its legs.
-    """
+    """Unweighted means of the legs of tasks with several, then every macro average whose members are all there."""
     found = [
         {
             "name": task,
@@ -88,10 +85,8 @@ def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], me
 def shares(tasks: Mapping[str, Collection[str]], average: Macro | Sequence[Any] | None = None) -> dict[Stratum, float]:
     """Return the weight of every leg that an average is made of; they sum to one where all its members are there.
 
-    Args:
-        tasks: names of the legs by task id.
-        average: or its members, as a result holds them: names, and lists for averages inside it. These count as one
-            member each, a task as the mean of its legs; None for the mean of the tasks.
+    `tasks` are names of legs by task id. Members are names, and lists for averages inside: these count as one member
+    each, a task as the mean of its legs. None for the mean of the tasks.
     """
     found: dict[Stratum, float] = defaultdict(float)
     # What an average may name: tasks without the mark of mini ones, and `task:leg`.

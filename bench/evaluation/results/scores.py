@@ -45,10 +45,7 @@ class Scores:
         return {group: both for group, both in found.items() if both[0]}
 
     def frame(self, *, averages: bool = False) -> pd.DataFrame:
-        """Return a tidy data frame: a line for each value of a measure (a fraction) on a leg, or of the averages.
-
-        `note` says of a substitute's numbers what they are not comparable with.
-        """
+        """Return a tidy data frame, a line a fraction; `note` says what a substitute's are not comparable with."""
         import pandas as pd
 
         rows = self.macro if averages else self.rows

@@ -42,19 +42,15 @@ from bench.types import Macro
 
 @dataclass(frozen=True)
 class Heading:
-    """What one result file is about, as in `Content`, and the cards, Markdown by `method` and `suite`.
-
-    `data` is `official`, `mini` (`mini-few-names` and the like in another world) or `local`; the seed of a
-    deterministic method is 0.
-    """
+    """What one result file is about, as in `Content`, and the cards."""
 
     system: Mapping[str, Any]
     suite: Mapping[str, Any]
     setting: str
-    data: str
+    data: str  # `official`, `mini` (`mini-few-names` and the like in another world) or `local`
     profile: str
-    seed: int
-    cards: Mapping[str, str]
+    seed: int  # 0 for a deterministic method
+    cards: Mapping[str, str]  # Markdown by `method` and `suite`
 
     @property
     def folder(self) -> Path:
@@ -66,20 +62,15 @@ class Heading:
 
 @dataclass(frozen=True)
 class Entry:
-    """The scored leg of a task (empty where it has one only), ready to be merged.
-
-    `content` is that of `format.Leg`; `run`, cut at the deepest measure, and per-query `values` are gzip files;
-    `silent` lists the queries that found nothing, an id a line, None where each found something; `curves` are those of
-    its trainings, by their stage's key, which `content` names.
-    """
+    """The scored leg of a task, ready to be merged."""
 
     task: str
-    leg: str
-    content: Mapping[str, Any]
-    run: Path
-    values: Path
-    curves: Mapping[str, Any] = field(default_factory=dict)
-    silent: Path | None = None
+    leg: str  # empty where the task has one only
+    content: Mapping[str, Any]  # that of `format.Leg`
+    run: Path  # cut at the deepest measure, gzip
+    values: Path  # per query, gzip
+    curves: Mapping[str, Any] = field(default_factory=dict)  # of its trainings, by their stage's key
+    silent: Path | None = None  # queries that found nothing, an id a line; None where each found something
 
 
 @dataclass(frozen=True)

@@ -119,10 +119,8 @@ def estimands(
 ) -> dict[str, Estimand]:
     """Prepare every estimand, of the systems that have all its strata.
 
-    Args:
-        systems: by name.
-        wanted: weights by estimand.
-        questions: the question of every query by stratum; a stratum that is not there asks one a query.
+    `wanted` are weights by estimand, `questions` the question of every query by stratum; without, each query asks its
+    own.
 
     Raises:
         UsageError: values that are not finite or have other queries than another system's, numbers of trainings that

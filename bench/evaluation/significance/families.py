@@ -207,14 +207,8 @@ def family(
 ) -> Family:
     """Compare every two systems on every estimand that both have, and correct all p values together.
 
-    Args:
-        systems: by name; on one stratum all have the same queries in the same order.
-        wanted: weights of strata by estimand.
-        questions: the question that every query asks, by stratum; a stratum that is left out asks one a query.
-        seed: of the draws.
-
-    Raises:
-        UsageError: as `bench.evaluation.significance.estimates.estimands` does.
+    On one stratum all have the same queries in the same order; `wanted`, `questions` and errors are as for
+    `bench.evaluation.significance.estimates.estimands`, `seed` is of the draws.
     """
     made = estimands(systems, wanted, questions or {})
     judged = [_judged(one, differences(one)) for one in made.values()]

@@ -49,12 +49,10 @@ def rank_intervals(names: Sequence[str], better: Collection[Pair]) -> dict[str, 
 def letters(names: Sequence[str], different: Collection[Pair]) -> dict[str, str]:
     """Return the compact letter display: two rows share a letter if and only if they are not significantly different.
 
-    The algorithm is insert and absorb (Piepho 2004, A compact letter display): one group of all rows; each pair that
-    is different splits every group that holds both; groups inside others are dropped. What is left are all the
-    largest groups of rows none of which is different from another.
-
-    Letters are given out in the order of the rows, the best first: `a`, `ab`, …; after `z` come `a1`, `b1` and so on.
-    Pairs may be in either order; errors as for `rank_intervals`.
+    The algorithm is insert and absorb (Piepho 2004, A compact letter display): one group of all rows; each pair that is
+    different splits every group that holds both; groups inside others are dropped. Letters are given out in the order
+    of the rows, the best first: `a`, `ab`, …; after `z` come `a1`, `b1` and so on. Pairs may be in either order; errors
+    as for `rank_intervals`.
     """
     place = {name: number for number, name in enumerate(names)}
     groups = [(1 << len(names)) - 1] if names else []

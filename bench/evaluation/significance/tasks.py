@@ -33,10 +33,8 @@ def across_tasks(
 ) -> dict[str, AcrossTasks]:
     """Return what other tasks would do to an order; empty for one system or fewer than `FEWEST` tasks.
 
-    Args:
-        values: by system and task; tasks without a weight are left out.
-        weights: of tasks in the mean that orders the systems.
-        seed: of the draws.
+    `values` are by system and task, `weights` those of tasks in the mean that orders the systems; a task without is
+    left out.
     """
     from scipy.stats import rankdata
 

@@ -63,12 +63,8 @@ def run(
 
     `sets` are `KEY=VALUE` settings under which a method is tried, as for `bench run --set`; `only` names checks, none
     for all; `learn_tokens` is the budget of the training that is to learn, None for that of the kit; `plugins` are by
-    default those that are installed; `data` is what a suite is tried on.
-
-    Raises:
-        UsageError: an unknown name of a method, suite or check, or settings for a suite.
-        ConfigError: settings that do not hold.
-        PluginError: the plugin is broken.
+    default those that are installed; `data` is what a suite is tried on. Raises `UsageError` for an unknown name of a
+    method, suite or check, `ConfigError` for settings that do not hold, `PluginError` for a broken plugin.
     """
     found = plugins or load()
     checks = _chosen(checks_for(name, found), only)

@@ -165,11 +165,8 @@ class DenseSubject(MethodSubject):
         """Train through the stage, which holds the trainer to its promises; training twice under one name resumes.
 
         The output folder below that of its `name` is a fresh one each time. With `watched` global state is compared,
-        and files written elsewhere are looked for; `changed` are settings, where the method has them.
-
-        Raises:
-            NotApplicableError: the method trains nothing.
-            PluginError: the trainer broke what the stage checks.
+        and files written elsewhere are looked for; `changed` are settings, where the method has them. Raises
+        `NotApplicableError` for a method that trains nothing, `PluginError` for what the stage refuses.
         """
         if self.method.trainer is None:
             raise NotApplicableError("it trains nothing")

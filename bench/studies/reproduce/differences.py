@@ -36,14 +36,11 @@ _FILES = {"validate": "the corpus", "read": "questions or judgements"}
 
 @dataclass(frozen=True)
 class Cause:
-    """What two results do not have in common, with both values; `slight` if it may move last digits and no more.
+    """What two results do not have in common, with both values."""
 
-    Kinds are `settings`, `version`, `data`, `seed`, `libraries` and `machine`.
-    """
-
-    kind: str
+    kind: str  # `settings`, `version`, `data`, `seed`, `libraries` or `machine`
     sentence: str
-    slight: bool = False
+    slight: bool = False  # it may move last digits and no more
 
 
 @dataclass(frozen=True)
