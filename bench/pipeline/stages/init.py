@@ -58,13 +58,13 @@ class Init(EncoderStage):
 def weights(name: str, inputs: Inputs, folders: Callable[[Path], Sequence[Path]] = lambda place: [place]) -> Json:
     """Return what decides the weights of a model: the checksums of its files where it is a folder, else its name.
 
-    `folders` names those whose files count, of the folder of a model.
+    `folders` names those whose files count, of the folder of a model; a model card (`README.md`) decides nothing.
     """
     place = Path(name).expanduser()
     if not place.is_dir():
         return name
-    files = [path for one in folders(place) for path in sorted(one.iterdir()) if path.is_file()]
-    return {path.relative_to(place).as_posix(): inputs.hash(path) for path in files} or name
+    inside = sorted(path for one in folders(place) for path in one.iterdir() if path.name != "README.md")
+    return {path.relative_to(place).as_posix(): inputs.hash(path) for path in inside if path.is_file()} or name
 
 
 def run(
