@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +12,7 @@ from bench.cli.compare_formats import comparisons_csv, explained, latex, markdow
 from bench.cli.options import data_dir_option, results_option
 from bench.cli.output import json_option, notice, print_json, print_table
 from bench.core.errors import UsageError
-from bench.core.messages import bare, canonical
+from bench.core.messages import bare
 from bench.core.publications import mark
 from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
 from bench.evaluation.tables import percent, points, visible
@@ -59,15 +60,12 @@ _WIDTH = 160  # characters of a text that are shown
 def command(
     systems: tuple[str, ...],
     suite: str,
-    data: str | None,
-    setting: str | None,
-    measure: str | None,
     by_task: bool,
     queries: int,
     form: str,
-    data_dir: Path | None,
     results: Path,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Test systems against each other on the results of a folder, with what each of them cost.
 
@@ -81,14 +79,7 @@ def command(
     are warnings; settings that differ are listed.
     """
     _check_options(form, queries, as_json=as_json)
-    asked = CompareOptions(
-        data=canonical(data) if data else None,
-        setting=canonical(setting) if setting else None,
-        measure=measure,
-        by_task=by_task or as_json or form == "csv",
-        queries=queries,
-        data_dir=data_dir,
-    )
+    asked = CompareOptions(by_task=by_task or as_json or form == "csv", queries=queries, **given)
     found = compare(systems, results, load().suite(suite), asked)
     if as_json:
         print_json({"comparisons": [one.as_json() for one in found]})

@@ -1,16 +1,15 @@
 """`bench data audit`: what of a test occurs in training texts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
 from bench.cli import examples as typed
-from bench.cli.options import data_dir_option, offline_option, store_option
+from bench.cli.options import data_dir_option, offline_option, requesting, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.fields import LayerValue, build
-from bench.config.request import Request, split
+from bench.config.request import Request
 from bench.core.errors import ConfigError
 from bench.data.contamination.index import AuditConfig
 from bench.pipeline.audit import Audited, Prepared, carry_out, prepare, sentence
@@ -57,37 +56,15 @@ def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @data_dir_option
 @store_option
 @json_option
-def command(
-    corpus: str,
-    suites: str,
-    tasks: str | None,
-    data: str | None,
-    offline: bool,
-    sets: tuple[str, ...],
-    examples: int,
-    data_dir: Path | None,
-    store: Path,
-    as_json: bool,
-    **rules: Any,
-) -> None:
+@requesting
+def command(request: Request, examples: int, as_json: bool, **rules: Any) -> None:
     """Look for a test's questions, gold passages and answers in training texts.
 
     Texts are compared by letters, marks and digits alone. Exact: the same as a training sentence or document, or whole
     inside one. Near: a run of letters in common or, for questions, most of their grams in one training sentence. What
     was found is kept in the store, and results of systems trained on that corpus report it.
     """
-    request = Request(
-        methods=(),
-        suites=split(suites),
-        tasks=split(tasks),
-        data=data,
-        corpus=corpus,
-        data_dir=data_dir,
-        store=store,
-        sets=sets,
-        offline=offline,
-    )
-    place, chosen = Store(store, notice), _rules(rules)
+    place, chosen = Store(request.store, notice), _rules(rules)
     ready = prepare(request, load(), place, chosen)
     with Lines(ready.steps(place)) as lines:
         legs = carry_out(ready, place, lines)

@@ -97,18 +97,20 @@ _PLAN: tuple[Decorator, ...] = (
 )
 
 
-def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of `run`, and hand it a `Request` in their place."""
+def requesting(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Hand a command a `Request` in place of the options that are fields of one."""
 
     @wraps(command)
     def wrapped(**given: Any) -> Any:
-        asked = {name: given.pop(name) for name in tuple(given) if name in _REQUEST}
+        asked = {name: given.pop(name) for name in tuple(given) if name in Request.__dataclass_fields__ | OWN}
         return command(request=Request.of(**asked), **given)
 
-    decorated: Callable[..., Any] = wrapped
+    return wrapped
+
+
+def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of `run`, as a `Request`."""
+    decorated = requesting(command)
     for option in reversed(_PLAN):
         decorated = option(decorated)
     return decorated
-
-
-_REQUEST = Request.__dataclass_fields__.keys() | OWN.keys()

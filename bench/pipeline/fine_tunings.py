@@ -15,8 +15,6 @@ from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import DataRequest, FineTuning, Json, Source, Suite, Task, TrainingPair
 
 _SECTION = "tune."
-_OWN = ("recipe", "data", "shots")
-"""Keys of the section that choose what is learnt from; the rest says how."""
 HELD = "share of the pairs, by lot"
 """What weights are chosen and probed by where the data have no dev pairs."""
 _OURS = "ours: "
@@ -80,7 +78,8 @@ def tunings(
     chosen = section.recipe or next(iter(recipes))
     if chosen not in recipes:
         raise UsageError(unknown(f"recipe of {suite.name} in setting {setting}", chosen, tuple(recipes)))
-    recipe, given = recipes[chosen], _given(resolved)
+    recipe, layered = recipes[chosen], {key.removeprefix(_SECTION) for key in resolved.origins}
+    given = {key: getattr(section, key) for key in FineTuningConfig.model_fields if key in layered}
     configs = [_config(one, size, given) for one in recipe]
     own = [*[None] * (len(recipe) - 1), section.data]  # those before are what the last one goes on from
     common = [_common(one, request, data) for one, data in zip(recipe, own, strict=True)]
@@ -161,10 +160,3 @@ def _few(last: Tuning, shots: int | None, seed: int) -> Tuning:
     from bench.data.pairs import drawn
 
     return replace(last, pairs=drawn(last.pairs, shots, seed), shots=shots)
-
-
-def _given(resolved: Settings) -> dict[str, Any]:
-    """The values of the section that some layer has set."""
-    section = resolved.run.tune
-    keys = [key.removeprefix(_SECTION) for key in resolved.origins if key.startswith(_SECTION)]
-    return {key: getattr(section, key) for key in keys if key not in _OWN}

@@ -150,7 +150,7 @@ def libraries(find: Finder = version_of, requirements: Iterable[str] | None = No
         yield Diagnosis(DISTRIBUTION, ours)
     for text in _own_requirements() if requirements is None else requirements:
         requirement = Requirement(text)
-        extra = _extra(requirement)
+        extra = str(requirement.marker or "").partition("extra == ")[2].strip("\"'")  # empty for the base
         if extra != "dev" and requirement.name not in _APART:
             yield _library(requirement, extra, find(requirement.name))
 
@@ -163,12 +163,6 @@ def _own_requirements() -> list[str]:
         return requires(DISTRIBUTION) or []
     except PackageNotFoundError:
         return []
-
-
-def _extra(requirement: Requirement) -> str:
-    """Return the extra that asks for it, empty for the base."""
-    marker = str(requirement.marker or "")
-    return marker.partition("extra == ")[2].strip("\"'") if "extra == " in marker else ""
 
 
 def _library(requirement: Requirement, extra: str, version: str | None) -> Diagnosis:

@@ -260,7 +260,6 @@ def _keep(ready: Ready, found: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep
         "chosen": winner.number,
         "config": dump(system.resolved.method),
     }
-    record = _plain(record)
     tuning = {
         "method": name,
         "config": digest(decisive(system.resolved.method)),
@@ -279,13 +278,6 @@ def _keep(ready: Ready, found: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep
     except OSError as error:
         raise StoreError(f"cannot write to {folder}: {explain(error)}; the trials are kept, type it again") from error
     return Sweep(name, tuple(trials), winner.number, folder / f"{name}.toml", folder / f"{name}.json")
-
-
-def _plain(value: Any) -> Any:
-    """Tuples as lists, as JSON holds them."""
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _toml(ready: Ready, name: str, winner: Trial, trials: int, tuning: Values) -> str:

@@ -103,7 +103,8 @@ class Compared:
 
 def compare(names: Sequence[str], root: Path, suite: Suite, asked: CompareOptions) -> list[Compared]:
     """Compare systems as `grounds` finds them. Raises as it does, and `UsageError` for a measure no common task has."""
-    found = grounds(names, root, suite.name, data=asked.data, setting=asked.setting)
+    data, setting = (one and canonical(one) for one in (asked.data, asked.setting))
+    found = grounds(names, root, suite.name, data=data, setting=setting)
     return [_compared(ground, suite, asked) for ground in found]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bench.evaluation.results import Result
-from bench.evaluation.significance.estimates import FloatArray, Sample, Weights
+from bench.evaluation.significance.estimates import Sample, Weights
 from bench.evaluation.significance.families import Comparison, Family, family
 from bench.evaluation.significance.questions import ORDER, questions
 
@@ -146,7 +146,7 @@ class _Values:
         used = {name for weights in wanted.values() for name in weights}
         samples = {
             str(at): Sample(
-                {name: np.stack([self._column(table, name) for table in own]) for name in used},
+                {name: np.array([[table[name][one] for one in self.order[name]] for table in own]) for name in used},
                 row.deterministic,
                 row.trainings,
             )
@@ -154,9 +154,6 @@ class _Values:
         }
         asked = {name: questions(self.parallel, self.strata[name], self.order[name]) for name in used}
         return family(samples, wanted, {name: own for name, own in asked.items() if own is not None})
-
-    def _column(self, table: QueryValues, name: str) -> FloatArray:
-        return np.array([table[name][query] for query in self.order[name]])
 
 
 def _ordered(

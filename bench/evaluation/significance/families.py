@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -119,21 +119,8 @@ class Comparison:
         }
 
 
-FIELDS = (
-    "difference",
-    "low",
-    "high",
-    "p",
-    "adjusted",
-    "detectable",
-    "effect",
-    "n",
-    "wins",
-    "losses",
-    "checkpoints",
-    "holm",
-)
-"""Columns of a family's table: the fields of `Comparison` but the seeds."""
+FIELDS = tuple(one.name for one in fields(Comparison) if one.name != "seeds")
+"""Columns of a family's table."""
 
 
 @dataclass(frozen=True)
@@ -359,7 +346,8 @@ def _drawn(
     chance = np.random.default_rng(seed)
     asked = 1 + max(int(one.ids.max(initial=0)) for one in made)
     width = max(asked, sum(len(one.p) for one in judged))
-    trainings = {group: np.random.default_rng([seed, _number(group)]) for one in made for group in one.groups}
+    numbers = {name: hashlib.sha256(name.encode()).digest()[:8] for one in made for name in one.groups}
+    trainings = {name: np.random.default_rng([seed, int.from_bytes(number)]) for name, number in numbers.items()}
     size = max(_TOGETHER, CELLS // width)
     scales = [np.divide(1.0, one.unit, out=np.zeros_like(one.unit), where=one.unit > 0) for one in judged]
     for start in range(0, draws, size):
@@ -378,10 +366,6 @@ def _drawn(
             single = values.astype(np.float32)
             parts.append(np.abs(single[first] - single[second]) * scale[:, None].astype(np.float32))
         yield np.concatenate(parts)
-
-
-def _number(name: str) -> int:
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
 
 
 def _detectable(error: FloatArray, freedom: FloatArray, level: float) -> FloatArray:

@@ -103,24 +103,19 @@ def audit(
     for parts, _ in gathered:
         for part in parts:
             merged[part.text] = merged.get(part.text, False) or part.kind == "queries"
-    counted = _Counted(training)
-    found = scan(counted, [SoughtText(text, question) for text, question in merged.items()], rules, advance)
-    if not counted.texts:
+    read = 0
+
+    def counted() -> Iterator[Text]:
+        nonlocal read
+        for text in training.read():
+            read += 1
+            yield text
+
+    found = scan(counted(), [SoughtText(text, question) for text, question in merged.items()], rules, advance)
+    if not read:
         raise DataError(training.name, None, "no training text", "at least one")
     hits = dict(zip(merged, found, strict=True))
-    return [Audited(parts, tuple(_findings(parts, hits)), short, counted.texts) for parts, short in gathered]
-
-
-class _Counted:
-    """Counts what is read."""
-
-    def __init__(self, source: Source[Text]) -> None:
-        self._source, self.texts = source, 0
-
-    def __iter__(self) -> Iterator[Text]:
-        for text in self._source.read():
-            self.texts += 1
-            yield text
+    return [Audited(parts, tuple(_findings(parts, hits)), short, read) for parts, short in gathered]
 
 
 def _findings(parts: Iterable[Part], hits: Mapping[str, Mapping[How, Hit]]) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ import numpy as np
 from bench.core.errors import StoreError
 from bench.core.files import canonical
 from bench.core.workspace import Workspace
-from bench.data.pairs.mining import REASONS, Mined, MiningRules, choose
+from bench.data.pairs.mining import REASONS, MiningRules, choose
 from bench.data.pairs.pool import Pool
 from bench.data.pairs.stored_pairs import StoredPairs, write_pairs
 from bench.pipeline.stages.index import MineIndex
@@ -137,49 +137,28 @@ def by_retriever(retriever: Retriever, index: Path, pairs: Path) -> Scores:
 def _parts(work: Workspace, count: int, run: Path, pool: Pool, rules: MiningRules, scores: Scores) -> list[Path]:
     """Choose the negatives of all pairs, block by block; finished blocks are passed over."""
     with run.open("rb") as lines:
-        rankings, made = _Rankings(lines, run), []
+        rankings, made = _rankings(lines), []
+        following = next(rankings, None)
         for start in range(0, count, _BLOCK):
-            end = min(start + _BLOCK, count)
-            found = rankings.until(end)
+            end, found = min(start + _BLOCK, count), dict[int, Ranked]()
+            while following is not None and following[0] < end:
+                found[following[0]], following = following[1], next(rankings, None)
             make = partial(_block, range(start, end), found, pool, rules, scores)
             made.append(work.parts.get(f"{start:09d}.json", make))
             work.advance(end - start)
-        rankings.close()
+    if following is not None:
+        raise StoreError(
+            f"{run}: found a ranking of pair {following[0]}, which is not there; `bench verify` tells more"
+        )
     return made
 
 
-class _Rankings:
-    """The rankings of a run in the order of their queries, which are numbers of pairs; a block at a time."""
-
-    def __init__(self, lines: Iterable[bytes], path: Path) -> None:
-        self._stream = groupby((line.split() for line in lines), key=lambda columns: int(columns[0]))
-        self._next = self._read()
-        self._path = path
-
-    def until(self, end: int) -> dict[int, Ranked]:
-        """Take all rankings of pairs below a number."""
-        found: dict[int, Ranked] = {}
-        while self._next is not None and self._next[0] < end:
-            number, ranked = self._next
-            found[number] = ranked
-            self._next = self._read()
-        return found
-
-    def close(self) -> None:
-        """Raise `StoreError` where a ranking is left that no pair has asked for."""
-        if self._next is not None:
-            raise StoreError(
-                f"{self._path}: found a ranking of pair {self._next[0]}, which is not there; `bench verify` tells more"
-            )
-
-    def _read(self) -> tuple[int, Ranked] | None:
-        """Read the next ranking, None at the end."""
-        group = next(self._stream, None)
-        if group is None:
-            return None
-        rows = list(group[1])
+def _rankings(lines: Iterable[bytes]) -> Iterator[tuple[int, Ranked]]:
+    """Stream the rankings of a run in the order of their queries, which are numbers of pairs."""
+    for number, group in groupby((line.split() for line in lines), key=lambda columns: int(columns[0])):
+        rows = list(group)
         scores: list[float] = np.asarray([columns[4] for columns in rows]).astype(np.float32).tolist()  # as they were
-        return group[0], ([int(columns[2]) for columns in rows], scores)
+        yield number, ([int(columns[2]) for columns in rows], scores)
 
 
 def _block(numbers: range, found: Mapping[int, Ranked], pool: Pool, rules: MiningRules, scores: Scores) -> bytes:
@@ -187,13 +166,9 @@ def _block(numbers: range, found: Mapping[int, Ranked], pool: Pool, rules: Minin
     left_out: Counter[str] = Counter()
     rows = []
     for number in numbers:
-        chosen = _chosen(number, found.get(number, ((), ())), pool, rules, scores)
+        judged = pool.judged(number)
+        best = partial(scores, number, sorted(judged.rows))
+        chosen = choose(*found.get(number, ((), ())), judged, pool.texts, rules, best)
         left_out.update(chosen.left_out)
         rows.append(chosen.rows)
     return canonical({"rows": rows, "left_out": dict(left_out)})
-
-
-def _chosen(number: int, ranked: Ranked, pool: Pool, rules: MiningRules, scores: Scores) -> Mined:
-    """Choose the negatives of one pair."""
-    judged = pool.judged(number)
-    return choose(*ranked, judged, pool.texts, rules, lambda: scores(number, sorted(judged.rows)))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from bench.core.workspace import Workspace
 from bench.data.formats.ids import hashed
@@ -18,7 +17,6 @@ from bench.store.stage import IDLE, Cost, Stage, named
 from bench.types import Corpus, Item, Json
 
 _PASSAGES, _HASHES, _PLACES = "passages", "hashes.npy", "places.npy"
-_BLOCK = 100_000  # ids hashed at once
 _BREAK = "\n"  # no id holds white space
 
 
@@ -47,16 +45,16 @@ class StoreTexts(Stage):
         Files: `passages.*` (see `bench.data.formats.strings`), `hashes.npy` (uint64, ascending) and `places.npy`
         (int64), both `[documents]`. Some thirty bytes a document are held in memory.
         """
-        collected = _Hashes()
+        hashes = bytearray()
 
         def passages() -> Iterator[str]:
             for item in (self.of.texts or self.of.items).read():
-                collected.add(item.id)
+                hashes.extend(hashed([item.id]).tobytes())
                 space.advance(1)
                 yield f"{item.id}{_BREAK}{item.text}"
 
         write_strings(space.out, _PASSAGES, passages())
-        every = collected.joined()
+        every = np.frombuffer(hashes, np.uint64)
         order = np.argsort(every, kind="stable")
         np.save(space.out / _HASHES, every[order], allow_pickle=False)
         np.save(space.out / _PLACES, order.astype(np.int64), allow_pickle=False)
@@ -82,26 +80,3 @@ class Texts:
             if name == document:
                 return text
         raise KeyError(document)
-
-
-class _Hashes:
-    """Collects the hashes of a stream of ids."""
-
-    def __init__(self) -> None:
-        self._ids: list[str] = []
-        self._blocks: list[npt.NDArray[np.uint64]] = []
-
-    def add(self, id: str) -> None:
-        """Take one id."""
-        self._ids.append(id)
-        if len(self._ids) == _BLOCK:
-            self._flush()
-
-    def joined(self) -> npt.NDArray[np.uint64]:
-        """Return all of them in order, `[n]`."""
-        self._flush()
-        return np.concatenate(self._blocks)
-
-    def _flush(self) -> None:
-        self._blocks.append(hashed(self._ids))
-        self._ids = []

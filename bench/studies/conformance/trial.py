@@ -75,7 +75,10 @@ class DenseSubject(MethodSubject):
         """How its encoder reads texts; raises what the method raises."""
         expect(self.method.contract is not None, "the method has no contract")
         assert self.method.contract is not None  # noqa: S101 (said above; for the type checker)
-        return self.method.contract(self._named)
+        config = self.config
+        if self.method.trainer is None and getattr(config, "model", None) == "":  # it wants a model, and gets ours
+            config = config.model_copy(update={"model": str(self._start("backbone", Contract()))})
+        return self.method.contract(config)
 
     @property
     def normalised(self) -> bool:
@@ -92,13 +95,6 @@ class DenseSubject(MethodSubject):
         """Encode as a retriever of the method does that gets the trained encoder."""
         return self.encoder(role).encode(items, role)
 
-    @property
-    def _named(self) -> Any:
-        """The config; one that wants a model, and was given none, gets ours."""
-        if self.method.trainer is None and getattr(self.config, "model", None) == "":
-            return self.config.model_copy(update={"model": str(self._backbone)})
-        return self.config
-
     @cached_property
     def shards(self) -> Path:
         """The planted corpus, prepared as every corpus is."""
@@ -108,11 +104,6 @@ class DenseSubject(MethodSubject):
         assert isinstance(settings, PrepareConfig)  # noqa: S101 (for the type checker)
         stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=world.corpus(), of="planted")
         return self._made("shards", lambda work: stage.run(work, {}))
-
-    @cached_property
-    def _backbone(self) -> Path:
-        """A tiny encoder with random weights, read by the plain contract."""
-        return self._start("backbone", Contract())
 
     @cached_property
     def start(self) -> Path:

@@ -94,7 +94,9 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
     systems = (theirs["system"], *theirs["system"].get("parts", ()))
     floating = any("contract" in one or "backbone" in one for one in systems)  # sums that depend on the processor
     if floating and not any(cause.kind == "machine" for cause in found):
-        trained = "; a training on another is one with another seed" if _is_trained(theirs) else ""
+        stages = {stage for legs in theirs["tasks"].values() for leg in legs.values() for stage in leg.get("keys", ())}
+        is_trained = not stages.isdisjoint(("train", "tune", "train_cross"))
+        trained = "; a training on another is one with another seed" if is_trained else ""
         what = f"processor: results do not say which; sums of an encoder differ by it{trained}"
         found.append(Cause("machine", what, True))
     missing = [value for value in other if value.off is None]
@@ -116,12 +118,6 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
     else:
         reason = f"more than {CLOSE:g}" if found else "though nothing else is different"
     return Reproduction("differs", f"{what}: {reason}", values, tuple(found))
-
-
-def _is_trained(content: Content) -> bool:
-    """Return whether any leg rests on a training."""
-    stages = {stage for legs in content["tasks"].values() for leg in legs.values() for stage in leg.get("keys", ())}
-    return not stages.isdisjoint(("train", "tune", "train_cross"))
 
 
 def causes(theirs: Content, ours: Content) -> list[Cause]:

@@ -29,9 +29,8 @@ def _written(folder: Path, corpus: Corpus) -> texts.Texts:
     return texts.Texts(folder)
 
 
-def test_every_text_is_found_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_text_is_found_by_its_id(tmp_path: Path) -> None:
     """Line breaks, empty texts and any script are kept, titles are not; originals are read where there are any."""
-    monkeypatch.setattr(texts, "_BLOCK", 3)
     said = ["", "one\ntwo", "นก", "\n", "a\r\nb", " x ", "q"]
     found = _written(tmp_path / "a", _corpus(Item(f"d{at}", text, f"title {at}") for at, text in enumerate(said)))
     assert [found(f"d{at}") for at in range(len(said))] == said
