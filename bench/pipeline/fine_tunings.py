@@ -14,7 +14,6 @@ from bench.pipeline.settings import Settings
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import DataRequest, FineTuning, Json, Source, Suite, Task, TrainingPair
 
-_SECTION = "tune."
 HELD = "share of the pairs, by lot"
 """What weights are chosen and probed by where the data have no dev pairs."""
 _OURS = "ours: "
@@ -78,8 +77,8 @@ def tunings(
     chosen = section.recipe or next(iter(recipes))
     if chosen not in recipes:
         raise UsageError(unknown(f"recipe of {suite.name} in setting {setting}", chosen, tuple(recipes)))
-    recipe, layered = recipes[chosen], {key.removeprefix(_SECTION) for key in resolved.origins}
-    given = {key: getattr(section, key) for key in FineTuningConfig.model_fields if key in layered}
+    recipe, fields = recipes[chosen], FineTuningConfig.model_fields
+    given = {key: getattr(section, key) for key in fields if f"tune.{key}" in resolved.origins}
     configs = [_config(one, size, given) for one in recipe]
     own = [*[None] * (len(recipe) - 1), section.data]  # those before are what the last one goes on from
     common = [_common(one, request, data) for one, data in zip(recipe, own, strict=True)]
