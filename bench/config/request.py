@@ -115,18 +115,10 @@ class RunPreset:
 
     def applied(self, request: Request) -> Request:
         """Fill in what a request leaves open; the tasks belong to the preset's own suites."""
-        tasks = () if request.suites else self.tasks
-        return replace(
-            request,
-            preset=None,
-            methods=request.methods or self.methods,
-            suites=request.suites or self.suites,
-            tasks=request.tasks or tasks,
-            settings=request.settings or self.settings,
-            seeds=request.seeds or self.seeds,
-            data=request.data or self.data,
-            profile=request.profile or self.profile,
-        )
+        names = ("methods", "suites", "settings", "seeds", "data", "profile")
+        given = {name: getattr(request, name) or getattr(self, name) for name in names}
+        tasks = request.tasks or (() if request.suites else self.tasks)
+        return replace(request, preset=None, tasks=tasks, **given)
 
     def about(self) -> dict[str, Any]:
         """Return what `bench show` and `bench list` print."""

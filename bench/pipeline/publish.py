@@ -32,11 +32,7 @@ def publish(root: Path, cell: Cell, legs: Sequence[LegStages], store: Store, siz
     heading = results.Heading(
         system={**cell.system.about(), "hash": tuned_hash(cell)},
         suite={
-            "name": suite.name,
-            "version": suite.version,
-            "title": suite.title,
-            "primary": suite.primary,
-            "stands_for": suite.stands_for,
+            **{name: getattr(suite, name) for name in ("name", "version", "title", "primary", "stands_for")},
             **({"parallel": suite.parallel} if suite.parallel else {}),
         },
         setting=cell.setting,

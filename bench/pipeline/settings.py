@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import gcd
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import model_validator
@@ -219,23 +219,10 @@ Settings = Resolved[RunConfig]
 """The settings of one method in one run."""
 
 
-def resolve(
-    methods: Sequence[Method],
-    *,
-    profile: Profile | None = None,
-    preset: str | None = None,
-    file: Path | None = None,
-    sets: Sequence[str] = (),
-) -> dict[str, Settings]:
-    """Return the settings of every method of a run; see `bench.config.layers.resolve`."""
-    return layers.resolve(methods, RunConfig, profile=profile, preset=preset, file=file, sets=sets)
-
-
-def resolve_run(
-    *, profile: Profile | None = None, file: Path | None = None, sets: Sequence[str] = ()
-) -> tuple[RunConfig, list[SettingRow]]:
-    """Return the harness's own settings where no method runs; see `bench.config.layers.resolve_run`."""
-    return layers.resolve_run(RunConfig, profile=profile, file=file, sets=sets)
+resolve = partial(layers.resolve, harness=RunConfig)
+"""The settings of every method of a run."""
+resolve_run = partial(layers.resolve_run, RunConfig)
+"""The harness's own settings where no method runs."""
 
 
 @dataclass(frozen=True)

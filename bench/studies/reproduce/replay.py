@@ -55,19 +55,10 @@ def request_of(content: Content, given: ReplayOptions) -> Request:
     legs = (leg for legs in content["tasks"].values() for leg in legs.values())
     machine: Mapping[str, Any] = next((leg["compute"] for leg in legs if leg.get("compute")), {})
     threads = (f"compute.threads={machine['threads']}",) if machine.get("threads") else ()
-    request = replace(
-        said,
-        tasks=given.tasks or said.tasks,
-        backbone=given.backbone or said.backbone,
-        corpus=given.corpus or said.corpus,
-        rerank=given.rerank or said.rerank,
-        sets=(*threads, *said.sets, *given.sets),
-        data_dir=given.data_dir,
-        store=given.store,
-        results=given.results,
-        device=str(machine.get("device") or "auto") if given.device == "auto" else given.device,
-        offline=given.offline,
-    )
+    over = {name: getattr(given, name) or getattr(said, name) for name in ("tasks", "backbone", "corpus", "rerank")}
+    places = {name: getattr(given, name) for name in ("data_dir", "store", "results", "offline")}
+    device = str(machine.get("device") or "auto") if given.device == "auto" else given.device
+    request = replace(said, sets=(*threads, *said.sets, *given.sets), device=device, **over, **places)
     last = {text.partition("=")[0].strip(): text for text in request.sets}
     for value, what, option in (
         (request.corpus or "", "was trained on", "--corpus PATH"),
