@@ -121,11 +121,7 @@ class Plugins:
         return {name: owned.value for name, owned in self.corpora.items()}
 
     def method(self, name: str) -> Method:
-        """Return a method; `auto_mlm` finds `auto-mlm`.
-
-        Raises `UsageError` if nobody brings it, `PluginError` if several plugins do or the plugin of that name is
-        broken.
-        """
+        """Return a method; `auto_mlm` finds `auto-mlm`. Raises `UsageError`, or `PluginError` for broken ones."""
         return self._find("method", name, self.methods)
 
     def suite(self, name: str) -> Suite:
@@ -204,10 +200,7 @@ def load(
 
 
 def own_package(name: str) -> ModuleType:
-    """Import a top-level package of ours (`methods`, `suites`, `leaderboard`).
-
-    Raises `PluginError` if Python finds another package or module of that name first, or none.
-    """
+    """Import a top-level package of ours. Raises `PluginError` if another of that name is found first, or none."""
     ours = Path(__file__).resolve().parent.parent / name
     places = _places(name)
     if not places:

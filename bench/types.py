@@ -201,10 +201,7 @@ class Preset:
 
 
 def declared(package: str) -> dict[str, Any]:
-    """Return what a package declares of its method in `method.json`: arguments of `Method`, its README as the card.
-
-    Whatever is text or numbers; `space` names kinds, `presets` have the fields of `Preset` and of `Cell`.
-    """
+    """Return the arguments of `Method` that a package declares in `method.json`, with its README as the card."""
     given = json.loads(files(package).joinpath("method.json").read_bytes())
     given["presets"] = {
         name: Preset(**{**one, "cells": tuple(Cell(**cell) for cell in one.get("cells", ()))})

@@ -65,10 +65,7 @@ def command(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
 def _ready(
     names: list[str], request: Request, plugins: Plugins, store: Store
 ) -> tuple[dict[str, Request], dict[str, str]]:
-    """Plan every grid before any work; return what to run, by grid, and why others cannot run.
-
-    Raises `UsageError` if none can; one that cannot run on this data or machine does not keep the others back.
-    """
+    """Plan every grid before any work; return what to run, and why others cannot. Raises `UsageError` if none can."""
     asked: dict[str, Request] = {}
     refused: dict[str, str] = {}
     for name in names:

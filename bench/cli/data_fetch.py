@@ -197,10 +197,7 @@ def _agreed() -> None:
 
 
 def _carry_out(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
-    """Fetch and unpack one file after another; return what is there now and what went wrong, each by path.
-
-    A file that fails does not keep the others from coming, but for `StoreError`: the disk is full or not writable.
-    """
+    """Fetch and unpack files one by one; return what is there now and what failed, by path. Raises `StoreError`."""
     from bench.data.fetching.client import Client
     from bench.data.fetching.fetch import ensure
 

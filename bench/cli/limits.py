@@ -16,10 +16,7 @@ _ENDED = {-getattr(signal, name) for name in ("SIGKILL", "SIGXCPU", "SIGSEGV", "
 
 
 def bounded(context: click.Context, memory: int, minutes: int, where: str, run: Callable[[], None]) -> None:
-    """Run a command again in a process with bounds, and print what it prints; there, run its body.
-
-    Raises `DataError` where it needs more memory (GiB) or time of the processor (minutes), `Exit` as it ended.
-    """
+    """Run a command in a process with bounds (GiB, minutes): there, `run`. Raises `DataError` beyond them."""
     most = f"at most {memory} GiB and {minutes} minutes (--memory, --minutes)"
     much = DataError(where, None, "a result that takes more memory or time", most)
     if os.environ.get(_INSIDE):

@@ -163,10 +163,7 @@ def _known(release: Release) -> str:
 
 
 def examined(found: Sequence[LocalFile], *, again: bool) -> list[LocalFile]:
-    """Compare checksums with what was published, with a bar on stderr.
-
-    Those of files that came by `bench data fetch` and were not touched since are compared only `again`.
-    """
+    """Compare checksums with what was published, with a bar; of files fetched and untouched only `again`."""
     pairs = [(one, _worth_reading(one, again)) for one in found]
     with Bar("checking", sum(unread(one) for one, is_wanted in pairs if is_wanted)) as bar:
         return [examine(one, bar.advance) if is_wanted else one for one, is_wanted in pairs]

@@ -68,10 +68,7 @@ def package_of(name: str) -> str:
 
 
 def new_plugin(kind: str, name: str, out: Path, taken: Collection[str]) -> tuple[str, ...]:
-    """Write the package of a new plugin into a folder that is not there, or empty; return the files, below it.
-
-    Raises `UsageError` for a name that cannot be a plugin's or is taken, or a folder in use.
-    """
+    """Write a plugin's package into an empty folder; return its files. Raises `UsageError` for what is in use."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(
             found=f"the name {name!r}",

@@ -84,10 +84,7 @@ def _tokens(outcome: Outcome, rows: Sequence[Row]) -> str:
 
 
 def audited(outcome: Outcome) -> list[str]:
-    """Return how much of the tests each training text holds, by suite, or that nobody has looked.
-
-    The embedded world is made so that nothing does; of it nothing is said unless somebody has looked.
-    """
+    """Return how much of the tests each training text holds, or that nobody has looked, but for the embedded world."""
     found: dict[tuple[str, str], dict[tuple[str, str], Row]] = defaultdict(dict)
     for done in outcome.published:
         for task, legs in done.content["tasks"].items():

@@ -168,10 +168,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def describe(config: Config, origins: Mapping[str, str] | None = None, prefix: str = "") -> list[SettingRow]:
-    """Return one row per setting, in the order of declaration.
-
-    `origins` say the layer that set a key; a key that is not there has its default.
-    """
+    """Return one row per setting, in the order of declaration; keys that `origins` lack have their default."""
     values, defaults = values_of(config, prefix), values_of(type(config)(), prefix)
     return [
         SettingRow(
@@ -392,10 +389,7 @@ class _TooDeepError(ValueError):
 
 
 def _bounded(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document of TOML. Raises `_TooDeepError`, or `ValueError` for a number that no setting is anywhere near.
-
-    A later look at such a value would run out of stack, or could not print it.
-    """
+    """Return a document of TOML. Raises `_TooDeepError`, or `ValueError` for a number too long to be printed."""
     level: list[Any] = [document]
     for _ in range(_DEEPEST):
         parts = [part for one in level for part in (one.values() if isinstance(one, Mapping) else one)]

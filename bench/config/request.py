@@ -80,10 +80,7 @@ class Request:
 
     @staticmethod
     def of(methods: Names = None, suites: Names = None, **options: Any) -> "Request":
-        """Build a request from the options of `bench run`, in Python's spelling; None is as if it were not given.
-
-        Raises `UsageError` for an option that does not exist.
-        """
+        """Build a request from options in Python's spelling, None as if not given. Raises `UsageError`."""
         given = {name: value for name, value in options.items() if value is not None}
         known = {*Request.__dataclass_fields__, *OWN}
         if odd := [name for name in given if name not in known]:

@@ -18,8 +18,7 @@ _LEFT_OUT_OF_PROBES = {"chance", "full_rank", "deviation"}
 def curves(log: Path) -> dict[str, Any]:
     """Return the curves of a training log: `across` (what x counts) and `lines`, by name the lists `x` and `y`.
 
-    The log has one JSON object a line; other lines, and values that are no finite numbers, are skipped. A line
-    (`loss`, `probe accuracy`, …) has at most `MOST` points. The same log always gives the same curves.
+    Lines that are no JSON object, and values that are no finite numbers, are skipped; a line has at most `MOST` points.
     """
     with log.open(encoding="utf-8") as stream:
         said = [line for text in stream if isinstance(line := json.loads(text), dict)]

@@ -117,10 +117,7 @@ class Direction:
 
 
 def direction(cells: Sequence[CellResult], sure: Mapping[frozenset[str], bool] | None = None) -> Direction:
-    """Compare two orders of cells; a failed cell is below every number, one that the paper lacks is left out.
-
-    `sure` says by pair of labels whether the tests distinguish the two.
-    """
+    """Compare two orders of cells; a failure is below every number. `sure`: whether tests distinguish a pair."""
     from scipy.stats import kendalltau
 
     known = [cell for cell in cells if cell.paper is not None or cell.paper_fails]

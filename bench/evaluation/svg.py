@@ -21,11 +21,7 @@ _SMALLEST = 1e-9
 
 
 def element(name: str, *inside: str, **attributes: str | float | None) -> str:
-    """Return an element; what is `inside` must be escaped already.
-
-    Attributes: None is left out, a float gets one decimal, text is escaped; `kind` is the class, and an underscore
-    becomes a hyphen.
-    """
+    """Return an element with escaped content; None is no attribute, floats get a decimal, `kind` is the class."""
     said = "".join(
         f' {"class" if key == "kind" else key.replace("_", "-")}="{_attribute(value)}"'
         for key, value in attributes.items()
@@ -177,10 +173,9 @@ def short(value: float) -> str:
 def interval_bar(
     on: Axis, low: float, value: float, high: float, seeds: Sequence[float], band: tuple[float, float] | None = None
 ) -> str:
-    """Draw an interval with its value, over a band, and a dot below it for each seed; one seed is a hollow mark.
+    """Draw an interval with its value over a band, and a dot below for each seed, or one hollow mark.
 
-    The drawing may be stretched sideways: dots are lines of no length, whose round ends keep their shape. The numbers
-    are in the cells next to it, so that it is hidden from screen readers.
+    It may be stretched sideways: dots are lines of no length, whose round ends keep their shape. Cells say the numbers.
     """
     x = f"{on.pixel(value):.1f}"
     body = (

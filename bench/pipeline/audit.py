@@ -198,11 +198,7 @@ def _badge(store: Store, name: str, digest: Json, reading: Read) -> dict[str, Js
 
 
 def _pairs(tuning: Tuning, store: Store, formats: Sequence[PairFormat]) -> Iterator[tuple[str, Json]]:
-    """Stream (name, what decides the texts) of the pairs of a tuning, as they are audited by name.
-
-    Pairs from several folders in BEIR's layout are audited folder by folder. Where pairs cannot be named, as those that
-    a library fetches, the second is None.
-    """
+    """Stream (name, what decides the texts) of a tuning's pairs, folder by folder; None where they cannot be named."""
     named = typed(tuning.pairs.files)
     for where in named or [""]:
         found = pair_texts(where, formats) if where else None

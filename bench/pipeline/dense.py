@@ -121,10 +121,7 @@ class Dense(System):
         return self.by_vectors(asked, self) if self.method.searches_vectors else self._indexed(asked)
 
     def by_vectors(self, asked: Asked, row: System, processing: PostProcessed | None = None) -> tuple[Stage, ...]:
-        """Return the stages of a search of vectors.
-
-        `row` is the system whose run it is: itself, or itself post-processed by `processing`.
-        """
+        """Return the stages of a search of vectors; `row` is whose run it is: itself, or itself post-processed."""
         encoders = Encoders(row, asked.seed, asked.legs.inputs, asked.legs.plugins)
         encoder = asked.legs.once("encoder", lambda: encoders.final(asked.tunings), row, asked.seed, *asked.tunings)
         contract = self.contract(asked.task, asked.tunings, processed=processing is not None)
@@ -351,10 +348,7 @@ def pivot(settings: PostConfig, corpus: str, language: str) -> str:
 
 
 def about_backbones(named: Sequence[System]) -> list[str]:
-    """Report where weights that were trained before would be trained on at a rate that suits random ones.
-
-    Nobody has said otherwise where the rate is a method's default, or comes with a profile whose backbone is random.
-    """
+    """Warn where trained weights would be trained on at the rate of random ones, and nobody has said another."""
     rate, nobody = "method.learning_rate", f"profile {DEFAULT}"
     told = []
     for system in named:

@@ -148,11 +148,7 @@ def _about_systems(systems: Sequence[System]) -> list[str]:
 def _rows(
     variant: Variant, label: str, request: Request, size: Profile, store: Store, plugins: Plugins
 ) -> list[System]:
-    """Return the systems that a method with its settings makes.
-
-    A trained one brings its start along; either brings its twin of another readout, and its post-processed twins, where
-    they are asked for.
-    """
+    """Return the systems of a method with its settings: with its start, other readouts, post-processed twins."""
     method, resolved, grid = variant.method, variant.resolved, variant.grid
     if method.contract is None:
         return [

@@ -87,10 +87,7 @@ def suspicions(legs: Legs, cells: Sequence[Cell]) -> list[Suspicion]:
 
 
 def measure(found: Sequence[Suspicion], store: Store) -> list[str]:
-    """Measure what the prompts change, where the store does not know yet; return a sentence each.
-
-    An encoder that cannot be read is the run's to report; here it only leaves the number out.
-    """
+    """Measure what prompts change, where the store does not know yet, in a sentence each; no failure stops a run."""
     said = []
     for one in found:
         try:

@@ -205,8 +205,7 @@ class Reranked(Wrapped):
     def searched(self, asked: Asked) -> tuple[Stage, ...]:
         """Return the stages of the run without the re-ranker, which other rows share, then of re-ranking.
 
-        Raises `UsageError` for a folder that is not there, `PluginError` where there is nothing to train a
-        cross-encoder on.
+        Raises `UsageError` for a folder that is not there, `PluginError` where there is nothing to train on.
         """
         given, before = self.reranker, self.inner.searched(asked)
         run = Rerank(

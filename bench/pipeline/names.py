@@ -14,10 +14,7 @@ HERE = "./"
 
 
 def places(models: Iterable[str | None], inputs: Inputs) -> dict[str, str]:
-    """Return path → public name, `./NAME-DIGEST`, for those models that are folders with a place in their name.
-
-    An id, and a folder called by its name alone, say nothing of a machine.
-    """
+    """Return path → public name, `./NAME-DIGEST`, for models that are folders with a place in their name."""
     found = {}
     for value in models:
         if not value or not ("/" in value or value.startswith("~")):

@@ -110,10 +110,7 @@ def _drawn(stage: str, artefact: Artefact | None) -> dict[str, Any]:
 
 
 def _settings(system: System, tuned: bool) -> list[dict[str, Any]]:
-    """The harness's own settings that are not as by default and that the system listens to, and those of its parts.
-
-    Where a file of training pairs lay on the user's machine is left out; its name stays.
-    """
+    """The harness's own settings, and the parts', that are not defaults and have effect; of files the name alone."""
     sections = system.sections | ({"tune"} if tuned else set())
     own = describe(system.resolved.run, system.resolved.origins)
     rows = [row_json(row) for row in own if row.key.partition(".")[0] in sections and row.key != _SPEED]

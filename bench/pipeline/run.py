@@ -45,10 +45,9 @@ class Outcome(Scores):
 
 
 def run(request: Request, plugins: Plugins, store: Store, listener: Listener, ready: Plan | None = None) -> Outcome:
-    """Carry out a plan: run what the store lacks, then merge every scored leg into its result file.
+    """Carry out a plan (`ready`, if it is made): run what the store lacks, then merge scored legs into results.
 
-    `ready` is the plan, if the caller has made it already. Raises as `plan` does and what a stage raises; all stages
-    finished before are kept.
+    Raises as `plan` does and what a stage raises; all stages finished before are kept.
     """
     todo = ready or plan(request, plugins, store)
     for error in lacking(todo.steps):

@@ -343,10 +343,7 @@ def _load(suite: Suite, name: str, asked: DataRequest) -> Task:
 
 
 def _names(name: str, suite: Suite, data: str | None = None) -> tuple[str, ...]:
-    """The suite's tasks that a name stands for.
-
-    It stands for itself, for those below it (`cqadupstack` is twelve forums), or for dev questions (`sw@dev`).
-    """
+    """The suite's tasks that a name means: itself, those below it (`cqadupstack`), or dev questions (`sw@dev`)."""
     own = bare(name).removeprefix(f"{suite.name}/")
     kinds = (data,) if data else suite.data
     if own.endswith(DEV):

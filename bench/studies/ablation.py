@@ -98,10 +98,7 @@ def _ablation(group: Sequence[Finished]) -> Ablation:
 
 
 def value(content: Mapping[str, Any], cell: Cell, preset: Preset, measure: str) -> tuple[str, float]:
-    """Return what a cell's result is read from, and the value: the preset's task, the headline average, or the mean.
-
-    Only the tasks of this run count, whatever else the result file holds from runs before.
-    """
+    """Return what a cell's result is read from in this run, and the value: preset's task, headline, or mean."""
     tasks = {task.id: content["tasks"][task.id] for task in cell.tasks}
     for task, legs in tasks.items():
         if preset.task and bare(task) == f"{preset.suite}/{preset.task}":

@@ -111,10 +111,7 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
 
 
 def from_name(name: str, results: Path, store: Store, suite: str | None = None) -> StoredEncoder:
-    """Find an encoder by a system's label (on a suite, or on all), by a result file, or by its artefact's key.
-
-    Raises as `from_result` and `from_key` do, and `UsageError` for the label of several encoders.
-    """
+    """Find an encoder by a label, a result file or a key; raises as these do, and for a label of several."""
     if _KEY.fullmatch(name) and any(store.root.glob(f"artefacts/*/{name}*")):
         return from_key(name, store)
     found: dict[str, tuple[Path, StoredEncoder]] = {}
@@ -137,10 +134,7 @@ def export_found(find: Callable[[], StoredEncoder], out: Path, store: Store, plu
 
 
 def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return what overrides the encoder's contract: what a run's settings said, or how a protocol had texts read.
-
-    Raises `UsageError` if the protocol had texts of its tasks read in several ways.
-    """
+    """Return what overrides the encoder's contract. Raises `UsageError` where tasks are read in several ways."""
     if system.get("read_by") != "protocol":
         return system.get("readout") or {}
     ways = {canonical(leg["resolved"]): leg["resolved"] for leg in legs}
@@ -155,10 +149,7 @@ def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, 
 
 
 def from_key(key: str, store: Store) -> StoredEncoder:
-    """Find an encoder by its artefact's key or by the key's first digits.
-
-    Raises `UsageError` if the store holds none, or several; `StoreError` if the artefact is damaged.
-    """
+    """Find an encoder by its key's first digits. Raises `UsageError` for none or several, `StoreError` if damaged."""
     folders = (folder for stage in STAGES for folder in sorted((store.root / "artefacts" / stage).glob(f"{key}*")))
     found = [folder for folder in folders if folder.is_dir()]
     if not found:

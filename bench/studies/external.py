@@ -63,10 +63,7 @@ def _external(title: str, scored: score.Scored, notices: Sequence[str]) -> Exter
 
 
 def score_run(run_file: Path, plugins: Plugins, store: Store, **given: Any) -> External:
-    """Score a run file against `qrels` (with `measures` and `tie`), or else as `score_against_task` does.
-
-    Raises as both do, and `UsageError` for options of the one with those of the other.
-    """
+    """Score a run file against `qrels`, or a task; raises as both do, and `UsageError` for options of the other."""
     asked = {name: value for name, value in given.items() if value}
     qrels, tie = asked.pop("qrels", None), asked.pop("tie", None)
     if qrels is not None:

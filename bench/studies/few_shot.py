@@ -83,10 +83,7 @@ class Curve:
 
 
 def numbers(text: str) -> tuple[str, ...]:
-    """Read `100,300,all`; return the numbers ascending, `all` last, each once.
-
-    Raises `UsageError` for what is neither a whole number nor `all`, or where nothing would be tuned on.
-    """
+    """Read `100,300,all`: ascending, `all` last, each once. Raises `UsageError` where none is to be tuned on."""
     parts = {part.strip().lower() for part in text.split(",") if part.strip()}
     wrong = sorted(part for part in parts - {ALL} if not (part.isascii() and part.isdigit()))
     counts = sorted({int(part) for part in parts - {ALL} - {*wrong}})
@@ -129,10 +126,7 @@ def requests(request: Request, shots: Sequence[str]) -> dict[str, Request]:
 
 
 def drawable(plans: Mapping[str, Plan]) -> None:
-    """Refuse plans (by number of pairs) that make no curve, before any work.
-
-    Raises `UsageError` if nothing can be tuned, tasks are of several suites or kinds of data, or a task has no pairs.
-    """
+    """Raise `UsageError` for plans (by number of pairs) of nothing tuned, several suites or kinds, or no pairs."""
     tuned = [plan for number, plan in plans.items() if number != NONE]
     if not any(plan.cells for plan in tuned):
         why = dict.fromkeys(f"{one.system} on {one.suite}: {one.reason}" for plan in tuned for one in plan.refused)

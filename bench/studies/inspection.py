@@ -65,10 +65,7 @@ def begun(corpus: NamedCorpus) -> list[Inspected]:
 
 
 def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: Plugins, store: Store) -> Inspection:
-    """Find the legs of tasks on official data; only the checksums of their files are read.
-
-    Names are without the suite's prefix; dev questions end with `@dev`.
-    """
+    """Find the legs of tasks (without the suite's prefix) on official data; only checksums of files are read."""
     settings, own = resolve_run()
     builder = Legs(store, plugins, own)
     found: list[tuple[Inspected, Stage | None]] = []

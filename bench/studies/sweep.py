@@ -94,8 +94,7 @@ class Ready:
 def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Ready:
     """Draw the trials and plan all of them at once, so that they share whatever rests on none of their settings.
 
-    The request has methods, one suite, one setting and one seed, which also draws the trials. Raises `UsageError` for a
-    suite without dev questions, several suites, settings or seeds; and as `bench.pipeline.plan.plan` does.
+    Of one suite, setting and seed, which also draws the trials. Raises `UsageError` for several, or no dev questions.
     """
     suite = _suite(request, plugins)
     bases = {base.method.name: base for base in _bases(request, plugins)}
@@ -112,11 +111,7 @@ def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Re
 
 
 def run(ready: Ready, plugins: Plugins, store: Store, listener: Listener, out: Path) -> list[Sweep]:
-    """Run all trials (those that the store has not), choose, and write a settings file and a record for each method.
-
-    Raises `StoreError` if the folder `out` cannot be written (the stages are kept), `UsageError` if no trial of a
-    method has a score.
-    """
+    """Run all trials, choose, write a settings file and a record a method. Raises `StoreError`, `UsageError`."""
     todo = ready.plan
     failed = {id(one.cell): one.reason for one in carry_out(todo, plugins, store, listener)}
     found: dict[str, list[tuple[Cell, Trial]]] = {}

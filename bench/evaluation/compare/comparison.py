@@ -210,10 +210,7 @@ def _tasks(content: Mapping[str, Any], measure: str) -> set[str]:
 
 @dataclass(frozen=True)
 class CommonGround:
-    """Results that may be compared: `own` by name as typed, one a seed.
-
-    `setting` is empty where the names say settings, and each system has its own.
-    """
+    """Results that may be compared, of one data and setting; where names say settings, each system has its own."""
 
     data: str
     setting: str

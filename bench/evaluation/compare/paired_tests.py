@@ -173,10 +173,9 @@ def _ordered(
 
 
 def values_of(result: Result, measure: str) -> dict[str, dict[str, float]]:
-    """Read per-query values of a measure by stratum (`TASK` or `TASK/LEG`), then by query, from a result's bundle.
+    """Read per-query values by stratum (`TASK` or `TASK/LEG`), then query; strata without the measure lack.
 
-    `measure` is a canonical name; strata without it are left out. Raises `StoreError` where a file of the bundle is
-    missing or not as it was written.
+    Raises `StoreError` where a file of the bundle is missing or not as it was written.
     """
     found = {}
     for task, legs in result.content.tasks.items():

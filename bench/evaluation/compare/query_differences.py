@@ -60,10 +60,7 @@ class TextSources:
 def query_differences(
     rows: Sequence[SeedResults], tests: Sequence[PairedTest], tasks: Collection[str], count: int, sources: TextSources
 ) -> tuple[list[QueryDifference], list[str]]:
-    """Return up to `count` largest gains and as many losses of every pair, and why texts are missing.
-
-    By pair: gains, the largest first, then losses, the largest last. Queries without a difference are neither.
-    """
+    """Return, by pair, up to `count` largest gains, then as many losses, the largest last; and why texts lack."""
     by_label = {row.label: row for row in rows}
     found: list[QueryDifference] = []
     for test in tests:

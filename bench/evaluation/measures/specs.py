@@ -95,10 +95,7 @@ def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
 
 
 def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
-    """Return the measure if it has a cut where it needs one, and none where it takes none; plugins' may have either.
-
-    Raises `UsageError` otherwise; the message calls it as `shown`.
-    """
+    """Return the measure. Raises `UsageError`, calling it `shown`, for a cut that lacks or is too much."""
     builtin = _EVERY.get(measure.name)
     if builtin and builtin.needs_cut and measure.cut is None:
         raise UsageError(f"measure {shown} has no cut; write how many documents it looks at, e.g. {measure.name}@100")
@@ -108,10 +105,7 @@ def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
 
 
 def parse_many(text: str, extra: Mapping[str, Measure] = {}) -> tuple[MeasureSpec, ...]:
-    """Parse measures separated by blanks or commas, in the order given, each once.
-
-    Raises as `parse` does, and `UsageError` if there is no measure at all.
-    """
+    """Parse measures separated by blanks or commas, each once; raises as `parse` does, and for none at all."""
     words = [word for word in re.split(r"[\s,]+", text) if word]
     if not words:
         raise UsageError(f"no measure named; {_what_exists(extra)}")

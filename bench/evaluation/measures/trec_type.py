@@ -42,10 +42,7 @@ def judge(
 
 
 def _not_negative(qrels: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
-    """Raise negative grades to 0, which is the same to every measure here.
-
-    The C code sizes a table by the highest grade of a query, and dies where that is below -1.
-    """
+    """Raise negative grades to 0, which changes no measure here; the C code dies where all are below -1."""
     return {
         query: {document: max(grade, 0) for document, grade in grades.items()}
         if min(grades.values(), default=0) < 0

@@ -64,11 +64,7 @@ class Result:
 
     @cached_property
     def accepted(self) -> Accepted | None:
-        """What was found when the result was taken in from elsewhere; None for one that was made here.
-
-        A record of another state of the result file (tasks were run since) holds for nothing, and is None too. Raises
-        `StoreError` for a record that is not as it was written.
-        """
+        """What was found when this state of the result was taken in from elsewhere, else None. Raises `StoreError`."""
         path = self.path.parent / ACCEPTED
         try:
             checked = Accepted.model_validate(read_sealed(path))
@@ -86,10 +82,7 @@ class Result:
         return queries, columns[measure]
 
     def columns(self, task: str, leg: str, measures: Iterable[str]) -> tuple[tuple[str, ...], dict[str, FloatArray]]:
-        """Return query ids, in their byte order, and the values of measures for each; reads the file once.
-
-        Raises `StoreError` where the file is missing, damaged, or says otherwise than the result.
-        """
+        """Return query ids, in byte order, and values of measures. Raises `StoreError` for a file that does not fit."""
         table = self.per_query(task, leg)
         order = sorted(range(len(table.queries)), key=table.queries.__getitem__)
         columns = {measure: self._column(table, task, leg, measure)[order] for measure in measures}
@@ -113,10 +106,7 @@ class Result:
         return values
 
     def per_query(self, task: str, leg: str) -> PerQuery:
-        """Return the values of a leg, queries in the order of the file.
-
-        Raises `StoreError` where the file is missing, damaged, or has not each query once.
-        """
+        """Return the values of a leg, each query once. Raises `StoreError` for a file that is not so, or damaged."""
         name = place("per-query", task, leg)
         path = self.path.parent / name
         table = _model(PerQuery, unpacked(self._file(name), path), path)
@@ -203,10 +193,7 @@ def result_file(name: str) -> Path:
 
 
 def named(name: str, root: Path, suite: str | None = None) -> list[Path]:
-    """Return the result files of a system, on a suite or on all: by label, label and hash, or path.
-
-    Raises `UsageError` where there is none, `StoreError` for a file that is not as it was written.
-    """
+    """Return a system's result files by label, label and hash, or path. Raises `UsageError` where there is none."""
     if is_path(name):
         return [result_file(name)]
     held = [one for one in _sealed(result_files(root)) if suite in (None, one[1]["suite"]["name"])]
@@ -253,10 +240,7 @@ def contents(folder: Path) -> list[dict[str, Any]]:
 
 
 def results(folder: Path) -> list[Result]:
-    """Return every result of a folder, checked, in the order of their paths; nothing of the bundles is read yet.
-
-    Raises `StoreError` for a file that is not as it was written, or holds what no run writes.
-    """
+    """Return every result of a folder, checked, by path; bundles are not read yet. Raises `StoreError`."""
     return [_checked_once(path, content) for path, content in _sealed(result_files(folder))]
 
 
@@ -291,10 +275,7 @@ _VERSION = re.compile(r"retrieval-bench/result/([0-9]{1,4})")
 
 
 def migrate(content: Raw, steps: Mapping[int, Step] = STEPS, current: str = SCHEMA) -> Raw:
-    """Return the content of a result file in the `current` version of the format; the argument is not changed.
-
-    Raises `ValueError` for no version of ours, one that is too old, or a newer one.
-    """
+    """Return a content in the `current` version of the format. Raises `ValueError` for other or newer ones."""
     found, wanted = _version(content.get("schema")), _version(current)
     sentence = f"found schema {content.get('schema')!r:.60}, expected {current!r};"
     if found is None or wanted is None:

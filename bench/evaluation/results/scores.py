@@ -58,10 +58,7 @@ class Scores:
         return pd.DataFrame(lines, columns=[*_ABOUT, "measure", "value", *([] if averages else ["note"])])
 
     def plot(self, measure: str | None = None, suite: str | None = None) -> Drawing:
-        """Draw the systems of a suite: their tasks as dots, the average (else the mean) as a bar, in percent.
-
-        Without a suite the first one; without a measure the suite's own. Raises `UsageError` for one that is not there.
-        """
+        """Draw the systems of a suite (else the first): tasks as dots, the average as a bar. Raises `UsageError`."""
         suites = [group[0] for group in self.groups()]
         if not suites or (suite or suites[0]) not in suites:
             raise UsageError(unknown("suite", suite or "", suites))

@@ -256,10 +256,7 @@ def _unskewed(reach: FloatArray, skewness: FloatArray) -> FloatArray:
 
 
 def summary(first: str, second: str, measure: str, found: Comparison) -> str:
-    """Say a comparison in a line: `crop − crop@init: +41.2 RR@100 points, 95 % [39.0, 43.4], p < 0.001 over …`.
-
-    Values are fractions of `measure`; a point is a hundredth.
-    """
+    """Say a comparison of fractions: `crop − crop@init: +41.2 RR@100 points, 95 % [39.0, 43.4], p < 0.001 over …`."""
     bounds = "" if found.low is None or found.high is None else f", 95 % [{points(found.low)}, {points(found.high)}]"
     return (
         f"{first} − {second}: {points(found.difference, sign=True)} {measure} points{bounds}, "

@@ -33,10 +33,7 @@ def ordered(names: Sequence[str], better: Collection[Pair]) -> Order:
 
 
 def rank_intervals(names: Sequence[str], better: Collection[Pair]) -> dict[str, tuple[int, int]]:
-    """Return the ranks that each row may have: 1 + rows that are better … rows − rows that are worse.
-
-    Raises `UsageError` for a name twice, a pair that is none of the rows', or one that is decided both ways.
-    """
+    """Return each row's ranks: 1 + rows that are better … rows − worse ones. Raises `UsageError` for faulty pairs."""
     pairs = _checked(names, better)
     above = dict.fromkeys(names, 0)
     below = dict.fromkeys(names, 0)

@@ -14,10 +14,7 @@ _POOLER = "pooler."  # begins the names of its weights
 
 
 def validate_encoders(out: Path, encoders: Sequence[tuple[str, Path]]) -> None:
-    """Raise `PluginError` where what a trainer wrote to `out` is not what it promised.
-
-    `encoders` are the name of each folder in it that holds an encoder, and the folder that it began from.
-    """
+    """Raise `PluginError` where a trainer broke its promise; `encoders` are folders in `out` and their starts."""
     faults = [fault for name, start in encoders for fault in _encoder_faults(out / name, start)]
     faults += _log_faults(out / LOG)
     if faults:

@@ -64,10 +64,7 @@ class EncoderIndex(Index):
 
 @dataclass(frozen=True, kw_only=True)
 class MineIndex(Stage):
-    """Pool of training pairs → index.
-
-    The pool says its language when it is there; version, libraries and pool decide what is resolved then.
-    """
+    """Pool of training pairs → index; the pool says its language when it is there."""
 
     name, code = "mine_index", 1
     unit = "documents"

@@ -56,9 +56,9 @@ class Init(EncoderStage):
 
 
 def weights(name: str, inputs: Inputs, folders: Callable[[Path], Sequence[Path]] = lambda place: [place]) -> Json:
-    """Return what decides the weights of a model: the checksums of its files where it is a folder, else its name.
+    """Return what decides a model's weights: checksums of the files in `folders` of a folder, else its name.
 
-    `folders` names those whose files count, of the folder of a model; a model card (`README.md`) decides nothing.
+    A model card (`README.md`) decides nothing.
     """
     place = Path(name).expanduser()
     if not place.is_dir():

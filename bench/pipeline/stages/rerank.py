@@ -120,10 +120,7 @@ def run(
 
 
 def reordered(ranking: Ranking, scores: Sequence[float], rules: Rules) -> Ranking:
-    """Put the first `len(scores)` documents into the order of their new scores, and keep the best k of all.
-
-    Under the tie rule `list` equal new scores keep the order of `ranking`.
-    """
+    """Order the first `len(scores)` documents by their new scores (under `list` stable), and keep the best k."""
     count = len(scores)
     if not count:
         return Ranking(ranking.query, ranking.documents[: rules.k], ranking.scores[: rules.k])

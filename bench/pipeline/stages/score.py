@@ -47,10 +47,7 @@ class Score(Stage):
     cost = property(lambda self: Cost("score", self.leg.questions, 1e4))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write `scores.json` (means), `per-query.json.gz` (all judged queries), `run.trec.gz` (to the deepest cut).
-
-        Beside the values, `per-query.json.gz` holds what answer-based ones follow from (`evidence`).
-        """
+        """Write means, per-query values (with the evidence of answers) and the run, cut at the deepest measure."""
         path, leg, protocol = folders["ranking"] / RUN, folders["leg"], self.protocol
         rankings = read_run(path, protocol.tie, may_be_empty=True)
         scored = score(read.qrels(leg), rankings, protocol, answered(leg, protocol, folders.get("texts")))

@@ -39,8 +39,8 @@ class Validate(Stage):
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Read the whole corpus once; write the hashes of its ids to `ids.npy` (uint64, sorted, `[documents]`).
 
-        Raises `DataError` for a malformed or repeated record, none at all, or another count than was published, and
-        `DataFaultsError` for several of them.
+        Raises `DataError` for a malformed or repeated record, none, or another count than published (or
+        `DataFaultsError`).
         """
         corpus, collector, characters, empty = self.of, IdCollector(), 0, 0
         for item in corpus.items.read():

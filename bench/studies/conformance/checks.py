@@ -28,10 +28,7 @@ MINI = DataRequest("mini")
 
 
 def checks_for(name: str, plugins: Plugins | None = None) -> tuple[Check, ...]:
-    """Return the promises of a method or suite, in the order in which they are tried.
-
-    Raises `UsageError` if nobody brings it, `PluginError` if it is broken or brought twice.
-    """
+    """Return the promises of a method or suite, in order. Raises as `Plugins.method` does where nobody brings it."""
     found = plugins or load()
     if _is_suite(name, found):
         from bench.studies.conformance import suites
@@ -76,10 +73,7 @@ def run(
 def conformance(
     name: str, sets: Sequence[str] = (), only: Sequence[str] = (), learn_tokens: int | None = None
 ) -> Callable[..., None]:
-    """Return a pytest test with one case a promise; assign it to a name that begins with `test_`.
-
-    Arguments and errors as for `run`, when the tests are collected; the plugin must be installed.
-    """
+    """Return a pytest test with one case a promise, to be called `test_…`; arguments and errors are those of `run`."""
     import pytest
 
     plugins = load()

@@ -145,10 +145,7 @@ def _no_divergence(subject: DenseSubject) -> TrialTraining:
 
 
 def share_below(subject: DenseSubject, queries: Path, passages: Path) -> float:
-    """Return the share of wrong passages that score below a question's own, averaged over questions and languages.
-
-    Questions and passages are read by the encoders of two folders.
-    """
+    """Return the mean share of wrong passages below a question's own, by the encoders of two folders."""
     from bench.retrieval.encoder import load, unit
 
     contract = subject.contract

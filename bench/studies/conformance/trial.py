@@ -214,10 +214,7 @@ class DenseSubject(MethodSubject):
 
     @cached_property
     def subjects(self) -> dict[str, Path]:
-        """Role → folder of the encoder that is looked at: trained for a few steps, or as the method brings it.
-
-        Raises `NotApplicableError` if the training failed; its own checks say how.
-        """
+        """Role → folder of the encoder on trial. Raises `NotApplicableError` if the short training failed."""
         if self.method.trainer is None:
             return {"query": self.start, "passage": self.start}
         try:

@@ -17,10 +17,7 @@ _HARMLESS = ("/dev/", "/proc/")
 
 
 def global_state(torch_too: bool) -> dict[str, Any]:
-    """Return what a whole process shares, by name, in a form that can be compared.
-
-    With `torch_too` also torch's switches and generators; a light method must not have it imported for that.
-    """
+    """Return what a whole process shares, by name; with `torch_too` torch's, which a light method must not import."""
     import numpy as np
 
     kind, keys, *rest = np.random.get_state(legacy=True)
@@ -111,10 +108,7 @@ _HOOK = _AuditHook()
 
 @contextmanager
 def writes(inside: Sequence[Path]) -> Iterator[dict[str, None]]:
-    """Collect the paths outside some folders that Python code opens for writing, makes, moves or removes.
-
-    Compiled modules (`__pycache__`) and devices are always allowed.
-    """
+    """Collect the paths outside some folders that Python code writes, moves or removes, but for `__pycache__`."""
     with _watched(inside, reading=False) as found:
         yield found
 

@@ -47,10 +47,7 @@ class Replay:
 
 
 def request_of(content: Content, given: ReplayOptions) -> Request:
-    """Compose the request that makes a result again, given what its file cannot say.
-
-    Raises `UsageError` if it rests on files of its maker's, and nobody says where they lie here.
-    """
+    """Compose the request that makes a result again. Raises `UsageError` for files that `given` does not place."""
     said = asked([content], whole=False)
     legs = (leg for legs in content["tasks"].values() for leg in legs.values())
     machine: Mapping[str, Any] = next((leg["compute"] for leg in legs if leg.get("compute")), {})
@@ -76,11 +73,7 @@ def request_of(content: Content, given: ReplayOptions) -> Request:
 
 
 def prepared(content: Content, given: ReplayOptions, plugins: Plugins, store: Store) -> Replay:
-    """Plan the stages of a result file's row, given what it cannot say.
-
-    Raises `UsageError` as `request_of` does, or if nothing that the request makes is that row; and `BenchError` as
-    `bench.pipeline.plan.plan` does.
-    """
+    """Plan the stages of a result's row; raises as `request_of` and `plan` do, and where no system here is that row."""
     request = request_of(content, given)
     whole = plan(request, plugins, store)
     cell, legs = _own(content, whole)
