@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench.core.errors import StoreError
 from bench.core.workspace import Parts, Workspace
-from bench.data.pairs.mining import ENOUGH, POSITIVE, SAME_TEXT, SCORE, Mined, MiningRules
+from bench.data.pairs.mining import ENOUGH, POSITIVE, SAME_TEXT, SCORE, MiningRules
 from bench.data.pairs.pool import Pool
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline.stages import mine, pairs, pool, read, search
@@ -105,13 +105,13 @@ def test_begun_again_it_writes_the_same(tmp_path: Path, make_work: Make, monkeyp
     with pytest.raises(KeyboardInterrupt):
         mine.run(make_work("again"), given, passages, run, rules, killed)
     chosen: list[int] = []
-    plain = mine._chosen
+    judged = Pool.judged
 
-    def noted(number: int, *rest: Any) -> Mined:
+    def noted(pool: Pool, number: int) -> Any:
         chosen.append(number)
-        return plain(number, *rest)
+        return judged(pool, number)
 
-    monkeypatch.setattr(mine, "_chosen", noted)
+    monkeypatch.setattr(Pool, "judged", noted)
     again = make_work("again")
     assert mine.run(again, given, passages, run, rules, scores) == facts
     assert chosen == [1, 2]
