@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -71,6 +71,15 @@ def told() -> Told:
         return str(caught.value).split("\n")
 
     return read
+
+
+T = TypeVar("T")
+
+
+def present(value: T | None) -> T:
+    """Return what must not be missing."""
+    assert value is not None
+    return value
 
 
 def cases(table: str) -> list[Any]:

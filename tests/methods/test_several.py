@@ -23,6 +23,7 @@ from bench.training.encoder import TrainableEncoder
 from bench.training.processes import train_on_several
 from bench.training.views import Documents
 from methods.crop.config import CropConfig
+from tests.conftest import present
 from tests.methods.test_trainings import TABLES, KilledError, killer
 
 OFTEN = {"learning_rate": 5e-3, "probe_pairs": 4, "checkpoint_tokens": 500}
@@ -76,8 +77,7 @@ def test_both_processes_have_one_encoder(
 ) -> None:
     """The same bits on both, counted together, whole or stopped twice; the first one alone writes checkpoints."""
     method = load().methods[name].value
-    assert method.contract is not None
-    start = start_of(method.contract(method.config.model_validate(TABLES["small"][name])))
+    start = start_of(present(method.contract)(method.config.model_validate(TABLES["small"][name])))
     first, second = two_processes(both, name, str(start), str(corpus), str(tmp_path))
     assert first == second
     assert first["saved"] == [first["saved"][0]] * 2

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -14,19 +13,12 @@ from bench.store.inputs import Inputs
 from bench.store.store import Store
 from bench.types import Json, Leg, Task
 
-T = TypeVar("T")
 Checked = Callable[[Leg], Mapping[str, Json]]
 
 
 def jsonl(*rows: object) -> str:
     """Return rows as JSON lines."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def present(value: T | None) -> T:
-    """Return what must not be missing."""
-    assert value is not None
-    return value
 
 
 def scorers(task: Task) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from bench.pipeline.stages.score import Protocol, Scored, score
 from bench.testing import fields
 from bench.types import DataRequest, Item, Ranking, Task
 from suites import askubuntu
-from tests.conftest import released
-from tests.suites.conftest import Checked, present
+from tests.conftest import present, released
+from tests.suites.conftest import Checked
 
 GOLDEN = Path(__file__).parents[1] / "golden/scorers/askubuntu"
 LISTS = "10\t12\t11 12 13\t3 2 1\n20\t\t11 13\t2 1\n30\t13 11\t13 14 11\t3 2 1\n"

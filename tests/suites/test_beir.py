@@ -14,8 +14,8 @@ from bench.evaluation.results.averages import averages
 from bench.testing import fields
 from bench.types import DataRequest, Macro
 from suites import beir
-from tests.conftest import cases, released
-from tests.suites.conftest import Checked, present
+from tests.conftest import cases, present, released
+from tests.suites.conftest import Checked
 
 HEAD = "query-id\tcorpus-id\tscore\n"
 

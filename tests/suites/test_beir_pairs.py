@@ -13,8 +13,7 @@ from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import DataRequest
 from suites import beir
 from suites.beir import TRAIN
-from tests.conftest import released
-from tests.suites.conftest import present
+from tests.conftest import present, released
 
 BY_TASK = present(beir.SUITE.recipes["few-shot"]["train"][0].by_task)
 TABLE = "file\tquery-id\ttest-suite\n"

@@ -10,8 +10,8 @@ from bench.core.errors import DataError, UsageError
 from bench.testing import fields
 from bench.types import Answers, DataRequest, Item, Suite
 from suites import dpr, mkqa
-from tests.conftest import Put
-from tests.suites.conftest import Checked, present
+from tests.conftest import Put, present
+from tests.suites.conftest import Checked
 
 QUESTIONS = "who sang it\t['Dave Edmunds', 'D. Edmunds']\nwho else\t[\"Nobody's\"]\n"
 PASSAGES = "id\ttext\ttitle\n1\t“Hear You” – DAVE EDMUNDS\tThe Song\n"

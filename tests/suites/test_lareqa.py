@@ -10,7 +10,8 @@ from bench.data import mini
 from bench.testing import fields
 from bench.types import DataRequest
 from suites import lareqa
-from tests.suites.conftest import Checked, present
+from tests.conftest import present
+from tests.suites.conftest import Checked
 
 LANGUAGES = ["ar", "de", "el", "en", "es", "hi", "ru", "th", "tr", "vi", "zh"]
 

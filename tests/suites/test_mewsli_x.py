@@ -17,7 +17,8 @@ from bench.testing import fields
 from bench.types import DataRequest, Item, Leg, Ranking
 from suites import mewsli_x
 from suites.scorers import MEWSLIX_LANGUAGES
-from tests.suites.conftest import Checked, jsonl, present
+from tests.conftest import present
+from tests.suites.conftest import Checked, jsonl
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "scorers" / "mewslix"
 ENTITIES = "candidate_set_entities.jsonl"

@@ -11,8 +11,8 @@ from bench.evaluation.measures.has_answer import has_answer
 from bench.testing import fields
 from bench.types import Answers, DataRequest, Item
 from suites import dpr, mkqa
-from tests.conftest import Put
-from tests.suites.conftest import Checked, jsonl, present
+from tests.conftest import Put, present
+from tests.suites.conftest import Checked, jsonl
 
 
 def row(number: int, *answers: Mapping[str, object]) -> dict[str, object]:

@@ -14,8 +14,8 @@ from bench.data.formats.trec import read_qrels, topics_source
 from bench.testing import fields
 from bench.types import DataRequest, Item, Leg
 from suites import mrtydi, mrtydi_v1_0
-from tests.conftest import released
-from tests.suites.conftest import Checked, jsonl, present
+from tests.conftest import present, released
+from tests.suites.conftest import Checked, jsonl
 
 FOLDER = "mrtydi-v1.1-swahili"
 DOCS = [

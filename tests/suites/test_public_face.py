@@ -13,6 +13,7 @@ from bench.pipeline.run import run
 from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.store import Store
+from tests.conftest import present
 
 ROOT = Path(__file__).parents[2]
 FACE = {"bench", "bench.suites"}
@@ -59,11 +60,9 @@ def test_a_suite_of_a_third_party(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "lines"
     folder.mkdir(parents=True)
     (folder / "pairs.tsv").write_text("who built walls\twalls of Berlin\nwhat is a moon\tthe moon is a rock\n")
-    spec = importlib.util.spec_from_file_location("bench_lines", LINES)
-    assert spec is not None
-    assert spec.loader is not None
+    spec = present(importlib.util.spec_from_file_location("bench_lines", LINES))
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    present(spec.loader).exec_module(module)
     plugins = load({}, extra=(module,))
     assert not plugins.broken
     asked = Request(("bm25",), ("lines",), data="official", data_dir=tmp_path / "data", results=tmp_path / "results")

@@ -7,8 +7,7 @@ import pytest
 from bench.plugins import Plugins, load
 from bench.retrieval.readouts import fixed
 from bench.types import DataRequest
-from tests.conftest import cases
-from tests.suites.conftest import present
+from tests.conftest import cases, present
 
 PRINTED: dict[str, dict[str, Any]] = dict(cases("protocols-printed"))
 LENGTHS = {"lareqa": (96, 256), "mewsli-x": (64, 64), "mkqa": (512, 512)}

@@ -8,7 +8,7 @@ import pytest
 from bench.core.errors import UsageError
 from bench.types import Ranking
 from suites.scorers import OFFICIAL, UndefinedError, beir, beir_capped_recall, mrtydi_ccp, named_questions, xor_retrieve
-from tests.suites.conftest import present
+from tests.conftest import present
 
 QRELS = {"q1": {"a": 2, "b": 1, "c": 0}, "q2": {"c": 1}, "q3": {"d": 0}}
 

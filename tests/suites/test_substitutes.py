@@ -12,8 +12,8 @@ from bench.testing import fields
 from bench.types import Answers, DataRequest, Item, Suite
 from suites.substitutes import askubuntu, mewsli_x, mkqa, mrtydi, xor
 from suites.substitutes.common import Part, Substitute, table
-from tests.conftest import Put, cases, released
-from tests.suites.conftest import Checked, jsonl, present, scorers
+from tests.conftest import Put, cases, present, released
+from tests.suites.conftest import Checked, jsonl, scorers
 
 FAMILIES = ((mrtydi.GOLDP, mrtydi.NATIVE), (xor.MLQA, xor.AFRIQA), (askubuntu.DUPLICATES, askubuntu.THREADS))
 EVERY = {one.name: one for one in (*chain(*FAMILIES), mkqa.QUESTIONS, mewsli_x.ARTICLES)}

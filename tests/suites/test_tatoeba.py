@@ -12,8 +12,8 @@ from bench.evaluation.measures.aggregate import macro
 from bench.testing import fields
 from bench.types import DataRequest, Item, Judgement
 from suites import tatoeba, tatoeba_pairs
-from tests.conftest import released
-from tests.suites.conftest import Checked, present
+from tests.conftest import present, released
+from tests.suites.conftest import Checked
 
 
 def lay_out(root: Path, code: str, foreign: list[str], english: list[str]) -> Path:

@@ -13,8 +13,7 @@ from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import DataRequest, FineTuning, Source, TrainingPair
 from suites import beir, tunings
 from suites.beir import TRAIN
-from tests.conftest import Put
-from tests.suites.conftest import present
+from tests.conftest import Put, present
 
 
 def dpr(*questions: str) -> str:
@@ -73,9 +72,8 @@ def test_the_embedded_world() -> None:
     asked = DataRequest("mini")
     (english,) = load().suite("mrtydi").recipes["english"]["nq"]
     (_, own) = load().suite("mrtydi").recipes["multilingual"]["nq"]
-    assert english.pairs is not None
     assert own.pairs is not None
-    held = present(dev_of(english.pairs(asked)))
+    held = present(dev_of(present(english.pairs)(asked)))
     dev, test = ({item.text for item in mini.questions("en", split).read()} for split in ("dev", "test"))
     assert set(questions(held)) == dev
     assert not dev & test
@@ -173,7 +171,6 @@ def test_mini_pairs_stand_for_all_recipes(suite: str) -> None:
     recipes = load().suite(suite).recipes["english"]
     for stages in recipes.values():
         (one,) = stages
-        assert one.pairs is not None
-        first = next(one.pairs(DataRequest("mini")).read())
+        first = next(present(one.pairs)(DataRequest("mini")).read())
         assert first.query.language in ("", "en")
         assert first.positives

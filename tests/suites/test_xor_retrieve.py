@@ -9,8 +9,8 @@ from bench.core.errors import DataError, DataFaultsError, UsageError
 from bench.testing import fields
 from bench.types import Answers, Corpus, DataRequest, Item, Leg, Source
 from suites import xor_retrieve
-from tests.conftest import released
-from tests.suites.conftest import Checked, jsonl, present
+from tests.conftest import present, released
+from tests.suites.conftest import Checked, jsonl
 
 PASSAGES = 'id\ttext\ttitle\n1\t"The ""Rose City"" is Portland."\tPortland\n2\tMount Hood.\tOregon\n'
 ROWS = [

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.core.installed import FAISS, faiss_conflict, faiss_distributions, version_of
+from tests.conftest import present
 
 
 def finder(**installed: str) -> dict[str, str]:
@@ -34,8 +35,7 @@ def test_none_or_one_is_no_conflict(installed: dict[str, str]) -> None:
 )
 def test_several_are_named_with_a_remedy_that_removes_just_those(installed: dict[str, str]) -> None:
     """The sentence names each with its version; the command to type uninstalls all of them, then installs one extra."""
-    sentence = faiss_conflict(installed.get)
-    assert sentence is not None
+    sentence = present(faiss_conflict(installed.get))
     for name, number in installed.items():
         assert f"{name} {number}" in sentence
     words = shlex.split(sentence.partition("type: ")[2].partition(" (")[0])

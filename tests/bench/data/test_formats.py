@@ -18,7 +18,7 @@ from bench.data.formats.titled import joined, titled
 from bench.data.pairs.arrays import elements
 from bench.testing import fields
 from bench.types import Corpus, Item, Judgement, Source
-from tests.conftest import traced
+from tests.conftest import present, traced
 
 ROW: dict[str, Any] = {"object": {"a": 1}, "list": [{"b": 2}], "text": "ü𐐀", "number": 3, "half": "x\ud83d"}
 
@@ -123,8 +123,7 @@ def test_titles_before_texts(tmp_path: Path) -> None:
     items = beir.corpus(tmp_path)
     corpus = titled(Corpus("c", items, "en", texts=Source("originals", "other/1", (), lambda: iter(()))))
     assert corpus.items is items
-    assert corpus.texts is not None
-    texts = pickle.loads(pickle.dumps(corpus.texts))  # noqa: S301 (made here)
+    texts = pickle.loads(pickle.dumps(present(corpus.texts)))  # noqa: S301 (made here)
     assert [(item.id, item.text, item.title) for item in texts.read()] == [("a", "T one", ""), ("b", "two", "")]
     assert texts.files == (path,)
     assert texts.reader != items.reader

@@ -10,14 +10,12 @@ from bench.core.errors import UsageError
 from bench.data.contamination.pair_texts import pair_texts
 from bench.data.contamination.search import Text
 from bench.types import Item, PairFormat, Source, TrainingPair
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, present
 
 
 def _source(where: Path | str) -> Source[Text]:
     """The source, which must be there."""
-    found = pair_texts(str(where))
-    assert found is not None
-    return found
+    return present(pair_texts(str(where)))
 
 
 def _rows(*rows: object) -> str:
@@ -80,8 +78,7 @@ def test_a_form_that_a_suite_brings(put: Put) -> None:
         return Source(path.name, "mine/1", (path,), lambda: iter([read]))
 
     form, path = PairFormat(".jsonl", '"mine"', pairs), put("a.jsonl.gz", gzip.compress(b'{"mine": 1}\n'))
-    found = pair_texts(str(path), [form])
-    assert found is not None
+    found = present(pair_texts(str(path), [form]))
     assert [one.sentences for one in found.read()] == [("asked",), ("answer",)]
     assert found.reader == "released-pair-texts/1:mine/1"
     assert pair_texts(str(path)) is None

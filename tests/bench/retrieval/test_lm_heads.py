@@ -9,6 +9,7 @@ from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from bench.core.errors import UsageError
 from bench.retrieval import lm_heads
+from tests.conftest import present
 
 D, V = 8, 20
 
@@ -44,8 +45,7 @@ def test_one_file_or_several_old_ones_too(model: BertForMaskedLM, tmp_path: Path
     assert len(list((tmp_path / "many").glob("*.safetensors"))) > 1
     for name in ("one", "many"):
         same(lm_heads.find(tmp_path / name), model)
-    found = lm_heads.find(tmp_path / "one")
-    assert found is not None
+    found = present(lm_heads.find(tmp_path / "one"))
     lm_heads.save(found, tmp_path)
     same(lm_heads.load(tmp_path), model)
     old = {
@@ -57,8 +57,7 @@ def test_one_file_or_several_old_ones_too(model: BertForMaskedLM, tmp_path: Path
     halves = tmp_path / "halves"
     halves.mkdir()
     save_file({key: weight.half().clone() for key, weight in old.items()}, halves / "model.safetensors")
-    found = lm_heads.find(halves)
-    assert found is not None
+    found = present(lm_heads.find(halves))
     assert {tensor.dtype for tensor in found.values()} == {torch.float32}
 
 

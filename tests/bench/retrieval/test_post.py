@@ -9,6 +9,7 @@ import pytest
 
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.retrieval.post_processing import ANY, FLOOR, Affine, Post, mean, spread, whitening, write
+from tests.conftest import present
 
 TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
 MAPS = {"sw": Affine(np.array([1.0, 0.0]), np.array([2.0, 1.0]), TURN), "en": Affine(np.array([0.0, 1.0]))}
@@ -83,11 +84,9 @@ def test_white_vectors() -> None:
     np.testing.assert_allclose(white.T @ white / 400, np.eye(5), atol=1e-9)
     assert found.matrix is not None
     np.testing.assert_allclose(found.matrix, found.matrix.T, atol=1e-12)
-    again = whitening(white).matrix
-    assert again is not None
+    again = present(whitening(white).matrix)
     np.testing.assert_allclose(again, np.eye(5), atol=1e-9)
     flat = np.random.default_rng(0).normal(size=(100, 3)) * [2.0, 1.0, 0.0]
-    matrix = whitening(flat).matrix
-    assert matrix is not None
+    matrix = present(whitening(flat).matrix)
     scales = np.linalg.eigvalsh(matrix)
     assert scales[-1] == pytest.approx(1000 * scales[0], rel=1e-6)

@@ -13,7 +13,7 @@ from bench.core.errors import UsageError
 from bench.plugins import load
 from bench.retrieval.prompts import PROMPTS_FILE, WantedPrompts, declared_prompts, wanted
 from bench.types import Method
-from tests.conftest import cases
+from tests.conftest import cases, present
 
 E5 = WantedPrompts("query: ", "passage: ", "somebody")
 
@@ -38,8 +38,7 @@ def test_its_own_files_come_first(tmp_path: Path, methods: list[Method]) -> None
     said = {"prompts": {"query": "ask ", "document": "read "}}
     found = wanted(folder(tmp_path / "e5-small", said), methods)
     assert found == WantedPrompts("ask ", "read ", "its config_sentence_transformers.json declares them")
-    by_name = wanted(folder(tmp_path / "b" / "e5-small", {"prompts": {}}), methods)
-    assert by_name is not None
+    by_name = present(wanted(folder(tmp_path / "b" / "e5-small", {"prompts": {}}), methods))
     assert (by_name.query, by_name.passage) == ("query: ", "passage: ")
     (tmp_path / "e5-small" / PROMPTS_FILE).write_text("no JSON")
     with pytest.raises(UsageError, match=r"config_sentence_transformers\.json: found .* expected JSON of a model"):

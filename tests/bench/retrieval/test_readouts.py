@@ -23,7 +23,7 @@ from bench.pipeline.systems import Sparse
 from bench.plugins import Plugins, load
 from bench.retrieval.readouts import depth_of, fixed, layer_of, says
 from bench.types import Readout, Source, Task
-from tests.conftest import cases
+from tests.conftest import cases, present
 
 XTREME = Readout("a script", pooling="mean", layers={12: 8, 24: 14}, lengths=(512, 400))
 CLS = Readout("another", pooling="cls", layer=-1, normalise=True, similarity="dot", title="|", question_mark=False)
@@ -102,8 +102,7 @@ def test_the_rows_of_each_readout(plugins: Plugins) -> None:
     assert (alone.label, alone.hash) == (other.label, other.hash)
     starts = [one.label for one in system(plugins, "encode.readout=both").start().readings()]
     assert starts == ["crop@init", "crop@init+protocol"]
-    assert plain.pretraining is not None
-    assert other.processed(plain.pretraining).label == "crop+protocol+none"
+    assert other.processed(present(plain.pretraining)).label == "crop+protocol+none"
 
 
 def test_a_protocols_row_reads_by_it(plugins: Plugins) -> None:
@@ -146,8 +145,7 @@ def test_post_processing_of_a_protocols_row(plugins: Plugins) -> None:
         (XTREME, "dot", ("encode.similarity=dot",)),
     ):
         (row,) = system(plugins, *[one for one in sets if "method" not in one], *more).readings()
-        assert row.pretraining is not None
-        done = row.processed(row.pretraining)
+        done = row.processed(present(row.pretraining))
         assert done.label == "crop+protocol+centre"
         found = row.contract(replace(TASK, readout=readout), processed=True)
         assert found.similarity == similarity

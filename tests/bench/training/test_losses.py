@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from bench.training.losses import info_nce, paired_info_nce, similarities
+from tests.conftest import present
 
 
 def vectors(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -79,8 +80,7 @@ def test_extreme_rows() -> None:
     assert float(info_nce(rows, rows, temperature=0.01)) == 0
     queries = torch.zeros(1, 3, requires_grad=True)
     similarities(queries, torch.ones(2, 3), "cos").sum().backward()
-    assert queries.grad is not None
-    assert torch.isfinite(queries.grad).all()
+    assert torch.isfinite(present(queries.grad)).all()
     for lone in (vectors(3, 2), vectors(0, 2)):
         with pytest.raises(ValueError, match=r"expected \[2n, d\]"):
             paired_info_nce(lone)

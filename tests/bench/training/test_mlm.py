@@ -29,7 +29,7 @@ from bench.training.config import BlocksConfig, MaskConfig, MlmConfig, TrainingC
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MaskedBlocks, MaskedPairs, Masking, MlmHead, MlmReduction, masked_prediction, mlm_loss
 from bench.training.views import SentencePairs, two_sentences
-from tests.conftest import tiny
+from tests.conftest import present, tiny
 
 SIZES = tiny(16, 2, vocab_size=125, max_position_embeddings=60, initializer_range=0.2, pad_token_id=0)
 MASKED = Masked(
@@ -128,8 +128,7 @@ def test_the_decoders_bias_is_cropped_with_the_vocabulary(
     """The loss is the softmax over the ids that are left, each with its own bias."""
     backbone, model = saved("bert")
     encoder = begun(backbone, tmp_path / "start", corpus)
-    kept = encoder.vocabulary
-    assert kept is not None
+    kept = present(encoder.vocabulary)
     assert len(kept.kept) < 125
     ids = torch.tensor([[1, 3, 11, 12, 2]])
     with torch.no_grad():

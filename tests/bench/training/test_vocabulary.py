@@ -19,7 +19,7 @@ from bench.training.config import BlocksConfig, TrainingConfig
 from bench.training.encoder import TrainableEncoder, crop
 from bench.training.loop import fit
 from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
-from tests.conftest import tiny
+from tests.conftest import present, tiny
 
 EMBEDDINGS = "embeddings.word_embeddings.weight"
 JOB = TrainingJob(tokens=900, seed=1, device="cpu", threads=1)
@@ -94,8 +94,7 @@ def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, less: Path, tmp_pa
     assert changed[used].all()
     said = json.loads((tmp_path / "run/out/encoder/config.json").read_text(encoding="utf-8"))
     assert said["vocab_size"] == len(before)
-    found = checkpoint.newest(Parts(tmp_path / "run/parts"))
-    assert found is not None
+    found = present(checkpoint.newest(Parts(tmp_path / "run/parts")))
     kept = np.union1d(Shards(less).used_ids(), np.arange(5))
     np.testing.assert_array_equal(found[0]["vocabulary"].numpy(), kept)
     assert len(found[0][f"weights/encoder.{EMBEDDINGS}"]) == len(kept)
@@ -104,7 +103,6 @@ def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, less: Path, tmp_pa
 def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_path: Path) -> None:
     """Bit for bit, dropout off; an id that was left out has no row."""
     encoder = TrainableEncoder.begin(start, Shards(less), TrainingConfig(), JOB)
-    assert encoder.vocabulary is not None
     encoder.model.eval()
     sentences = [[1, 10, 11, 2], [1, 21, 2], [1, 12, 13, 14, 2]]
     with torch.no_grad():
@@ -118,7 +116,7 @@ def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_
         outside = again(sentences)
     torch.testing.assert_close(outside, inside, rtol=0, atol=0)
     torch.testing.assert_close(after, inside, rtol=0, atol=0)  # saving leaves it as it was
-    assert len(encoder.embeddings) == len(encoder.vocabulary.kept)
+    assert len(encoder.embeddings) == len(present(encoder.vocabulary).kept)
     with pytest.raises(ValueError, match="found id 70, expected one of the"):
         encoder([[1, 70, 2]])
     np.testing.assert_array_equal(encoder.rows(np.array([0, 5])), [0, 5])
@@ -131,7 +129,6 @@ def test_padding_keeps_its_number(less: Path) -> None:
     ids = torch.tensor([[2, 10, 11, 3]])
     with torch.no_grad():
         before = model(ids).last_hidden_state
-        kept = crop(model, Shards(less))
-        assert kept is not None
+        kept = present(crop(model, Shards(less)))
         after = model(torch.from_numpy(kept.rows(ids.numpy()))).last_hidden_state
     torch.testing.assert_close(after, before, rtol=0, atol=0)

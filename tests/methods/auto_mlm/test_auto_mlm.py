@@ -14,6 +14,7 @@ from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead, PairsAndMasks, mlm_loss
 from methods.auto_mlm.config import AutoMlmConfig
 from methods.auto_mlm.trainer import AutoMlmTrainer, user_and_agent
+from tests.conftest import present
 
 LEFT = [[1, 10, 11, 12, 2], [1, 20, 21, 2], [1, 30, 2]]
 RIGHT = [[1, 13, 14, 2], [1, 22, 23, 24, 2], [1, 31, 32, 2]]
@@ -63,8 +64,7 @@ def test_the_user_asks_and_the_agent_answers(count: int) -> None:
 def test_without_a_vector_it_is_plain_masked_prediction(encoders: Encoders) -> None:
     """Zero vectors give the loss without any; of one side alone, the other sentence's vector helps nobody."""
     encode, head = encoders(AutoMlmConfig())
-    masked = batch().masked
-    assert masked is not None
+    masked = present(batch().masked)
     zero = torch.zeros(6, 16)
     plain, added = mlm_loss(encode, head, masked), mlm_loss(encode, head, masked, vectors=zero)
     torch.testing.assert_close(added, plain, rtol=0, atol=0)
@@ -72,8 +72,7 @@ def test_without_a_vector_it_is_plain_masked_prediction(encoders: Encoders) -> N
     assert value(encode, head, batch(), ctl=False) != float(plain.detach())
     config = AutoMlmConfig(ctl=False, automlm_side="query")
     loss, _ = AutoMlmTrainer(config).loss(head, encode, batch("query"))
-    masked = batch("query").masked
-    assert masked is not None
+    masked = present(batch("query").masked)
     torch.testing.assert_close(loss, mlm_loss(encode, head, masked, vectors=encode(LEFT)), rtol=0, atol=1e-6)
 
 
@@ -101,8 +100,7 @@ def test_a_hidden_token_reaches_the_vector_and_not_the_states(encoders: Encoders
     other = [[1, 15, 11, 12, 2], *LEFT[1:]]
     with torch.no_grad():
         before, after = encode(LEFT), encode(other)
-        masked = batch("query").masked
-        assert masked is not None
+        masked = present(batch("query").masked)
         hidden = [mlm_loss(encode, head, masked, vectors=torch.zeros(3, 16)) for _ in range(2)]
         first, second = (mlm_loss(encode, head, masked, vectors=v) for v in (before, after))
     assert not torch.allclose(before[0], after[0], atol=1e-4)
@@ -132,8 +130,7 @@ def test_weight_nought_trains_no_head_and_the_parts_add_up(encoders: Encoders) -
     encode, head = encoders(AutoMlmConfig())
     loss, _ = AutoMlmTrainer(AutoMlmConfig(weight=0.0)).loss(head, encode, batch())
     loss.backward()
-    assert head.bias.grad is not None
-    assert not head.bias.grad.any()
+    assert not present(head.bias.grad).any()
     ctl, automlm = value(encode, None, batch(), automlm=False), value(encode, head, batch(), ctl=False)
     assert float(loss.detach()) == pytest.approx(ctl, abs=1e-6)
     assert value(encode, head, batch(), weight=0.3) == pytest.approx(ctl + 0.3 * automlm, abs=1e-5)

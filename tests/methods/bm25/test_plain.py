@@ -16,6 +16,7 @@ from methods.bm25 import BM25
 from methods.bm25.analyzers import ANALYZERS, choose
 from methods.bm25.config import BM25Config
 from suites.substitutes import askubuntu, mrtydi
+from tests.conftest import present
 from tests.methods.bm25.conftest import TOKENS
 
 IndexOf = Callable[..., Any]
@@ -75,8 +76,7 @@ def test_the_check_figures(index_of: IndexOf, where: str, measure: str, figure: 
     leg = _leg(where, DataRequest("official", Path(folder)))
     made = index_of(leg.corpus, analyzer="plain")
     grades: dict[str, dict[str, int]] = {}
-    assert leg.qrels is not None
-    for row in leg.qrels.read():
+    for row in present(leg.qrels).read():
         grades.setdefault(row.query, {})[row.document] = row.grade
     queries = [query for query in leg.queries.read() if query.id in grades]
     run = {

@@ -26,6 +26,7 @@ from methods.ccp.config import CcpConfig
 from methods.ccp.look import Witnesses, language_accuracy
 from methods.ccp.loss import ccp_loss
 from methods.ccp.trainer import CcpModules, CcpTrainer
+from tests.conftest import present
 
 Small = Callable[..., CcpConfig]
 TrainMethod = Callable[..., Any]
@@ -157,12 +158,11 @@ def test_the_step_is_the_loss_of_its_parts(parts: Callable[..., Parts]) -> None:
         with torch.no_grad():
             left, right = (torch.stack([encode([text])[0] for text in view]).double() for view in batch)
         assert modules.head is not None
-        assert modules.bank is not None
         turn, state = int(modules.head.turn), {k: v.clone() for k, v in modules.head.state_dict().items()}
         z = torch.cat(modules.head(left, right))
         assert int(modules.head.turn) != turn
         modules.head.load_state_dict(state)
-        rows, marks = modules.bank.ordered()
+        rows, marks = present(modules.bank).ordered()
         expected = ccp_loss(z, torch.arange(6).repeat(2), tags, bank=rows, bank_languages=marks, temperature=0.1)
         modules.float()
         loss, seen = trainer.loss(modules, languages, encode, batch)
@@ -179,17 +179,14 @@ def test_spoilt_rows_of_another_language_change_nothing(parts: Callable[..., Par
         encode.model.eval()
         batch = pairs.batch(np.random.default_rng(3))
         own = languages.index(batch.languages[0])
-        assert modules.bank is not None
         rows = torch.randn(9, 16, generator=torch.Generator().manual_seed(1))
         tags = torch.arange(9) % 3
         if spoil:
             rows[tags != own] = float("nan")
-        modules.bank.push(rows, tags)
+        present(modules.bank).push(rows, tags)
         loss, _ = trainer.loss(modules, languages, encode, batch)
         loss.backward()
-        assert modules.head is not None
-        weight = modules.head.project.first.weight.grad
-        assert weight is not None
+        weight = present(present(modules.head).project.first.weight.grad)
         found.append((loss.detach(), weight))
     assert torch.equal(found[0][0], found[1][0])
     assert torch.equal(found[0][1], found[1][1])
@@ -203,8 +200,7 @@ def test_rows_of_a_later_step_do_not_reach_back(parts: Callable[..., Parts]) -> 
         encode.model.eval()
         loss, _ = trainer.loss(modules, languages, encode, pairs.batch(np.random.default_rng(3)))
         if later:
-            assert modules.bank is not None
-            modules.bank.push(torch.full((40, 16), 3.0), torch.zeros(40).long())
+            present(modules.bank).push(torch.full((40, 16), 3.0), torch.zeros(40).long())
         loss.backward()
         found.append([weight.grad for weight in encode.model.parameters() if weight.grad is not None])
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))

@@ -8,6 +8,7 @@ import torch
 
 from bench.training.heads import BatchNorm, Projection
 from methods.ccp.head import ViewsHead
+from tests.conftest import present
 
 ORDERS: tuple[Literal["eval_first", "written"], ...] = ("eval_first", "written")
 
@@ -32,8 +33,7 @@ def head_of(norm: Any = "asym", order: Any = "eval_first", **changed: Any) -> Vi
 
 def statistics(head: ViewsHead) -> BatchNorm:
     """The normalisation between the two layers."""
-    assert head.project.norm is not None
-    return head.project.norm
+    return present(head.project.norm)
 
 
 def other_rows_matter(head: ViewsHead, view: int) -> bool:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from methods.ccp.loss import Contrast, ccp_loss, masses
+from tests.conftest import present
 
 
 def rows(count: int = 8, width: int = 5, seed: int = 0) -> torch.Tensor:
@@ -105,8 +106,7 @@ def test_bank_rows_change_terms_of_their_language_and_get_no_gradient() -> None:
         bank.fill_(9.0)
     loss.backward()
     assert bank.grad is None
-    assert z.grad is not None
-    assert torch.equal(z.grad, before)
+    assert torch.equal(present(z.grad), before)
 
 
 def test_an_empty_bank_is_none() -> None:

@@ -11,7 +11,7 @@ from bench.training.distributed import average_gradients, rank, world
 from methods.ccp import CCP
 from methods.ccp.config import CcpConfig
 from methods.ccp.trainer import CcpModules, CcpTrainer
-from tests.conftest import cases
+from tests.conftest import cases, present
 
 Step = dict[str, Any]
 CUT = 4  # of seven pairs: processes need not have as many
@@ -82,12 +82,10 @@ def test_statistics_are_each_process_s_own(two_processes: Callable[..., list[Ste
     left, right = views()
     found = two_processes(step, left, right, [])
     for one, mine in zip(found, (slice(CUT), slice(CUT, None)), strict=True):
-        head = made([])[1].head
-        assert head is not None
+        head = present(made([])[1].head)
         for _ in range(2):
             head(left[mine], right[mine])
-        assert head.project.norm is not None
-        torch.testing.assert_close(one["mean"], head.project.norm.running_mean, rtol=0, atol=1e-12)
+        torch.testing.assert_close(one["mean"], present(head.project.norm).running_mean, rtol=0, atol=1e-12)
     assert not torch.allclose(found[0]["mean"], found[1]["mean"])
 
 
@@ -97,8 +95,7 @@ def test_ungathered_negatives_stay_at_home(two_processes: Callable[..., list[Ste
     sets = ["head.bn=none", "gather_negatives=false"]
     found = two_processes(step, left, right, sets)
     trainer, modules = made(sets)
-    assert modules.head is not None
     for one, mine, share in zip(found, (slice(CUT), slice(CUT, None)), (8 / 7, 6 / 7), strict=True):
-        near, far = modules.head(left[mine], right[mine])
+        near, far = present(modules.head)(left[mine], right[mine])
         contrast, _ = trainer.contrast(None, near, far, LANGUAGES[mine])
         torch.testing.assert_close(one["losses"][0], contrast.loss.detach() * share, rtol=0, atol=1e-9)

@@ -21,6 +21,7 @@ from methods.contriever.loss import moco_logits, own_first, same_language, sharp
 from methods.contriever.moco import Moco, drift
 from methods.contriever.trainer import ContrieverTrainer
 from methods.contriever.views import CroppedPairs
+from tests.conftest import present
 
 LANGUAGES = ("en", "fi", "sw")
 
@@ -179,8 +180,7 @@ def test_the_slow_copy_never_learns(encoder: TrainableEncoder, batches: Callable
     assert moco.queue.rows.grad_fn is None
     queries, keys, queue = (torch.randn(n, 5, dtype=torch.float64, requires_grad=True) for n in (3, 3, 7))
     moco_loss(queries, keys, queue, temperature=0.05).backward()
-    assert queries.grad is not None
-    assert queries.grad.abs().sum() > 0
+    assert present(queries.grad).abs().sum() > 0
     assert keys.grad is None
     assert queue.grad is None
 

@@ -15,6 +15,7 @@ from bench.training.encoder import TrainableEncoder
 from methods.ict.config import IctConfig
 from methods.ict.trainer import IctTrainer, accuracies, projection
 from methods.ict.views import SentencesOfBlocks, cloze
+from tests.conftest import present
 
 EncoderFor = Callable[[Any], TrainableEncoder]
 
@@ -39,11 +40,9 @@ def written(folder: Path, documents: list[list[int]]) -> Shards:
 def test_a_removed_sentence_leaves_its_place() -> None:
     """By hand; the block is as long as all less the sentence."""
     tokens, starts = np.arange(10), [0, 3, 7]
-    made = cloze(tokens, starts, 1, remove=True)
-    assert made is not None
+    made = present(cloze(tokens, starts, 1, remove=True))
     assert [part.tolist() for part in made] == [[3, 4, 5, 6], [0, 1, 2, 7, 8, 9]]
-    kept = cloze(tokens, starts, 2, remove=False)
-    assert kept is not None
+    kept = present(cloze(tokens, starts, 2, remove=False))
     assert [part.tolist() for part in kept] == [[7, 8, 9], list(range(10))]
     assert cloze(tokens, [0], 0, remove=True) is None
     assert cloze(tokens, [0], 0, remove=False) is not None
@@ -135,8 +134,7 @@ def test_the_loss_is_a_cross_entropy_of_projections(corpus: Path, encoder_for: E
         vectors[frozen] = vectors[frozen].detach()
         scores = head(vectors[0]) @ head(vectors[1]).T
         torch.nn.functional.cross_entropy(scores, torch.arange(8)).backward()
-        assert encode.embeddings.grad is not None
-        assert float(encode.embeddings.grad.abs().sum()) > 0
+        assert float(present(encode.embeddings.grad).abs().sum()) > 0
 
 
 def test_the_projection_and_accuracies() -> None:

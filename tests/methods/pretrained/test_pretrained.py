@@ -21,7 +21,7 @@ from bench.pipeline.stages import init
 from bench.retrieval.encoder import load
 from bench.types import Item
 from methods.pretrained import PRETRAINED, PretrainedConfig
-from tests.conftest import cases
+from tests.conftest import cases, present
 
 TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
 POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
@@ -38,8 +38,7 @@ Said = dict[str, Any]
 
 def contract(model: Path | str, **values: Any) -> Contract:
     """Resolve the contract of a config."""
-    assert PRETRAINED.contract is not None
-    return PRETRAINED.contract(PretrainedConfig(model=str(model), **values))
+    return present(PRETRAINED.contract)(PretrainedConfig(model=str(model), **values))
 
 
 def put(path: Path, value: Any) -> None:

@@ -18,7 +18,7 @@ from bench.data.fetching.local_files import LocalFile, asked_tasks, examine, loc
 from bench.data.fetching.official import data_cache
 from bench.testing import fields
 from bench.types import Corpus, DataRequest, Leg, Source, Suite, Task
-from tests.conftest import cases
+from tests.conftest import cases, present
 
 TEXT = b"official\n"
 SHA256 = hashlib.sha256(TEXT).hexdigest()
@@ -210,8 +210,7 @@ def test_unpacking_without_a_network(root: Path) -> None:
     assert (done.state, done.size) == ("present", len(TEXT))
     inside = root / "toy/b/inside.txt"
     assert inside.read_bytes() == TEXT
-    record = records.recall(root, PACKED.path)
-    assert record is not None
+    record = present(records.recall(root, PACKED.path))
     assert (record.source, record.folder, record.sha256) == (
         "",
         "toy",

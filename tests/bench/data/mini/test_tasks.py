@@ -14,6 +14,7 @@ from bench.data import mini
 from bench.data.mini.writer import shared
 from bench.types import Item, Judgement
 from methods.bm25.analyzers import for_language
+from tests.conftest import present
 
 SMALL = replace(mini.DEFAULT, documents=60, articles=40, questions=20, pairs=40)
 
@@ -162,8 +163,7 @@ def test_duplicates_have_twenty_candidates_in_order(split: str) -> None:
     parts = mini.duplicates(split)
     questions, queries = _unique(parts.corpus.read()), _unique(parts.queries.read())
     relevant = _relevant(parts.qrels.read())
-    assert parts.candidates is not None
-    candidates = list(parts.candidates.read())
+    candidates = list(present(parts.candidates).read())
     assert [row.query for row in candidates] == list(queries)
     assert len(queries) == 60
     assert len(relevant) == 56
@@ -190,9 +190,8 @@ def test_candidates_are_scored_by_bm25() -> None:
     words = [re.findall(r"\w+", question.text.lower()) for question in questions]
     index = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
     index.index(words, show_progress=False)
-    assert parts.candidates is not None
     place = {question.id: at for at, question in enumerate(questions)}
-    for row in parts.candidates.read():
+    for row in present(parts.candidates).read():
         expected = index.get_scores(words[place[row.query]])
         assert row.scores == pytest.approx([expected[place[name]] for name in row.documents], abs=1e-4)
 

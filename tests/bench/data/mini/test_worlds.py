@@ -13,7 +13,7 @@ from bench.pipeline.selection import Cell
 from bench.pipeline.settings import MiniConfig
 from bench.plugins import load
 from bench.store.store import Store
-from tests.conftest import cases
+from tests.conftest import cases, present
 
 SUITES = ("tatoeba", "mrtydi", "xor-retrieve", "mewsli-x", "lareqa", "mkqa", "beir", "askubuntu")
 OTHER = ("mini.world=few-names",)
@@ -97,8 +97,7 @@ def test_a_corpus_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "mini-own").mkdir()
     (tmp_path / "mini-own" / "sw.txt").write_text("Moja. Mbili.\n\nTatu. Nne.\n", encoding="utf-8")
     (cell,) = cells(planned(tmp_path, corpus="mini-own"), "crop")
-    given = cell.system.pretraining
-    assert given is not None
+    given = present(cell.system.pretraining)
     assert (given.corpus, given.of_world) == ("mini-own", False)
 
 
@@ -109,8 +108,7 @@ def test_a_world_that_nothing_reads(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"found mini.world=few-names, but nothing in this run reads the embedded"):
         planned(tmp_path, *OTHER, **given, methods=("bm25",))
     (cell,) = cells(planned(tmp_path, *OTHER, **given), "crop")
-    assert cell.system.pretraining is not None
-    assert cell.system.pretraining.corpus == "mini-few-names"
+    assert present(cell.system.pretraining).corpus == "mini-few-names"
 
 
 @pytest.mark.parametrize(("given", "sentence"), cases("names-copied-from-a-table"))

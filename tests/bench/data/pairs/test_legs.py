@@ -20,7 +20,7 @@ from bench.data.pairs import from_leg, of_dataset, outcomes, split
 from bench.data.pairs.sources import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
 from bench.testing import fields
 from bench.types import Answers, Corpus, Item, Judgement, Leg, Source, TrainingPair
-from tests.conftest import Put, Told, traced
+from tests.conftest import Put, Told, present, traced
 
 PASSAGES = [Item(f"d{number}", f"text {number}", "T", "de" if number == 3 else "") for number in range(6)]
 QUERIES = [Item("q1", "one?"), Item("q2", "two?", language="fr"), Item("q3", "three?"), Item("q4", "not judged")]
@@ -88,8 +88,7 @@ def test_what_has_no_text() -> None:
     assert (found["q3"].pair, found["q3"].left_out) == (None, (NO_TEXT,))
     twins = [*PASSAGES[:3], Item("d3", "text 1", "T"), *PASSAGES[4:]]
     found = {one.query: one for _, one in outcomes(from_leg(_leg(corpus=Corpus("c", _source(twins))), "x"))}
-    assert found["q1"].pair is not None
-    assert [item.id for item in found["q1"].pair.positives] == ["d3"]
+    assert [item.id for item in present(found["q1"].pair).positives] == ["d3"]
     assert found["q1"].left_out == (TWICE,)
 
 
@@ -106,8 +105,7 @@ def test_unknown_ids_are_told_with_their_lines(put: Put, told: Told) -> None:
     put("set/qrels/train.tsv", rows.replace("q9\td1\t1\n", ""))
     leg = Leg("", beir.queries(folder), beir.qrels(folder, "train"), Corpus("c", beir.corpus(folder)))
     ((_, kept),) = outcomes(from_leg(leg, "x", "keep"))
-    assert kept.pair is not None
-    assert [item.id for item in kept.pair.positives] == ["d1"]
+    assert [item.id for item in present(kept.pair).positives] == ["d1"]
     assert kept.left_out == (NO_PASSAGE,)
 
 

@@ -28,7 +28,7 @@ from bench.data.pairs.sources import (
 )
 from bench.testing import fields
 from bench.types import Item, Source, TrainingPair
-from tests.conftest import Put
+from tests.conftest import Put, present
 
 ASKED = Item("q", "what?")
 ONE, TWO, THREE = Item("d1", "one"), Item("d2", "two", "Title"), Item("d3", "three")
@@ -109,8 +109,7 @@ def test_joined_sources_have_dev_pairs_where_each_has(put: Put) -> None:
     """Labelled as the training pairs are; one source without any, and a share of all is held out instead."""
     dev = tsv_pairs(put("dev.tsv", "c\td\n"))
     one, other = (with_dev(tsv_pairs(put(f"{name}.tsv", f"{name}\tb\n")), dev) for name in ("one", "other"))
-    held = dev_of(joined({"en": one, "sw": other}, "both"))
-    assert held is not None
+    held = present(dev_of(joined({"en": one, "sw": other}, "both")))
     assert held.name == "both dev"
     assert [pair.query.id for pair in held.read()] == ["en:1", "sw:1"]
     assert dev_of(joined({"en": one, "sw": tsv_pairs(other.files[0])}, "both")) is None

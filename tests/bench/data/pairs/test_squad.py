@@ -11,7 +11,7 @@ from bench.data.pairs import outcomes, squad
 from bench.data.pairs.squad import MISPLACED, NO_ANSWER, NO_SENTENCE, inferred
 from bench.types import TrainingPair
 from suites.readers import xquad
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, present
 
 CONTEXT = "Dr. Ada was born in 1815.  She wrote\nnotes on it. The end"
 FIRST, SECOND, THIRD = "Dr. Ada was born in 1815.", "She wrote\nnotes on it.", "The end"
@@ -56,8 +56,7 @@ def test_sentences(put: Put) -> None:
     assert inferred("", "en") == []
     path = put("train.json", _file(_question("a", "1815"), _question("b", "Ada"), sentence_breaks=[[0, 8], [20, 57]]))
     found = {one.query: one for _, one in outcomes(squad.pairs(path, segments=True))}
-    assert found["a"].pair is not None
-    assert found["a"].pair.positives[0].title == CONTEXT[20:57]
+    assert present(found["a"].pair).positives[0].title == CONTEXT[20:57]
     path = put("other.json", _file(_question("a", "was"), sentence_breaks=[[0, 7], [20, 57]]))
     assert [(one.pair, one.left_out) for _, one in outcomes(squad.pairs(path))] == [(None, (NO_SENTENCE,))]
 
