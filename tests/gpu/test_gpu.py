@@ -30,7 +30,7 @@ from bench.training.determinism import reproducible
 from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
 from bench.types import Item
-from tests.conftest import without_dropout
+from tests.conftest import Start, without_dropout
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -43,7 +43,7 @@ Train = Callable[..., tuple[Path, dict[str, Any], list[dict[str, Any]]]]
 
 
 @pytest.fixture
-def calm(start_of: Callable[[Contract], Path], tmp_path: Path) -> Callable[[Contract], Path]:
+def calm(start_of: Start, tmp_path: Path) -> Callable[[Contract], Path]:
     """Return the tiny encoder of a contract, without dropout."""
     folder = tmp_path / "calm"
     return lambda contract: folder if folder.exists() else without_dropout(start_of(contract), folder)

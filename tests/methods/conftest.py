@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.core.contract import Contract, TrainingJob
+from bench.core.contract import TrainingJob
 from bench.data.corpora.shards import Shards
 from bench.training.config import DenseConfig
 from bench.training.encoder import TrainableEncoder
+from tests.conftest import Start
 
 
 @pytest.fixture
-def encoder_for(start_of: Callable[[Contract], Path], corpus: Path) -> Callable[[DenseConfig], TrainableEncoder]:
+def encoder_for(start_of: Start, corpus: Path) -> Callable[[DenseConfig], TrainableEncoder]:
     """Load the tiny encoder as a training does, dropout off."""
 
     def load(config: DenseConfig) -> TrainableEncoder:

@@ -23,7 +23,7 @@ from bench.training.encoder import TrainableEncoder
 from bench.training.processes import train_on_several
 from bench.training.views import Documents
 from methods.crop.config import CropConfig
-from tests.conftest import present
+from tests.conftest import TwoProcesses, present
 from tests.methods.test_trainings import TABLES, KilledError, killer
 
 OFTEN = {"learning_rate": 5e-3, "probe_pairs": 4, "checkpoint_tokens": 500}
@@ -73,7 +73,7 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
     ],
 )
 def test_both_processes_have_one_encoder(
-    name: str, tmp_path: Path, corpus: Path, start_of: Any, two_processes: Callable[..., list[Any]]
+    name: str, tmp_path: Path, corpus: Path, start_of: Any, two_processes: TwoProcesses
 ) -> None:
     """The same bits on both, counted together, whole or stopped twice; the first one alone writes checkpoints."""
     method = load().methods[name].value
@@ -132,9 +132,7 @@ def drawn(shards: str, pure: bool) -> list[tuple[list[int], list[str], float]]:
 
 
 @pytest.mark.parametrize("pure", [True, False])
-def test_each_draws_its_own_documents_of_one_language(
-    pure: bool, corpus: Path, two_processes: Callable[..., list[Any]]
-) -> None:
+def test_each_draws_its_own_documents_of_one_language(pure: bool, corpus: Path, two_processes: TwoProcesses) -> None:
     """Four each, none twice, views by chances of its own; the first process's generator counts."""
     first, second = two_processes(drawn, str(corpus), pure)
     for (mine, languages, own), (others, their, other) in zip(first, second, strict=True):

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 
 from bench.core.contract import Contract
 from bench.plugins import load
+from tests.conftest import Start
 
 METHODS = {name: owned.value for name, owned in load().methods.items()}
 TABLES = json.loads((Path(__file__).parents[1] / "fixtures" / "methods" / "trainings.json").read_text(encoding="utf-8"))
@@ -68,7 +69,7 @@ def test_every_method_is_trained_here() -> None:
     ("name", "values", "logged"), [pytest.param(*case, id=title(*case[:2])) for case in TABLES["cases"]]
 )
 def test_a_killed_training_ends_with_the_same_bytes(
-    name: str, values: dict[str, Any], logged: tuple[str, ...], run: Run, start_of: Callable[[Contract], Path]
+    name: str, values: dict[str, Any], logged: tuple[str, ...], run: Run, start_of: Start
 ) -> None:
     """Killed after a checkpoint and begun again, every file is equal; what is exported is the encoder alone.
 

@@ -1,6 +1,5 @@
 """Every method on two processes: halves of a batch give what one process makes of the whole, in float64."""
 
-from collections.abc import Callable
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +21,7 @@ from methods.msm.config import MsmConfig
 from methods.msm.loss import msm_loss
 from methods.msm.trainer import MsmTrainer
 from methods.quickthought.trainer import Runs
-from tests.conftest import cases
+from tests.conftest import Start, TwoProcesses, cases
 
 CASES: dict[str, tuple[str, dict[str, Any], int]] = dict(cases("trainings-on-two-processes"))
 """Name → method, its settings, and how many texts of the batch the first process has."""
@@ -88,9 +87,7 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_two_processes_are_one(
-    case: str, two_processes: Callable[..., list[Any]], start_of: Callable[[Contract], Path], corpus: Path
-) -> None:
+def test_two_processes_are_one(case: str, two_processes: TwoProcesses, start_of: Start, corpus: Path) -> None:
     """Mean loss, averaged gradients, statistics and queue; batches of different size where that may be."""
     given = (*CASES[case], str(start_of(Contract(pooling="mean"))), str(corpus))
     alone = computed(*given)
@@ -102,7 +99,7 @@ def test_two_processes_are_one(
 @pytest.mark.slow
 @pytest.mark.parametrize("heads", ["shared", "separate"])
 def test_statistics_are_each_process_s_own(
-    heads: str, two_processes: Callable[..., list[Any]], start_of: Callable[[Contract], Path], corpus: Path
+    heads: str, two_processes: TwoProcesses, start_of: Start, corpus: Path
 ) -> None:
     """Msm without `sync_bn`: halves normalised by themselves, negatives of both; not as one batch."""
     given = ("msm", {**CASES["msm"][1], "heads": heads}, 2, str(start_of(Contract(pooling="mean"))), str(corpus))

@@ -1,12 +1,12 @@
 """Several processes as one: two gloo processes against the joined rows in one."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
 from bench.training.distributed import average_gradients, gather, offset, rank, sizes, total, weight, world
+from tests.conftest import TwoProcesses
 
 ROWS = [[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25], [2.0, 2.0], [0.0, -0.5]]
 CUT = 2  # the first process has two rows, the second three
@@ -44,7 +44,7 @@ def gathered(rows: torch.Tensor, numbers: torch.Tensor, factors: torch.Tensor) -
     }
 
 
-def test_unequal_rows_are_gathered_in_order_with_their_gradients(two_processes: Callable[..., list[Any]]) -> None:
+def test_unequal_rows_are_gathered_in_order_with_their_gradients(two_processes: TwoProcesses) -> None:
     """Two and three rows: both see all five; gradients of a row are summed, of a weight averaged."""
     rows, numbers = torch.tensor(ROWS, dtype=torch.float64), torch.arange(5) * 10
     factors = torch.tensor([1.0, 10.0], dtype=torch.float64)

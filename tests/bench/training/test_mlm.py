@@ -40,6 +40,7 @@ MASKED = Masked(
 )
 """Four hidden tokens of the first and third of three sequences; one of them was replaced, not masked."""
 JOB = TrainingJob(tokens=100, seed=1, device="cpu", threads=1)
+Saved = Callable[[str], tuple[Path, PreTrainedModel]]
 
 
 MODELS: dict[str, Callable[[], PreTrainedModel]] = {
@@ -49,7 +50,7 @@ MODELS: dict[str, Callable[[], PreTrainedModel]] = {
 
 
 @pytest.fixture
-def saved(tmp_path: Path, corpus: Path) -> Callable[[str], tuple[Path, PreTrainedModel]]:
+def saved(tmp_path: Path, corpus: Path) -> Saved:
     """Save a language model with random weights, biases too, as a backbone's folder."""
 
     def make(family: str) -> tuple[Path, PreTrainedModel]:
@@ -106,9 +107,7 @@ def own_loss(model: PreTrainedModel, masked: Masked) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("family", list(MODELS))
-def test_a_backbones_own_head_goes_on(
-    saved: Callable[[str], tuple[Path, PreTrainedModel]], family: str, tmp_path: Path, corpus: Path
-) -> None:
+def test_a_backbones_own_head_goes_on(saved: Saved, family: str, tmp_path: Path, corpus: Path) -> None:
     """Logits at the masked rows alone give the loss that the language model has with its full logits."""
     backbone, model = saved(family)
     encoder = begun(backbone, tmp_path / "start", corpus, vocabulary="whole")
@@ -122,9 +121,7 @@ def test_a_backbones_own_head_goes_on(
     assert not (tmp_path / "saved" / lm_heads.FILE).exists()
 
 
-def test_the_decoders_bias_is_cropped_with_the_vocabulary(
-    saved: Callable[[str], tuple[Path, PreTrainedModel]], tmp_path: Path, corpus: Path
-) -> None:
+def test_the_decoders_bias_is_cropped_with_the_vocabulary(saved: Saved, tmp_path: Path, corpus: Path) -> None:
     """The loss is the softmax over the ids that are left, each with its own bias."""
     backbone, model = saved("bert")
     encoder = begun(backbone, tmp_path / "start", corpus)

@@ -1,7 +1,7 @@
 """The losses of tuning: by hand, in any order of passages, with duplicates, and on two processes as on one."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +25,7 @@ from bench.training.fine_tuning_config import FineTuningConfig
 from bench.training.losses import copies, info_nce, xtreme_r
 from bench.training.pair_batches import PairBatches, PairReader, Questions
 from bench.types import Item, TrainingPair
-from tests.conftest import without_dropout
+from tests.conftest import Start, TwoProcesses, without_dropout
 
 RNG = np.random.default_rng(4)
 JOB = TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
@@ -153,9 +153,7 @@ def all_computed(start: str, pairs: str, size: int) -> dict[str, dict[str, Any]]
     return {name: computed(name, start, pairs, size) for name in SETTINGS}
 
 
-def test_two_processes_are_one(
-    tmp_path: Path, two_processes: Callable[..., list[dict[str, Any]]], start_of: Callable[[Contract], Path]
-) -> None:
+def test_two_processes_are_one(tmp_path: Path, two_processes: TwoProcesses, start_of: Start) -> None:
     """The same batch in halves, with other numbers of passages in each: loss, gradients, duplicates to 1e-9."""
     given = str(start_of(Contract(pooling="mean"))), str(pairs_in(tmp_path / "pairs"))
     alone, both = all_computed(*given, 12), two_processes(all_computed, *given, 6)
@@ -208,7 +206,7 @@ def some_vectors(folder: Path) -> torch.Tensor:
 @pytest.mark.slow
 @pytest.mark.parametrize("optimiser", ["adamw", "asam"])
 def test_a_tuning_on_two_processes_is_one_on_one(
-    optimiser: str, tmp_path: Path, two_processes: Callable[..., list[dict[str, Any]]], start: Path
+    optimiser: str, tmp_path: Path, two_processes: TwoProcesses, start: Path
 ) -> None:
     """All of it, with accumulated batches and clipped gradients, in float32: the vectors of the tuned encoder."""
     given = (

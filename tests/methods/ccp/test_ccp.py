@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 from scipy.stats import chisquare
 
-from bench.core.contract import Contract, TrainingJob
+from bench.core.contract import TrainingJob
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.pipeline.settings import resolve
@@ -26,11 +26,8 @@ from methods.ccp.config import CcpConfig
 from methods.ccp.look import Witnesses, language_accuracy
 from methods.ccp.loss import ccp_loss
 from methods.ccp.trainer import CcpModules, CcpTrainer
-from tests.conftest import present
-
-Small = Callable[..., CcpConfig]
-TrainMethod = Callable[..., Any]
-Start = Callable[[Contract], Path]
+from tests.conftest import Start, TrainMethod, present
+from tests.methods.ccp.conftest import Small
 
 
 def test_the_grids_are_the_tables() -> None:

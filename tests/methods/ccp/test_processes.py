@@ -1,6 +1,5 @@
 """Two processes on half batches do what one does on the joined batch: loss, gradients, bank (float64)."""
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -11,7 +10,7 @@ from bench.training.distributed import average_gradients, rank, world
 from methods.ccp import CCP
 from methods.ccp.config import CcpConfig
 from methods.ccp.trainer import CcpModules, CcpTrainer
-from tests.conftest import cases, present
+from tests.conftest import TwoProcesses, cases, present
 
 Step = dict[str, Any]
 CUT = 4  # of seven pairs: processes need not have as many
@@ -62,7 +61,7 @@ def views() -> tuple[torch.Tensor, torch.Tensor]:
     cases("two-processes-are-one"),
     ids=",".join,
 )
-def test_two_processes_are_one(two_processes: Callable[..., list[Step]], sets: list[str]) -> None:
+def test_two_processes_are_one(two_processes: TwoProcesses, sets: list[str]) -> None:
     """Means of losses and gradients, statistics, and the bank's rows (the same on both, in rank order)."""
     left, right = views()
     first, second = two_processes(step, left, right, sets)
@@ -77,7 +76,7 @@ def test_two_processes_are_one(two_processes: Callable[..., list[Step]], sets: l
     torch.testing.assert_close(first["mean"], whole["mean"], rtol=0, atol=1e-9)
 
 
-def test_statistics_are_each_process_s_own(two_processes: Callable[..., list[Step]]) -> None:
+def test_statistics_are_each_process_s_own(two_processes: TwoProcesses) -> None:
     """Without `head.sync_bn`, as one process that normalises the halves by themselves."""
     left, right = views()
     found = two_processes(step, left, right, [])
@@ -89,7 +88,7 @@ def test_statistics_are_each_process_s_own(two_processes: Callable[..., list[Ste
     assert not torch.allclose(found[0]["mean"], found[1]["mean"])
 
 
-def test_ungathered_negatives_stay_at_home(two_processes: Callable[..., list[Step]]) -> None:
+def test_ungathered_negatives_stay_at_home(two_processes: TwoProcesses) -> None:
     """With `gather_negatives=false` each process's first loss is that of its half alone."""
     left, right = views()
     sets = ["head.bn=none", "gather_negatives=false"]

@@ -24,6 +24,7 @@ from methods.contriever.views import CroppedPairs
 from tests.conftest import present
 
 LANGUAGES = ("en", "fi", "sw")
+Batches = Callable[[int], list[Any]]
 
 
 def config_of(**changed: Any) -> ContrieverConfig:
@@ -44,13 +45,13 @@ def encoder(encoder_for: Callable[[ContrieverConfig], TrainableEncoder]) -> Trai
 
 
 @pytest.fixture
-def batches(corpus: Path) -> Callable[[int], list[Any]]:
+def batches(corpus: Path) -> Batches:
     """Draw batches."""
     source, rng = CroppedPairs(Shards(corpus), config_of(), 1), np.random.default_rng(0)
     return lambda count: [source.batch(rng) for _ in range(count)]
 
 
-def test_it_is_the_reference_step_by_step(encoder: TrainableEncoder, batches: Callable[[int], list[Any]]) -> None:
+def test_it_is_the_reference_step_by_step(encoder: TrainableEncoder, batches: Batches) -> None:
     """Queries; slow copy moves by the weights as they are; keys; loss; keys into the queue; optimiser: bit for bit.
 
     A momentum of one half makes the reference's first move, from equal weights, exact.
@@ -89,9 +90,7 @@ def test_it_is_the_reference_step_by_step(encoder: TrainableEncoder, batches: Ca
             assert torch.equal(ours, other)
 
 
-def test_keys_of_a_step_are_negatives_from_the_next_on(
-    encoder: TrainableEncoder, batches: Callable[[int], list[Any]]
-) -> None:
+def test_keys_of_a_step_are_negatives_from_the_next_on(encoder: TrainableEncoder, batches: Batches) -> None:
     """The loss is that against the queue before; afterwards the keys, and their languages, are in it."""
     moco = Moco(config_of(), encoder, LANGUAGES)
     (pairs,) = batches(1)
@@ -108,9 +107,7 @@ def test_keys_of_a_step_are_negatives_from_the_next_on(
     assert moco.queue.tags[4:].tolist() == [3] * 8  # random rows are of no language
 
 
-def test_the_queue_begins_with_random_directions(
-    encoder: TrainableEncoder, batches: Callable[[int], list[Any]]
-) -> None:
+def test_the_queue_begins_with_random_directions(encoder: TrainableEncoder, batches: Batches) -> None:
     """Unit rows, all different, all negatives from the first step on; a probe sees the share of keys grow."""
     moco = Moco(config_of(), encoder, LANGUAGES)
     torch.testing.assert_close(moco.queue.rows.norm(dim=1), torch.ones(12))
@@ -125,7 +122,7 @@ def test_the_queue_begins_with_random_directions(
     assert seen == pytest.approx([0, 1 / 3, 2 / 3, 1])
 
 
-def test_accumulated_batches_move_and_push_once(encoder: TrainableEncoder, batches: Callable[[int], list[Any]]) -> None:
+def test_accumulated_batches_move_and_push_once(encoder: TrainableEncoder, batches: Batches) -> None:
     """The slow copy and the queue stand still between two batches of a step, then both batches enter in order."""
     moco = Moco(config_of(accumulate=2, queue=16), encoder, LANGUAGES)
     first, second = batches(2)
@@ -146,9 +143,7 @@ def test_accumulated_batches_move_and_push_once(encoder: TrainableEncoder, batch
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9, 0.9995, 1.0])
-def test_the_slow_copy_comes_nearer_by_a_power(
-    encoder: TrainableEncoder, batches: Callable[[int], list[Any]], momentum: float
-) -> None:
+def test_the_slow_copy_comes_nearer_by_a_power(encoder: TrainableEncoder, batches: Batches, momentum: float) -> None:
     """θ_k = θ_q + mᵗ(θ_k0 − θ_q) where θ_q stands still: at once where m is 0, never where it is 1."""
     moco = Moco(config_of(momentum=momentum), encoder, LANGUAGES)
     with torch.no_grad():
@@ -165,7 +160,7 @@ def test_the_slow_copy_comes_nearer_by_a_power(
     assert (moco.look()["drift"] == 0) == (momentum == 0)
 
 
-def test_the_slow_copy_never_learns(encoder: TrainableEncoder, batches: Callable[[int], list[Any]]) -> None:
+def test_the_slow_copy_never_learns(encoder: TrainableEncoder, batches: Batches) -> None:
     """Neither it, the queue nor keys get a gradient or are the optimiser's; the encoder's weights all get one."""
     moco = Moco(config_of(), encoder, LANGUAGES)
     loss, _ = moco.loss(encoder, batches(1)[0])
@@ -185,7 +180,7 @@ def test_the_slow_copy_never_learns(encoder: TrainableEncoder, batches: Callable
     assert queue.grad is None
 
 
-def test_keys_have_dropout_if_wanted(encoder: TrainableEncoder, batches: Callable[[int], list[Any]]) -> None:
+def test_keys_have_dropout_if_wanted(encoder: TrainableEncoder, batches: Batches) -> None:
     """As the reference has it by mistake: two passes differ; without it they do not."""
     (pairs,) = batches(1)
     for wanted in (True, False):
