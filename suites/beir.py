@@ -5,11 +5,9 @@ A public set is taken from the data folder, the download cache, or ir_datasets, 
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg, Macro, Source, Task, UsageError
 from bench.suites import DataRequest, Release, TrainingPair, beir, from_leg, official, with_dev
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, markdown
+from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, markdown, table
 from suites.tunings import MARCO_CONTRIEVER, SUPERVISED, few_shot, single, unleaked
 
 NAME = "beir"
@@ -63,7 +61,7 @@ class PublicSet:
         return {"dev": DEV, "train": TRAIN}[split][self.name]
 
 
-_RELEASES: Any = json.loads(files("suites").joinpath("beir.json").read_bytes())
+_RELEASES: Any = table("beir")
 SETS = tuple(PublicSet(*one) for one in _RELEASES["sets"])
 _CQADUPSTACK = tuple(one for one in SETS if one.name.startswith("cqadupstack/"))
 _BY_NAME = {one.name: one for one in SETS}

@@ -172,13 +172,19 @@ def average(suite: str, name: str, tasks: Iterable[str], note: str, *, mini: boo
 
 
 @cache
-def _known() -> Any:
-    return json.loads(files("suites").joinpath("about.json").read_bytes())
+def table(name: str) -> Any:
+    """Return the content of a JSON file next to this module."""
+    return json.loads(files("suites").joinpath(f"{name}.json").read_bytes())
 
 
 def about(name: str) -> dict[str, Any]:
     """Return a suite's name and what `about.json` says of it: title, summary, citation, licence and the like."""
-    return {"name": name, **_known()[name]}
+    return {"name": name, **table("about")[name]}
+
+
+def published(name: str) -> Any:
+    """Return what `published.json` says of a suite: languages, counts, sizes and checksums as they were published."""
+    return table("published")[name]
 
 
 def markdown(head: str, rows: Iterable[Iterable[object]], aligned: str = "l") -> str:

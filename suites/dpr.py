@@ -13,10 +13,21 @@ import bench.suites as face
 from bench import Corpus, Item, Leg, Source, Suite
 from bench.suites import DataRequest, Release, official
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, answering, average, brings, find, missing, plain_or_packed, present
+from suites.common import (
+    ENGLISH,
+    Benchmark,
+    Rules,
+    answering,
+    average,
+    brings,
+    find,
+    missing,
+    plain_or_packed,
+    present,
+    published,
+)
 from suites.readers import dpr
-from suites.tunings import NQ as NQ_PAIRS
-from suites.tunings import SUPERVISED, single
+from suites.tunings import NQ, SUPERVISED, single
 
 URL = "https://dl.fbaipublicfiles.com/dpr/data/retriever"
 CORPUS = "dpr-w100"
@@ -43,28 +54,7 @@ class Questions:
     licence: str
 
 
-_DPR = (
-    "As retrieval: Vladimir Karpukhin et al. Dense Passage Retrieval for Open-Domain Question Answering. EMNLP, 2020."
-)
-
-NQ = Questions(
-    "nq",
-    "Natural Questions (open)",
-    {"test": "nq-test.qa.csv", "dev": "nq-dev.qa.csv"},
-    {"test": 3_610, "dev": 8_757},
-    "Tom Kwiatkowski et al. Natural Questions: A Benchmark for Question Answering Research. TACL 7, 2019. " + _DPR,
-    "CC BY-SA 3.0",
-)
-TRIVIAQA = Questions(
-    "triviaqa",
-    "TriviaQA (open)",
-    {"test": "trivia-test.qa.csv.gz", "dev": "trivia-dev.qa.csv.gz"},
-    {"test": 11_313, "dev": 8_837},
-    "Mandar Joshi, Eunsol Choi, Daniel Weld, Luke Zettlemoyer. TriviaQA: A Large Scale Distantly Supervised Challenge "
-    "Dataset for Reading Comprehension. ACL, 2017. " + _DPR,
-    "None is stated for the questions, whose rights lie with those who wrote them",
-)
-SETS = {one.name: one for one in (NQ, TRIVIAQA)}
+SETS = {one["name"]: Questions(**one) for one in published("dpr")}
 
 
 def legs(suite: str, _task: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
@@ -109,7 +99,7 @@ def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
 
 def mini_legs(suite: str, _task: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
     """Return English questions of the embedded world: MKQA's for `nq`, from which they come, else XOR-Retrieve's."""
-    found = face.mini.mkqa(ENGLISH, world) if suite == NQ.name else face.mini.cross_lingual(ENGLISH, world)
+    found = face.mini.mkqa(ENGLISH, world) if suite == "nq" else face.mini.cross_lingual(ENGLISH, world)
     return (answering(found, f"{world.corpus}/{suite}", ENGLISH),)
 
 
@@ -136,7 +126,7 @@ def _suite(one: Questions) -> Suite:
         macros=(average(one.name, "Test", ("test",), "the split that the papers print"),),
         primary="answer-R@20",
         releases=partial(releases, one.name),
-        recipes={"english": single(NQ_PAIRS, SUPERVISED)},
+        recipes={"english": single(NQ, SUPERVISED)},
     ).suite()
 
 

@@ -11,7 +11,7 @@ import bench.suites as face
 from bench import Corpus, Item, Leg
 from bench.suites import DataRequest, Release, official, squad
 from suites import readouts
-from suites.common import Benchmark, Rules, about, average, brings, find, markdown
+from suites.common import Benchmark, Rules, about, average, brings, find, markdown, published
 from suites.readers import xquad
 from suites.tunings import SQUAD, SUPERVISED, single
 
@@ -22,27 +22,11 @@ URL = "https://github.com/google-research-datasets/lareqa/raw/master/xquad-r"
 LICENCE = "CC BY-SA 4.0"
 _FOLDER = "xquad-r"
 
-# Language, candidates, bytes and sha256 of its file. Source: the release's README for the candidates, else the files.
-_TABLE = """
-ar 1222 2234875 c52922d3b8ac1ae03ed5ac38647ad59870dca3dda2beefe18ecdc30729acb69d
-de 1276  732156 16fb0f4bf4916154b585a20c24c66074591c9718a1affe764ff4697572328949
-el 1234 2810127 163fd43ee785a30eb534ae2061e9eaa766a7ee4e8ffce5e4b422480c150f64b6
-en 1180  628651 7b0954f39297c27a31fef610f0883337dd2907fa8699151dc922afdd0fa12ffe
-es 1215  746335 f8e836b2d91009c4363e04315f7ede363eedbbb49c67dda60de6c4aa782f58de
-hi 1244 2408404 ea45ba8ae4513d1533b222bebdc02a90bc319c055d3aeea68584a053d2e92872
-ru 1219 2764904 7f4dff853538b9a5fcc28c070b8bb983a5c5d190ac747b8e005a1ada9cab18f1
-th  852 2618544 c3a041864c3a9fb0b4dd91cfdf99cf36b411b3e704c58a303c97bc6dc786cfe4
-tr 1167  827827 f3e8c13002bbce154a4578f535f7533cb70f3da08840e6b62735935baec7bd94
-vi 1209 1132303 e35926bf5cc6fc6ecbdfca49467aabeb454f08d152d7818143a906bd31dde995
-zh 1196  959291 80c2cde7b9c2fb134c303cbb52f2ba396ead9eb0014aec43993543d2ba9e93ed
-"""
-
-_ROWS = [line.split() for line in _TABLE.strip().splitlines()]
-LANGUAGES = {code: int(candidates) for code, candidates, _, _ in _ROWS}
-"""Sentences that each gives to the pool, by ISO 639-1 code."""
+LANGUAGES: dict[str, int] = {code: one["candidates"] for code, one in published(NAME).items()}
+"""Sentences that each gives to the pool, by ISO 639-1 code. Sources: the release's README, else the files."""
 RELEASES = {
-    code: Release(f"{NAME}/{_FOLDER}/{code}.json", (f"{URL}/{code}.json",), LICENCE, int(size), sha256)
-    for code, _, size, sha256 in _ROWS
+    code: Release(f"{NAME}/{_FOLDER}/{code}.json", (f"{URL}/{code}.json",), LICENCE, one["size"], one["sha256"])
+    for code, one in published(NAME).items()
 }
 """Every task needs all of them."""
 QUESTIONS = 1190

@@ -13,7 +13,7 @@ import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg
 from bench.suites import DataRequest, File, Member, PairFormat, Release, official
 from suites import readouts
-from suites.common import Benchmark, Rules, about, average, brings, find, markdown, plain_or_packed
+from suites.common import Benchmark, Rules, about, average, brings, find, markdown, plain_or_packed, published
 from suites.readers import mewsli_x as reader
 from suites.tunings import SUPERVISED, WIKIPEDIA, single
 
@@ -35,14 +35,8 @@ _TEXTS = (
     f"makes into {NAME}/, or fetch {REPACK} (a third party's, 316 MB, no checksum published) and put it there as it is"
 )
 
-# Mentions of dev and test. Source: the release's page.
-_TABLE = """
-ar 318 1501; de 326 1551; en 316 1490; es 311 1552; fa 72 458; ja 310 1519; pl 304 1562; ro 145 672; ta 312 1567;
-tr 262 1215; uk 315 1537
-"""
-_ROWS = (words.split() for words in _TABLE.split(";"))
-LANGUAGES = {code: {"dev": int(dev), "test": int(test)} for code, dev, test in _ROWS}
-"""Mentions by ISO 639-1 code and split."""
+LANGUAGES: dict[str, dict[str, int]] = published(NAME)
+"""Mentions by ISO 639-1 code and split. Source: the release's page."""
 MINI = ("ar", "de", "en", "es", "ja")
 """The languages that the embedded world speaks."""
 

@@ -13,7 +13,7 @@ import bench.suites as face
 from bench import Corpus, Leg
 from bench.suites import DataRequest, File, FineTuning, Member, Release, official, trec
 from suites import readouts
-from suites.common import Benchmark, Recipes, Rules, about, average, brings, find, markdown
+from suites.common import Benchmark, Recipes, Rules, about, average, brings, find, markdown, published
 from suites.readers import anserini
 from suites.tunings import (
     MARCO,
@@ -54,32 +54,8 @@ class Language:
         return f"mrtydi-v1.1-{self.name}"
 
 
-# Passages; then queries / judgements of train, dev, test; then md5 and size of the v1.0 tarball. Sources: the release's
-# README and ir_datasets' catalogue; the judgements of train were counted in the files of v1.1.
-_TABLE = """
-ar arabic      2106586 12377/12377 3115/3115 1081/1257 a0dd1e06c27486b09762c033bde42b70  321016840
-bn bengali      304059   1713/1719   440/443   111/130 06ed183ce7c407f851e5f07370fdbbbb   59707233
-en english    32907100   3547/3547   878/878   744/935 031277b7a7912aedb3a5ae58b93ec2c0 4964684589
-fi finnish     1908757   6561/6561 1738/1738 1254/1451 92579475f609bc986aa3eb8260a7328a  268373209
-id indonesian  1469399   4902/4902 1224/1224   829/961 708610c85ce2953ab281fd66c34d4f84  168175031
-ja japanese    7000027   3697/3697   928/928   720/923 feff865aada3a55cafb8756bd2bf89af 1054574801
-ko korean      1496126   1295/1317   303/307   421/492 ccf88f800e87cb62b735cb283ab6f50c  222544514
-ru russian     9597504   5366/5366 1375/1375  995/1168 fab64459133bc93a0bec2f0559bfb423 1549150495
-sw swahili      136689   2072/2401   526/623   670/743 1042af38a358bd3a60e0f548f9986f8a   10452957
-te telugu       548224   3880/3880   983/983   646/677 a2174529c3154fe9fa50179cb1584a0d   73416550
-th thai         568855   3319/3360   807/817 1190/1368 351d17d7e8614447f2d350bb736ea718  112677400
-"""
-
-
-def _language(line: str) -> Language:
-    """Parse a row of the table."""
-    code, name, passages, *pairs, md5, size = line.split()
-    counted = [(int(queries), int(rows)) for queries, _, rows in (pair.partition("/") for pair in pairs)]
-    counts = dict(zip(("train", "dev", "test"), counted, strict=True))
-    return Language(code, name, int(passages), counts, md5, int(size))
-
-
-LANGUAGES = {one.code: one for one in map(_language, _TABLE.strip().splitlines())}
+LANGUAGES = {one["code"]: Language(**one) for one in published(NAME)}
+"""By code. Sources: the release's README and ir_datasets' catalogue; judgements of train were counted in the files."""
 
 
 def leg(name: str, split: str, request: DataRequest) -> Leg:

@@ -11,7 +11,7 @@ import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg, Macro
 from bench.suites import DataRequest, Release, aligned, official
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, find
+from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, find, published
 
 NAME = "tatoeba"
 URL = "https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1"
@@ -34,44 +34,16 @@ class Pair:
     sentences: int  # in either file
 
 
-# Code in the files' names, ISO 639-1 code where there is one, sentences where they are not 1,000.
-_TABLE = """
-afr af; amh am 168; ang 134; ara ar; arq 911; arz 477; ast 127; awa 231; aze az; bel be; ben bn; ber; bos bs 354;
-bre br; bul bg; cat ca; cbk; ceb 600; ces cs; cha ch 137; cmn zh; cor kw; csb 253; cym cy 575; dan da; deu de; dsb 479;
-dtp; ell el; epo eo; est et; eus eu; fao fo 262; fin fi; fra fr; fry fy 173; gla gd 829; gle ga; glg gl; gsw 117;
-heb he; hin hi; hrv hr; hsb 483; hun hu; hye hy 742; ido io; ile ie; ina ia; ind id; isl is; ita it; jav jv 205; jpn ja;
-kab; kat ka 746; kaz kk 575; khm km 722; kor ko; kur ku 410; kzj; lat la; lfn; lit lt; lvs lv; mal ml 687; mar mr;
-max 284; mhr; mkd mk; mon mn 440; nds; nld nl; nno nn; nob nb; nov 257; oci oc; orv 835; pam; pes fa; pms 525; pol pl;
-por pt; ron ro; rus ru; slk sk; slv sl 823; spa es; sqi sq; srp sr; swe sv; swg 112; swh sw 390; tam ta 307; tat tt;
-tel te 234; tgl tl; tha th 548; tuk tk 203; tur tr; tzl 104; uig ug; ukr uk; urd ur; uzb uz 428; vie vi; war; wuu;
-xho xh 142; yid yi 848; yue; zsm ms
-"""
-
-
-def _pair(words: str) -> Pair:
-    """Parse one entry of the table."""
-    code, *rest = words.split()
-    sizes = [int(word) for word in rest if word.isdecimal()]
-    short = [word for word in rest if not word.isdecimal()]
-    return Pair(code, (short or [code])[0], (sizes or [_FULL])[0])
-
-
-PAIRS = {f"{pair.code}-eng": pair for pair in map(_pair, _TABLE.split(";"))}
-
-CCP = ("fra", "spa", "deu", "ell", "bul", "rus", "tur", "ara", "vie", "tha", "cmn", "hin", "swh", "urd")
+_PUBLISHED = published(NAME)
+PAIRS = {f"{code}-eng": Pair(code, language, sentences) for code, language, sentences in _PUBLISHED["pairs"]}
+CCP: tuple[str, ...] = tuple(_PUBLISHED["ccp"])
 """The 14 languages of CCP's Table 1."""
-# fmt: off
-XTREME = (
-    "ara", "heb", "vie", "ind", "jav", "tgl", "eus", "mal", "tam", "tel", "afr", "nld", "deu", "ell", "ben", "hin",
-    "mar", "urd", "pes", "fra", "ita", "por", "spa", "bul", "rus", "jpn", "kat", "kor", "tha", "swh", "cmn", "kaz",
-    "tur", "est", "fin", "hun",
-)
+XTREME: tuple[str, ...] = tuple(_PUBLISHED["xtreme"])
 """The 36 languages of XTREME."""
 XTREME_R = (*XTREME, "aze", "lit", "pol", "ukr", "ron")
 """The 41 languages of XTREME-R."""
-MINI = ("ara", "ben", "fin", "ind", "jpn", "kor", "rus", "swh", "tel", "tha", "fra", "deu", "spa")
+MINI: tuple[str, ...] = tuple(_PUBLISHED["mini"])
 """The languages of the embedded world other than English."""
-# fmt: on
 
 
 def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:

@@ -11,21 +11,16 @@ from pathlib import Path
 from bench import BenchError, Leg
 from bench.suites import DataRequest, Member, Release, official
 from suites import tatoeba
-from suites.common import Benchmark, about, average, brings, find
+from suites.common import Benchmark, about, average, brings, find, published
 
 NAME = "tatoeba-pairs"
 SENTENCES, LINKS = "sentences.tar.bz2", "links.tar.bz2"
 URL = "https://downloads.tatoeba.org/exports"
 SEED = 0
-# Codes of CCP and of Tatoeba, then the pairs that CCP's Table 2 names; its text says 14, its table has 15.
-_TABLE = """
-ar:ara da:dan de:deu el:ell es:spa fr:fra it:ita ja:jpn nl:nld no:nob pt:por ro:ron ru:rus sv:swe ur:urd zh:cmn
-de-el de-it ru-nl fr-de it-ru ar-ru zh-es zh-ja ja-fr es-pt it-ro sv-da da-no nl-de ur-ru
-"""
-_CODES = {language: code for language, colon, code in (word.partition(":") for word in _TABLE.split()) if colon}
-PAIRS = tuple(
-    (_CODES[left], _CODES[right]) for left, dash, right in (word.partition("-") for word in _TABLE.split()) if dash
-)
+_CODES: dict[str, str] = published(NAME)["codes"]
+"""Tatoeba's codes by those of CCP."""
+PAIRS: tuple[tuple[str, str], ...] = tuple((left, right) for left, right in published(NAME)["pairs"])
+"""Those that CCP's Table 2 names; its text says 14, its table has 15."""
 _LANGUAGES = {code: language for language, code in _CODES.items()}
 TASKS = tuple(f"{left}-{right}" for left, right in PAIRS)
 

@@ -4,15 +4,10 @@ from bench import Corpus, Leg
 from bench.suites import beir
 from suites.common import Rules, brings, find
 from suites.readers import askubuntu as candidates
-from suites.substitutes.common import Part, Place, Substitute, described, own_pool
+from suites.substitutes.common import Place, Substitute, described, own_pool
 
 LANGUAGE = "en"
 LISTS = "askubuntu-format/test.txt"
-_CITATION = (
-    "Mladen Karan, Jan Šnajder. Paraphrase-focused learning to rank for domain-specific frequently asked questions "
-    "retrieval. Expert Systems with Applications 91, 2018."
-)
-_LICENCE = "CC BY-SA (Stack Exchange)"
 
 
 def listed(place: Place) -> Leg:
@@ -37,18 +32,12 @@ def listed(place: Place) -> Leg:
 
 DUPLICATES = Substitute(
     **described("stackfaq-duplicates"),
-    citation=_CITATION,
-    licence=_LICENCE,
-    parts=(Part("test", LANGUAGE, 1_249, {"test": (123, 855)}),),
     rules=Rules(("AP", "RR", "P@1", "P@5"), "list", 20, official=("askubuntu",), similarity="cos"),
     leg=listed,
 )
 
 THREADS = Substitute(
     **described("stackfaq-threads"),
-    citation=_CITATION,
-    licence=_LICENCE,
-    parts=(Part("test", LANGUAGE, 125, {"test": (1_249, 1_249)}),),
     rules=Rules(("RR@100", "P@1"), "list", similarity="cos"),
     leg=own_pool,
 )

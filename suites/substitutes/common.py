@@ -35,20 +35,6 @@ class Part:
     averaged: bool = True  # whether it is a member of the suite's average
 
 
-def table(text: str, *, folders: bool) -> tuple[Part, ...]:
-    """Parse lines of name, documents, and judged queries / judgements of test, dev and train (`-`: no such split).
-
-    A name begins with its language's code. With `folders`, every part lies in a folder of its name.
-    """
-    found = []
-    for line in text.strip().splitlines():
-        name, documents, *pairs = line.split()
-        given = {split: pair.split("/") for split, pair in zip(SPLITS, pairs, strict=True) if pair != "-"}
-        counts = {split: (int(queries), int(judgements)) for split, (queries, judgements) in given.items()}
-        found.append(Part(name, name.partition("_")[0], int(documents), counts, name if folders else ""))
-    return tuple(found)
-
-
 @dataclass(frozen=True)
 class Place:
     """What a leg is made of: a split of a part of a suite, which lies in `folder`."""
@@ -80,9 +66,9 @@ def english_pool(place: Place) -> Leg:
 
 
 def described(name: str) -> dict[str, Any]:
-    """Return what `described.json` says of a substitute: the fields of `Substitute` that are text."""
+    """Return what `described.json` says of a substitute: the fields of `Substitute` that are data."""
     found = json.loads(files("suites.substitutes").joinpath("described.json").read_bytes())[name]
-    return {**found, "average": tuple(found["average"])}
+    return {**found, "average": tuple(found["average"]), "parts": tuple(Part(**one) for one in found["parts"])}
 
 
 @dataclass(frozen=True)

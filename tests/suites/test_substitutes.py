@@ -11,7 +11,7 @@ from bench.core.errors import DataError, UsageError
 from bench.testing import fields
 from bench.types import Answers, DataRequest, Item, Suite
 from suites.substitutes import askubuntu, mewsli_x, mkqa, mrtydi, xor
-from suites.substitutes.common import Part, Substitute, table
+from suites.substitutes.common import Substitute
 from tests.conftest import Put, cases, present, released
 from tests.suites.conftest import Checked, jsonl, scorers
 
@@ -169,7 +169,7 @@ def test_candidate_lists(tmp_path: Path, put: Put, checked: Checked) -> None:
 
 
 def test_missing_files_and_splits_get_a_sentence(tmp_path: Path) -> None:
-    """The folder, the file, the split; a dash in a table is a split that is not there."""
+    """The folder, the file, the split."""
     request = DataRequest("official", tmp_path)
     with pytest.raises(UsageError, match=r"mrtydi-goldp: found no such folder"):
         mrtydi.GOLDP.benchmark().load("sw", request)
@@ -181,8 +181,6 @@ def test_missing_files_and_splits_get_a_sentence(tmp_path: Path) -> None:
     (folder / "corpus.jsonl").unlink()
     with pytest.raises(UsageError, match=r"bn: found no corpus.jsonl"):
         mrtydi.GOLDP.benchmark().load("bn", request)
-    (part,) = table("zh_cn 12 3/4 - 5/6\n", folders=True)
-    assert part == Part("zh_cn", "zh", 12, {"test": (3, 4), "train": (5, 6)}, "zh_cn")
 
 
 def test_files_are_listed_with_their_checksums() -> None:
