@@ -65,9 +65,9 @@ _RELEASES: Any = table("beir")
 SETS = tuple(PublicSet(*one) for one in _RELEASES["sets"])
 _CQADUPSTACK = tuple(one for one in SETS if one.name.startswith("cqadupstack/"))
 _BY_NAME = {one.name: one for one in SETS}
-TRAIN: dict[str, tuple[int, int]] = {name: (queries, judged) for name, (queries, judged) in _RELEASES["train"].items()}
+TRAIN: dict[str, tuple[int, int]] = _RELEASES["train"]
 """The sets whose release has training questions: judged queries and judgements."""
-DEV: dict[str, tuple[int, int]] = {name: (queries, judged) for name, (queries, judged) in _RELEASES["dev"].items()}
+DEV: dict[str, tuple[int, int]] = _RELEASES["dev"]
 """The sets whose release has another dev part than the scored one, as above."""
 
 CAPPED = "R@100 (capped for Trec-COVID)"

@@ -173,8 +173,14 @@ def average(suite: str, name: str, tasks: Iterable[str], note: str, *, mini: boo
 
 @cache
 def table(name: str) -> Any:
-    """Return the content of a JSON file next to this module."""
-    return json.loads(files("suites").joinpath(f"{name}.json").read_bytes())
+    """Return the content of a JSON file below this package, lists as tuples."""
+    return _frozen(json.loads(files("suites").joinpath(f"{name}.json").read_bytes()))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _frozen(one) for key, one in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def about(name: str) -> dict[str, Any]:

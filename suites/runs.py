@@ -1,10 +1,9 @@
 """Named runs over several suites (`bench run --preset NAME`), and `corpora.json` to pretrain on (`--corpus NAME`)."""
 
-import json
 from collections.abc import Iterable
-from importlib.resources import files
 
 from bench import PretrainingCorpus, RunPreset, hookimpl
+from suites.common import table
 
 MINI_GRID = RunPreset(
     name="mini-grid",
@@ -29,5 +28,4 @@ def bench_runs() -> Iterable[RunPreset]:
 @hookimpl
 def bench_corpora() -> list[PretrainingCorpus]:
     """Bring the corpora."""
-    found = json.loads(files("suites").joinpath("corpora.json").read_bytes())
-    return [PretrainingCorpus(name, **{**about, "urls": tuple(about.get("urls", ()))}) for name, about in found.items()]
+    return [PretrainingCorpus(name, **about) for name, about in table("corpora").items()]

@@ -96,11 +96,6 @@ def mrtydi_ccp(qrels: Qrels, run: Run, k: int = 100) -> dict[str, float]:
     return {f"MRR@{k}": means[f"RR@{k}"], f"Recall@{k}": means[f"R@{k}"]}
 
 
-def lareqa_ap(targets: Iterable[str], ranked: Sequence[str], k: int | None = 20) -> float:
-    """AP@k of one question in LAReQA: divided by min(number of targets, k); without k by the number of targets."""
-    return average_precision(ranked, dict.fromkeys(targets, 1), k)
-
-
 def lareqa_ap20(qrels: Qrels, run: Run) -> float:
     """mAP@20 of LAReQA: the mean over all questions, in list order; a missing question counts 0."""
     return evaluate(qrels, run, (MeasureSpec("AP", 20),), "list").means["AP@20"]

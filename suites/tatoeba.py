@@ -36,13 +36,13 @@ class Pair:
 
 _PUBLISHED = published(NAME)
 PAIRS = {f"{code}-eng": Pair(code, language, sentences) for code, language, sentences in _PUBLISHED["pairs"]}
-CCP: tuple[str, ...] = tuple(_PUBLISHED["ccp"])
+CCP: tuple[str, ...] = _PUBLISHED["ccp"]
 """The 14 languages of CCP's Table 1."""
-XTREME: tuple[str, ...] = tuple(_PUBLISHED["xtreme"])
+XTREME: tuple[str, ...] = _PUBLISHED["xtreme"]
 """The 36 languages of XTREME."""
 XTREME_R = (*XTREME, "aze", "lit", "pol", "ukr", "ron")
 """The 41 languages of XTREME-R."""
-MINI: tuple[str, ...] = tuple(_PUBLISHED["mini"])
+MINI: tuple[str, ...] = _PUBLISHED["mini"]
 """The languages of the embedded world other than English."""
 
 

@@ -19,7 +19,7 @@ URL = "https://downloads.tatoeba.org/exports"
 SEED = 0
 _CODES: dict[str, str] = published(NAME)["codes"]
 """Tatoeba's codes by those of CCP."""
-PAIRS: tuple[tuple[str, str], ...] = tuple((left, right) for left, right in published(NAME)["pairs"])
+PAIRS: tuple[tuple[str, str], ...] = published(NAME)["pairs"]
 """Those that CCP's Table 2 names; its text says 14, its table has 15."""
 _LANGUAGES = {code: language for language, code in _CODES.items()}
 TASKS = tuple(f"{left}-{right}" for left, right in PAIRS)

@@ -57,13 +57,12 @@ def join(first: Ranking, second: Ranking, scale: Scale) -> Joint:
 def interpolate(first: Ranking, second: Ranking, weight: float, k: int, tie: Tie, scale: Scale) -> Ranking:
     """Rank by (1 − weight) · score in the first + weight · score in the second, and keep k documents.
 
-    Weight 0 is the first ranking itself and weight 1 the second, cut at k: documents, order and scores. Between them
-    the pool is that of both, and a document that one ranking lacks has the lowest score there, 0 if it is empty. Raises
-    `UsageError` for a weight outside 0 to 1, k below 1, rankings of different queries, or an unknown scale.
+    Weight 0 is the first ranking itself, cut at k, and weight 1 the second. Between them the pool is that of both, and
+    a document that one ranking lacks has the lowest score there, 0 if it is empty. Raises `UsageError` for a weight
+    outside 0 to 1, k below 1, rankings of different queries, or an unknown scale.
 
-    Source: the hybrids of Pyserini (`HybridSearcher`) and of Mr. TyDi (Zhang et al. 2021, `scripts/hybrid.py`): sparse
-        + α · dense, each min-max scaled (there to −½ … ½, which ranks alike), α tuned from 0 to 1 on the development
-        questions. Their α is weight / (1 − weight) here.
+    Source: the hybrids of Pyserini (`HybridSearcher`) and of Mr. TyDi (Zhang et al. 2021): sparse + α · dense, min-max
+    scaled, α tuned on development questions. Their α is weight / (1 − weight) here.
     """
     return join(first, second, scale).mix(weight, k, tie)
 

@@ -82,30 +82,19 @@ def fit(
 ) -> dict[str, Json]:
     """Train an encoder; write `encoder/` and `log.jsonl`.
 
-    Args:
-        loss: the method's idea.
-        source: its batches.
-        encoder: what is trained, on its device already.
-        config: optimiser, accumulation, log, checkpoints.
-        job: budget and seed. The training ends with the step that spends the budget.
-        work: its `advance` counts tokens.
-        modules: what the loss trains or keeps besides the encoder: heads, banks (as buffers), a momentum copy (without
-            gradients). Checkpointed, never exported. What a loss needs to know of earlier batches is a buffer in it.
-        after_step: called with the step's number (from 1) after each change of the weights, once a step however many
-            batches it accumulates; e.g. momentum and queues.
-        look: called whenever the held-out pairs are looked at, with gradients off and dropout off.
-        ascent: ρ of ASAM (`bench.training.optimisation.Asam`): each step then takes the loss of its batches twice, at
-            the weights and above them, so a loss must not change its own buffers. None: once.
-        selection: which weights are written, and whether the training stops early; None: the last ones.
-        section: of the settings, as messages call it.
+    `loss` is the method's idea, `source` its batches, `config` has optimiser, accumulation, log and checkpoints, `job`
+    the budget (the step that spends it is the last) and the seed. `modules` are what the loss trains or keeps besides
+    the encoder: heads, banks (as buffers), a momentum copy (without gradients), whatever it needs to know of earlier
+    batches (a buffer); checkpointed, never exported. `after_step` gets the step's number (from 1) after each change of
+    the weights, however many batches it accumulates; `look` is called, gradients and dropout off, whenever held-out
+    pairs are looked at. `ascent` is ρ of ASAM, which takes each loss twice, so that it must not change its own buffers;
+    `selection` says which weights are written (None: the last), and when to stop; `section` is the settings' name in
+    messages.
 
-    Returns:
-        tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
-        without_gradient (trainable weights that never got one), vocabulary, seconds, device_seconds,
-        peak_memory_bytes, tokens_per_second; selection (see `Selection.facts`), where there is one.
-
-    Raises:
-        UsageError: the loss or the gradient is not finite any more; the checkpoints stay.
+    Returns tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
+    without_gradient (trainable weights that never got one), vocabulary, seconds, device_seconds, peak_memory_bytes,
+    tokens_per_second; selection, where there is one. Raises `UsageError`: the loss or the gradient is not finite any
+    more.
     """
     own = {} if modules is None else {"method": modules.to(encoder.device)}
     every = nn.ModuleDict({"encoder": encoder.model, **own})

@@ -44,25 +44,18 @@ def info_nce(
 ) -> torch.Tensor:
     """Return the cross-entropy of each query's key among all keys, over similarities.
 
-    `L = −1/n Σ_i log softmax_j(s(q_i, k_j) / τ)[positives_i]`, j over all keys and all further negatives. With it one
-    has ICT (dot, τ 1), Contriever's in-batch variant (dot, τ 0.05), DPR (dot, τ 1, keys in the order positive, hard
-    negative, …), MoCo (one key a query with `forbidden`, negatives from a queue) and, symmetric, CLIP's form.
+    `L = −1/n Σ_i log softmax_j(s(q_i, k_j) / τ)[positives_i]`, j over all keys `[m, d]` and further `negatives` `[b,
+    d]` that are nobody's key. With it one has ICT (dot, τ 1), Contriever's in-batch variant (dot, τ 0.05), DPR (dot, τ
+    1, keys in the order positive, hard negative, …), MoCo (one key a query with `forbidden`, negatives from a queue)
+    and, symmetric, CLIP's form.
 
-    Args:
-        queries: `[n, d]`.
-        keys: `[m, d]`; every one is a candidate of every query.
-        positives: place of each query's key, int64 `[n]`; None: query i belongs to key i.
-        temperature: τ > 0.
-        similarity: of a query and a key.
-        negatives: `[b, d]` further candidates that are nobody's key, e.g. a queue; they never are anchors.
-        forbidden: bool `[n, m]`, keys that must not be candidates of a query, e.g. translations of its own key.
-        symmetric: average with the other direction, in which each positive key has all queries as candidates.
-        label_smoothing: share of the target that is spread over all candidates alike.
-        reduction: over anchors, to a scalar; `none` for `[n]` (symmetric: the mean of both directions).
+    `positives` are places of the queries' keys, int64 `[n]` (None: query i has key i); `forbidden`, bool `[n, m]`,
+    marks keys that are no candidates of a query; `symmetric` averages with the other direction, in which each positive
+    key has all queries as candidates; `label_smoothing` spreads a share of the target over all candidates; `reduction`
+    is over anchors, `none` for `[n]`.
 
-    Raises:
-        ValueError: shapes that do not go together, a positive that is forbidden or out of range, τ ≤ 0, smoothing
-            over forbidden keys, or, where symmetric, one key that belongs to two queries.
+    Raises `ValueError`: shapes that do not go together, a positive that is forbidden or out of range, τ ≤ 0, smoothing
+    over forbidden keys, or, where symmetric, one key that belongs to two queries.
 
     Source: van den Oord et al. 2018 (InfoNCE); Karpukhin et al. 2020 (DPR), eq. 2; Lee et al. 2019 (ICT), eq. 4.
     """

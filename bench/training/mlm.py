@@ -119,19 +119,10 @@ def masked_prediction(
 ) -> torch.Tensor:
     """Predict the tokens that were hidden; logits are made at those places alone.
 
-    Args:
-        rows: hidden states at the masked places, `[m, d]`.
-        targets: original ids, int64 `[m]`.
-        decoder: one row an id, `[v, d]`.
-        bias: `[v]`.
-        head: what the rows go through before the decoder.
-        vectors: `[n, d]` added to the rows of their sentences before the head (Auto-MLM, eq. 7).
-        sentence: which sentence each row belongs to, int64 `[m]`; needed for `vectors` and `sentence_sum`.
-        sentences: how many there are, for `sentence_sum`; None: as many as vectors, or as the highest number says.
-        reduction: `token_mean`; or `sentence_sum`, the sum over the tokens of a sentence, averaged over sentences.
-
-    Returns:
-        A scalar, float32 or float64; 0 where nothing was hidden.
+    Hidden states `rows` `[m, d]` at the masked places go through `head`, then a decoder `[v, d]` with `bias` `[v]` to
+    the `targets`, original ids `[m]`. `vectors` `[n, d]` are added to the rows of their sentences first (`sentence`,
+    int64 `[m]`); `sentence_sum` is the sum over the tokens of a sentence, averaged over `sentences` (None: as many as
+    vectors, or as the highest number says). Returns a scalar, float32 or float64; 0 where nothing was hidden.
 
     Source: Devlin et al. 2019; with `vectors`, Auto-MLM (arXiv 2203.16187), eq. 7.
     """

@@ -1,6 +1,5 @@
 """What all substitutes share: tables of parts, files under the folder of data, the card, and how a suite is made."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -9,7 +8,7 @@ from typing import Any
 
 from bench import Corpus, Leg, Suite, UsageError
 from bench.suites import DataRequest, FineTuning, Release, beir, mark, official
-from suites.common import Benchmark, Rules, average, markdown
+from suites.common import Benchmark, Rules, average, markdown, table
 from suites.tunings import MSM_MRTYDI, SUPERVISED, single, then, trained_on
 
 SPLITS = ("test", "dev", "train")
@@ -67,8 +66,8 @@ def english_pool(place: Place) -> Leg:
 
 def described(name: str) -> dict[str, Any]:
     """Return what `described.json` says of a substitute: the fields of `Substitute` that are data."""
-    found = json.loads(files("suites.substitutes").joinpath("described.json").read_bytes())[name]
-    return {**found, "average": tuple(found["average"]), "parts": tuple(Part(**one) for one in found["parts"])}
+    found = table("substitutes/described")[name]
+    return {**found, "parts": tuple(Part(**one) for one in found["parts"])}
 
 
 @dataclass(frozen=True)
