@@ -107,8 +107,8 @@ NAMES = (AUTO, *ANALYZERS, PLAIN)
 def for_language(language: str) -> Analyzer:
     """Return the default analyzer of a language (ISO 639 code, `mul` for several, or empty); it needs no extra.
 
-    English has `en-porter`, others their Snowball stemmer; languages without blanks between words, several, and an empty
-    code have `bigrams`, all else `words`.
+    English has `en-porter`, others their Snowball stemmer; languages without blanks between words, several, and an
+    empty code have `bigrams`, all else `words`.
     """
     code = language_code(language)
     if code == "en":
