@@ -84,7 +84,7 @@ _PLAN: tuple[Decorator, ...] = (
     click.option("--config", "file", type=FILE, help="TOML file of settings."),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting: method.k1=1.2. Repeatable."),
     click.option("--label", metavar="TEXT", help="Name of the system in tables."),
-    click.option("--executor", default="local", show_default=True, metavar="NAME", help="local or ray."),
+    click.option("--executor", default="local", show_default=True, metavar="NAME", help="local, ray or slurm."),
     click.option(
         "--workers",
         type=click.IntRange(1),

@@ -58,7 +58,7 @@ class Request:
     file: Path | None = None  # TOML file of settings
     sets: tuple[str, ...] = ()
     label: str | None = None
-    executor: str = "local"  # `local` or `ray`
+    executor: str = "local"  # `local`, `ray` or `slurm`
     workers: int | None = 1  # stages at a time of the local executor; None for as many as fit. More than one are other
     # processes, which a script of its own must allow for by `if __name__ == "__main__":`
     device: str = "auto"  # `auto`, `cpu`, `cuda`, `cuda:N` or `mps`

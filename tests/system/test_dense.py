@@ -1,12 +1,15 @@
 """A dense method from nothing: prepare, train, encode, search, score; what is reused, what is not."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -60,31 +63,56 @@ def test_a_dense_run_and_what_it_reuses(tmp_path: Path, corpus: Path, run_json: 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_training_killed_and_begun_again_is_the_same(
     tmp_path: Path, corpus: Path, environment: dict[str, str], run_json: RunJson
 ) -> None:
-    """SIGKILL in the middle of training, thrice, with another checkpoint each: the same bytes in every artefact."""
+    """Ended in the middle of training, thrice, with another checkpoint each: the same bytes in every artefact.
+
+    SIGKILL ends a run, which is begun again; SIGTERM a job of SLURM, which is queued again while the run goes on.
+    """
+    environment |= {"BENCH_SLURM": "local", "SUBMITIT_PREEMPT_SIGNAL": "TERM"}
     more = ("--set", "budget.tokens=60000", "--set", "method.checkpoint_tokens=5000")
     whole = run_json(*_options(tmp_path / "whole", corpus, *more))
-    command = [str(part) for part in _options(tmp_path / "killed", corpus, *more)]
-
-    def checkpoints() -> set[Path]:
-        return set((tmp_path / "killed" / "store" / "work").glob("train-*/parts/checkpoint-*.json"))
-
-    for _ in range(3):
-        before = checkpoints()
-        with subprocess.Popen([sys.executable, "-m", "bench", *command], cwd=tmp_path, env=environment) as process:
-            while not checkpoints() - before and process.poll() is None:
+    for engine in ("local", "slurm") if find_spec("submitit") else ("local",):
+        command = [str(part) for part in _options(tmp_path / engine, corpus, *more, "--executor", engine)]
+        started = partial(subprocess.Popen, [sys.executable, "-m", "bench", *command], cwd=tmp_path, env=environment)
+        process, before = started(), set[Path]()
+        for _ in range(3):
+            while not (found := _checkpoints(tmp_path / engine)) - before and process.poll() is None:
                 time.sleep(0.01)
-            process.send_signal(signal.SIGKILL)
-        assert process.returncode == -signal.SIGKILL
-    again = run_json(*command)
-    assert again["results"][0]["measures"] == whole["results"][0]["measures"]
-    for one in sorted((tmp_path / "whole" / "store" / "artefacts").glob("*/*/**/*")):
-        if one.is_file() and one.name != "manifest.json":
-            other = tmp_path / "killed" / one.relative_to(tmp_path / "whole")
-            assert other.read_bytes() == one.read_bytes(), one.name
+            assert process.poll() is None, "it is in the middle of training"
+            before = found
+            if engine == "local":
+                process.kill()
+                process.wait()
+                process = started()
+            else:
+                _preempt(tmp_path / "cache")
+        assert process.wait() == 0
+        again = run_json(*command)
+        assert not _ran(again)
+        assert again["results"][0]["measures"] == whole["results"][0]["measures"]
+        for one in sorted((tmp_path / "whole" / "store" / "artefacts").glob("*/*/**/*")):
+            if one.is_file() and one.name != "manifest.json":
+                other = tmp_path / engine / one.relative_to(tmp_path / "whole")
+                assert other.read_bytes() == one.read_bytes(), one.name
+
+
+def _checkpoints(folder: Path) -> set[Path]:
+    return set((folder / "store" / "work").glob("train-*/parts/checkpoint-*.json"))
+
+
+def _preempt(cache: Path) -> None:
+    """Send SIGTERM to all jobs at work, and wait until they have been queued again."""
+    for job in cache.glob("slurm/jobs-*/*_submitted.pkl"):
+        number = job.name.partition("_")[0]  # of submitit's process that plays SLURM
+        if not job.with_name(f"{number}_0_result.pkl").exists():
+            log = job.with_name(f"{number}_0_log.out")
+            before = log.read_text().count("Requeued")
+            os.kill(int(number), signal.SIGTERM)
+            while log.read_text().count("Requeued") == before:
+                time.sleep(0.1)
 
 
 def test_another_device_never_reuses_and_must_be_there(tmp_path: Path, corpus: Path, bench: Any) -> None:

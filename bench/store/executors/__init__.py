@@ -1,9 +1,9 @@
-"""Where a stage runs: in this process or workers of it, or as Ray tasks."""
+"""Where a stage runs: in this process or workers of it, as Ray tasks, or as SLURM jobs."""
 
 from bench.core.errors import UsageError
 from bench.store.graph import Executor
 
-NAMES = ("local", "ray")
+NAMES = ("local", "ray", "slurm")
 
 
 def executor(name: str, workers: int = 1) -> Executor:
@@ -19,4 +19,8 @@ def executor(name: str, workers: int = 1) -> Executor:
         from bench.store.executors.ray import RayExecutor
 
         return RayExecutor()
+    if name == "slurm":
+        from bench.store.executors.slurm import SlurmExecutor
+
+        return SlurmExecutor()
     raise UsageError(f"found executor {name!r}, expected one of {', '.join(NAMES)}")

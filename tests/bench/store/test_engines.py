@@ -134,6 +134,29 @@ def test_a_failure_keeps_what_is_finished(workers: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_slurm_jobs_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By submitit's processes: no pickle is left, and a fault keeps its fields; without SLURM it says so."""
+    pytest.importorskip("submitit", reason="needs the extra 'slurm'")
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    store, bad = Store(tmp_path / "store"), Busy(label="bad", fails=True, log=tmp_path)
+    with pytest.raises(UsageError, match="srun"):
+        executor("slurm").run([bad], store, NullListener())
+    monkeypatch.setenv("BENCH_SLURM", "local")
+    executor("slurm").run(closure([graph(tmp_path, 0.0)]), store, NullListener())
+    same_bytes(tmp_path, store)
+    with pytest.raises(UsageError) as error:
+        executor("slurm").run([bad], store, NullListener())
+    assert (error.value.where, error.value.found) == ("bad", "a fault")
+    one = Busy(label="one", asks=Needs(device="cuda:1"))
+    for fault, items in (("device cuda:1", [one]), ("slurm, which you cannot write to", [])):
+        with pytest.raises(UsageError) as error:
+            executor("slurm").run(items, store, NullListener())
+        assert fault in error.value.found
+        assert not any((tmp_path / "cache" / "slurm").iterdir())
+        (tmp_path / "cache" / "slurm").chmod(0o750)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_ray_outlives_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three nodes, two of which have a GPU; one of them is lost in mid-run, and its stages run elsewhere."""
