@@ -154,11 +154,15 @@ def _ended_by_signals() -> Iterator[None]:
 
 def _status(arguments: list[str]) -> int:
     from bench.core.errors import BenchError
+    from bench.core.machine import launch
 
     try:
-        # Click returns the status of `Exit` (from --help, or raised by a command) instead of raising it.
-        status = bench.main(args=arguments, prog_name="bench", standalone_mode=False)
-        return status if isinstance(status, int) else 0
+        if launch().world == 1:
+            return _called(arguments)
+        from bench.training.launched import together
+
+        with together() as leads:
+            return _called(arguments) if leads else 0
     except click.ClickException as error:
         return _fail(arguments, "UsageError", error.format_message(), error.exit_code, error)
     except BenchError as error:
@@ -181,6 +185,12 @@ def _status(arguments: list[str]) -> int:
         traceback.print_exc()
         text = f"{type(error).__name__}: {error}\nThis is a bug, ours or a plugin's; finished stages are kept."
         return _fail(arguments, type(error).__name__, text, 1, error)
+
+
+def _called(arguments: list[str]) -> int:
+    # Click returns the status of `Exit` (from --help, or raised by a command) instead of raising it.
+    status = bench.main(args=arguments, prog_name="bench", standalone_mode=False)
+    return status if isinstance(status, int) else 0
 
 
 def _fail(arguments: list[str], kind: str, text: str, status: int, error: Exception) -> int:

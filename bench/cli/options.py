@@ -1,6 +1,7 @@
 """The options that `run` and `plan` share, and how they become a `Request`."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import click
 
 from bench.config.request import OWN, Request, data_folder, store_folder
+from bench.core.machine import launch
 from bench.core.network import offline
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -92,7 +94,12 @@ _PLAN: tuple[Decorator, ...] = (
         help="Stages that run at a time here; default: as many as cores, memory and GPUs allow.",
     ),
     click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
-    click.option("--processes", metavar="N", help="Processes of a training here, each with its share; default 1."),
+    click.option(
+        "--processes",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Processes of a training here, each with its share; default: 1, or those that torchrun or srun started.",
+    ),
     offline_option,
 )
 
@@ -102,8 +109,11 @@ def requesting(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def wrapped(**given: Any) -> Any:
-        asked = {name: given.pop(name) for name in tuple(given) if name in Request.__dataclass_fields__ | OWN}
-        return command(request=Request.of(**asked), **given)
+        known = Request.__dataclass_fields__ | OWN
+        request = Request.of(**{name: given.pop(name) for name in tuple(given) if name in known})
+        if (world := launch().world) > 1:  # all that a launcher has started train together, from this process
+            request = replace(request, workers=1, sets=(f"compute.processes={world}", *request.sets))
+        return command(request=request, **given)
 
     return wrapped
 

@@ -1,10 +1,33 @@
-"""What of this machine a process may use: processors, memory, GPUs."""
+"""What of this machine a process may use: processors, memory, GPUs; and which one of several it is."""
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+_LAUNCHERS = (
+    ("RANK", "WORLD_SIZE", "LOCAL_RANK"),  # torchrun and accelerate
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"),  # srun; a batch script by itself is no step
+)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Which one a process is of those that a launcher has started alike."""
+
+    rank: int = 0
+    world: int = 1  # how many there are
+    local: int = 0  # its number on its machine
+
+
+def launch(environ: Mapping[str, str] = os.environ) -> Launch:
+    """Return what torchrun, accelerate or srun says of this process; the only one where none has started it."""
+    for names in _LAUNCHERS:
+        with suppress(KeyError, ValueError):
+            return Launch(*(int(environ[name]) for name in names))
+    return Launch()
 
 
 def cores(own: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> int:

@@ -9,6 +9,7 @@ from bench.core.errors import UsageError
 from bench.core.machine import cores
 from bench.pipeline.settings import ComputeConfig
 from bench.store.stage import Needs
+from bench.training.launched import team
 from bench.types import Json
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
@@ -49,12 +50,19 @@ def several(identity: dict[str, Json], machine: Compute) -> dict[str, Json]:
 
 
 def compute(request: Request, size: Profile, config: ComputeConfig, *, trains: bool = True) -> Compute:
-    """Choose device and threads. Raises `UsageError` for devices that are not there, one for each process."""
+    """Choose device and threads. Raises `UsageError` for devices and processes that are not there."""
     device = size.device if request.device == "auto" else request.device
     if request.devices is not None:  # of a machine that is not here
         return Compute(device, config.threads or _MOST_THREADS, config.processes)
+    launched = team()
+    if launched and trains and (config.processes, request.executor) != (launched.own.world, "local"):
+        raise UsageError(
+            where="--processes",
+            found=f"{config.processes} with --executor {request.executor}",
+            expected=f"{launched.own.world} with --executor local: the processes that a launcher has started",
+        )
     if device != "cpu" and request.executor == "local":  # else the machine that looks for it is another
-        _check_available(device, request.device == "auto", size, config.processes if trains else 1)
+        _check_available(device, request.device == "auto", size, config.processes if trains and not launched else 1)
     return Compute(device, config.threads or min(cores(), _MOST_THREADS), config.processes)
 
 

@@ -4,12 +4,11 @@ Each process computes its own share of every batch (`bench.training.distributed`
 writes checkpoints and the encoder; the others write into a folder that is thrown away. What a process is to do
 travels as JSON in a private folder, and they meet over the loopback interface.
 
-    python -m bench.training.processes REQUEST RANK
+    python -m bench.training.processes FOLDER RANK
 """
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,16 +16,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from bench.config.base import Config
 from bench.core.contract import TrainingJob
-from bench.core.errors import BenchError, PluginError, UsageError
+from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical, write_bytes
-from bench.core.workspace import Parts, Workspace, silent
+from bench.core.workspace import Workspace
+from bench.training.launched import team
+from bench.training.member import raised, request, take_part
 from bench.types import Json
 
 _ADVANCE = "bench-advance "
@@ -51,18 +49,12 @@ def train_on_several(
     Raises:
         BenchError: what a process raised, or `UsageError` with the end of its output where it died.
     """
+    asked = request(trainer, config, folders, job, work, processes)
+    if leading := team():
+        return {**leading.lead(asked, work.advance), "processes": processes}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-processes-")))
-        request: dict[str, Any] = {
-            "trainer": trainer,
-            "config": [f"{type(config).__module__}:{type(config).__qualname__}", config.model_dump(mode="json")],
-            "folders": {name: str(path) for name, path in folders.items()},
-            "job": asdict(job),
-            "out": str(work.out),
-            "parts": str(work.parts.folder),
-            "processes": processes,
-        }
-        write_bytes(folder / "request.json", canonical(request))
+        write_bytes(folder / "request.json", canonical(asked))
         started = [stack.enter_context(_Process(folder, rank)) for rank in range(processes)]
         threading.Thread(target=_watch, args=(started,), daemon=True).start()
         started[0].listen(work.advance)
@@ -98,10 +90,11 @@ class _Process:
         rest = {name: value for name, value in os.environ.items() if name not in _STARTED_BY}
         with self._log.open("wb") as log:
             self._child = subprocess.Popen(  # noqa: S603 (this interpreter, a file of ours)
-                [sys.executable, "-m", __name__, str(self._folder / "request.json"), str(self._rank)],
+                [sys.executable, "-m", __name__, str(self._folder), str(self._rank)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE if self._rank == 0 else log,
                 stderr=log,
+                start_new_session=True,  # SLURM and terminals signal a whole group; this process answers for all
                 env={**rest, **paths, **loopback},
             )
         return self
@@ -141,62 +134,12 @@ class _Process:
         """Return what it raised, or how it died."""
         saved = self._folder / f"{self._rank}.error.json"
         if saved.is_file():
-            kind, message = json.loads(saved.read_bytes())
-            return {one.__name__: one for one in (UsageError, PluginError)}.get(kind, BenchError)(message)
+            return raised(*json.loads(saved.read_bytes()))
         lines = self._log.read_text("utf-8", "replace").splitlines()[-_TAIL:]
         return UsageError(
             f"process {self._rank} of the training ended with exit status {self._child.returncode}; its last lines:\n"
             + "\n".join(lines)
         )
-
-
-def _named(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    found: Any = import_module(module)
-    for part in attribute.split("."):
-        found = getattr(found, part)
-    return found
-
-
-def _work(request: Mapping[str, Any], folder: Path, rank: int) -> None:
-    """Do what one process does."""
-    import torch
-    import torch.distributed as dist
-
-    from bench.training.determinism import reproducible
-    from bench.training.fine_tuning import fine_tune
-
-    kind, values = request["config"]
-    config: Any = _named(kind).model_validate(values)
-    job = TrainingJob(**request["job"])
-    if job.device == "cuda":
-        job = replace(job, device=f"cuda:{rank}")
-        torch.cuda.set_device(rank)
-    out, parts = Path(request["out"]), Path(request["parts"])
-    advance = _print_advance
-    if rank:
-        out, own, advance = folder / f"{rank}", folder / f"{rank}.parts", silent
-        out.mkdir()
-        if parts.is_dir():  # what an interrupted attempt has left; the first process may remove it
-            shutil.copytree(parts, own)
-        parts = own
-    backend = "cpu:gloo,cuda:nccl" if job.device.startswith("cuda") else "gloo"
-    dist.init_process_group(
-        backend, init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=request["processes"]
-    )
-    folders = {name: Path(path) for name, path in request["folders"].items()}
-    try:
-        with reproducible(job):
-            space = Workspace(out, Parts(parts), advance)
-            if request["trainer"]:
-                facts = _named(request["trainer"])(config).train(**folders, job=job, work=space)
-            else:
-                facts = fine_tune(**folders, config=config, job=job, work=space)
-        dist.barrier()
-    finally:
-        dist.destroy_process_group()
-    if not rank:
-        write_bytes(folder / "facts.json", canonical(dict(facts)))
 
 
 def _print_advance(units: float) -> None:
@@ -209,14 +152,18 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def main(request: Path, rank: int) -> int:
+def main(folder: Path, rank: int) -> int:
     """Run one process; return its exit status."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        _work(json.loads(request.read_bytes()), request.parent, rank)
+        meeting = f"file://{folder / 'meeting'}"
+        asked = json.loads((folder / "request.json").read_bytes())
+        facts = take_part(asked, rank, rank, folder, _print_advance, init_method=meeting)
     except BenchError as error:
-        write_bytes(request.parent / f"{rank}.error.json", canonical([type(error).__name__, str(error)]))
+        write_bytes(folder / f"{rank}.error.json", canonical([type(error).__name__, str(error)]))
         return 1
+    if not rank:
+        write_bytes(folder / "facts.json", canonical(facts))
     return 0
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -93,10 +94,50 @@ def test_training_killed_and_begun_again_is_the_same(
         again = run_json(*command)
         assert not _ran(again)
         assert again["results"][0]["measures"] == whole["results"][0]["measures"]
-        for one in sorted((tmp_path / "whole" / "store" / "artefacts").glob("*/*/**/*")):
-            if one.is_file() and one.name != "manifest.json":
-                other = tmp_path / engine / one.relative_to(tmp_path / "whole")
-                assert other.read_bytes() == one.read_bytes(), one.name
+        _same_artefacts(tmp_path / "whole", tmp_path / engine)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_launchers_train_as_processes_do(
+    tmp_path: Path, corpus: Path, environment: dict[str, str], run_json: RunJson
+) -> None:
+    """By torchrun, and by srun's variables, where one process is lost on the way: what `--processes 2` makes."""
+    environment |= {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
+    more = ("--set", "budget.tokens=20000", "--set", "method.checkpoint_tokens=5000")
+    whole = run_json(*_options(tmp_path / "processes", corpus, *more, "--processes", "2"))
+
+    def started(launcher: str, *words: str, **given: str) -> subprocess.Popen[str]:
+        command = [sys.executable, *words, "-m", "bench", *map(str, _options(tmp_path / launcher, corpus, *more))]
+        return subprocess.Popen(command, cwd=tmp_path, env=environment | given, stderr=subprocess.PIPE, text=True)
+
+    def tasks() -> list[subprocess.Popen[str]]:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "SLURM_STEP_NUM_TASKS": "2"}
+        return [started("srun", **place, SLURM_PROCID=rank, SLURM_LOCALID=rank) for rank in ("0", "1")]
+
+    first, second = tasks()
+    while not _checkpoints(tmp_path / "srun") and first.poll() is None:
+        time.sleep(0.01)
+    second.kill()
+    assert "if another process was lost, type the same command again" in first.communicate()[1]
+    second.communicate()
+    for process in (*tasks(), started("torchrun", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")):
+        said = process.communicate()[1]
+        assert process.returncode == 0, said
+    for launcher in ("srun", "torchrun"):
+        assert not _ran(again := run_json(*_options(tmp_path / launcher, corpus, *more, "--processes", "2")))
+        assert again["results"][0]["measures"] == whole["results"][0]["measures"]
+        _same_artefacts(tmp_path / "processes", tmp_path / launcher)
+    lone = started("lone", RANK="0", WORLD_SIZE="2", LOCAL_RANK="0")
+    assert "set MASTER_ADDR to the machine of the first" in lone.communicate()[1]
+
+
+def _same_artefacts(one: Path, other: Path) -> None:
+    for path in sorted((one / "store" / "artefacts").glob("*/*/**/*")):
+        if path.is_file() and path.name != "manifest.json":
+            assert (other / path.relative_to(one)).read_bytes() == path.read_bytes(), path.name
 
 
 def _checkpoints(folder: Path) -> set[Path]:

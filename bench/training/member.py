@@ -1,0 +1,95 @@
+"""What each process does of a training on several, however they were started.
+
+A request says what to do, in JSON: trainer, config, job, folders, and where the first process writes.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from warnings import catch_warnings, filterwarnings
+
+from bench.config.base import Config
+from bench.core.contract import TrainingJob
+from bench.core.errors import BenchError, PluginError, UsageError
+from bench.core.workspace import Parts, Workspace, silent
+from bench.types import Json
+
+
+def request(
+    trainer: str | None, config: Config, folders: Mapping[str, Path], job: TrainingJob, work: Workspace, processes: int
+) -> dict[str, Any]:
+    """Return the request for a training; arguments as for `bench.training.processes.train_on_several`."""
+    return {
+        "trainer": trainer,
+        "config": [f"{type(config).__module__}:{type(config).__qualname__}", config.model_dump(mode="json")],
+        "folders": {name: str(path) for name, path in folders.items()},
+        "job": asdict(job),
+        "out": str(work.out),
+        "parts": str(work.parts.folder),
+        "processes": processes,
+    }
+
+
+def take_part(
+    asked: Mapping[str, Any], rank: int, local: int, folder: Path, advance: Callable[[float], None], **meeting: Any
+) -> dict[str, Json]:
+    """Train as one process of several; return the facts.
+
+    Args:
+        asked: the request.
+        rank: the number of this process; the first one writes and reports.
+        local: its number on its machine, and that of its device on `cuda`.
+        folder: where the others write; it is thrown away.
+        advance: of the first one.
+        meeting: where all meet, as `torch.distributed.init_process_group` takes it.
+    """
+    import torch
+    import torch.distributed as dist
+
+    from bench.training.determinism import reproducible
+    from bench.training.fine_tuning import fine_tune
+
+    kind, values = asked["config"]
+    config: Any = _named(kind).model_validate(values)
+    job = TrainingJob(**asked["job"])
+    if job.device == "cuda":
+        job = replace(job, device=f"cuda:{local % torch.cuda.device_count()}")  # one alone where others are hidden
+        torch.cuda.set_device(job.device)
+    out, parts = Path(asked["out"]), Path(asked["parts"])
+    if rank:
+        out, own, advance = folder / f"{rank}", folder / f"{rank}.parts", silent
+        out.mkdir()
+        if parts.is_dir():  # what an interrupted attempt has left; the first process may remove it
+            shutil.copytree(parts, own)
+        parts = own
+    backend = "cpu:gloo,cuda:nccl" if job.device.startswith("cuda") else "gloo"
+    dist.init_process_group(backend, rank=rank, world_size=asked["processes"], **meeting)
+    folders = {name: Path(path) for name, path in asked["folders"].items()}
+    try:
+        with reproducible(job), catch_warnings():
+            filterwarnings("ignore", "torch.distributed.nn.functional", FutureWarning)  # torch has no public successor
+            space = Workspace(out, Parts(parts), advance)
+            if asked["trainer"]:
+                facts = _named(asked["trainer"])(config).train(**folders, job=job, work=space)
+            else:
+                facts = fine_tune(**folders, config=config, job=job, work=space)
+        dist.barrier()
+    finally:
+        dist.destroy_process_group()
+    return dict(facts)
+
+
+def _named(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    found: Any = import_module(module)
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def raised(kind: str, message: str) -> BenchError:
+    """Return the error that another process has reported by the name of its type and its message."""
+    return {one.__name__: one for one in (UsageError, PluginError)}.get(kind, BenchError)(message)
