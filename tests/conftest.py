@@ -21,6 +21,7 @@ from transformers import PreTrainedTokenizerFast
 from bench.core.contract import Contract, Trainer, TrainingJob
 from bench.core.errors import DataError, DataFaultsError
 from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.data.corpora.shards import Shards
 from bench.pipeline.stages import init
 from bench.training.determinism import reproducible
 from bench.types import Json
@@ -185,6 +186,18 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     documents = {language: [document(language) for _ in range(count)] for language, count in LANGUAGES.items()}
     return write_shards(tmp_path_factory.mktemp("corpus") / "shards", documents)
+
+
+@pytest.fixture
+def shards(corpus: Path) -> Shards:
+    """The planted corpus, nothing of which was seen yet."""
+    return Shards(corpus)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Chance that begins alike in every test."""
+    return np.random.default_rng(0)
 
 
 Start = Callable[[Contract], Path]

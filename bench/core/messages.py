@@ -6,10 +6,11 @@ import difflib
 import json
 import re
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-from bench.core.errors import UsageError
+from bench.core.errors import BenchError, UsageError
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -41,6 +42,17 @@ def first_line(error: BaseException) -> str:
     """Return the first line of an error's text, cut, or its class where it has none."""
     line = str(error).strip().split("\n")[0] or type(error).__name__
     return line if len(line) <= _CUT else f"{line[:_CUT]}…"
+
+
+@contextmanager
+def foreign(where: object, what: str, expected: str) -> Iterator[None]:
+    """Raise `UsageError` for whatever a library raises over a file that it cannot read."""
+    try:
+        yield
+    except BenchError:
+        raise
+    except Exception as error:  # tokenizers raises bare ones, transformers whatever a wrong type leads to
+        raise UsageError(where=where, found=f"{what} ({first_line(error)})", expected=expected) from error
 
 
 def invalid(error: ValidationError) -> str:

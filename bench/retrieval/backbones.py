@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.core.errors import BenchError, UsageError
-from bench.core.messages import first_line
+from bench.core.errors import UsageError
+from bench.core.messages import foreign
 from bench.retrieval import poolers
 from bench.retrieval.hub import HubError, fetch
 from bench.retrieval.model_files import model_json, weight_files
@@ -178,11 +178,11 @@ def load_weights(
     import torch
 
     weight_files(folder)  # raises where an index names files outside
-    try:
+    with foreign(folder, "a model that cannot be loaded", wanted), quiet(), torch.random.fork_rng(devices=[]):
         config = folder_config(folder)
         more = arguments(config)
-        with quiet(), torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)  # of the CPU alone
+        torch.default_generator.manual_seed(seed)  # of the CPU alone
+        try:
             model, report = kind.from_pretrained(
                 folder,
                 config=config,
@@ -193,17 +193,11 @@ def load_weights(
                 output_loading_info=True,
                 **more,
             )
-    except pickle.UnpicklingError as error:
-        raise UsageError(
-            f"{folder}: found pickled objects among the weights, expected tensors alone, best as model.safetensors;"
-            " do not load the file by other means unless you trust its maker"
-        ) from error
-    except BenchError:
-        raise
-    except Exception as error:  # transformers raises whatever a wrong type in a config leads to
-        raise UsageError(
-            f"{folder}: found a model that cannot be loaded ({first_line(error)}), expected {wanted}"
-        ) from error
+        except pickle.UnpicklingError as error:
+            raise UsageError(
+                f"{folder}: found pickled objects among the weights, expected tensors alone, best as "
+                "model.safetensors; do not load the file by other means unless you trust its maker"
+            ) from error
     return model, sorted(report["missing_keys"])
 
 

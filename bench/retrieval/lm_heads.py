@@ -10,7 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.retrieval.model_files import OLD, foreign, tensors, weight_files
+from bench.core.messages import foreign
+from bench.retrieval.model_files import OLD, tensors, weight_files
 
 if TYPE_CHECKING:
     import torch

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, overload
 
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 
-from bench.core.errors import BenchError, UsageError
-from bench.core.messages import first_line, invalid
+from bench.core.errors import UsageError
+from bench.core.messages import first_line, foreign, invalid
 
 if TYPE_CHECKING:
     import torch
@@ -79,17 +77,6 @@ def weight_files(folder: Path, name: str = SAFE) -> list[Path]:
     if not index.is_file():
         return []
     return [folder / part for part in sorted(set(model_json(index, _Index, "an index of weights").weight_map.values()))]
-
-
-@contextmanager
-def foreign(where: Path, what: str, expected: str) -> Iterator[None]:
-    """Raise `UsageError` for whatever a library raises over a file that it cannot read."""
-    try:
-        yield
-    except BenchError:
-        raise
-    except Exception as error:  # tokenizers raises bare ones, transformers whatever a wrong type leads to
-        raise UsageError(where=where, found=f"{what} ({first_line(error)})", expected=expected) from error
 
 
 def tensors(path: Path, expected: str) -> dict[str, torch.Tensor]:

@@ -8,9 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from bench.core.files import Fault, is_abandoned, is_temporary, read_sealed
+from bench.core.locks import lock_file
 from bench.store.leases import leased_keys
 from bench.store.store import MANIFEST, Store
 
@@ -89,7 +90,7 @@ def remove(store: Store, items: Iterable[Garbage], used: Callable[[], Collection
 def _moved_aside(store: Store, folder: Path, kept: Collection[str]) -> bool:
     """Move a folder to the trash unless somebody needs it or works in it; return whether it is there."""
     trash = _trash(store, folder)
-    with suppress(Timeout), _lock(store, _key(folder)).acquire(timeout=0):
+    with suppress(Timeout), lock_file(store.lock_path(_key(folder))).acquire(timeout=0):
         if not folder.exists() or (_key(folder) in kept and not _is_finished(store, folder)):
             return False
         if folder != trash:
@@ -128,15 +129,9 @@ def _is_finished(store: Store, scratch: Path) -> bool:
     return scratch.parent.name == "work" and (stage == REMOVED or (store.root / "artefacts" / stage / key).exists())
 
 
-def _lock(store: Store, key: str) -> FileLock:
-    path = store.root / "locks" / f"{key}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(path)
-
-
 def _idle(store: Store, key: str) -> bool:
     """Return whether nobody works on this key right now."""
-    with suppress(Timeout), _lock(store, key).acquire(timeout=0):
+    with suppress(Timeout), lock_file(store.lock_path(key)).acquire(timeout=0):
         return True
     return False
 

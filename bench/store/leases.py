@@ -14,7 +14,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from bench.core.files import canonical, write_bytes
+from bench.core.locks import lock_file
 from bench.store.store import Store
+
+_ALL = "leases"  # the lock under which leases are taken and artefacts removed
 
 
 @contextmanager
@@ -23,7 +26,7 @@ def leased(store: Store, keys: Iterable[str]) -> Iterator[None]:
     name = f"{os.getpid()}-{secrets.token_hex(4)}"
     record, held = _folder(store) / f"{name}.json", FileLock(_folder(store) / f"{name}.lock")
     try:
-        with _alone(store):
+        with lock_file(store.lock_path(_ALL)):
             record.parent.mkdir(parents=True, exist_ok=True)
             held.acquire()
             write_bytes(record, canonical(sorted(keys)))
@@ -45,7 +48,7 @@ def leased_keys(store: Store) -> Iterator[set[str]]:
     if not os.access(store.root, os.W_OK):
         yield found
         return
-    with _alone(store):
+    with lock_file(store.lock_path(_ALL)):
         for path in sorted(_folder(store).glob("*.lock")):
             record = path.with_suffix(".json")
             try:
@@ -59,9 +62,3 @@ def leased_keys(store: Store) -> Iterator[set[str]]:
 
 def _folder(store: Store) -> Path:
     return store.root / "leases"
-
-
-def _alone(store: Store) -> FileLock:
-    path = store.root / "locks" / "leases.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(path)

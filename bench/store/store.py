@@ -16,12 +16,10 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import (
@@ -35,6 +33,7 @@ from bench.core.files import (
     write_bytes,
     write_sealed,
 )
+from bench.core.locks import locked
 from bench.core.workspace import Advance, Log, Parts, Workspace, silent, unheard
 from bench.store.stage import FORMAT, KEY_DIGITS, Stage
 
@@ -190,21 +189,13 @@ class Store:
         shutil.rmtree(scratch)
         return Artefact(folder, read_sealed(folder / MANIFEST))
 
-    @contextmanager
-    def lock(self, name: str, title: str) -> Iterator[None]:
-        """Hold the lock of a key; say so when another run has it. A killed holder lets go by itself."""
-        path = self.root / "locks" / f"{name}.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path)
-        try:
-            lock.acquire(timeout=0.1)
-        except Timeout:
-            self.notice(f"another run is at work on {title}; waiting for it")
-            lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
+    def lock_path(self, name: str) -> Path:
+        """Return where the lock of a key lies."""
+        return self.root / "locks" / f"{name}.lock"
+
+    def lock(self, name: str, title: str) -> AbstractContextManager[None]:
+        """Hold the lock of a key; say so when another run has it."""
+        return locked(self.lock_path(name), self.notice, f"another run is at work on {title}; waiting for it")
 
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:

@@ -26,6 +26,7 @@ from typing import Any
 from bench.core.contract import Document
 from bench.core.errors import DataError, UsageError
 from bench.core.files import digest
+from bench.core.messages import first_line
 from bench.data.corpora import sentences, wikitext
 from bench.data.formats.faults import Faults, RecordError, shown
 from bench.data.formats.jsonl import json_object, optional, present, text, whole
@@ -410,10 +411,9 @@ def _read_hub(name: str, config: str | None, revision: str | None, language: str
     try:
         found = load_dataset(name, config, split=_SPLIT, revision=revision)
     except (OSError, ValueError, RuntimeError) as error:
-        reason = (str(error).strip() or type(error).__name__).split("\n")[0]
         raise UsageError(
             where=f"corpus {called}",
-            found=f"that it cannot be fetched ({reason})",
+            found=f"that it cannot be fetched ({first_line(error)})",
             expected="a data set of the hub, or one in the cache (HF_HOME)",
             hint="save it with save_to_disk where there is a network, and type --corpus FOLDER",
         ) from error

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.core.errors import UsageError
-from bench.core.messages import first_line
+from bench.core.messages import foreign
 from bench.data.corpora import SMALLEST_VOCABULARY
 from bench.data.corpora.shards import SPECIAL
 
@@ -128,15 +128,11 @@ def load(folder: Path) -> PreTrainedTokenizerBase:
     """Load the fast tokenizer of a Hugging Face folder, none of its own code; `UsageError` without one that pads."""
     from transformers import AutoTokenizer
 
-    try:
+    with foreign(folder, "no tokenizer that can be loaded", _WANTED):
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
         tokenizer("a \U000e0fff")  # a tokenizer whose unknown token is not in its vocabulary fails here, not in a run
-    except Exception as error:  # tokenizers raises bare ones, transformers whatever a wrong type leads to
-        raise UsageError(
-            where=folder, found=f"no tokenizer that can be loaded ({first_line(error)})", expected=_WANTED
-        ) from error
     if not tokenizer.is_fast:
         raise UsageError(where=folder, found="a tokenizer without tokenizer.json", expected=_WANTED)
     if tokenizer.pad_token_id is None:

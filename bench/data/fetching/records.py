@@ -8,15 +8,14 @@ Layout (format 1)::
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from filelock import FileLock, Timeout
-
+from bench.core import locks
 from bench.core.files import read_sealed, write_sealed
 from bench.core.workspace import Advance, silent
 
@@ -105,21 +104,10 @@ def copy(source: IO[bytes], target: IO[bytes] | None, advance: Advance = silent)
     return Digests(size, sha256.hexdigest(), md5.hexdigest())
 
 
-@contextmanager
-def locked(root: Path, path: str, notice: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock of a file, which ends with its process; give notice while another command holds it."""
+def locked(root: Path, path: str, notice: Callable[[str], None]) -> AbstractContextManager[None]:
+    """Hold the lock of a file; give notice while another command holds it."""
     place = root / FOLDER / "locks" / f"{hashlib.sha256(path.encode()).hexdigest()[:32]}.lock"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(place)
-    try:
-        lock.acquire(timeout=0.1)
-    except Timeout:
-        notice(f"another command is at work on {path}; waiting for it")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return locks.locked(place, notice, f"another command is at work on {path}; waiting for it")
 
 
 def public_url(url: str) -> str:

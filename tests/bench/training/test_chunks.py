@@ -30,9 +30,8 @@ def tokens_of(shards: Shards, language: str, without: set[int]) -> list[int]:
 
 
 @pytest.mark.parametrize("without", [set(), {0}, {1}, {0, 1}, {3, 5}, {29, 60}, {88, 89}])
-def test_a_stream_has_all_documents_but_some(corpus: Path, without: set[int]) -> None:
+def test_a_stream_has_all_documents_but_some(shards: Shards, without: set[int]) -> None:
     """Against the documents put end to end, the first, the last and neighbouring ones left out."""
-    shards = Shards(corpus)
     first = shards.documents("en").start
     left_out = {first + at for at in without}
     stream, expected = Stream(shards, "en", sorted(left_out)), tokens_of(shards, "en", left_out)
@@ -46,11 +45,10 @@ def test_a_stream_has_all_documents_but_some(corpus: Path, without: set[int]) ->
         stream.read(-1, 2)
 
 
-def test_an_epoch_cuts_the_stream_once_through(corpus: Path) -> None:
+def test_an_epoch_cuts_the_stream_once_through(corpus: Path, rng: np.random.Generator) -> None:
     """Chunks of an epoch do not overlap, leave less than a chunk at each end, and are cut elsewhere in the next."""
     config = config_of(language_pure=True, language_exponent=0.0)
     chunks, length = Chunks(Shards(corpus), config, 32, seed=3), 32
-    rng = np.random.default_rng(0)
     starts: dict[str, list[int]] = {"en": [], "fi": [], "sw": []}
     sizes: dict[str, int] = {}
     for _ in range(90):
@@ -100,9 +98,8 @@ def test_languages_are_drawn_alike_each_by_itself(corpus: Path) -> None:
     assert {chunk.language for chunk in large} == {"en", "fi", "sw"}
 
 
-def test_held_out_documents_are_in_no_chunk(corpus: Path) -> None:
+def test_held_out_documents_are_in_no_chunk(shards: Shards) -> None:
     """Read all of an epoch and more: no sentence of a held-out document is seen, nearly all others are."""
-    shards = Shards(corpus)
     chunks, rng = Chunks(shards, config_of(), 16, 1), np.random.default_rng(0)
     held = {int(document) for pairs in chunks.held_out() for document in pairs.documents}
     assert len(held) == 8

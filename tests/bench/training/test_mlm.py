@@ -210,11 +210,10 @@ def test_chunks_bound_the_pass_and_change_no_number(
     assert encoder.meter.flops - flops - whole == pytest.approx(4 / 3 * whole)
 
 
-def test_blocks_are_ends_of_documents(corpus: Path) -> None:
+def test_blocks_are_ends_of_documents(shards: Shards, rng: np.random.Generator) -> None:
     """Each begins at a sentence and runs on to the end, or to the bound; a batch is of one language."""
-    shards, config = Shards(corpus), TrainingConfig()
+    config = TrainingConfig()
     blocks = MaskedBlocks(shards, config, BlocksConfig(tokens=12, sequences=6), 3)
-    rng = np.random.default_rng(0)
     ends = [
         {
             tuple(np.concatenate([shards.sentence(one, at) for at in range(first, count)]).tolist())[:10]
@@ -234,9 +233,9 @@ def test_blocks_are_ends_of_documents(corpus: Path) -> None:
 
 
 @pytest.mark.parametrize(("sides", "count"), [("both", 8), ("left", 4), ("right", 4)])
-def test_pairs_stay_as_they_are_whatever_is_hidden(corpus: Path, sides: Any, count: int) -> None:
+def test_pairs_stay_as_they_are_whatever_is_hidden(shards: Shards, sides: Any, count: int) -> None:
     """The masked sequences are those of the sides asked for, in order; the pairs have no mask."""
-    shards, config = Shards(corpus), TrainingConfig(pairs=4)
+    config = TrainingConfig(pairs=4)
     source = MaskedPairs(
         SentencePairs(shards, config, 1, two_sentences), Masking.of(shards, MaskConfig(mask=0.5)), sides
     )
@@ -302,9 +301,8 @@ def test_the_share_is_rounded_at_random_and_all_else_stays() -> None:
     assert np.isin(replaced[1:-1], POOL).all()
 
 
-def test_masking_of_a_corpus(corpus: Path) -> None:
+def test_masking_of_a_corpus(corpus: Path, shards: Shards) -> None:
     """The pool is the corpus without special tokens; what cannot be masked is refused."""
-    shards = Shards(corpus)
     made = Masking.of(shards, MlmConfig(mask=0.3, keep=0.2, random=0.3))
     assert set(made.pool.tolist()) == set(shards.used_ids().tolist()) - set(shards.special.values())
     assert (made.mask, made.share, made.keep, made.random) == (shards.special["mask"], 0.3, 0.2, 0.3)

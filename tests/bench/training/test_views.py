@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,9 +38,8 @@ def config(**changed: Any) -> TrainingConfig:
     return TrainingConfig(**{"pairs": 6, "probe_pairs": 4, **changed})
 
 
-def test_pairs_of_places_are_drawn_alike() -> None:
+def test_pairs_of_places_are_drawn_alike(rng: np.random.Generator) -> None:
     """12 pairs of 4 places, each 2,000 ± 4σ; all within a window and none beyond; neighbours each 1,000 ± 150."""
-    rng = np.random.default_rng(0)
     counts = Counter(two_sentences(4, rng) for _ in range(24_000))
     assert set(counts) == set(itertools.permutations(range(4), 2))
     sigma = math.sqrt(24_000 * 1 / 12 * 11 / 12)
@@ -68,9 +66,8 @@ def test_a_pair_needs_two_places(draw: Callable[..., tuple[int, int]]) -> None:
         two_sentences(3, np.random.default_rng(0), window=0)
 
 
-def test_batches_are_of_one_language_and_of_different_documents(corpus: Path) -> None:
+def test_batches_are_of_one_language_and_of_different_documents(shards: Shards, rng: np.random.Generator) -> None:
     """Drawn 200 times, all three languages come; a corpus whose documents are too short for that is refused."""
-    shards, rng = Shards(corpus), np.random.default_rng(0)
     documents = Documents(shards, config(), least=2, seed=1)
     languages = set()
     for _ in range(200):
@@ -80,13 +77,12 @@ def test_batches_are_of_one_language_and_of_different_documents(corpus: Path) ->
         languages.add(language)
     assert languages == set(shards.languages)
     with pytest.raises(UsageError, match="no language with 2 documents of at least 99 sentences"):
-        Documents(Shards(corpus), config(), least=99, seed=1)
+        Documents(shards, config(), least=99, seed=1)
 
 
 @pytest.mark.parametrize("size", [4, 6, 20, 27])
-def test_an_epoch_has_every_document_once(corpus: Path, size: int) -> None:
+def test_an_epoch_has_every_document_once(shards: Shards, size: int, rng: np.random.Generator) -> None:
     """Its tail too: however batches cut it, none comes a time more than another; in another order each time."""
-    shards, rng = Shards(corpus), np.random.default_rng(0)
     documents = Documents(shards, config(pairs=size, language_exponent=1.0), least=2, seed=1)
     every = sorted(set(shards.documents("sw")) - set(documents.held["sw"]))
     counts, drawn = dict.fromkeys(every, 0), list[int]()
@@ -106,9 +102,8 @@ def test_an_epoch_has_every_document_once(corpus: Path, size: int) -> None:
     assert len(orders) == 3
 
 
-def test_long_documents_come_as_often_as_they_have_blocks(corpus: Path) -> None:
+def test_long_documents_come_as_often_as_they_have_blocks(shards: Shards, rng: np.random.Generator) -> None:
     """Three times the sentences, three times as often, within a tenth; never twice in a batch; other keys."""
-    shards, rng = Shards(corpus), np.random.default_rng(0)
     documents = Documents(shards, config(language_exponent=1.0, sampling="blocks"), least=1, seed=1)
     drawn: Counter[int] = Counter()
     for _ in range(4000):
@@ -123,9 +118,8 @@ def test_long_documents_come_as_often_as_they_have_blocks(corpus: Path) -> None:
     assert identity(config(sampling="blocks"))["sampling"] == "blocks"
 
 
-def test_languages_that_shrink_a_batch_are_named(corpus: Path) -> None:
+def test_languages_that_shrink_a_batch_are_named(shards: Shards) -> None:
     """With their numbers of documents; none where all have enough, or where languages are mixed."""
-    shards = Shards(corpus)
     notes = Documents(shards, config(pairs=64), least=1, seed=1).notes
     assert len(notes) == 1
     assert "fewer documents than the 64 of a batch have smaller batches: fi 56, sw 27;" in notes[0]
@@ -133,9 +127,8 @@ def test_languages_that_shrink_a_batch_are_named(corpus: Path) -> None:
     assert Documents(shards, config(pairs=64, language_pure=False), 1, 1).notes == ()
 
 
-def test_languages_are_drawn_by_the_exponent_or_mixed(corpus: Path) -> None:
+def test_languages_are_drawn_by_the_exponent_or_mixed(shards: Shards) -> None:
     """As tokens^α, or each document by itself: 4,000 draws within 4σ; no document twice in a batch."""
-    shards = Shards(corpus)
     for exponent in (0.0, 0.5, 1.0):
         documents, rng = Documents(shards, config(language_exponent=exponent), 2, seed=1), np.random.default_rng(0)
         drawn = Counter(shards.language_of(documents.draw(2, rng)[0]) for _ in range(4000))
@@ -153,9 +146,8 @@ def test_languages_are_drawn_by_the_exponent_or_mixed(corpus: Path) -> None:
     assert len(set(first)) == 3  # in no fixed order
 
 
-def test_held_out_pairs_are_neighbours_and_never_drawn(corpus: Path) -> None:
+def test_held_out_pairs_are_neighbours_and_never_drawn(shards: Shards, rng: np.random.Generator) -> None:
     """The same for every method and seed, not counted as seen; of few languages, they are the largest ones'."""
-    shards = Shards(corpus)
     found = [Documents(shards, config(), least=least, seed=least).held_out() for least in (1, 2)]
     for one, other in zip(*found, strict=True):
         assert [list(map(list, view)) for view in one] == [list(map(list, view)) for view in other]
@@ -164,26 +156,23 @@ def test_held_out_pairs_are_neighbours_and_never_drawn(corpus: Path) -> None:
             left, right = (list(view[row]) for view in one)
             assert any(left == a and right == b for a, b in itertools.pairwise(sentences))
     assert shards.distinct_tokens == 0
-    rng = np.random.default_rng(0)
     first, second = (Documents(shards, config(), least=2, seed=seed) for seed in (1, 2))
     assert first.held == second.held
     assert {language: len(held) for language, held in first.held.items()} == {"en": 4, "fi": 4, "sw": 3}
     held = set(itertools.chain(*first.held.values()))
     drawn = {document for _ in range(300) for document in first.draw(6, rng)}
     assert drawn == set(range(180)) - held
-    assert set(Documents(Shards(corpus), config(probe_languages=2), least=2, seed=1).held) == {"en", "fi"}
+    assert set(Documents(shards, config(probe_languages=2), least=2, seed=1).held) == {"en", "fi"}
 
 
-def test_both_views_come_from_one_document(corpus: Path) -> None:
+def test_both_views_come_from_one_document(shards: Shards, rng: np.random.Generator) -> None:
     """Two different sentences of it, framed; held-out batches likewise."""
-    shards = Shards(corpus)
     pairs = SentencePairs(shards, config(), 1, two_sentences)
     sentences = {
         (document, i): [1, *shards.sentence(document, i).tolist(), 2]
         for document in range(180)
         for i in range(shards.sentence_count(document))
     }
-    rng = np.random.default_rng(0)
     for left, right in [*(pairs.batch(rng) for _ in range(20)), *pairs.held_out()]:
         assert len(left) == len(right) > 1
         for one, other in zip(left, right, strict=True):
@@ -191,9 +180,8 @@ def test_both_views_come_from_one_document(corpus: Path) -> None:
             assert any(a[0] == b[0] and a[1] != b[1] for a in places[0] for b in places[1])
 
 
-def test_state_goes_on_where_it_was(corpus: Path) -> None:
+def test_state_goes_on_where_it_was(shards: Shards, rng: np.random.Generator) -> None:
     """The same batches follow, across epochs."""
-    shards, rng = Shards(corpus), np.random.default_rng(0)
     pairs = SentencePairs(shards, config(), 1, two_sentences)
     for _ in range(25):
         pairs.batch(rng)
@@ -207,9 +195,8 @@ def test_state_goes_on_where_it_was(corpus: Path) -> None:
             assert list(map(list, one)) == list(map(list, other))
 
 
-def test_crops_have_lengths_within_the_shares_and_any_start() -> None:
+def test_crops_have_lengths_within_the_shares_and_any_start(rng: np.random.Generator) -> None:
     """5 to 50 % of 256 tokens: 12 to 128, at any start; half of eight at five places alike (5σ)."""
-    rng = np.random.default_rng(0)
     crops = [token_crop(256, rng, 0.05, 0.5) for _ in range(20_000)]
     lengths = np.array([crop.stop - crop.start for crop in crops])
     assert (lengths.min(), lengths.max()) == (12, 127)  # 128 needs a share of exactly one half
@@ -248,9 +235,8 @@ def test_sentences_are_packed_and_framed() -> None:
 
 
 @pytest.mark.parametrize("room", [1, 4, 9, 14, 100])
-def test_counts_are_those_of_packing_each_document(corpus: Path, room: int) -> None:
+def test_counts_are_those_of_packing_each_document(shards: Shards, room: int) -> None:
     """All documents at once, against one by one; every sentence is in exactly one unit."""
-    shards = Shards(corpus)
     for language in shards.languages:
         each = []
         for document in shards.documents(language):
@@ -260,9 +246,8 @@ def test_counts_are_those_of_packing_each_document(corpus: Path, room: int) -> N
         assert unit_counts(shards, language, room + 2).tolist() == each
 
 
-def test_a_unit_is_framed_cut_and_seen(corpus: Path) -> None:
+def test_a_unit_is_framed_cut_and_seen(shards: Shards) -> None:
     """Without packing every sentence is one; first token, sentences, last token; only what is taken counts as seen."""
-    shards = Shards(corpus)
     assert units_of(shards, 0, 64, pack=False) == [(at, at + 1) for at in range(shards.sentence_count(0))]
     counts = shards.sentence_counts(shards.documents("en"))
     assert unit_counts(shards, "en", 64, pack=False).tolist() == counts.tolist()

@@ -36,9 +36,8 @@ def text(tokens: Any) -> str:
     return " " + " ".join(str(int(token)) for token in tokens) + " "
 
 
-def test_crops_are_independent_pieces_of_the_stream(corpus: Path) -> None:
+def test_crops_are_independent_pieces_of_the_stream(shards: Shards) -> None:
     """5 to 50 % of 32 tokens, framed, languages mixed; lengths of the two do not go together (5σ)."""
-    shards = Shards(corpus)
     source, rng = CroppedPairs(shards, config_of(), 1), np.random.default_rng(0)
     held = {int(document) for pairs in source.held_out() for document in pairs.documents}
     streams = {language: stream(shards, language, held) for language in shards.languages}
@@ -58,9 +57,8 @@ def test_crops_are_independent_pieces_of_the_stream(corpus: Path) -> None:
     assert any(text(left[1:-1]) in text(right[1:-1]) for left, right in views if len(left) > 5)
 
 
-def test_the_rest_of_a_chunk_is_the_other_view(corpus: Path) -> None:
+def test_the_rest_of_a_chunk_is_the_other_view(shards: Shards) -> None:
     """views=ict: what is before and after the crop, 32 tokens in all; one part at an end, none of the whole."""
-    shards = Shards(corpus)
     source, rng = CroppedPairs(shards, config_of(views="ict"), 1), np.random.default_rng(0)
     held = {int(document) for pairs in source.held_out() for document in pairs.documents}
     for _ in range(20):
@@ -76,9 +74,8 @@ def test_the_rest_of_a_chunk_is_the_other_view(corpus: Path) -> None:
     assert complement(10, slice(0, 10)) == []
 
 
-def test_what_is_read_is_what_counts_as_seen(corpus: Path) -> None:
+def test_what_is_read_is_what_counts_as_seen(shards: Shards) -> None:
     """One batch touches a part of the corpus only."""
-    shards = Shards(corpus)
     pairs = CroppedPairs(shards, config_of(), 1).batch(np.random.default_rng(0))
     read = sum(len(view) - 2 for views in pairs for view in views)
     assert 0 < shards.distinct_tokens < 4 * read
@@ -101,9 +98,8 @@ def test_tokens_are_deleted(corpus: Path, probability: float) -> None:
 
 
 @pytest.mark.parametrize("kind", ["replace", "mask", "none"])
-def test_tokens_are_replaced(corpus: Path, kind: str) -> None:
+def test_tokens_are_replaced(shards: Shards, kind: str) -> None:
     """By ids of the corpus, never special ones; or by the mask; none are lost."""
-    shards = Shards(corpus)
     augment, rng, tokens = Augmentation(shards, kind, 0.3), np.random.default_rng(0), np.full(5000, 6)
     changed = augment(tokens, rng)
     assert len(changed) == 5000

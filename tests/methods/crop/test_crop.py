@@ -56,9 +56,8 @@ def test_the_loss_is_that_of_both_directions(encoder_for: EncoderFor, corpus: Pa
     assert float(one_way.detach()) == pytest.approx(float((logits.logsumexp(1) - own).mean()), abs=1e-5)
 
 
-def test_spans_are_disjoint_and_of_one_document(corpus: Path) -> None:
+def test_spans_are_disjoint_and_of_one_document(shards: Shards) -> None:
     """Two different places of the document, no sentence in both; documents of one span are left out."""
-    shards = Shards(corpus)
     source, rng = CropViews(shards, config_of(**SPAN), seed=1), np.random.default_rng(0)
     for _ in range(20):
         pairs = source.batch(rng)
@@ -78,9 +77,9 @@ def test_spans_are_disjoint_and_of_one_document(corpus: Path) -> None:
         CropViews(shards, config_of(variant="span", span={"tokens": 64}), seed=1)
 
 
-def test_crops_are_contiguous_and_as_long_as_asked(corpus: Path) -> None:
+def test_crops_are_contiguous_and_as_long_as_asked(shards: Shards) -> None:
     """Each lies in its document, between a tenth and a half of the stretch; their lengths differ."""
-    shards, lengths = Shards(corpus), set()
+    lengths = set()
     source, rng = CropViews(shards, config_of(variant="token", token={"stretch": 12}), seed=1), np.random.default_rng(0)
     for _ in range(20):
         pairs = source.batch(rng)

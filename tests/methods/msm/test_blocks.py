@@ -1,6 +1,5 @@
 """MSM's blocks: within documents, none too short, and drawn as the config says."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,9 +28,8 @@ def test_blocks_keep_to_their_size_and_drop_short_ends() -> None:
         assert sum(map(len, blocks_of(units, 3, least))) <= len(units)
 
 
-def test_short_documents_are_left_out(corpus: Path) -> None:
+def test_short_documents_are_left_out(shards: Shards) -> None:
     """Faithful blocks are whole ones; with room for about two sentences, documents of two units and more are drawn."""
-    shards = Shards(corpus)
     source, rng = DocumentBlocks(shards, config_of(min_doc_sentences=3), seed=1), np.random.default_rng(0)
     for _ in range(30):
         assert set(source.batch(rng).sizes.tolist()) == {3}
@@ -44,9 +42,8 @@ def test_short_documents_are_left_out(corpus: Path) -> None:
         assert max(map(len, blocks.units)) <= 12
 
 
-def test_a_batch_is_of_one_language_and_one_block_a_document(corpus: Path) -> None:
+def test_a_batch_is_of_one_language_and_one_block_a_document(shards: Shards, rng: np.random.Generator) -> None:
     """Consecutive units of one document, in order, none held out; held blocks are of held documents, and unseen."""
-    shards = Shards(corpus)
     source = DocumentBlocks(shards, config_of(), seed=1)
     held = {int(document) for pairs in source.held_out() for document in pairs.documents}
     batches = source.held_blocks()
@@ -54,7 +51,6 @@ def test_a_batch_is_of_one_language_and_one_block_a_document(corpus: Path) -> No
     assert held
     assert {int(one) for blocks in batches for one in blocks.documents} <= held
     assert shards.distinct_tokens == 0
-    rng = np.random.default_rng(0)
     sizes: set[int] = set()
     for _ in range(30):
         blocks = source.batch(rng)

@@ -1,7 +1,6 @@
 """Quick-Thoughts: its loss, its batches, its two encoders, and a training end to end."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,11 +41,9 @@ def test_neighbours_and_the_loss_written_out() -> None:
         quickthought(torch.ones(3, 2), torch.ones(3, 2), documents=torch.tensor([0, 0, 1]))
 
 
-def test_runs_are_consecutive_sentences(corpus: Path) -> None:
+def test_runs_are_consecutive_sentences(shards: Shards, rng: np.random.Generator) -> None:
     """In order, of one language, at most so many of a document and never one alone."""
-    shards = Shards(corpus)
     runs = RunsOfSentences(shards, QuickThoughtConfig(pairs=4), 3, 1)
-    rng = np.random.default_rng(0)
     for _ in range(20):
         batch = runs.batch(rng)
         assert len({shards.language_of(int(one)) for one in batch.documents}) == 1

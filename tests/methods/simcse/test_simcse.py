@@ -21,9 +21,8 @@ def config_of(**changed: Any) -> SimcseConfig:
     return SimcseConfig(**{"pairs": 8, "probe_pairs": 4, **changed})
 
 
-def test_both_views_are_the_same_sentence(corpus: Path) -> None:
+def test_both_views_are_the_same_sentence(shards: Shards) -> None:
     """Of different documents of one language; a sentence of one document may be any."""
-    shards = Shards(corpus)
     source, rng = SentencesTwice(shards, config_of(), 1), np.random.default_rng(0)
     places = set()
     for _ in range(20):
