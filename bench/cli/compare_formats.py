@@ -38,6 +38,9 @@ def tables(found: Compared, *, by_task: bool) -> list[Table]:
         each = [(_pair(test), task, one) for test in found.tests for task, one in test.by_task.items()]
         caption = f"pairs on each task (corrected over all {len(each)} tests)"
         made.append(_tests(caption, found.measure, each, _PAIR, _TASK))
+    if found.across:
+        count = f"{len(found.tasks)} tasks resampled with replacement; describes, and decides no rank"
+        made.append(Table.of(f"would the order hold for other tasks? ({count})", _ACROSS, list(found.across.items())))
     if telling := [one for one in found.differing if one.telling]:
         labels = [side.label for side in found.sides]
         rows = tuple((one.key, *(one.values[label] for label in labels)) for one in telling)
@@ -46,10 +49,26 @@ def tables(found: Compared, *, by_task: bool) -> list[Table]:
     return made
 
 
+_WHOLE = "{:.0%}".format
+_ACROSS = (
+    Column("system", value=lambda one: one[0]),
+    Column("mean rank", "", True, "{:.1f}".format, value=lambda one: one[1].rank),
+    Column("win rate", "", True, _WHOLE, value=lambda one: one[1].wins),
+    Column("keeps its place", "", True, _WHOLE, value=lambda one: one[1].kept),
+    Column("first", "", True, _WHOLE, value=lambda one: one[1].first),
+    Column("places, one task left out", number=False, value=lambda one: _places(one[1].places)),
+)
+
+
+def _places(both: Sequence[int]) -> str:
+    """Print a first and a last place: `2`, `1–3`."""
+    return "–".join(map(str, dict.fromkeys(both)))
+
+
 def _systems(found: Compared) -> Table:
     about = found.about
     costs = {name: None for side in found.sides for name in side.costs()}
-    ranks = {label: "–".join(map(str, dict.fromkeys(both))) for label, both in found.ranks.items()}
+    ranks = {label: _places(both) for label, both in found.ranks.items()}
     mixed = len(set(found.settings.values())) > 1
     columns = (
         Column("system", value=lambda side: side.label),

@@ -236,13 +236,16 @@ def percent(value: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Print a time with two significant digits: `1.5 s`, `43 min`, `1.2 h`, `—` for what is not there."""
+    """Print a time with two significant digits: `1.5 s`, `43 min`, `1.2 h`, `—` for what is not there.
+
+    Never 60 of a unit: that is one of the next.
+    """
     if seconds is None:
         return MISSING
-    value, unit = (
-        (seconds, "s") if seconds < 120 else (seconds / 60, "min") if seconds < 7_200 else (seconds / 3600, "h")
-    )
-    rounded = float(f"{value:.2g}")
+    rounded, unit = float(f"{seconds:.2g}"), "s"
+    for larger, size in (("min", 60), ("h", 3_600)):
+        if rounded >= 60:
+            rounded, unit = max(1.0, float(f"{seconds / size:.2g}")), larger
     return f"{rounded:,.0f} {unit}" if rounded >= 10 or rounded == int(rounded) else f"{rounded:g} {unit}"
 
 

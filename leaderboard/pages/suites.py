@@ -21,7 +21,7 @@ CELLS, AS_CELLS, FEWEST = 2_400, 17, 25
 """Cells of a page that keep it below its bytes, the cells that the rest of a row counts for, and the fewest rows."""
 SWITCHED = 40
 """Rows up to which a page holds every measure by task, every pair and command; above, files and other pages do."""
-WIDTH = 460
+WIDTH = 420
 """Pixels of the drawn intervals; narrow screens squeeze them."""
 BASES = 12
 """Baselines that a larger page offers."""
@@ -176,10 +176,11 @@ def _held(site: Site, board: Board, part: TablePart, base: Row | None, colours: 
         "ids": [text.slug(row.name) for row in part.every],
         "names": [visible(row.name) for row in part.every],
         "about": [
-            visible(f"{one.method} {one.backbone or ''} {one.corpus.name if one.corpus else ''}").lower()
-            for one in (row.system for row in part.every)
+            visible(f"{row.name} {one.method} {one.backbone or ''} {one.corpus.name if one.corpus else ''}").lower()
+            for row, one in ((row, row.system) for row in part.every)
         ],
         "ranked": len(part.rows),
+        "whole": len(board.every),
         "values": {name: _values(board, part, name) for name in _switches(board, part)},
         "limit": micro(colours.limit),
         "low": micro(colours.low),

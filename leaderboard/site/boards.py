@@ -174,6 +174,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
     tried = {} if untested else shares
     found = statistics(checked, ranked, tried, tasks, measure, cache) if checked else Statistics()
     tested, best_against = _tested(complete, found)
+    drawn = {row.name: {leg: by_name[row.name].stratum(leg, measure) or 0.0 for leg in tried} for row in tested}
     shown = tested[0].name if tested else trusted[0].name
     return Board(
         suite=suite.name,
@@ -199,7 +200,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
         card=by_name[shown].first.card,
         stands_for=max(result.content.suite.stands_for for one in trusted for result in one.results),
         tests=found,
-        across=_across([by_name[row.name] for row in tested], shares, measure) if not untested else {},
+        across=across_tasks(drawn, tried),
         systems=by_name,
     )
 
@@ -281,18 +282,6 @@ def _tested(rows: Sequence[Row], found: Statistics) -> tuple[list[Row], dict[str
             one = replace(one, ranks=order.ranks[row.name], letters=letters, tied=row.name in order.best)
         ranked.append(one)
     return ranked, {other: ranks.comparison(names[0], other) for other in names[1:] if ranks.has(names[0], other)}
-
-
-def _across(systems: Sequence[System], shares: Mapping[Stratum, float], measure: str) -> dict[str, AcrossTasks]:
-    """Return what becomes of each ranked row if other tasks are drawn, each with its weight in the headline."""
-    weights: dict[str, float] = defaultdict(float)
-    for (task, _), share in shares.items():
-        weights[task] += share
-    values: dict[str, dict[str, float]] = {one.name: defaultdict(float) for one in systems}
-    for one in systems:
-        for stratum, share in shares.items():
-            values[one.name][stratum[0]] += share / weights[stratum[0]] * (one.stratum(stratum, measure) or 0.0)
-    return across_tasks(values, weights)
 
 
 def _untested(

@@ -47,6 +47,12 @@ class TableRow:
     cells: tuple[HeatCell | None, ...] = ()  # of the map by task; None for a task that it lacks
 
     @property
+    def across(self) -> dict[str, Any]:
+        """What other tasks would do to its place, as files hold it; empty where that was not asked."""
+        found = self.board.across.get(self.row.name)
+        return {name: _rounded(value) for name, value in vars(found).items()} if found else {}
+
+    @property
     def id(self) -> str:
         """Its name in fragments of addresses."""
         return text.slug(self.row.name)
@@ -180,6 +186,26 @@ COLUMNS: tuple[BoardColumn, ...] = (
         missing="no rank",
         expected=lambda csv: csv["ranks"] or MISSING,
     ),
+    *(
+        BoardColumn(
+            key,
+            head,
+            value=lambda line, name=name: line.across.get(name),  # type: ignore[misc]
+            views=View.CSV | View.PAGE,
+            place=place,
+            abbr=f"{abbr}; not tested",
+            missing="not resampled",
+            optional=True,
+            show=show,
+            css="across",
+        )
+        for key, name, head, place, show, abbr in (
+            ("keeps_place", "kept", "Place kept", 12, "{:.0%}".format, "Share of resampled sets of tasks that give it"),
+            ("mean_rank", "rank", "Mean rank", 32, "{:.1f}".format, "Mean of its ranks on single tasks"),
+            ("win_rate", "wins", "Win rate", 33, "{:.0%}".format, "Share of other systems it beats, mean over tasks"),
+        )
+    ),
+    BoardColumn("other_tasks", value=lambda line: line.across or None, views=View.JSON),
     BoardColumn("tied", value=_of(lambda row: row.tied), views=View.CSV),
     BoardColumn("tied_with_best", value=_of(lambda row: row.tied), views=View.JSON),
     BoardColumn(

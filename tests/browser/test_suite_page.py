@@ -80,7 +80,7 @@ def test_sort(board: Page) -> None:
     press(board, "score")
     assert names(board) == BUILT
     assert board.locator("[aria-sort]").count() == 0
-    assert "in the order of rank" in live(board)
+    assert "by rank" in live(board)
     press(board, "seeds")  # which are equal for four rows
     assert names(board)[:4] == BUILT[:4]
     press(board, "t3", "heat")
@@ -104,6 +104,8 @@ def test_filter(board: Page) -> None:
     assert names(board) == names(board, "heat") == ["invented-middle"]
     assert column(board, "rank") == [ranks["invented-middle"]]
     assert board.locator("#count").inner_text() == "1 of 6 rows; ranks over all 6"
+    board.locator("#q").fill("last INVENTED")
+    assert names(board) == ["invented-last"], "every word"
     board.locator("#q").fill("Invented")
     assert names(board) == BUILT, "by method, too"
     board.locator("#clear").click()

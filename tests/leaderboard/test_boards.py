@@ -14,6 +14,7 @@ from bench.evaluation.significance.families import intervals, stratified
 from bench.testing import fields
 from bench.types import Macro
 from leaderboard.site.boards import Board, boards
+from leaderboard.site.columns import TableRow, View, columns
 from leaderboard.site.systems import System, weights
 from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle, Publisher, values
@@ -128,6 +129,8 @@ def test_other_tasks_are_drawn_apart_from_the_tests(made: Publisher, results: Pa
         "x": (1.0, 1.0, 1.0, 1.0, (1, 1)),
         "y": (1.0, 0.0, 2.0, 0.0, (2, 2)),
     }
+    last = TableRow(board, board.rows[1])
+    assert [one.cell(last) for one in columns(board, View.PAGE) if one.css == "across"] == ["100%", "2.0", "0%"]
 
 
 def test_seeds_are_averaged_per_query(made: Publisher, results: Path) -> None:

@@ -357,6 +357,7 @@ def test_every_page_of_a_long_board_has_its_baseline(
         held = json.loads(page.partition('id="board-data">')[2].partition("</script>")[0])
         assert held["base"] == base
         assert {base, *held["clear"]} <= set(held["ids"])
+        assert (held["whole"], len(held["ids"])) == (4, 2)
 
 
 def test_a_substitute_says_so_wherever_it_shows(made: Publisher, site: Build) -> None:

@@ -49,7 +49,7 @@ def test_a_row_says_where_it_comes_from(made: Publisher, site: Build) -> None:
     for said in ("bench run --method bm25", "c0ffeec0ffee<", "device cuda, threads 3", "v9.9", "wiki: not audited"):
         assert said in page, said
     assert '<code>search.k</code></th><td class="wrap"><code>7</code></td><td>--set</td>' in page
-    assert "<dt>search</dt><dd>90 s</dd>" in page
+    assert "<dt>search</dt><dd>1.5 min</dd>" in page
     assert '<th scope="row">a</th><td class="n">2</td><td class="n">75.0</td><td class="n">37.5</td>' in page
     assert "run where this site was built" in page
     command = page.partition('aria-label="Command"><code>')[2].partition("</code>")[0]

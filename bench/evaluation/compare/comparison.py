@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from bench.core.errors import UsageError
@@ -18,6 +19,7 @@ from bench.evaluation.results.read import is_path, result, result_file
 from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import summary
 from bench.evaluation.significance.ranks import ordered
+from bench.evaluation.significance.tasks import AcrossTasks, across_tasks
 from bench.types import SETTINGS, Suite
 
 
@@ -57,6 +59,7 @@ class Compared:
     doubts: tuple[str, ...]  # why the comparison may be unfair or unsure
     extremes: tuple[QueryDifference, ...] = field(default=())  # queries with the largest gains and losses of every pair
     notes: tuple[str, ...] = field(default=())  # why texts of queries are missing
+    across: Mapping[str, AcrossTasks] = field(default_factory=dict)  # were other tasks drawn; empty for very few tasks
 
     def __repr__(self) -> str:
         """Say every pair in a line, and every doubt."""
@@ -89,6 +92,7 @@ class Compared:
             "value": self.values[side.label],
             "ranks": list(ranks) if ranks else None,
             "group": self.groups.get(side.label),
+            "other_tasks": asdict(self.across[side.label]) if self.across else None,
             "costs": side.costs(),
         }
 
@@ -129,7 +133,9 @@ def _compared(ground: CommonGround, suite: Suite, asked: CompareOptions) -> Comp
         where, values[side.label] = found[0][0], sum(number for _, number in found) / len(found)
     legs = {task: tuple(sides[0].contents[0]["tasks"][task]) for task in tasks}
     average = next((one for one in suite.macros if one.name == where), None)
-    weights = {stratum(task, leg): share for (task, leg), share in shares(legs, average).items()}
+    weighted = shares(legs, average)
+    weights = {stratum(*leg): share for leg, share in weighted.items()}
+    drawn = {side.label: {leg: _of_leg(side, *leg, measure) for leg in weighted} for side in sides}
     tests = tuple(paired_tests(rows, measure, tasks, shares=weights, by_task=asked.by_task))
     whole = [Side(labels[name], [one.whole for one in results]) for name, results in ground.own.items()]
     extreme, notes = query_differences(rows, tests, tasks, asked.queries, TextSources(suite, asked.data_dir))
@@ -153,7 +159,13 @@ def _compared(ground: CommonGround, suite: Suite, asked: CompareOptions) -> Comp
         doubts=(*_unlike(settings, sides, tasks, measure), *warnings(whole), *_unsure(rows)),
         extremes=tuple(extreme),
         notes=tuple(notes),
+        across=across_tasks(drawn, weighted),
     )
+
+
+def _of_leg(side: Side, task: str, leg: str, measure: str) -> float:
+    """Return a system's value of a leg, the mean over its seeds."""
+    return fmean(content["tasks"][task][leg]["measures"][measure] for content in side.contents)
 
 
 def _on_common_seeds(own: Mapping[str, Sequence[Result]]) -> Mapping[str, Sequence[Result]]:

@@ -15,6 +15,8 @@ from bench.evaluation.significance.estimates import FloatArray
 DRAWS = 5_000
 FEWEST = 3
 """Tasks below which there is nothing to draw."""
+Leg = tuple[str, str]
+"""A task and the name of a leg of it."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +31,21 @@ class AcrossTasks:
 
 
 def across_tasks(
-    values: Mapping[str, Mapping[str, float]], weights: Mapping[str, float], seed: int = 0
+    values: Mapping[str, Mapping[Leg, float]], weights: Mapping[Leg, float], seed: int = 0
 ) -> dict[str, AcrossTasks]:
     """Return what other tasks would do to an order; empty for one system or fewer than `FEWEST` tasks.
 
-    `values` are by system and task, `weights` those of tasks in the mean that orders the systems; a task without is
-    left out.
+    `values` are by system and leg, `weights` those of legs in the mean that orders the systems; a task's legs are drawn
+    together.
     """
     from scipy.stats import rankdata
 
-    tasks = sorted(weights)
+    tasks = sorted({task for task, _ in weights})
     if len(values) < 2 or len(tasks) < FEWEST:
         return {}
-    table = np.array([[own[task] for task in tasks] for own in values.values()])
-    share = np.array([weights[task] for task in tasks])
+    legs = np.array([[weights[leg] * (leg[0] == task) for task in tasks] for leg in weights])
+    share = legs.sum(axis=0)
+    table = np.array([[own[leg] for leg in weights] for own in values.values()]) @ legs / share
     counts = np.random.default_rng(seed).multinomial(len(tasks), [1 / len(tasks)] * len(tasks), size=DRAWS)
     whole = _places(table @ share)
     drawn = _places(table @ (counts * share).T / (counts @ share))

@@ -50,7 +50,9 @@ function ordered(rows, column, down) {
 function sorting(table, choose) {
   for (const head of heads(table)) {
     if (head.querySelector(".scale, a")) continue;
-    const button = make("button", { type: "button", on: { click: () => choose(keyOf(head), !!head.dataset.k && head.classList.contains("n")) } });
+    const click = () => choose(keyOf(head), !!head.dataset.k && head.classList.contains("n"));
+    // browsers leave a button alone that is half in sight
+    const button = make("button", { type: "button", on: { click, focus: () => head.scrollIntoView({ block: "nearest", inline: "nearest" }) } });
     button.append(...head.childNodes);
     head.append(button);
   }

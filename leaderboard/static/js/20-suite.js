@@ -13,9 +13,11 @@
     const cells = ranked ? [below(main, scoreAt), below(main, at("interval"))] : null;
     return { id, place, ranked, name: held.names[place], main, map, cells, built: ranked && [...cells.map((one) => one.textContent), cells[0].dataset.v] };
   });
+  const places = rows.filter((one) => one.ranked);
   const byId = new Map(rows.map((row) => [row.id, row]));
   const usual = { sort: "", pin: [], base: held.base, view: "", fill: "", measure: held.measure, q: "" };
   let state = usual;
+  const pinned = (row) => state.pin.includes(row.id);
 
   // Difference, both ends and corrected p of a row and another; null where they are not on this page.
   function pair(one, other) {
@@ -27,10 +29,10 @@
 
   function scores() {
     const values = held.values[state.measure], ground = byId.get(state.pin[0]), same = state.measure === held.measure;
-    for (const row of rows.filter((one) => one.ranked)) {
+    for (const row of places) {
       const [score, interval] = row.cells;
       let value = values[row.place][0];
-      row.main.classList.toggle("pinned", state.pin.includes(row.id));
+      row.main.classList.toggle("pinned", pinned(row));
       if (ground && value !== null) value -= values[ground.place][0];
       const found = ground && same && pair(row.place, ground.place);
       score.textContent = same && !ground ? row.built[0] : value === null ? MISSING : points(value, !!ground);
@@ -64,17 +66,17 @@
 
   // The same order in both tables: ranked rows first, pinned ones before the others.
   function arrange() {
-    const key = state.sort.replace(/^-/, ""), wanted = state.q.trim().toLowerCase();
+    const key = state.sort.replace(/^-/, ""), words = state.q.toLowerCase().split(/\s+/);
     const table = [board, heat].find((one) => heads(one).some((head) => keyOf(head) === key));
     let order = rows.map((row) => (table === heat ? row.map : row.main));
     if (table) order = ordered(order, heads(table).findIndex((head) => keyOf(head) === key), state.sort[0] === "-");
     order = order.map((one) => byId.get(one.dataset.id));
-    const first = (row) => (row.ranked ? 0 : 9) - (state.pin.includes(row.id) ? 3 - state.pin.indexOf(row.id) : 0);
+    const first = (row) => (row.ranked ? 0 : 9) - (pinned(row) ? 3 - state.pin.indexOf(row.id) : 0);
     order.sort((a, b) => first(a) - first(b));
     for (const row of order) {
       for (const one of [row.main, row.map]) {
         one.parentNode.append(one);
-        one.hidden = !`${row.name} ${held.about[row.place]}`.toLowerCase().includes(wanted) && !state.pin.includes(row.id);
+        one.hidden = !words.every((word) => held.about[row.place].includes(word)) && !pinned(row);
       }
     }
     [board, heat].forEach((one) => marked(one, state.sort));
@@ -91,16 +93,16 @@
     $("#by-gap").hidden = abs;
     $("#by-value").hidden = !abs;
     $("#view").textContent = state.measure + (abs ? ", percent." : `, difference from ${byId.get(state.base).name} in points. ` + (!same ? `Only ${held.measure} is tested.` : state.fill ? "Bold: significant." : "Filled: significant; underlined: not significant."));
-    ui.count.textContent = `${arrange()} of ${total} rows` + (state.q ? `; ranks over all ${total}` : "") + (same ? "" : `; ranks, letters, bars and tests are of ${held.measure}`);
+    ui.count.textContent = `${arrange()} of ${total} rows` + (held.whole > total ? " on this page" : "") + (state.q || held.whole > total ? `; ranks over all ${held.whole}` : "") + (same ? "" : `; ranks and tests are of ${held.measure}`);
     ui.clear.hidden = !state.q;
     ui.unpin.hidden = !state.pin.length;
-    if (ui.q.value !== state.q) ui.q.value = state.q;
+    ui.q.value = state.q;
     ui.measure.value = state.measure;
     ui.base.value = state.base;
     ui.abs.setAttribute("aria-pressed", !!state.view);
     ui.fill.setAttribute("aria-pressed", !!state.fill);
-    for (const row of rows.filter((one) => one.ranked)) {
-      const on = state.pin.includes(row.id);
+    for (const row of places) {
+      const on = pinned(row);
       row.button.setAttribute("aria-pressed", on);
       row.button.textContent = on ? "★" : "☆";
     }
@@ -125,7 +127,7 @@
     const one = (key, good) => (given.get(key) && good(given.get(key)) ? given.get(key) : usual[key]);
     state = {
       sort: one("sort", (text) => all.some((head) => keyOf(head) === text.replace(/^-/, ""))),
-      pin: (given.get("pin") || "").split(",").filter((id) => byId.has(id) && byId.get(id).ranked).slice(0, 2),
+      pin: (given.get("pin") || "").split(",").filter((id) => byId.get(id)?.ranked).slice(0, 2),
       base: one("base", (text) => text in held.clear),
       view: one("view", (text) => text === "abs"),
       fill: one("fill", (text) => text === "all"),
@@ -147,13 +149,13 @@
   on("fill", "click", () => set({ fill: state.fill ? "" : "all" }));
   for (const button of $$("[data-copy]")) {
     button.addEventListener("click", () => {
-      const about = [held.caption, held.note, `ranks and tests over all ${total} rows; ${held.built} ${location.href}`].filter(Boolean);
+      const about = [held.caption, held.note, `ranks and tests over all ${held.whole} rows; ${held.built} ${location.href}`].filter(Boolean);
       copy(written($("#" + button.dataset.of), button.dataset.copy, about), `copied as ${button.dataset.copy}`);
     });
   }
-  for (const row of rows.filter((one) => one.ranked)) {
+  for (const row of places) {
     row.button = make("button", { type: "button", class: "pin", "aria-label": `Pin ${row.name}`, on: { click: () => {
-      set({ pin: state.pin.includes(row.id) ? state.pin.filter((id) => id !== row.id) : [...state.pin, row.id].slice(-2) });
+      set({ pin: pinned(row) ? state.pin.filter((id) => id !== row.id) : [...state.pin, row.id].slice(-2) });
       row.button.focus();
       say(state.pin.length ? `differences from ${byId.get(state.pin[0]).name}` : "scores");
     } } });
@@ -162,7 +164,7 @@
   for (const table of [board, heat]) {
     sorting(table, (key, number) => {
       set({ sort: turned(state.sort, key, number) });
-      say((state.sort ? `sorted by ${key}, ${state.sort[0] === "-" ? "descending" : "ascending"}, ` : "in the order of rank, ") + ui.count.textContent);
+      say((state.sort ? `sorted by ${key}, ${state.sort[0] === "-" ? "descending" : "ascending"}, ` : "by rank, ") + ui.count.textContent);
     });
   }
   draw(usual);

@@ -10,13 +10,13 @@ from scipy.stats import rankdata
 from bench.evaluation.significance.tasks import across_tasks
 
 TASKS = ("x", "y", "z")
-EQUAL = dict.fromkeys(TASKS, 1 / 3)
+EQUAL = {(task, ""): 1 / 3 for task in TASKS}
 VALUES = {"a": (0.9, 0.2, 0.5), "b": (0.4, 0.6, 0.5), "c": (0.1, 0.1, 0.1)}
 
 
-def table(values: Mapping[str, tuple[float, ...]]) -> dict[str, dict[str, float]]:
-    """Values by system and task."""
-    return {name: dict(zip(TASKS, own, strict=True)) for name, own in values.items()}
+def table(values: Mapping[str, tuple[float, ...]]) -> dict[str, dict[tuple[str, str], float]]:
+    """Values by system and the only leg of a task."""
+    return {name: dict(zip(EQUAL, own, strict=True)) for name, own in values.items()}
 
 
 def test_three_tasks_by_hand() -> None:
@@ -26,13 +26,13 @@ def test_three_tasks_by_hand() -> None:
     assert [one.wins for one in found.values()] == pytest.approx([0.75, 0.75, 0])
     assert [one.places for one in found.values()] == [(1, 2), (1, 2), (3, 3)]
     assert (found["c"].kept, found["c"].first) == (1, 0)
-    assert across_tasks(table(VALUES), {"x": 0.5, "y": 0.5}) == {}
+    assert across_tasks(table(VALUES), {("x", ""): 0.5, ("y", ""): 0.5}) == {}
     assert across_tasks(table({"a": VALUES["a"]}), EQUAL) == {}
 
 
 def test_shares_are_those_of_all_27_draws() -> None:
     """Enumerated: three tasks drawn with replacement, weights included."""
-    weights = {"x": 0.5, "y": 0.25, "z": 0.25}
+    weights = dict(zip(EQUAL, (0.5, 0.25, 0.25), strict=True))
     matrix, share = np.array([*VALUES.values()]), np.array([*weights.values()])
     whole = rankdata(-matrix @ share, method="min")
     places = []
@@ -42,3 +42,11 @@ def test_shares_are_those_of_all_27_draws() -> None:
     found = across_tasks(table(VALUES), weights)
     assert [one.kept for one in found.values()] == pytest.approx(np.mean(places == whole, axis=0), abs=0.02)
     assert [one.first for one in found.values()] == pytest.approx(np.mean(np.array(places) == 1, axis=0), abs=0.02)
+
+
+def test_legs_are_drawn_with_their_task() -> None:
+    """A task's two legs count as their weighted mean: 0.9 = 0.75 · 1 + 0.25 · 0.6."""
+    legs = {("x", "ab"): 0.25, ("x", "ba"): 1 / 12, **dict(list(EQUAL.items())[1:])}
+    split = {name: {("x", "ab"): own[0], ("x", "ba"): own[0], **table(VALUES)[name]} for name, own in VALUES.items()}
+    split["a"] |= {("x", "ab"): 1.0, ("x", "ba"): 0.6}
+    assert across_tasks(split, legs) == across_tasks(table(VALUES), EQUAL)

@@ -105,8 +105,8 @@ def test_texts_come_out_as_they_went_in() -> None:
 
 
 def test_times_have_two_digits() -> None:
-    """Seconds up to two minutes, minutes up to two hours, then hours."""
-    shown = {0.4: "0.4 s", 2.75: "2.8 s", 32.4: "32 s", 119: "120 s", 150: "2.5 min", 2580: "43 min", 4320: "72 min"}
-    shown |= {0: "0 s", 7200: "2 h", 4e5: "110 h", 4e6: "1,100 h"}
+    """Seconds below a minute, minutes below an hour, then hours; never 60 of a unit."""
+    shown = {0.4: "0.4 s", 2.75: "2.8 s", 32.4: "32 s", 59.6: "1 min", 119: "2 min", 150: "2.5 min", 2580: "43 min"}
+    shown |= {0: "0 s", 3590: "1 h", 3600: "1 h", 4320: "1.2 h", 7200: "2 h", 4e5: "110 h", 4e6: "1,100 h"}
     assert {seconds: duration(seconds) for seconds in shown} == shown
     assert duration(None) == "—"

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from bench.cli.compare_formats import tables
 from bench.core.errors import UsageError
 from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
+from bench.evaluation.significance import tasks
 from bench.evaluation.significance.families import stratified
 from bench.types import Suite
 
@@ -113,13 +115,27 @@ def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: C
     assert found.groups == {"good": "a", "same": "a", "bad": "b"}
     about = {"system": "bad", "setting": "unsupervised", "hash": found.sides[1].system["hash"]}
     scored = {"seeds": [0], "costs": {}, "value": found.values["bad"], "ranks": [3, 3], "group": "b"}
-    assert found.as_json()["systems"][1] == {**about, **scored}
+    assert found.as_json()["systems"][1] == {**about, **scored, "other_tasks": None}
     write("a", column(0.6, 1))
     write("b", {"sw": column(0.3, 2)["sw"]})
     found = held("a", "b")
     assert found.tasks == ("mini/mrtydi/sw",)
     assert found.tests[0].comparison.difference == pytest.approx(found.values["a"] - found.values["b"])
     assert "compared on 1 tasks; not all systems have mini/mrtydi/en" in found.doubts
+
+
+def test_other_tasks_are_a_table_of_their_own(
+    write: Write, column: Column, held: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Best on both tasks, so first in every draw; two tasks are taken for enough here."""
+    monkeypatch.setattr(tasks, "FEWEST", 2)
+    write("good", column(0.6, 1))
+    write("bad", column(0.2, 2))
+    found = held("good", "bad")
+    first = {"kept": 1.0, "first": 1.0, "rank": 1.0, "wins": 1.0, "places": (1, 1)}
+    assert found.as_json()["systems"][0]["other_tasks"] == first
+    (shown,) = (one.shown() for one in tables(found, by_task=False) if "other tasks" in one.caption)
+    assert shown == [["good", "1.0", "100%", "100%", "100%", "1"], ["bad", "2.0", "0%", "100%", "0%", "2"]]
 
 
 def test_too_few_trainings_speak_of_checkpoints(write: Write, column: Column, held: Any) -> None:
