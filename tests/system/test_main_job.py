@@ -1,8 +1,9 @@
-"""`bench run`: what it prints, what it reuses, what it refuses."""
+"""`bench run`: what it prints, reuses and refuses, on folders of the user's and on the whole embedded world."""
 
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from suites.runs import MINI_GRID
 from tests.conftest import released
 
 RunJson = Callable[..., dict[str, Any]]
@@ -159,3 +161,76 @@ def test_the_real_sets(tmp_path: Path, run_json: RunJson, task: str) -> None:
     assert row["measures"]["nDCG@10"] == pytest.approx(expected[0], abs=0.01)
     assert row["queries"] == expected[1]
     assert (row["task"], row["data"]) == (f"beir/{task}", "official")
+
+
+Bench = Callable[..., Any]
+MEASURES = ("accuracy", "RR@100", "R@2kt", "AP@20", "AP@20", "answer-R@100", "nDCG@10", "AP")
+EIGHT = dict(zip(MINI_GRID.suites, MEASURES, strict=True))
+"""Suite → its headline measure."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_two_methods_on_eight_suites(bench: Bench, tmp_path: Path) -> None:
+    """Every suite has BM25, a trained encoder and its start; a second run reuses all; the site has a page of each."""
+    grid = ("--preset", "mini-grid", "--method", "bm25,crop", "--seed", "0", "--set", "budget.tokens=5000")
+    done = bench("run", *grid, "--json", seconds=800)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {(row["suite"], row["system"]) for row in found["results"]} == {
+        (suite, system) for suite in EIGHT for system in ("bm25", "crop", "crop@init")
+    }
+    assert {(row["setting"], row["data"], row["seed"]) for row in found["results"]} == {("unsupervised", "mini", 0)}
+    for row in found["results"]:
+        assert EIGHT[row["suite"]] in row["measures"]
+        assert row["task"].startswith(f"mini/{row['suite']}/")
+        assert row["queries"] > 0
+        assert all(0 <= value <= 1 for value in row["measures"].values())
+    assert {one["suite"] for one in found["macro"] if EIGHT[one["suite"]] in one["measures"]} == EIGHT.keys()
+    made = [stage for stage in found["stages"] if stage["state"] == "ran"]
+    for stage in ("prepare", "train", "init"):
+        assert sum(one["stage"] == stage for one in made) == 1
+    planned = bench("plan", *grid, "--json")
+    assert not any(step["runs"] for step in json.loads(planned.stdout)["steps"])
+    built = bench("leaderboard", "build", "--out", "site")
+    assert built.returncode == 0, built.stderr
+    pages = {path.stem for path in (tmp_path / "site").rglob("*.html")}
+    assert "index" in pages
+    text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "site").rglob("*.html"))
+    assert all(suite in text for suite in EIGHT)
+
+
+def _analyzer(row: dict[str, Any]) -> str:
+    result = json.loads(Path(row["result_file"]).read_text())
+    name: str = result["tasks"][row["task"]][""]["resolved"]["analyzer"]
+    return name
+
+
+def test_the_language_decides_the_analyzer_and_is_recorded(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
+    """English by default, another by `data.language`; each has its own index."""
+    places = ("--store", tmp_path / "store")
+    english = run_json(*BM25, "--task", tiny, *places)["results"][0]
+    assert _analyzer(english) == "en-porter"
+    swahili = run_json(*BM25, "--task", tiny, *places, "--set", "data.language=sw")
+    assert _analyzer(swahili["results"][0]) == "words"
+    ran = {stage["stage"] for stage in swahili["stages"] if stage["state"] == "ran"}
+    assert {"index", "search", "score"} <= ran
+    assert "validate" not in ran
+
+
+def test_doubtful_languages_and_names_of_folders(tmp_path: Path, tiny: Path, bench: Any) -> None:
+    """Queries of another language than a corpus that has none: a notice with the remedy."""
+    folder = Path(shutil.copytree(tiny, tmp_path / "copy"))
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    text = "".join(json.dumps({**row, "metadata": {"lang": "sw"}}) + "\n" for row in rows)
+    (folder / "queries.jsonl").write_text(text)
+    done = bench(*BM25, "--task", folder, "--store", tmp_path / "store")
+    assert done.returncode == 0
+    assert "the queries of beir/copy are in sw, its corpus is taken for en" in done.stderr
+    assert "--set data.language=sw" in done.stderr
+    # One row of a table cannot be of two folders with one name; the same folder twice is one task.
+    other = Path(shutil.copytree(tiny, tmp_path / "other" / tiny.name))
+    done = bench("plan", *BM25[1:], "--task", f"{tiny},{other}")
+    assert done.returncode == 2
+    assert "would both be called beir/tiny-beir" in done.stderr
+    assert bench("plan", *BM25[1:], "--task", f"{tiny},{tiny}").returncode == 0

@@ -1,10 +1,26 @@
-"""Profiles: named sizes, and mixes that make no sense."""
+"""Profiles and run presets."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+import bench
+from bench.cli import list as listing
+from bench.cli import show
 from bench.config.profiles import DATA, DEFAULT, PROFILES, choose_data, profile
+from bench.config.request import Request, RunPreset
 from bench.core.errors import UsageError
+from bench.pipeline.plan import plan
+from bench.plugins import Plugins, load
+from bench.store.store import Store
 from bench.testing import fields
+from suites.runs import MINI_GRID
 from tests.conftest import cases
 
 
@@ -42,3 +58,69 @@ def test_a_large_profile_refuses_mini_data(name: str) -> None:
     wanted = fields(where=f"profile {name}", found="--data mini", hint="type --profile mini")
     with pytest.raises(UsageError, check=wanted):
         choose_data(profile(name), "mini")
+
+
+OWN = RunPreset("quick", "One.", ("crop",), ("lareqa", "beir"), ("mini",), seeds=(3, 4), values={"budget.tokens": 99})
+
+
+@pytest.fixture
+def with_runs() -> Callable[..., Plugins]:
+    """Load what is installed, and some runs more."""
+
+    def make(*runs: RunPreset) -> Plugins:
+        module = ModuleType("runs_made_here")
+        module.bench_runs = bench.hookimpl(lambda: list(runs))  # type: ignore[attr-defined]  # a plugin made here
+        return load({}, extra=(module,))
+
+    return make
+
+
+@pytest.mark.parametrize(("given", "expected"), cases("what-the-user-says-holds"))
+def test_what_the_user_says_holds(given: dict[str, Any], expected: dict[str, Any]) -> None:
+    """The rest is the preset's, but for tasks of other suites than its own."""
+    asked = OWN.applied(Request(**{"methods": (), "suites": (), "preset": "quick", **given}))
+    assert json.loads(json.dumps({name: getattr(asked, name) for name in expected})) == expected
+
+
+def test_plans_of_a_named_run(with_runs: Callable[..., Plugins], tmp_path: Path) -> None:
+    """`--set` lies over its settings, they over the profile; an unknown name is answered with the near one."""
+    request = Request((), ("mrtydi",), preset="quick", tasks=("en",))
+    for sets, tokens in (((), 99), (("budget.tokens=7",), 7)):
+        found = plan(replace(request, sets=sets), with_runs(OWN), Store(tmp_path / "store"))
+        trained = next(cell.system for cell in found.cells if cell.system.label == "crop")
+        assert trained.pretraining is not None
+        assert trained.pretraining.tokens == tokens
+        assert {cell.seed for cell in found.cells} == {3, 4}
+        assert {cell.data for cell in found.cells} == {"mini"}
+    with pytest.raises(UsageError, match=r"no run preset 'quik'; did you mean quick\? .* or --preset METHOD/quik"):
+        plan(Request((), (), preset="quik"), with_runs(OWN), Store(tmp_path / "store"))
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (replace(OWN, name="Two Words"), "is called 'Two Words'"),
+        (replace(OWN, methods=()), "names no methods"),
+        (replace(OWN, seeds=()), "names no seeds"),
+        (replace(OWN, settings=("hungarian",)), "names the setting 'hungarian'"),
+    ],
+)
+def test_promises(with_runs: Callable[..., Plugins], broken: RunPreset, reason: str) -> None:
+    """A plugin that breaks one is set aside with the reason."""
+    found = with_runs(broken)
+    assert reason in next(one.reason for one in found.broken if one.distribution == "given directly")
+    assert "quick" not in found.runs
+
+
+def test_the_mini_grid() -> None:
+    """Seven methods, eight suites that have mini data, three seeds; `bench list presets` and `bench show` know it."""
+    plugins = load()
+    assert (len(MINI_GRID.methods), len(MINI_GRID.suites), MINI_GRID.seeds) == (7, 8, (0, 1, 2))
+    assert set(MINI_GRID.methods) <= set(plugins.methods)
+    assert all("mini" in plugins.suite(name).data for name in MINI_GRID.suites)
+    assert all(set(MINI_GRID.settings) <= set(plugins.suite(name).settings) for name in MINI_GRID.suites)
+    rows = json.loads(CliRunner().invoke(listing.command, ["presets", "--json"]).stdout)["presets"]
+    assert next(row for row in rows if row["name"] == "mini-grid")["suite"].startswith("tatoeba, mrtydi")
+    found = json.loads(CliRunner().invoke(show.command, ["mini-grid", "--json"]).stdout)
+    assert (found["methods"], found["values"]) == (list(MINI_GRID.methods), dict(MINI_GRID.values))
+    assert "budget.tokens" in CliRunner().invoke(show.command, ["mini_grid"]).stdout

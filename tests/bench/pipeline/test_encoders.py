@@ -1,23 +1,33 @@
-"""Keys of the start of an encoder: what of a backbone's folder decides them, and whose pooler may be random."""
+"""Encoders: what decides the key of a start, and which fine-tunings stand before a test."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.config.profiles import profile
+from bench.config.request import Request
 from bench.core.contract import Contract, Document
+from bench.core.errors import PluginError, UsageError
+from bench.data.pairs import drawn, with_dev
 from bench.pipeline.compute import Compute
 from bench.pipeline.dense import Pretrained, Trained, about_backbones
 from bench.pipeline.encoders import Encoders
+from bench.pipeline.fine_tunings import Tuning, replaced, tunings
+from bench.pipeline.plan import plan
 from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.selection import Cell
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages.init import Init
 from bench.plugins import load
 from bench.store.inputs import Inputs
 from bench.store.store import Store
-from bench.types import Method, Source, Task
+from bench.types import DataRequest, FineTuning, Item, Method, Source, Suite, Task, TrainingPair
+from methods.bm25 import BM25
+from suites.beir import SUITE
 
 
 @pytest.fixture
@@ -91,3 +101,170 @@ def test_a_protocol_fixes_lengths_and_the_user_may_still_say_others() -> None:
     own = lengths(replace(task, lengths=None))
     assert lengths(task) == (96, 256) != own
     assert lengths(task, "encode.query_length=32") == (32, 256)
+
+
+HEAD = "query-id\tcorpus-id\tscore\n"
+
+
+def source(name: str) -> Source[TrainingPair]:
+    """A source of one pair."""
+    made = TrainingPair(Item("q", "a question"), (Item("d", "a passage"),), (), name)
+    return Source(name, f"made/1:{name}", (), lambda: iter([made]))
+
+
+def by_task(request: DataRequest, name: str) -> Source[TrainingPair] | None:
+    """Pairs of every task but `poor`."""
+    return None if name == "poor" else source(f"{request.data} {name}")
+
+
+ENGLISH = FineTuning("english-pairs", lambda _: source("english-pairs"), {"epochs": 3.0, "pairs": 7}, "a paper")
+OWN = FineTuning("own", None, {"epochs": 2.0}, "another paper", by_task)
+
+
+def suite(*recipe: FineTuning) -> Suite:
+    """BEIR with a recipe of our own."""
+    return replace(SUITE, recipes={"few-shot": {"mine": recipe}})
+
+
+def task(name: str, data: str = "official") -> Task:
+    """A task by its id."""
+    return Task(name, data, (), ("nDCG@10",), "trec", 10)
+
+
+def found(made: Suite, *tasks: Task, sets: tuple[str, ...] = (), size: str = "small", seed: int = 0) -> Any:
+    """Resolve the few-shot recipe."""
+    resolved = resolve([BM25], profile=profile(), sets=sets)[BM25.name]
+    return tunings(made, "few-shot", tasks, DataRequest("official"), resolved, profile(size), seed)
+
+
+def test_a_recipe_is_for_all_tasks_or_has_pairs_of_each() -> None:
+    """Names come without prefixes; dev questions share the pairs of their task; the first tuning is common."""
+    # Without `by_task` every task has the pairs of the recipe, folders of the user's too.
+    own = found(suite(ENGLISH), task("beir/a"), task("mini/beir/b", "mini"), task("beir/c", "local"))
+    assert [*own] == ["beir/a", "mini/beir/b", "beir/c"]
+    assert {tuning.name for made in own.values() for tuning in made} == {"english-pairs"}
+    assert found(replace(SUITE, recipes={}), task("beir/a")) == {"beir/a": ()}
+    asked = task("beir/a"), task("mini/beir/b", "mini"), task("beir/a@dev"), task("beir/poor"), task("beir/c", "local")
+    own = found(suite(ENGLISH, OWN), *asked)
+    assert {name: [tuning.name for tuning in made] for name, made in own.items()} == {
+        "beir/a": ["english-pairs", "official a"],
+        "mini/beir/b": ["english-pairs", "official b"],
+        "beir/a@dev": ["english-pairs", "official a"],
+    }
+    first, last = own["beir/a"]
+    assert (first.config.epochs, first.config.pairs, last.config.epochs, last.source) == (3.0, 7, 2.0, "another paper")
+    assert found(suite(OWN), asked[0], size="mini")["beir/a"][0].config.epochs != 2.0  # random weights
+
+
+def test_shots_are_drawn_from_the_last_tuning(tmp_path: Path) -> None:
+    """By the seed; they choose what is learnt from, and are no setting; the user's pairs replace the last."""
+    own = found(suite(ENGLISH, OWN), task("beir/a"), sets=("tune.shots=5",), seed=3)
+    first, last = own["beir/a"]
+    assert (first.shots, last.shots) == (None, 5)
+    assert first.pairs.reader == "made/1:english-pairs"
+    assert last.pairs.reader == drawn(source("official a"), 5, 3).reader
+    assert last.about()["shots"] == 5
+    assert "shots" not in first.about()
+    assert last.config == found(suite(ENGLISH, OWN), task("beir/a"))["beir/a"][1].config
+    pairs = tmp_path / "own.tsv"
+    pairs.write_text("a\tb\n")
+    sets = (f"tune.data={pairs}", "tune.shots=1")
+    # The user's pairs replace those of tasks that have none, and of folders.
+    own = found(suite(OWN), task("beir/poor"), task("beir/c", "local"), sets=sets)
+    expected = str(pairs), 1, "pairs of the user's; values as in another paper"
+    assert [(made.name, made.shots, made.source) for (made,) in own.values()] == [expected] * 2
+    first, last = found(suite(ENGLISH, OWN), task("beir/a"), sets=sets)["beir/a"]
+    assert (first.name, first.replaced, first.shots) == ("english-pairs", "", None)
+    assert (last.name, last.replaced, last.shots) == (str(pairs), "own", 1)
+    assert "in_place_of" not in first.about()
+    assert last.about()["in_place_of"] == "own"
+    (alone,) = found(suite(ENGLISH), task("beir/a"), sets=(f"tune.data={pairs}",))["beir/a"]
+    assert (alone.name, alone.replaced) == (str(pairs), "english-pairs")
+    assert replaced([first, last, alone, last]) == [
+        f"tune.data: {pairs} stands in place of the pairs own",
+        f"tune.data: {pairs} stands in place of the pairs english-pairs",
+    ]
+
+
+def test_the_source_names_a_paper_only_for_what_is_the_papers() -> None:
+    """Under the profile mini a paper's values are left out; the embedded world's pairs are no paper's."""
+    (own,) = found(suite(ENGLISH), task("beir/a"), size="mini")["beir/a"]
+    assert own.source == "pairs as in a paper; values of profile mini"
+    assert found(suite(ENGLISH), task("beir/a"))["beir/a"][0].source == "a paper"
+    ours = replace(ENGLISH, source="ours: pairs at hand")
+    (own,) = found(suite(ours), task("beir/a"), size="mini")["beir/a"]
+    assert own.source == "pairs as in ours (pairs at hand); values of profile mini"
+    assert found(suite(ours), task("beir/a"))["beir/a"][0].source == "ours: pairs at hand"
+    resolved = resolve([BM25], profile=profile())[BM25.name]
+    for size, values in (("mini", "values of profile mini"), ("small", "values as in a paper")):
+        made = tunings(suite(ENGLISH), "few-shot", [task("a")], DataRequest("mini"), resolved, profile(size), 0)
+        assert made["a"][0].source == f"pairs of the embedded world; {values}"
+
+
+def test_a_tuning_says_what_weights_are_chosen_by() -> None:
+    """The dev pairs of the release by name; a share of the pairs where there are none, and of drawn ones always."""
+    held = replace(ENGLISH, pairs=lambda _: with_dev(source("english-pairs"), source("english-dev")))
+    (own,) = found(suite(held), task("beir/a"))["beir/a"]
+    assert own.dev is not None
+    assert own.about()["held_out"] == "english-dev"
+    for sets, recipe in (((), ENGLISH), (("tune.shots=1",), held)):
+        (own,) = found(suite(recipe), task("beir/a"), sets=sets)["beir/a"]
+        assert own.dev is None
+        assert own.about()["held_out"] == "share of the pairs, by lot"
+
+
+def test_a_cell_knows_the_tunings_of_dev_questions() -> None:
+    """They are those of the task that the questions belong to; a recipe without any pairs is the plugin's fault."""
+    made = found(suite(OWN), task("beir/a"))
+    cell = Cell(None, SUITE, "few-shot", "official", 0, (task("beir/a"),), made, {"beir/a": task("beir/a@dev")})  # type: ignore[arg-type]  # no system takes part
+    assert cell.tuned(task("beir/a")) == cell.tuned(task("beir/a@dev")) == made["beir/a"]
+    assert cell.tuned(task("beir/b")) == ()
+    with pytest.raises(PluginError, match="fine-tuning on own names no pairs, expected `pairs` or `by_task`"):
+        found(suite(replace(OWN, by_task=None)), task("beir/a"))
+
+
+Folders = Callable[[str, tuple[str, ...]], Path]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    """Write a public set as a folder of data has it; return that folder."""
+
+    def make(name: str, splits: tuple[str, ...]) -> Path:
+        folder = tmp_path / "data" / "beir" / name
+        (folder / "qrels").mkdir(parents=True)
+        (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "t"}\n')
+        (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "t"}\n')
+        for split in splits:
+            (folder / "qrels" / f"{split}.tsv").write_text(f"{HEAD}q1\td1\t1\n")
+        return tmp_path / "data"
+
+    return make
+
+
+def test_the_plan_tunes_each_task_by_itself(folders: Folders, tmp_path: Path, small: dict[str, Any]) -> None:
+    """Each task has an encoder of its own from one pretraining; one without training questions does not apply."""
+    for name, splits in (("scifact", ("train", "test")), ("nfcorpus", ("train", "test")), ("arguana", ("test",))):
+        data = folders(name, splits)
+    request = Request(("crop",), ("beir",), settings=("few-shot",), seeds=(0, 1), data="official", data_dir=data)
+    request = replace(request, **{**small, "tasks": ("scifact", "arguana", "nfcorpus")}, offline=True)
+    request = replace(request, sets=(*request.sets[:2], "tune.shots=1"), results=tmp_path / "results")
+    ready = plan(request, load(), Store(tmp_path / "store"))
+    assert {tuple(task.id for task in cell.tasks) for cell in ready.cells} == {("beir/scifact", "beir/nfcorpus")}
+    refused = sorted((one.system, one.reason.partition(":")[0]) for one in ready.refused)
+    assert refused == [("crop", "beir/arguana"), ("crop@init", "beir/arguana")]  # whatever the number of seeds
+    stages = [step.stage for step in ready.steps]
+    of = {stage: [one for one in stages if one.name == stage] for stage in ("train", "pairs", "tune")}
+    assert [len(made) for made in of.values()] == [2, 4, 8]  # 2 seeds; × 2 tasks; × (trained, start)
+    given: list[Tuning] = [cell.tunings["beir/scifact"][0] for cell in ready.cells if cell.system.label == "crop"]
+    assert [one.shots for one in given] == [1, 1]
+    assert given[0].pairs.reader != given[1].pairs.reader  # another seed, other pairs
+
+
+def test_a_training_split_that_is_not_there(folders: Folders, tmp_path: Path, small: dict[str, Any]) -> None:
+    """A public set that has training questions, in a folder that lacks them, is said when the plan is made."""
+    data = folders("scifact", ("test",))
+    request = Request(("crop",), ("beir",), settings=("few-shot",), data="official", data_dir=data, offline=True)
+    request = replace(request, **{**small, "tasks": ("scifact",), "sets": small["sets"][:2]})
+    with pytest.raises(UsageError, match="train"):
+        plan(request, load(), Store(tmp_path / "store"))

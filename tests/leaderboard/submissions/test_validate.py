@@ -1,4 +1,4 @@
-"""Results of the real pipeline pass with every number recomputed; a spoilt one is refused and says why."""
+"""Results of the real pipeline pass with every number recomputed; a spoilt one is refused with file and reason."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from leaderboard.submissions.recompute import Judged, SuiteKnown
 from leaderboard.submissions.validate import Verdict, validate, without_trust
 from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle
+from tests.leaderboard.spoil import spoil
 from tests.leaderboard.submissions.conftest import Look
 
 
@@ -107,3 +108,18 @@ def test_many_faults_of_a_file_are_counted(bundle: Bundle, look: Look) -> None:
     verdict = look(bundle)
     assert len(verdict.reasons) == 5
     assert verdict.more > 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "file", "found", "expected"), [pytest.param(*case, id=name) for name, *case in cases("corruptions")]
+)
+def test_a_spoilt_result_is_refused(
+    look: Look, bundle: Bundle, changes: list[Any], file: str, found: str, expected: str
+) -> None:
+    """Each says the file, what was found and what was expected."""
+    spoil(bundle, changes)
+    verdict = look(bundle)
+    assert not verdict.accepted
+    said = [(one.where, one.found, one.expected) for one in verdict.reasons]
+    assert any(where == f"it/{file}" and found in one and expected in other for where, one, other in said), said
+    assert all(where.startswith("it") and one and other for where, one, other in said)

@@ -1,7 +1,8 @@
-"""The checks of imports and settings."""
+"""What every plugin promises before any work, and how side effects are seen."""
 
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from pydantic import field_validator
 
 from bench.config.base import Config, setting
 from bench.studies.conformance.light import CHECKS, MethodSubject
+from bench.studies.conformance.watch import writes
 from bench.types import Method, Preset
 
 Broken = Callable[..., str]
@@ -73,3 +75,17 @@ def test_a_heavy_import_is_found(tmp_path: Path, broken: Broken, monkeypatch: py
     )
     assert heavy == "importing the plugins brings torch"
     assert burst == "importing burst_plugin failed: RuntimeError: no"
+
+
+def test_what_is_written_outside_is_seen(tmp_path: Path) -> None:
+    """Trees are removed by names relative to open folders; those are not names in the working folder."""
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    with writes([inside]) as found, TemporaryDirectory(dir=inside) as between:
+        (Path(between) / "deep").mkdir()
+        (Path(between) / "deep" / "terms.txt").write_text("x")
+    assert not found
+    with writes([inside]) as found, TemporaryDirectory(dir=outside) as between:
+        (Path(between) / "terms.txt").write_text("x")
+    assert str(Path(between) / "terms.txt") in found

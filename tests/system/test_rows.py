@@ -1,0 +1,254 @@
+"""Rows made of others, of another readout and of processed vectors, from the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[str, ...]:
+    """A store and a results folder of the test's own."""
+    return ("--store", str(tmp_path / "store"), "--results", str(tmp_path / "results"))
+
+
+@pytest.fixture
+def small(corpus: Path) -> tuple[str | Path, ...]:
+    """A training of no time."""
+    settings = "--set", "budget.tokens=10", "--set", "prepare.max_documents=20", "--set", "compute.threads=1"
+    return ("--backbone", "scratch:1x16", "--corpus", corpus, *settings)
+
+
+def test_a_weight_of_an_end_point_is_that_system(places: Any, small: Any, run_json: Any) -> None:
+    """Weight 0 is BM25's own row, 1 the encoder's; the fused row has a name of both."""
+    given = ("run", "--method", "bm25+crop", "--suite", "mrtydi", "--task", "sw", *places, *small)
+    for weight, alone in (("0", "bm25"), ("1", "crop")):
+        outcome = run_json(*given, "--set", f"fuse.weight={weight}")
+        values = {row["system"]: row["measures"] for row in outcome["results"]}
+        assert values["bm25+crop"] == values[alone]
+        assert set(values) == {"bm25", "crop", "crop@init", "bm25+crop"}
+
+
+def test_the_weight_is_chosen_on_dev_questions(places: Any, small: Any, run_json: Any, tmp_path: Path) -> None:
+    """A stage reads the dev questions, never those of the test; BM25 outweighs an encoder that has learnt nothing."""
+    outcome = run_json("run", "--method", "bm25+crop", "--suite", "mrtydi", "--task", "sw", *places, *small)
+    (stage,) = (one for one in outcome["stages"] if one["stage"] == "weigh")
+    assert "sw@dev" in stage["title"]
+    row = next(one for one in outcome["results"] if one["system"] == "bm25+crop")
+    content = json.loads(Path(row["result_file"]).read_text())
+    chosen = content["tasks"]["mini/mrtydi/sw"][""]["facts"]["weigh"]
+    assert chosen["measure"] == "RR@100"
+    assert chosen["values"][str(chosen["weight"])] == max(chosen["values"].values())
+    assert {"0.0", "1.0"} <= set(chosen["values"])
+    assert chosen["weight"] < 0.5
+
+
+@pytest.mark.slow
+def test_a_cross_encoder_of_our_own(places: Any, run_json: Any, bench: Any) -> None:
+    """Pairs, mined negatives, training and re-ranking are stages of one command; the next one finds them all."""
+    given = ("--method", "bm25", "--suite", "mrtydi", "--task", "en", "--setting", "unsupervised,english", *places)
+    small = ("--set", "rerank.train.steps=30", "--set", "rerank.depth=10", "--set", "prepare.max_documents=100")
+    outcome = run_json("run", *given, "--rerank", "trained", *small)
+    ran = {stage["stage"] for stage in outcome["stages"] if stage["state"] == "ran"}
+    assert {"pairs", "pool", "mine_index", "mine_search", "mine", "prepare", "init", "train_cross", "rerank"} <= ran
+    rows = {(row["system"], row["setting"]): row for row in outcome["results"]}
+    assert set(rows) == {("bm25", "unsupervised"), ("bm25+rerank", "english")}
+    plain, again = (row["measures"] for row in rows.values())
+    assert plain["R@100"] == again["R@100"]
+    content = json.loads(Path(rows["bm25+rerank", "english"]["result_file"]).read_text())
+    (leg,) = content["tasks"]["mini/mrtydi/en"].values()
+    assert leg["facts"]["train_cross"]["steps"] == 30
+    assert leg["facts"]["rerank"]["pairs"] == 10 * leg["queries"]
+    assert {leg["facts"]["mine"]["pairs"], leg["facts"]["pairs"]["pairs"]} == {leg["facts"]["pairs"]["pairs"]}
+    planned = bench("plan", *given, "--rerank", "trained", *small)
+    assert "train_cross" in planned.stdout
+    assert " 0 of " in planned.stdout.splitlines()[-1]
+
+
+RunJson = Callable[..., dict[str, Any]]
+LAYERS = 3
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    """A folder that is called like an encoder of E5's: three blocks with random weights, which reads characters."""
+    from bench.data.corpora import tokenizer
+    from bench.retrieval.backbones import random_model, save, scratch
+
+    folder, sizes = tmp_path / "e5-small-of-ours", scratch(f"scratch:{LAYERS}x32")
+    assert sizes
+    texts = [item.text for leg in _legs() for item in leg.queries.read()]
+    tokenizer.save(tokenizer.train({"x": texts}, 700), folder, 512)
+    words = tokenizer.load(folder)
+    save(random_model(sizes, words, 0), words, folder)
+    return folder
+
+
+def _legs() -> tuple[Any, ...]:
+    """Both directions of a mini pair of Tatoeba."""
+    from bench.types import DataRequest
+    from suites.tatoeba import SUITE
+
+    return SUITE.load("swh-eng", DataRequest("mini")).legs
+
+
+def _means(folder: Path, texts: list[str], layer: int) -> Any:
+    """Means over the hidden states of a layer, one text at a time, as transformers gives them."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    words, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).train(False)
+    found = []
+    with torch.no_grad():
+        for text in texts:
+            states = model(**words(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+            assert len(states) == LAYERS + 1
+            found.append(states[layer][0].mean(0).numpy())
+    return np.stack(found)
+
+
+@pytest.mark.slow
+def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, run_json: RunJson) -> None:
+    """Each reads its own layer; the contract's row is what it is alone; prompts that its family wants are missed."""
+    from bench.retrieval.vectors import Vectors
+
+    places = ("--store", tmp_path / "store", "--results", tmp_path / "results", "--set", "compute.threads=1")
+    own = ("--method", "pretrained", "--set", f"method.model={encoder}", "--label", "ours")
+    given = ("run", *own, "--suite", "tatoeba", "--task", "swh-eng", *places)
+    both = run_json(*given, "--readout", "both")
+    files = {row["system"]: Path(row["result_file"]) for row in both["results"]}
+    assert list(files) == ["ours", "ours+protocol"]
+    bytes_of_both = files["ours"].read_bytes()
+    contents = {label: json.loads(path.read_text()) for label, path in files.items()}
+    assert contents["ours+protocol"]["system"]["read_by"] == "protocol"
+    assert "read_by" not in contents["ours"]["system"]
+    leg, texts = _legs()[0], [item.text for item in _legs()[0].queries.read()]
+    for label, layer, read in (("ours", -1, -1), ("ours+protocol", 2, 2)):  # 2 of 3 as 8 of 12
+        entry = contents[label]["tasks"]["mini/tatoeba/swh-eng"][leg.name]
+        assert entry["resolved"]["layer"] == read
+        assert (entry["resolved"]["pooling"], entry["resolved"]["similarity"]) == ("mean", "l2")  # Tatoeba fixes it
+        made = Vectors(tmp_path / "store" / "artefacts" / "encode" / entry["keys"]["encode-2"])
+        np.testing.assert_allclose(made.matrix, _means(encoder, texts, layer), atol=1e-5)
+    done = bench(*given)  # the contract's row alone
+    assert done.returncode == 0, done.stderr
+    assert "0 stages run" in done.stdout
+    assert files["ours"].read_bytes() == bytes_of_both
+    warning, numbers = (line for line in done.stderr.splitlines() if "prompt" in line)
+    assert "ours reads texts without the prompts that e5-small-of-ours wants ('query: ' before a query and" in warning
+    assert "--set 'encode.passage_prompt=\"passage: \"'" in warning
+    assert "ours: on eight texts the mean cosine of vectors with and without prompt is 0." in numbers
+    assert "queries and passages differ in nothing (mean cosine 1.000, with prompts 0." in numbers
+    prompts = ("--set", 'encode.query_prompt="query: "', "--set", 'encode.passage_prompt="passage: "')
+    planned = bench("plan", *given[1:], *prompts)
+    assert planned.returncode == 0, planned.stderr
+    assert "prompt" not in planned.stderr
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of all tests, so that one encoder is trained."""
+    return tmp_path_factory.mktemp("post") / "store"
+
+
+def _options(store: Path, *more: str | Path) -> tuple[str | Path, ...]:
+    small = ("--set", "prepare.vocabulary=1500", "--set", "budget.tokens=2000", "--set", "compute.threads=1")
+    return ("run", *small, "--store", store, "--results", store.with_name("results"), *more)
+
+
+def _crop(store: Path, corpus: Path, *more: str) -> tuple[str | Path, ...]:
+    return _options(store, "--method", "crop", "--backbone", "scratch:1x32", "--corpus", corpus, *more)
+
+
+def _ran(outcome: dict[str, Any]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for stage in outcome["stages"]:
+        if stage["state"] == "ran":
+            found[stage["stage"]] = found.get(stage["stage"], 0) + 1
+    return found
+
+
+def _content(outcome: dict[str, Any], label: str) -> dict[str, Any]:
+    """The result file of a system."""
+    (path,) = {row["result_file"] for row in outcome["results"] if row["system"] == label}
+    content: dict[str, Any] = json.loads(Path(path).read_text())
+    return content
+
+
+@pytest.mark.slow
+def test_rows_of_their_own(store: Path, corpus: Path, run_json: RunJson) -> None:
+    """Each kind is one more row and encodes nothing again; the plain row stays what it was."""
+    tatoeba = ("--suite", "tatoeba", "--task", "swh-eng")
+    plain = run_json(*_crop(store, corpus, *tatoeba))
+    shift = run_json(*_crop(store, corpus, *tatoeba, "--set", "post.kind=shift"))
+    labels = list(dict.fromkeys(row["system"] for row in shift["results"]))
+    assert labels == ["crop", "crop+shift", "crop@init"]
+    assert _content(plain, "crop") == _content(shift, "crop")
+    # A sample and a fit a language; queries and passages of two legs.
+    assert _ran(shift) == {"encode": 2, "fit": 2, "post": 4, "search": 2, "score": 2}
+    scaled = run_json(*_crop(store, corpus, *tatoeba, "--set", "post.kind=shift-scale"))
+    assert _ran(scaled) == {"fit": 2, "post": 4, "search": 2, "score": 2}
+    turned = run_json(*_crop(store, corpus, *tatoeba, "--set", "post.kind=calibrate"))
+    # Passages are not turned, so they are those of shift-scale; queries are, in either direction.
+    assert _ran(turned) == {"fit": 2, "post": 2, "search": 2, "score": 2}
+    again = run_json(*_crop(store, corpus, *tatoeba, "--set", "post.kind=shift", "--set", "post.scale_by=var"))
+    assert not _ran(again), "shift does not scale"
+    system = _content(turned, "crop+calibrate")["system"]
+    assert system["post"]["kind"] == "calibrate"
+    assert ("post.kind", "--set") in {(row["key"], row["origin"]) for row in system["settings"]}
+    assert _content(shift, "crop+shift")["system"]["hash"] != system["hash"]
+    facts = _content(turned, "crop+calibrate")["tasks"]["mini/tatoeba/swh-eng"]["swh-eng"]["facts"]
+    assert list(facts["fit-2"]["rotations"]) == ["sw"]
+
+
+@pytest.mark.slow
+def test_a_language_that_the_corpus_lacks(store: Path, corpus: Path, bench: Any, run_json: RunJson) -> None:
+    """Refused in a sentence; centring, as the sentence says, needs no language."""
+    finnish = ("--suite", "mrtydi", "--task", "fi")
+    done = bench(*_crop(store, corpus, *finnish, "--set", "post.kind=shift"))
+    assert done.returncode == 2
+    assert "found no sentences in 'fi', expected one of those that the pretraining corpus has: en, sw" in done.stderr
+    centred = run_json(*_crop(store, corpus, *finnish, "--set", "post.kind=centre"))
+    assert [row["system"] for row in centred["results"]] == ["crop", "crop+centre", "crop@init"]
+    ran = _ran(centred)  # one sample and one fit for both sides
+    assert (ran["fit"], ran["post"]) == (1, 2)
+
+
+@pytest.mark.slow
+def test_an_encoder_that_is_not_trained_here(
+    tmp_path: Path, store: Path, corpus: Path, bench: Any, run_json: RunJson
+) -> None:
+    """The sample comes from --corpus, which nothing else of it would read."""
+    run_json(*_crop(store, corpus, "--suite", "tatoeba", "--task", "swh-eng"))
+    (encoder,) = (store / "artefacts" / "train").glob("*/encoder")
+    ready = ("--method", "pretrained", "--suite", "tatoeba", "--task", "swh-eng", "--set", f"method.model={encoder}")
+    given = ("--corpus", corpus)
+    done = bench(*_options(store, *ready, *given))
+    assert done.returncode == 2
+    assert "pretrained trains no encoder; leave --corpus out" in done.stderr
+    found = run_json(*_options(store, *ready, *given, "--label", "mine", "--set", "post.kind=shift"))
+    assert [row["system"] for row in found["results"]] == ["mine", "mine", "mine+shift", "mine+shift"]
+    assert _content(found, "mine+shift")["system"]["post"]["corpus"]["name"] == corpus.name
+    (tmp_path / "tatoeba" / "v1").mkdir(parents=True)
+    for side in ("swh", "eng"):
+        (tmp_path / "tatoeba" / "v1" / f"tatoeba.swh-eng.{side}").write_text("a\n")
+    small = (*ready, "--profile", "small", "--device", "cpu", "--data-dir", tmp_path, "--set", "post.kind=shift")
+    done = bench(*_options(store, *small))
+    assert done.returncode == 2
+    assert "type bench data fetch 'mc4-small:ar,bn," in done.stderr
+
+
+def test_a_corpus_of_several_languages_needs_a_pivot() -> None:
+    """Nobody can know into which language to turn; a named one will do."""
+    from bench.core.errors import UsageError
+    from bench.pipeline.dense import pivot
+    from bench.retrieval.settings import PostConfig
+
+    settings = PostConfig(kind="calibrate")
+    with pytest.raises(UsageError, match=r"the passages of lareqa are in several languages.*--set post.pivot=en"):
+        pivot(settings, "lareqa", "")
+    assert pivot(PostConfig(kind="calibrate", pivot="en"), "lareqa", "") == "en"
+    assert pivot(settings, "mrtydi/sw", "sw") == "sw"
+    assert pivot(PostConfig(kind="shift", pivot="en"), "mrtydi/sw", "sw") == ""
