@@ -38,7 +38,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def bench(tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Run `bench …` in a folder of its own and return what it printed.
 
-    It runs in this process, or, where `seconds` are given, in one of its own that may take so long.
+    It runs in this process, or, where `seconds` are given, in one of its own that may take so long, and ends with the
+    status that is expected.
     """
 
     def here(*arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
@@ -53,19 +54,19 @@ def bench(tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.Monke
                 main(arguments)
         return subprocess.CompletedProcess(arguments, int(str(ended.value.code)), out.getvalue(), err.getvalue())
 
-    def call(*arguments: str | Path, seconds: float = 0, **extra: str) -> subprocess.CompletedProcess[str]:
-        words = [*map(str, arguments)]
-        if not seconds:
-            return here(*words, **extra)
+    def apart(*arguments: str, seconds: float, **extra: str) -> subprocess.CompletedProcess[str]:
+        typed, given = [sys.executable, "-m", "bench", *arguments], {**environment, **extra}
         return subprocess.run(
-            [sys.executable, "-m", "bench", *words],
-            cwd=tmp_path,
-            env={**environment, **extra},
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
+            typed, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=seconds, check=False
         )
+
+    def call(
+        *arguments: str | Path, seconds: float = 0, status: int = 0, **extra: str
+    ) -> subprocess.CompletedProcess[str]:
+        words = [*map(str, arguments)]
+        done = apart(*words, seconds=seconds, **extra) if seconds else here(*words, **extra)
+        assert done.returncode == status, done.stderr
+        return done
 
     return call
 
@@ -126,9 +127,7 @@ def run_json(bench: Bench) -> Callable[..., dict[str, Any]]:
     """Run `bench … --json`, expect success and one object on stdout."""
 
     def call(*arguments: str | Path, **extra: Any) -> dict[str, Any]:
-        done = bench(*arguments, "--json", **extra)
-        assert done.returncode == 0, done.stderr
-        value: dict[str, Any] = json.loads(done.stdout)
+        value: dict[str, Any] = json.loads(bench(*arguments, "--json", **extra).stdout)
         return value
 
     return call

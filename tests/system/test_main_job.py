@@ -175,7 +175,6 @@ def test_two_methods_on_eight_suites(bench: Bench, tmp_path: Path) -> None:
     """Every suite has BM25, a trained encoder and its start; a second run reuses all; the site has a page of each."""
     grid = ("--preset", "mini-grid", "--method", "bm25,crop", "--seed", "0", "--set", "budget.tokens=5000")
     done = bench("run", *grid, "--json", seconds=800)
-    assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert {(row["suite"], row["system"]) for row in found["results"]} == {
         (suite, system) for suite in EIGHT for system in ("bm25", "crop", "crop@init")
@@ -192,8 +191,7 @@ def test_two_methods_on_eight_suites(bench: Bench, tmp_path: Path) -> None:
         assert sum(one["stage"] == stage for one in made) == 1
     planned = bench("plan", *grid, "--json")
     assert not any(step["runs"] for step in json.loads(planned.stdout)["steps"])
-    built = bench("leaderboard", "build", "--out", "site")
-    assert built.returncode == 0, built.stderr
+    bench("leaderboard", "build", "--out", "site")
     pages = {path.stem for path in (tmp_path / "site").rglob("*.html")}
     assert "index" in pages
     text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "site").rglob("*.html"))
@@ -225,12 +223,10 @@ def test_doubtful_languages_and_names_of_folders(tmp_path: Path, tiny: Path, ben
     text = "".join(json.dumps({**row, "metadata": {"lang": "sw"}}) + "\n" for row in rows)
     (folder / "queries.jsonl").write_text(text)
     done = bench(*BM25, "--task", folder, "--store", tmp_path / "store")
-    assert done.returncode == 0
     assert "the queries of beir/copy are in sw, its corpus is taken for en" in done.stderr
     assert "--set data.language=sw" in done.stderr
     # One row of a table cannot be of two folders with one name; the same folder twice is one task.
     other = Path(shutil.copytree(tiny, tmp_path / "other" / tiny.name))
-    done = bench("plan", *BM25[1:], "--task", f"{tiny},{other}")
-    assert done.returncode == 2
+    done = bench("plan", *BM25[1:], "--task", f"{tiny},{other}", status=2)
     assert "would both be called beir/tiny-beir" in done.stderr
-    assert bench("plan", *BM25[1:], "--task", f"{tiny},{tiny}").returncode == 0
+    bench("plan", *BM25[1:], "--task", f"{tiny},{tiny}")

@@ -92,7 +92,6 @@ def test_use_on_tatoeba(tmp_path: Path, bench: Any) -> None:
         seconds=SECONDS,
         PYTHONPATH=str(plugin),
     )
-    assert done.returncode == 0, done.stderr
     first = json.loads(done.stdout)["results"][0]
     (legs,) = json.loads(Path(first["result_file"]).read_text())["tasks"].values()
     assert {name: round(100 * entry["measures"]["accuracy"], 2) for name, entry in legs.items()} == {

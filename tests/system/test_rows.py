@@ -133,7 +133,6 @@ def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, ru
         made = Vectors(tmp_path / "store" / "artefacts" / "encode" / entry["keys"]["encode-2"])
         np.testing.assert_allclose(made.matrix, _means(encoder, texts, layer), atol=1e-5)
     done = bench(*given)  # the contract's row alone
-    assert done.returncode == 0, done.stderr
     assert "0 stages run" in done.stdout
     assert files["ours"].read_bytes() == bytes_of_both
     warning, numbers = (line for line in done.stderr.splitlines() if "prompt" in line)
@@ -143,7 +142,6 @@ def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, ru
     assert "queries and passages differ in nothing (mean cosine 1.000, with prompts 0." in numbers
     prompts = ("--set", 'encode.query_prompt="query: "', "--set", 'encode.passage_prompt="passage: "')
     planned = bench("plan", *given[1:], *prompts)
-    assert planned.returncode == 0, planned.stderr
     assert "prompt" not in planned.stderr
 
 
@@ -207,8 +205,7 @@ def test_rows_of_their_own(store: Path, corpus: Path, run_json: RunJson) -> None
 def test_a_language_that_the_corpus_lacks(store: Path, corpus: Path, bench: Any, run_json: RunJson) -> None:
     """Refused in a sentence; centring, as the sentence says, needs no language."""
     finnish = ("--suite", "mrtydi", "--task", "fi")
-    done = bench(*_crop(store, corpus, *finnish, "--set", "post.kind=shift"))
-    assert done.returncode == 2
+    done = bench(*_crop(store, corpus, *finnish, "--set", "post.kind=shift"), status=2)
     assert "found no sentences in 'fi', expected one of those that the pretraining corpus has: en, sw" in done.stderr
     centred = run_json(*_crop(store, corpus, *finnish, "--set", "post.kind=centre"))
     assert [row["system"] for row in centred["results"]] == ["crop", "crop+centre", "crop@init"]
@@ -225,8 +222,7 @@ def test_an_encoder_that_is_not_trained_here(
     (encoder,) = (store / "artefacts" / "train").glob("*/encoder")
     ready = ("--method", "pretrained", "--suite", "tatoeba", "--task", "swh-eng", "--set", f"method.model={encoder}")
     given = ("--corpus", corpus)
-    done = bench(*_options(store, *ready, *given))
-    assert done.returncode == 2
+    done = bench(*_options(store, *ready, *given), status=2)
     assert "pretrained trains no encoder; leave --corpus out" in done.stderr
     found = run_json(*_options(store, *ready, *given, "--label", "mine", "--set", "post.kind=shift"))
     assert [row["system"] for row in found["results"]] == ["mine", "mine", "mine+shift", "mine+shift"]
@@ -235,8 +231,7 @@ def test_an_encoder_that_is_not_trained_here(
     for side in ("swh", "eng"):
         (tmp_path / "tatoeba" / "v1" / f"tatoeba.swh-eng.{side}").write_text("a\n")
     small = (*ready, "--profile", "small", "--device", "cpu", "--data-dir", tmp_path, "--set", "post.kind=shift")
-    done = bench(*_options(store, *small))
-    assert done.returncode == 2
+    done = bench(*_options(store, *small), status=2)
     assert "type bench data fetch 'mc4-small:ar,bn," in done.stderr
 
 
