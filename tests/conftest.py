@@ -22,6 +22,7 @@ from bench.core.contract import Contract, Trainer, TrainingJob
 from bench.core.errors import DataError, DataFaultsError
 from bench.core.workspace import Advance, Parts, Workspace, silent
 from bench.data.corpora.shards import Shards
+from bench.hookspecs import hookimpl
 from bench.pipeline.stages import init
 from bench.training.determinism import reproducible
 from bench.types import Json
@@ -87,6 +88,11 @@ def cases(table: str) -> list[Any]:
     """Return the rows of a table of test cases in `tests/fixtures/cases`."""
     path = Path(__file__).parent / "fixtures" / "cases" / f"{table}.json"
     return list(json.loads(path.read_text(encoding="utf-8")))
+
+
+def plugin(hook: str, *things: Any) -> Any:
+    """Return a plugin that brings some things by a hook."""
+    return type("Plugin", (), {hook: staticmethod(hookimpl(lambda: [*things]))})()
 
 
 @contextmanager

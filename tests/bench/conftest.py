@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from bench.core.contract import Contract, TrainingJob
 from bench.core.errors import DataError, UsageError
 from bench.plugins import Plugins, load
 from bench.types import Cell, Method, Preset
+from tests.conftest import plugin
 
 TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
 
@@ -31,9 +31,7 @@ def with_methods() -> Callable[..., Plugins]:
     """Load what is installed, and some methods more."""
 
     def make(*methods: Method) -> Plugins:
-        module = ModuleType("toys")
-        module.bench_methods = bench.hookimpl(lambda: list(methods))  # type: ignore[attr-defined]  # a plugin made here
-        found = load({}, extra=(module,))
+        found = load({}, extra=[plugin("bench_methods", *methods)])
         assert not [broken for broken in found.broken if broken.distribution == "given directly"]
         return found
 

@@ -5,12 +5,10 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-import bench
 from bench.cli.leaderboard_judges import SuiteJudges
 from bench.cli.outcome import print_outcome
 from bench.config.request import Request
@@ -25,6 +23,7 @@ from bench.testing import fields
 from bench.types import Answers, Corpus, DataRequest, Item, Judgement, Leg, Source, Suite, Task
 from leaderboard.submissions.validate import validate
 from suites.scorers import OFFICIAL
+from tests.conftest import plugin
 
 SEARCHED = (Item("a", "wall city berlin"), Item("b", "moon man 1969 landing"), Item("c", "river longest nile"))
 ORIGINALS = (
@@ -74,9 +73,7 @@ def _plugins(leg: Leg = LEG, measures: tuple[str, ...] = MEASURES, scorer: str =
         card=lambda: "# Toy",
         dev=dev,
     )
-    module = ModuleType("toy_suite")
-    module.bench_suites = bench.hookimpl(lambda: [suite])  # type: ignore[attr-defined]  # a plugin made here
-    return load({}, extra=(module,))
+    return load({}, extra=[plugin("bench_suites", suite)])
 
 
 def _run(tmp_path: Path, plugins: Plugins, *tasks: str) -> Outcome:
@@ -111,10 +108,8 @@ def test_names_of_tasks(tmp_path: Path) -> None:
     plugins = _plugins()
     suite = plugins.suite("toy")
     named = replace(suite, load=lambda name, request: replace(suite.load(name, request), id="toy/t"))
-    module = ModuleType("bare_suite")
-    module.bench_suites = bench.hookimpl(lambda: [named])  # type: ignore[attr-defined]  # a plugin made here
     with pytest.raises(PluginError, check=fields(found="'toy/t'", expected="'mini/toy/t'")):
-        _run(tmp_path / "bare", load({}, extra=(module,)))
+        _run(tmp_path / "bare", load({}, extra=[plugin("bench_suites", named)]))
     assert not (tmp_path / "bare" / "store").exists()
 
 

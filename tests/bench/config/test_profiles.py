@@ -1,16 +1,13 @@
 """Profiles and run presets."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-import bench
 from bench.cli import list as listing
 from bench.cli import show
 from bench.config.profiles import DATA, DEFAULT, PROFILES, choose_data, profile
@@ -21,7 +18,7 @@ from bench.plugins import Plugins, load
 from bench.store.store import Store
 from bench.testing import fields
 from suites.runs import MINI_GRID
-from tests.conftest import cases
+from tests.conftest import cases, plugin
 
 
 def test_profiles() -> None:
@@ -63,16 +60,9 @@ def test_a_large_profile_refuses_mini_data(name: str) -> None:
 OWN = RunPreset("quick", "One.", ("crop",), ("lareqa", "beir"), ("mini",), seeds=(3, 4), values={"budget.tokens": 99})
 
 
-@pytest.fixture
-def with_runs() -> Callable[..., Plugins]:
+def with_runs(*runs: RunPreset) -> Plugins:
     """Load what is installed, and some runs more."""
-
-    def make(*runs: RunPreset) -> Plugins:
-        module = ModuleType("runs_made_here")
-        module.bench_runs = bench.hookimpl(lambda: list(runs))  # type: ignore[attr-defined]  # a plugin made here
-        return load({}, extra=(module,))
-
-    return make
+    return load({}, extra=[plugin("bench_runs", *runs)])
 
 
 @pytest.mark.parametrize(("given", "expected"), cases("what-the-user-says-holds"))
@@ -82,7 +72,7 @@ def test_what_the_user_says_holds(given: dict[str, Any], expected: dict[str, Any
     assert json.loads(json.dumps({name: getattr(asked, name) for name in expected})) == expected
 
 
-def test_plans_of_a_named_run(with_runs: Callable[..., Plugins], tmp_path: Path) -> None:
+def test_plans_of_a_named_run(tmp_path: Path) -> None:
     """`--set` lies over its settings, they over the profile; an unknown name is answered with the near one."""
     request = Request((), ("mrtydi",), preset="quick", tasks=("en",))
     for sets, tokens in (((), 99), (("budget.tokens=7",), 7)):
@@ -105,7 +95,7 @@ def test_plans_of_a_named_run(with_runs: Callable[..., Plugins], tmp_path: Path)
         (replace(OWN, settings=("hungarian",)), "names the setting 'hungarian'"),
     ],
 )
-def test_promises(with_runs: Callable[..., Plugins], broken: RunPreset, reason: str) -> None:
+def test_promises(broken: RunPreset, reason: str) -> None:
     """A plugin that breaks one is set aside with the reason."""
     found = with_runs(broken)
     assert reason in next(one.reason for one in found.broken if one.distribution == "given directly")

@@ -26,6 +26,7 @@ from bench.testing import fields
 from bench.types import Item, Json, Method, Tie
 from methods.bm25 import BM25
 from methods.crop import CROP
+from tests.conftest import plugin
 
 Vectors = npt.NDArray[np.float32]
 
@@ -81,15 +82,10 @@ class Signs:
 SIGNS = replace(CROP, name="signs", retriever=Signs)
 
 
-def plugin(*methods: Method) -> Any:
-    """Return a plugin that brings methods."""
-    return type("Plugin", (), {"bench_methods": staticmethod(bench.hookimpl(lambda: [*methods]))})()
-
-
 def ran(tmp_path: Path, request: bench.Request, *methods: Method) -> Outcome:
     """Run with what is installed and some methods."""
     request = replace(request, store=tmp_path / "store", results=tmp_path / "results", device="cpu")
-    plugins, store = load(extra=[plugin(*methods)]), Store(tmp_path / "store")
+    plugins, store = load(extra=[plugin("bench_methods", *methods)]), Store(tmp_path / "store")
     done = run(request, plugins, store, NullListener())
     assert not any(step.runs for step in plan(request, plugins, store).steps), "a second run finds all of it"
     return done
@@ -177,7 +173,7 @@ def test_doors_that_clash_are_refused() -> None:
 
 def test_the_kit_tries_both(tmp_path: Path) -> None:
     """An encoder of a method's own by its vectors; a retriever with an encoder by its rankings too."""
-    plugins = load(extra=[plugin(OWN, SIGNS)])
+    plugins = load(extra=[plugin("bench_methods", OWN, SIGNS)])
     names = [check.name for check in checks.checks_for("signs", plugins) if check.name.startswith("retriever-")]
     promises = "rankings-sound", "company-changes-nothing", "same-bytes", "touches-nothing-else"
     assert names == [f"retriever-{one}" for one in promises]

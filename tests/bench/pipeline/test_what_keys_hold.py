@@ -26,11 +26,7 @@ from bench.store.stage import Stage
 from bench.store.store import Store
 from bench.testing import fields
 from bench.types import Json, Measure, Tie
-
-
-def brought(hook: str, *things: Any) -> Any:
-    """Return a plugin that brings some things."""
-    return type("Plugin", (), {hook: staticmethod(bench.hookimpl(lambda: [*things]))})()
+from tests.conftest import plugin
 
 
 def planned(tmp_path: Path, request: bench.Request, *plugins: Any) -> Plan:
@@ -54,7 +50,7 @@ FOO, BAR = Measure("Foo", half, "half"), Measure("Bar", half, "half too")
 def test_measures_enter_keys_where_they_are_used(tmp_path: Path, tiny: Path) -> None:
     """By their version: neither their help nor other measures do; and the choice of a weight by one likewise."""
     request = bench.Request(("bm25",), ("beir",), tasks=(str(tiny),))
-    assert keys(planned(tmp_path, request)) == keys(planned(tmp_path, request, brought("bench_measures", FOO)))
+    assert keys(planned(tmp_path, request)) == keys(planned(tmp_path, request, plugin("bench_measures", FOO)))
 
     def protocol(*extra: Measure) -> Protocol:
         specs = tuple(parse(name, {"Foo": FOO}) for name in ("Foo@10", "nDCG@10"))
@@ -161,7 +157,7 @@ def test_files_that_settings_name_enter_by_their_content(tmp_path: Path, tiny: P
     def index(path: Path) -> str:
         sets = (f"method.stop={path}",)
         request = bench.Request(("words",), ("beir",), tasks=(str(tiny),), sets=sets, label="words")
-        found = planned(tmp_path, request, brought("bench_methods", method))
+        found = planned(tmp_path, request, plugin("bench_methods", method))
         return next(step.stage.key for step in found.steps if step.stage.name == "index")
 
     first.write_text("the\n")
