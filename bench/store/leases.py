@@ -56,7 +56,8 @@ def leased_keys(store: Store) -> Iterator[set[str]]:
                     record.unlink(missing_ok=True)
                     path.unlink(missing_ok=True)
             except Timeout:
-                found |= set(json.loads(record.read_bytes())) if record.exists() else set()
+                with suppress(FileNotFoundError):  # it has just ended
+                    found |= set(json.loads(record.read_bytes()))
         yield found
 
 

@@ -37,7 +37,7 @@ def scratch(store: Store, name: str) -> Path:
     return place
 
 
-def test_what_is_leased_or_locked_stays(store: Store) -> None:
+def test_what_is_leased_or_locked_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as the lease lasts, with its unfinished work; also where it was listed before the lease was taken."""
     listed = list(garbage(store, (), 0))
     place = scratch(store, "search-abc")
@@ -46,6 +46,10 @@ def test_what_is_leased_or_locked_stays(store: Store) -> None:
         assert removed(store) == []
         with leased_keys(store) as keys:
             assert keys == {KEY, "abc"}
+        with monkeypatch.context() as patch:  # the lease ends while it is looked at
+            patch.setattr(Path, "read_bytes", lambda path: path.with_name("gone").open("rb"))
+            with leased_keys(store) as keys:
+                assert keys == set()
     assert removed(store) == [store.root / "artefacts" / "index" / KEY, place]
     assert list((store.root / "leases").iterdir()) == list((store.root / "work").iterdir()) == []
     place = scratch(store, f"search-{'f' * 32}")
