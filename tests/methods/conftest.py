@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,11 @@ from bench.training.config import DenseConfig
 from bench.training.encoder import TrainableEncoder
 from tests.conftest import Start
 
+EncoderFor = Callable[[Any], TrainableEncoder]
+
 
 @pytest.fixture
-def encoder_for(start_of: Start, corpus: Path) -> Callable[[DenseConfig], TrainableEncoder]:
+def encoder_for(start_of: Start, corpus: Path) -> EncoderFor:
     """Load the tiny encoder as a training does, dropout off."""
 
     def load(config: DenseConfig) -> TrainableEncoder:

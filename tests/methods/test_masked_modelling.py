@@ -1,8 +1,5 @@
 """Masked language modelling, alone (mlm) and after the vector of the sentence before (cmlm)."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -14,8 +11,7 @@ from methods.cmlm import CmlmConfig
 from methods.cmlm.trainer import CmlmTrainer, Projections
 from methods.mlm import MlmMethodConfig
 from methods.mlm.trainer import MlmTrainer
-
-EncoderFor = Callable[[Any], TrainableEncoder]
+from tests.methods.conftest import EncoderFor
 
 LEFT, RIGHT = [[1, 10, 11, 12, 2], [1, 20, 2]], [[1, 13, 14, 2], [1, 21, 22, 2]]
 

@@ -1,6 +1,5 @@
 """Packed execution: the same values and gradients as one padded batch, whatever else a batch holds."""
 
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from transformers import PreTrainedModel
 
 from bench.retrieval import packed as packed_execution
 from bench.retrieval.packed import budget, enable, first_position, forward, load_model, longest, pack, pool, uses_packed
+from tests.bench.retrieval.conftest import Build
 from tests.conftest import cases, present
 
 FAMILIES = ["bert", "xlm-roberta", "modernbert"]
-Build = Callable[[str], PreTrainedModel]
 
 
 def padded(model: PreTrainedModel, sequences: list[list[int]], layer: int = -1) -> list[torch.Tensor]:
@@ -266,7 +265,7 @@ SEQUENCES = [[2, 10, 11, 12, 3], [2, 20, 3], [2, 30, 31, 3]]
 
 
 @pytest.mark.parametrize("family", ["bert", "xlm-roberta", "modernbert", "deberta-v2"])
-def test_the_embeddings_of_the_ids_give_the_same_states(build: Callable[[str], PreTrainedModel], family: str) -> None:
+def test_the_embeddings_of_the_ids_give_the_same_states(build: Build, family: str) -> None:
     """Every row, to 1e-6 (the last family runs padded); gradients reach those of the sequence looked at alone."""
     model = build(family)
     packed_runs = enable(model)

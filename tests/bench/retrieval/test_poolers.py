@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import PreTrainedModel
 
 from bench.core.contract import Contract
 from bench.core.errors import UsageError
@@ -14,8 +13,7 @@ from bench.retrieval.backbones import load_encoder
 from bench.retrieval.encoder import load
 from bench.retrieval.packed import first_position, forward, load_model, pack, pool, uses_packed
 from bench.types import Item
-
-Build = Callable[[str], PreTrainedModel]
+from tests.bench.retrieval.conftest import Build
 
 
 @pytest.mark.parametrize("family", ["bert", "xlm-roberta"])

@@ -1,9 +1,7 @@
 """The analyzer `plain`: what it does in each kind of language, and the figures that it was made to reproduce."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytrec_eval
@@ -17,9 +15,7 @@ from methods.bm25.analyzers import ANALYZERS, choose
 from methods.bm25.config import BM25Config
 from suites.substitutes import askubuntu, mrtydi
 from tests.conftest import present
-from tests.methods.bm25.conftest import TOKENS
-
-IndexOf = Callable[..., Any]
+from tests.methods.bm25.conftest import TOKENS, IndexOf
 
 # Made elsewhere and handed out with the data: "words, English stemmed, ja th ko in bigrams; k1 0.9, b 0.4; title and
 # text". Which stemmer and which stop words is not said; `en-plain` has those that come closest. Those of whole suites

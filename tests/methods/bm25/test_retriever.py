@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,7 @@ from methods.bm25 import BM25, tokens
 from methods.bm25.analyzers import ANALYZERS, Analyzer
 from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
-
-IndexOf = Callable[..., Any]
-CorpusOf = Callable[..., Corpus]
+from tests.methods.bm25.conftest import CorpusOf, IndexOf
 
 VARIANTS = ("lucene", "rank_bm25")
 TEXTS = [f"{'red ' * (at % 3)}{'green ' * (at % 5)}blue word{at} the{at % 7}" for at in range(40)]

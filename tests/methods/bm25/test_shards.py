@@ -1,11 +1,9 @@
 """Shards: cut by tokens wherever the parts end, numbered together, scored by the statistics of the whole corpus."""
 
 import tempfile
-import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import bm25s
 import numpy as np
@@ -21,8 +19,8 @@ from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
 from methods.bm25.tokens import Part, Postings, Shard, Tokens
 from methods.bm25.vocabulary import column, number_terms
-
-IndexOf = Callable[..., Any]
+from tests.conftest import traced
+from tests.methods.bm25.conftest import IndexOf
 
 TEXTS = st.lists(st.lists(st.sampled_from("aabbbcdé𐀀ﬁ"), max_size=7), min_size=1, max_size=14).filter(any)
 
@@ -194,12 +192,9 @@ def test_memory_hardly_grows_with_the_corpus(tmp_path: Path, monkeypatch: pytest
         corpus = Corpus("made", source)
         out = tmp_path / str(documents)
         out.mkdir()
-        tracemalloc.start()
-        try:
+        with traced() as most:
             BM25Retriever(BM25Config()).index(corpus, Workspace(out, Parts(tmp_path / f"{documents}-parts")))
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+            return most()
 
     peak(1000)  # compiles, imports and caches
     few, many = 8_192, 32_768

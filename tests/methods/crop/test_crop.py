@@ -1,6 +1,5 @@
 """Crop: its contract, its loss written out, and its variants: spans, crops of tokens, several pairs of a document."""
 
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from bench.core.contract import Contract
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.retrieval.packed import pack
-from bench.training.encoder import TrainableEncoder
 from bench.training.heads import Shape
 from bench.training.losses import paired_info_nce
 from bench.training.mlm import Masking, MlmHead, masked_prediction
@@ -22,8 +20,8 @@ from methods.crop.spans import CondenserHead, SpanSource
 from methods.crop.trainer import CropModules, CropTrainer
 from methods.crop.views import CropViews
 from tests.conftest import present
+from tests.methods.conftest import EncoderFor
 
-EncoderFor = Callable[[CropConfig], TrainableEncoder]
 SMALL: dict[str, Any] = {"pairs": 6, "probe_pairs": 4, "checkpoint_tokens": 200, "learning_rate": 5e-3, "log_every": 3}
 SPAN: dict[str, Any] = {"variant": "span", "span": {"tokens": 12}}
 

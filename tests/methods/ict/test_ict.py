@@ -1,7 +1,6 @@
 """The inverse cloze task: its examples, its loss, and a training on the planted corpus."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,11 @@ import torch
 
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import DOCUMENTS, META, SENTENCES, TOKENS, Meta, Shards, Stretch
-from bench.training.encoder import TrainableEncoder
 from methods.ict.config import IctConfig
 from methods.ict.trainer import IctTrainer, accuracies, projection
 from methods.ict.views import SentencesOfBlocks, cloze
 from tests.conftest import present
-
-EncoderFor = Callable[[Any], TrainableEncoder]
+from tests.methods.conftest import EncoderFor
 
 
 def config_of(**changed: Any) -> IctConfig:

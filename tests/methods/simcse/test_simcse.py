@@ -1,6 +1,5 @@
 """SimCSE as a plugin: the same sentence twice, and a training on the planted corpus."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,9 @@ import pytest
 import torch
 
 from bench.data.corpora.shards import Shards
-from bench.training.encoder import TrainableEncoder
 from methods.simcse import SimcseConfig
 from methods.simcse.trainer import SentencesTwice, SimcseTrainer
-
-EncoderFor = Callable[[Any], TrainableEncoder]
+from tests.methods.conftest import EncoderFor
 
 
 def config_of(**changed: Any) -> SimcseConfig:

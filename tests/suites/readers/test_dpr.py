@@ -18,7 +18,7 @@ from bench.types import Answers, DataRequest, Item, Source
 from suites.common import missing
 from suites.dpr import wikipedia
 from suites.readers import dpr, mkqa
-from tests.conftest import Put, Told
+from tests.conftest import Put, Told, traced
 
 HEADER = "id\ttext\ttitle\n"
 ROWS = (
@@ -74,17 +74,13 @@ def test_a_broken_stream_of_passages(put: Put, told: Told) -> None:
 
 def test_memory_does_not_grow_with_the_file(put: Put) -> None:
     """Ten times the rows need no more memory than a block and a line."""
-    import tracemalloc
 
     def peak(rows: int) -> int:
         path = put(f"{rows}.tsv", HEADER + "".join(f'{at}\t"{"word " * 100}"\tT\n' for at in range(rows)))
         source = dpr.passages(path)
-        tracemalloc.start()
-        try:
+        with traced() as most:
             assert sum(1 for _ in source.read()) == rows
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+            return most()
 
     assert peak(20_000) < peak(2_000) + (1 << 18)
 
