@@ -262,6 +262,9 @@ class Method:
     # which the harness stores and searches. Nothing is trained or tuned. They are compared by cosine where neither the
     # task nor `encode.similarity` says otherwise
     encoder: str | Callable[[Any], Encoder] | None = None
+    # what a table shows of it; in no key. Of the code that trains or computes it here; empty where nobody says
+    licence: str = ""
+    code: str = ""  # address of the authors' own code, `https://…`; empty where there is none
 
     @property
     def searches_vectors(self) -> bool:

@@ -80,7 +80,7 @@ def _shown(plugins: Plugins) -> Shown:
     from leaderboard.site.site import MethodShown, Shown, SuiteShown
 
     methods = {
-        name: MethodShown(name, one.version, one.summary, one.citation, one.card(), one.presets)
+        name: MethodShown(name, one.version, one.summary, one.citation, one.card(), one.presets, one.licence, one.code)
         for name, one in ((name, owned.value) for name, owned in plugins.methods.items())
     }
     files = {name: one.value.releases() if one.value.releases else () for name, one in plugins.suites.items()}

@@ -149,7 +149,7 @@ def _fields(thing: Any, *names: str) -> dict[str, Any]:
 
 def _method_json(method: Method) -> dict[str, Any]:
     return {
-        **_fields(method, "name", "version", "summary", "citation", "deterministic"),
+        **_fields(method, "name", "version", "summary", "citation", "licence", "code", "deterministic"),
         "settings": list(method.settings),
         "config": _settings(method),
         "presets": {name: _preset_json(one) for name, one in method.presets.items()},
@@ -177,7 +177,8 @@ def _space(space: Space) -> str:
 
 
 def _print_method(method: Method) -> None:
-    click.echo(f"{method.name} {method.version}: {method.summary}\n{method.citation}\n")
+    said = filter(None, (method.citation, method.licence and f"Licence: {method.licence}", method.code))
+    click.echo("\n".join([f"{method.name} {method.version}: {method.summary}", *said, ""]))
     rows = [
         (row["key"], shown(row["default"]), row["allowed"], row["help"], row["source"]) for row in _settings(method)
     ]

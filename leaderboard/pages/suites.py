@@ -11,7 +11,8 @@ from bench.evaluation.tables import encoded, visible
 from leaderboard.site import captions, heat, languages, text
 from leaderboard.site.boards import Board, Row
 from leaderboard.site.captions import banner
-from leaderboard.site.columns import TableRow, board_json, file_table, page_columns, print_table
+from leaderboard.site.columns import METADATA, TableRow, board_json, file_table, page_columns, print_table
+from leaderboard.site.feed import day
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.reported import matched
 from leaderboard.site.site import SETTINGS, Page, Site, folder, pages
@@ -120,7 +121,7 @@ def _page(
         few=_few(board, part),
         switches=_switches(board, part),
         bases=_bases(part, base, few=_few(board, part)),
-        held=_held(site, board, part, base, colours),
+        held=_held(site, board, part, base, colours, lines),
         **_by_language(board, part),
     )
 
@@ -158,13 +159,18 @@ def _lines(site: Site, board: Board, part: TablePart, base: Row | None, colours:
             bar = Markup(interval_bar(on, row.low, row.score, row.high, row.of_seeds, band))  # noqa: S704 (numbers of ours)
         reported = matched(site, board, row)
         cells = heat.cells(board, row, base, significant, colours)
-        lines.append(TableRow(board, row, bar, reported.printed if reported else "", cells))
+        paper = reported.printed if reported else ""
+        method = site.shown.methods.get(row.system.method)
+        lines.append(TableRow(board, row, bar, paper, cells, day(site, board, row), method))
     return lines
 
 
-def _held(site: Site, board: Board, part: TablePart, base: Row | None, colours: heat.Scale) -> Markup:
+def _held(
+    site: Site, board: Board, part: TablePart, base: Row | None, colours: heat.Scale, lines: Sequence[TableRow]
+) -> Markup:
     """Return the data of the script: values are millionths, rows in the order of the page."""
     few = _few(board, part)
+    facts = [one for one in page_columns(lines, board) if one.place == METADATA]
     content = {
         "title": f"{captions.title(board)} · {board.setting}",
         "caption": captions.caption(board),
@@ -176,8 +182,8 @@ def _held(site: Site, board: Board, part: TablePart, base: Row | None, colours: 
         "ids": [text.slug(row.name) for row in part.every],
         "names": [visible(row.name) for row in part.every],
         "about": [
-            visible(f"{row.name} {one.method} {one.backbone or ''} {one.corpus.name if one.corpus else ''}").lower()
-            for row, one in ((row, row.system) for row in part.every)
+            visible(" ".join([line.row.name, line.row.system.method, *filter(None, values)])).lower()
+            for line, values in ((line, [str(one.take(line) or "") for one in facts]) for line in lines)
         ],
         "ranked": len(part.rows),
         "whole": len(board.every),

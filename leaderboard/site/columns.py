@@ -6,6 +6,7 @@ against the CSV when a site is built (`leaderboard.site.verify`), by the same de
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
@@ -21,7 +22,11 @@ from leaderboard.site.boards import Board, Row
 from leaderboard.site.captions import banner, caption, notes, sentence
 from leaderboard.site.heat import HeatCell
 from leaderboard.site.render import link
-from leaderboard.site.site import FIRST
+from leaderboard.site.site import FIRST, MethodShown
+
+METADATA = 92
+"""Position of the columns that describe a row; the filter of a page searches their cells."""
+_ARXIV = re.compile(r"\barXiv[ :](\d{4}\.\d{4,5})\b")
 
 
 class View(Flag):
@@ -45,12 +50,20 @@ class TableRow:
     bar: Markup = field(default_factory=Markup)  # its interval, drawn; empty without one
     paper: str = ""  # what its paper printed under the same conditions, empty if nothing is known
     cells: tuple[HeatCell | None, ...] = ()  # of the map by task; None for a task that it lacks
+    day: str = ""  # on which the site first showed it, ISO 8601
+    method: MethodShown | None = None  # what its plugin says of it
 
     @property
     def across(self) -> dict[str, Any]:
         """What other tasks would do to its place, as files hold it; empty where that was not asked."""
         found = self.board.across.get(self.row.name)
         return {name: _rounded(value) for name, value in vars(found).items()} if found else {}
+
+    @property
+    def reference(self) -> str:
+        """Address of its method's paper, where the citation has one."""
+        found = _ARXIV.search(self.method.citation) if self.method else None
+        return f"https://arxiv.org/abs/{found[1]}" if found else ""
 
     @property
     def id(self) -> str:
@@ -245,14 +258,25 @@ COLUMNS: tuple[BoardColumn, ...] = (
     ),
     *(
         BoardColumn(
-            key, key.capitalize(), value=_of(read), views=View.PAGE, place=92, number=count or False, optional=True
+            key,
+            key.capitalize(),
+            value=read,
+            views=View.PAGE,
+            place=METADATA,
+            number=count or False,
+            optional=True,
+            show=show,
         )
-        for key, read, count in (
-            ("backbone", lambda row: row.system.backbone, None),
-            ("parameters", lambda row: row.cost.parameters, True),
-            ("dimensions", lambda row: row.cost.dimensions, True),
-            ("corpus", lambda row: row.system.corpus and row.system.corpus.name, None),
-            ("budget", lambda row: row.system.budget or None, True),
+        for key, read, count, show in (
+            ("backbone", _of(lambda row: row.system.backbone), None, None),
+            ("parameters", _of(lambda row: row.cost.parameters), True, None),
+            ("dimensions", _of(lambda row: row.cost.dimensions), True, None),
+            ("corpus", _of(lambda row: row.system.corpus and row.system.corpus.name), None, None),
+            ("budget", _of(lambda row: row.system.budget or None), True, None),
+            ("date", lambda line: line.day, None, None),
+            ("licence", lambda line: line.method and line.method.licence, None, None),
+            ("reference", lambda line: line.reference, None, text.away),
+            ("code", lambda line: line.method and line.method.code, None, text.away),
         )
     ),
     BoardColumn(

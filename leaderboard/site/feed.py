@@ -36,11 +36,16 @@ def row_id(board: Board, row: Row) -> str:
     return digest([board.data, board.suite, board.version, board.setting, row.system.hash, list(row.seeds)])
 
 
+def day(site: Site, board: Board, row: Row) -> str:
+    """The day of a row, known from an older site or else this build's; empty where days are not named."""
+    found = site.days.get(row_id(board, row), site.built)
+    return found if _DAY.fullmatch(found) else ""
+
+
 def days(site: Site) -> dict[str, str]:
-    """The day of every row, known from an older site or else this build's; empty where days are not named."""
-    names = (row_id(board, row) for board in site.boards for row in board.every)
-    found = {name: site.days.get(name, site.built) for name in names}
-    return {name: day for name, day in found.items() if _DAY.fullmatch(day)}
+    """The day of every row that has one."""
+    every = {row_id(board, row): day(site, board, row) for board in site.boards for row in board.every}
+    return {name: found for name, found in every.items() if found}
 
 
 def new_rows(site: Site, here: Sequence[Page]) -> list[NewRow]:

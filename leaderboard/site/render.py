@@ -90,6 +90,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
+        "away": text.away,
         "duration": duration,
         "fraction": text.fraction,
         "mark": mark,

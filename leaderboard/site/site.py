@@ -33,6 +33,8 @@ class MethodShown:
     card: str
     # by name; those with cells are grids, with the paper's numbers
     presets: Mapping[str, Preset] = field(default_factory=dict)
+    licence: str = ""  # of the code that runs here, empty where nobody says
+    code: str = ""  # address of the authors' code, empty where there is none
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,12 @@ def slug(name: str) -> str:
     return f"{plain or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
+def away(address: str) -> Markup:
+    """Return a link out of the site, without what all such addresses begin with; text alone if it is no address."""
+    shown = visible(re.sub(r"^https?://(www\.)?(github\.com/)?", "", address))
+    return Markup('<a href="{}">{}</a>').format(address, shown) if shown != address else Markup("{}").format(shown)
+
+
 def finished(value: object) -> object:
     """Return a value as a page shows it: hidden characters of text made visible, our own HTML unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

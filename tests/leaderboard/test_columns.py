@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from leaderboard import build
 from leaderboard.site import columns
 from leaderboard.site.columns import BoardColumn, View
+from leaderboard.site.site import MethodShown, Shown
 from leaderboard.site.verify import faults
 from tests.leaderboard.conftest import Publisher, site_of
 
@@ -60,6 +62,22 @@ def test_a_column_may_choose_its_views(built: Callable[..., dict[str, bytes]]) -
     assert b"part" in found[f"{STEM}.csv"].splitlines()[0]
     assert all("part" not in row for row in json.loads(found[f"{STEM}.json"])["rows"])
     assert "| part |" not in found[f"{STEM}.md"].decode().split("\n")[2]
+
+
+def test_a_row_says_whose_it_is_and_the_filter_knows(made: Publisher, results: Path, board_pages: None) -> None:
+    """Day, licence, paper and code, from the site and the method's plugin; what is no address is no link."""
+    made("crop", {"made/a": {"": [0.5, 0.75]}})
+    about = MethodShown("crop", "1", "", "Someone (arXiv 2302.01626).", "", {}, "MIT", "https://github.com/some/one")
+    for code, shown in (
+        (about.code, '<a href="https://github.com/some/one">some/one</a>'),
+        ("javascript:x", "javascript:x"),
+    ):
+        site = replace(site_of(results, Shown({"crop": replace(about, code=code)})), built="2026-11-23")
+        page = build.files(site)[f"{STEM}.html"].decode()
+        cells = ["2026-11-23", "MIT", '<a href="https://arxiv.org/abs/2302.01626">arxiv.org/abs/2302.01626</a>', shown]
+        assert "".join(f"<td>{cell}</td>" for cell in cells) in page
+        held = json.loads(page.partition('id="board-data">')[2].partition("</script>")[0])
+        assert held["about"] == [f"crop crop 2026-11-23 mit https://arxiv.org/abs/2302.01626 {code}"]
 
 
 def test_every_key_is_declared_once_a_view() -> None:

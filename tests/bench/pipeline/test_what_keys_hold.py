@@ -47,6 +47,19 @@ def half(_documents: Sequence[str], _grades: Mapping[str, int], _cut: int | None
 FOO, BAR = Measure("Foo", half, "half"), Measure("Bar", half, "half too")
 
 
+def test_what_a_table_shows_of_a_method_enters_no_key(tmp_path: Path, tiny: Path) -> None:
+    """Its licence, the address of its authors' code, its citation; its version does."""
+    request, plugins = bench.Request(("bm25",), ("beir",), tasks=(str(tiny),)), load()
+    owned = plugins.methods["bm25"]
+
+    def with_(**changed: str) -> dict[str, str]:
+        methods = {**plugins.methods, "bm25": replace(owned, value=replace(owned.value, **changed))}
+        found = plan(replace(request, device="cpu"), replace(plugins, methods=methods), Store(tmp_path / "store"))
+        return keys(found)
+
+    assert with_(licence="MIT", code="https://example.org", citation="Another.") == with_() != with_(version="0")
+
+
 def test_measures_enter_keys_where_they_are_used(tmp_path: Path, tiny: Path) -> None:
     """By their version: neither their help nor other measures do; and the choice of a weight by one likewise."""
     request = bench.Request(("bm25",), ("beir",), tasks=(str(tiny),))
