@@ -126,10 +126,8 @@ def _broken(text: str, width: int) -> Iterator[str]:
 class Lines:
     """A listener that shows the stage at work with its rate and time left: as a bar, or as lines (in a cell, one)."""
 
-    INTERVAL = 60.0
-    """Seconds between two lines where there is no terminal."""
-    IN_CELL = 1.0
-    """The same in a notebook, where a line takes the place of the one before."""
+    INTERVAL, IN_CELL = 60.0, 1.0
+    """Seconds between two lines where there is no terminal; in a notebook, where a line takes the last one's place."""
 
     def __init__(self, plan: Sequence[Step], *, quiet: bool = False, log: Path | None = None) -> None:
         self._waiting = {step.stage.key: step.seconds for step in plan if step.runs}
@@ -143,6 +141,7 @@ class Lines:
         self._bar = _bar() if sys.stderr.isatty() and not quiet and not self._cell else None
         self._tasks: dict[str, TaskID] = {}
         self._loss: dict[str, float] = {}
+        self._signs: dict[str, str] = {}
         self.outcomes: list[dict[str, Any]] = []
 
     def __enter__(self) -> Lines:
@@ -175,7 +174,9 @@ class Lines:
             now = time.monotonic()
             if now - self._printed >= (self.INTERVAL if self._cell is None else self.IN_CELL):
                 self._printed = now
-                self._say(self._line(item, now))
+                self._keep(line := self._line(item, now))
+                if self._bar is None and not self._quiet:
+                    (self._cell or notice)(line)
         if self._bar is None:
             return
         number = self._tasks[item.key]
@@ -185,15 +186,14 @@ class Lines:
         self._bar.update(number, rate=f"{_speed(speed)} {item.unit}/s{loss}" if speed else "")
 
     def logged(self, item: Stage, line: Mapping[str, Any]) -> None:
-        """Remember the loss, to be shown with the progress."""
+        """Remember the loss, to be shown with the progress; say each sign of failure when it is first seen."""
         if isinstance(line.get("loss"), float):
             self._loss[item.key] = line["loss"]
-
-    def _say(self, line: str) -> None:
-        """Print a line where it was asked for."""
-        self._keep(line)
-        if self._bar is None and not self._quiet:
-            (self._cell or notice)(line)
+        for sign in line.get("warnings", ()):
+            said = f"{item.name} {item.title}, step {line['step']}: {sign}"
+            if self._signs.setdefault(f"{item.key} {sign.split()[1:4]}", said) is said:  # words without numbers
+                self._keep(said)
+                notice(said)
 
     def _keep(self, line: str) -> None:
         """Add a line to the log, if there is one."""

@@ -74,14 +74,18 @@ def test_a_log_gets_a_line_a_minute(
     with Lines([Step(one, "missing", True, 50.0) for one in (first, second)], quiet=quiet, log=log) as lines:
         lines.started(first)
         lines.advanced(first, 5.0)  # at 30 s: too early
-        lines.logged(first, {"step": 3, "loss": 0.51234, "notes": []})
+        for cosine in ("0.99", "1.00"):  # a sign of failure is said when it is first seen, whatever its numbers
+            sign = f"vectors fall onto one point: mean cosine {cosine}"
+            lines.logged(first, {"step": 3, "loss": 0.51234, "notes": [], "warnings": [sign]})
         lines.advanced(first, 20.0)
         lines.advanced(first, 1.0)  # a second after the line
         lines.finished(first, "failed", 0.0, KeyboardInterrupt())
     line = "[1/2] count number 1: 25%, 0.5 documents/s, 2.5 min left, 3.3 min of the run, loss 0.5123\n"
-    assert capsys.readouterr().err == ("" if quiet else f"bench: {line}")
-    kept, ended = log.read_text().splitlines(keepends=True)
+    said = "count number 1, step 3: vectors fall onto one point: mean cosine 0.99\n"
+    assert capsys.readouterr().err == f"bench: {said}" + ("" if quiet else f"bench: {line}")
+    warned, kept, ended = log.read_text().splitlines(keepends=True)
     assert kept.endswith(f" {line}")
+    assert warned.endswith(f" {said}")
     assert ended.rstrip().endswith("failed 0 s")  # an interrupt has no message
 
 
