@@ -57,7 +57,7 @@ def command(
         legs = begun(suite.corpus) if suite.corpus else []
     else:
         prepared = prepare(suite.suite, suite.asked, data_dir, load(), place)
-        with Lines(steps(prepared.stages, place)) as lines:
+        with Lines(steps([stage for _, stage in prepared if stage], place)) as lines:
             legs = carry_out(prepared, place, lines)
     faults = sum(_VERDICTS[one.state] != "ok" for one in files) + sum(one.verdict != "ok" for one in legs)
     if as_json:

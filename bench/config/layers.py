@@ -90,7 +90,7 @@ def resolve(
         UsageError: a preset that none of the methods has.
         DataError: a file that cannot be read as TOML.
     """
-    low, high = _profile_layer(profile), _file_layer(file) + _set_layer(sets)
+    low, high = _outer_layers(profile, file, sets)
     if preset is not None and not any(_preset(method, preset) for method in methods):
         raise unknown_name("preset", preset, sorted({name for method in methods for name in method.presets}))
     layers = {
@@ -117,7 +117,8 @@ def resolve_run(
     harness: type[RunT], *, profile: Profile | None = None, file: Path | None = None, sets: Sequence[str] = ()
 ) -> tuple[RunT, list[SettingRow]]:
     """Apply the layers where no method runs: settings, and rows for `bench show`; keys of `method` are unknown here."""
-    given = _profile_layer(profile) + _file_layer(file) + _set_layer(sets)
+    low, high = _outer_layers(profile, file, sets)
+    given = low + high
     run, faults = build(harness, _own(given, harness))
     _refuse(given, harness, (), faults)
     return run, describe(run, _origins(given, harness))
@@ -257,15 +258,24 @@ def check_config(config: object) -> list[str]:
 
 def check_preset(config: type[Config], values: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with a preset's values for a config that passes `check_config`, as phrases."""
-    given = [LayerValue(key, value, "preset") for key, value in flat(values)]
+    given = _layer("preset", values)
     leaves = leaves_of(config)
     unknown_keys = [f"{one.key} is no setting of {config.__name__}" for one in given if one.key not in leaves]
     return unknown_keys + build(config, _own(given, config))[1]
 
 
-def _profile_layer(profile: Profile | None) -> list[LayerValue]:
-    """Return what a profile sets."""
-    return [LayerValue(*pair, f"profile {profile.name}") for pair in flat(profile.values)] if profile else []
+def _layer(origin: str, values: Mapping[str, Any], prefix: str = "") -> list[LayerValue]:
+    """Return what a layer sets; a table (`method={k1=1}`) sets each of its keys."""
+    return [LayerValue(*pair, origin) for pair in flat(values, prefix)]
+
+
+def _outer_layers(
+    profile: Profile | None, file: Path | None, sets: Iterable[str]
+) -> tuple[list[LayerValue], list[LayerValue]]:
+    """Return what a profile sets, which presets lie above, and what a file and `--set` set, which lie above presets."""
+    low = _layer(f"profile {profile.name}", profile.values) if profile else []
+    high = _layer(str(file), read_toml(file)) if file else []
+    return low, high + [one for key, value in map(parse_set, sets) for one in _layer("--set", {".".join(key): value})]
 
 
 def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> list[LayerValue]:
@@ -282,7 +292,7 @@ def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> 
     if own is not None and (named is None or _CELL in named):
         values |= method.presets[own].values
         values |= {key: min(bound, values[key]) for key, bound in profile.most.items() if key in values}
-    return [LayerValue(*pair, f"profile {profile.name}") for pair in flat(values, "method.")]
+    return _layer(f"profile {profile.name}", values, "method.")
 
 
 def _preset(method: Method, name: str) -> str | None:
@@ -299,20 +309,7 @@ def pretrained_as(method: Method, profile: Profile, preset: str | None) -> Prese
 def _preset_layer(method: Method, name: str | None) -> list[LayerValue]:
     """Return what a method's preset of that name sets; nothing where the method has none."""
     own = _preset(method, name) if name else None
-    if own is None:
-        return []
-    return [LayerValue(*pair, f"preset {own}") for pair in flat(method.presets[own].values, "method.")]
-
-
-def _file_layer(file: Path | None) -> list[LayerValue]:
-    """Return what a TOML file sets."""
-    return [LayerValue(*pair, str(file)) for pair in flat(read_toml(file))] if file else []
-
-
-def _set_layer(sets: Iterable[str]) -> list[LayerValue]:
-    """Return what `--set` sets; a table (`method={k1=1}`) sets each of its keys."""
-    parsed = [(".".join(path), value) for path, value in map(parse_set, sets)]
-    return [LayerValue(*pair, "--set") for key, value in parsed for pair in flat({key: value})]
+    return _layer(f"preset {own}", method.presets[own].values, "method.") if own else []
 
 
 def _own(given: Iterable[LayerValue], config: type[Config], prefix: str = "") -> list[LayerValue]:

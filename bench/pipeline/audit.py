@@ -68,8 +68,7 @@ def training(request: Request, store: Store, plugins: Plugins) -> Training:
     """Find the training texts that `request.corpus` names.
 
     What `bench run --corpus` takes are documents; a file of pairs or questions and a split of a folder in BEIR's layout
-    are recognised by their content, by the forms that suites bring too. Raises `UsageError` for a corpus that is not
-    there.
+    are recognised by their content, by the forms that suites bring too. Raises `UsageError` where there is none.
     """
     if request.corpus is None:
         raise UsageError("no training text was named; type --corpus FOLDER, a file of pairs, mini or hf:NAME")

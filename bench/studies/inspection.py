@@ -35,16 +35,8 @@ class Inspected:
     reason: str = ""  # in a sentence; empty where all is well
 
 
-@dataclass(frozen=True)
-class Inspection:
-    """Legs to be read, each with its last stage, or with what is known already."""
-
-    legs: tuple[tuple[Inspected, Stage | None], ...]
-
-    @property
-    def stages(self) -> list[Stage]:
-        """The last stages."""
-        return [stage for _, stage in self.legs if stage is not None]
+Inspection = Sequence[tuple[Inspected, Stage | None]]
+"""Legs to be read, each with its last stage, or with what is known already."""
 
 
 def begun(corpus: NamedCorpus) -> list[Inspected]:
@@ -83,13 +75,13 @@ def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: 
                 found.append((_fault(task.id, leg.name, error), None))
             else:
                 found.append((Inspected(task.id, leg.name, "ok"), stage))
-    return Inspection(tuple(found))
+    return found
 
 
 def carry_out(prepared: Inspection, store: Store, listener: Listener) -> list[Inspected]:
     """Read every leg, whatever fault others have. Raises `StoreError` if the store cannot be written."""
     faults: dict[str, BenchError] = {}
-    return [leg if last is None else _read(leg, last, store, listener, faults) for leg, last in prepared.legs]
+    return [leg if last is None else _read(leg, last, store, listener, faults) for leg, last in prepared]
 
 
 def _read(leg: Inspected, last: Stage, store: Store, listener: Listener, faults: dict[str, BenchError]) -> Inspected:

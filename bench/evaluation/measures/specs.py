@@ -74,8 +74,7 @@ def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
     """Parse one measure, e.g. `nDCG@10`, `ndcg_cut_10`, `MRR@100`, `AP`, `R@2kt` (MSM: `R@2k`); case does not matter.
 
     Plugins' measures (`extra`, by name) may be asked with or without a cut. Raises `UsageError` for an unknown name, a
-    missing cut, one too much or beyond 1 to `LARGEST_CUT`, `PluginError` where a plugin's measure claims a name of
-    ours.
+    missing cut, one too much or beyond 1 to `LARGEST_CUT`, `PluginError` where a plugin's claims a name of ours.
     """
     if in_kt := _IN_KT.fullmatch(text.strip()):
         return MeasureSpec(_KT, int(in_kt[1]))

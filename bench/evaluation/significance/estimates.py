@@ -119,8 +119,7 @@ def estimands(
 ) -> dict[str, Estimand]:
     """Prepare every estimand, of the systems that have all its strata.
 
-    `wanted` are weights by estimand, `questions` the question of every query by stratum; without, each query asks its
-    own.
+    `wanted` are weights by estimand, `questions` the question of every query by stratum; else each asks its own.
 
     Raises:
         UsageError: values that are not finite or have other queries than another system's, numbers of trainings that

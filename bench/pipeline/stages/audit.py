@@ -11,13 +11,11 @@ stands everywhere.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.core.errors import DataError
-from bench.core.files import canonical, write_bytes
 from bench.core.workspace import Advance, Workspace, silent
 from bench.data.contamination import search
 from bench.data.contamination.index import AuditConfig, letters, unicode_version
@@ -103,19 +101,19 @@ def audit(
     for parts, _ in gathered:
         for part in parts:
             merged[part.text] = merged.get(part.text, False) or part.kind == "queries"
-    read = 0
+    count = 0
 
     def counted() -> Iterator[Text]:
-        nonlocal read
+        nonlocal count
         for text in training.read():
-            read += 1
+            count += 1
             yield text
 
     found = scan(counted(), [SoughtText(text, question) for text, question in merged.items()], rules, advance)
-    if not read:
+    if not count:
         raise DataError(training.name, None, "no training text", "at least one")
     hits = dict(zip(merged, found, strict=True))
-    return [Audited(parts, tuple(_findings(parts, hits)), short, read) for parts, short in gathered]
+    return [Audited(parts, tuple(_findings(parts, hits)), short, count) for parts, short in gathered]
 
 
 def _findings(parts: Iterable[Part], hits: Mapping[str, Mapping[How, Hit]]) -> Iterator[Finding]:
@@ -178,11 +176,11 @@ def write(work: Workspace, audited: Audited) -> Mapping[str, Json]:
     The facts count by kind what was looked for (`of`) and found exactly and nearly; also the answers too short to be
     looked for, and the training texts that were read.
     """
-    lines = (
-        canonical({**asdict(one.part), "text": excerpt(one.part.text), "how": one.how, **asdict(one.hit)}) + b"\n"
+    rows = (
+        {**asdict(one.part), "text": excerpt(one.part.text), "how": one.how, **asdict(one.hit)}
         for one in audited.findings
     )
-    write_bytes(work.out / FOUND, b"".join(lines))
+    read.write_lines(work.out / FOUND, rows)
     facts: dict[str, Json] = {kind: _counts(kind, audited) for kind in KINDS}
     return {**facts, "texts": audited.texts}
 
@@ -200,5 +198,4 @@ def _counts(kind: str, audited: Audited) -> dict[str, Json]:
 
 def findings(folder: Path) -> list[dict[str, Json]]:
     """The lines of an artefact's `found.jsonl`."""
-    with (folder / FOUND).open(encoding="utf-8", newline="\n") as lines:
-        return [json.loads(line) for line in lines]
+    return [*read.lines(folder / FOUND)]

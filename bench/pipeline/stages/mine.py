@@ -78,8 +78,7 @@ def run(
 
     Nothing but the pairs says what answers a query. `ranking` is a search of the pool of those pairs, `rules.last`
     deep, under the tie rule `TIE`; `scores` are asked for positives that it lacks, under a margin alone. Facts count
-    candidates left out by reason, and mined negatives by query language. Raises `StoreError` for a ranking of other
-    pairs.
+    candidates left out by reason, and mined negatives by query language. Raises `StoreError` for another ranking.
     """
     given, passages = StoredPairs(pairs), Pool(pool)
     parts = _parts(work, len(given), ranking / RUN, passages, rules, scores)

@@ -93,7 +93,7 @@ class Read(Stage):
         judged = judged_queries(leg, judgements, accepted, {item.id for item in queries})
         kept = [item for item in queries if item.id in judged]
         published(leg, len(kept), len(judgements))
-        _write_lines(
+        write_lines(
             space.out / QUERIES,
             ({"id": item.id, "text": item.text, "language": item.language or leg.language} for item in kept),
         )
@@ -101,7 +101,7 @@ class Read(Stage):
         if leg.candidates is not None:
             facts["candidates"] = _candidates(space, leg.candidates, judged)
         if leg.answers is not None:
-            _write_lines(space.out / ANSWERS, ({"query": row.query, "strings": row.strings} for row in accepted))
+            write_lines(space.out / ANSWERS, ({"query": row.query, "strings": row.strings} for row in accepted))
             facts["answers"] = sum(len(row.strings) for row in accepted)
         if leg.qrels is not None:
             rows = "".join(f"{row.query}\t{row.document}\t{row.grade}\n" for row in judgements)
@@ -154,32 +154,31 @@ def _candidates(work: Workspace, source: Source[Candidates], judged: Collection[
     for query in judged:
         if query not in found:
             raise DataError(place(source), None, f"no candidates of query {query!r}", "some for every judged query")
-    _write_lines(work.out / CANDIDATES, ({"query": row.query, "documents": row.documents} for row in found.values()))
+    write_lines(work.out / CANDIDATES, ({"query": row.query, "documents": row.documents} for row in found.values()))
     return sum(len(row.documents) for row in found.values())
 
 
-def _write_lines(path: Path, rows: Iterable[Json]) -> None:
+def write_lines(path: Path, rows: Iterable[Json]) -> None:
     """Write one JSON object a line."""
     write_bytes(path, b"".join(canonical(row) + b"\n" for row in rows))
 
 
-def _lines(path: Path) -> Iterator[Any]:
-    """Stream the JSON objects of a file, none where there is no file."""
-    if path.exists():
-        with path.open(encoding="utf-8", newline="\n") as lines:
-            yield from map(json.loads, lines)
+def lines(path: Path) -> Iterator[Any]:
+    """Stream the JSON objects of a file."""
+    with path.open(encoding="utf-8", newline="\n") as stream:
+        yield from map(json.loads, stream)
 
 
 def candidates(folder: Path) -> dict[str, Candidates] | None:
     """Return the candidates of a `read` artefact by query, None where the task has none."""
-    found = {row["query"]: Candidates(row["query"], tuple(row["documents"])) for row in _lines(folder / CANDIDATES)}
-    return found if (folder / CANDIDATES).exists() else None
+    if not (folder / CANDIDATES).exists():
+        return None
+    return {row["query"]: Candidates(row["query"], tuple(row["documents"])) for row in lines(folder / CANDIDATES)}
 
 
 def queries(folder: Path) -> list[Item]:
     """Return the judged queries of a `read` artefact, in order."""
-    with (folder / QUERIES).open(encoding="utf-8", newline="\n") as lines:
-        return [Item(**json.loads(line)) for line in lines]
+    return [Item(**row) for row in lines(folder / QUERIES)]
 
 
 def qrels(folder: Path) -> dict[str, dict[str, int]]:
@@ -187,8 +186,8 @@ def qrels(folder: Path) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     if not (folder / QRELS).exists():
         return found
-    with (folder / QRELS).open(encoding="utf-8", newline="\n") as lines:
-        for line in lines:
+    with (folder / QRELS).open(encoding="utf-8", newline="\n") as stream:
+        for line in stream:
             query, document, grade = line.rstrip("\n").split("\t")
             found.setdefault(query, {})[document] = int(grade)
     return found
@@ -196,4 +195,5 @@ def qrels(folder: Path) -> dict[str, dict[str, int]]:
 
 def answers(folder: Path) -> dict[str, tuple[str, ...]]:
     """Return the accepted answers of a `read` artefact by query, in file order; none where documents alone judge."""
-    return {row["query"]: tuple(row["strings"]) for row in _lines(folder / ANSWERS)}
+    rows = lines(folder / ANSWERS) if (folder / ANSWERS).exists() else ()
+    return {row["query"]: tuple(row["strings"]) for row in rows}

@@ -55,8 +55,7 @@ class Weigh(Stage):
         """Write `weight.json`: the weight whose fused run has the highest mean of the protocol's first measure.
 
         The grid has both end points, which are the two runs themselves, so that on these questions the fused run is at
-        least as good as either. Raises as `bench.pipeline.stages.score.score`, and `DataError` for a run that cannot be
-        read.
+        least as good as either. Raises as `score` does, and `DataError` for a run that cannot be read.
         """
         protocol, rules, leg = self.protocol, self.rules, folders["leg"]
         measure = protocol.measures[0]
