@@ -19,8 +19,7 @@ from bench.pipeline.plan import plan
 from bench.plugins import Plugins, load
 from bench.store.graph import NullListener
 from bench.store.store import Store
-from bench.studies.sweep import Ready, Sweep, prepare, run
-from bench.studies.trials import Trial, best, draw
+from bench.studies.sweep import Ready, Sweep, Trial, best, draw, prepare, run
 from bench.types import DataRequest, Method
 from methods.bm25 import BM25
 
