@@ -195,7 +195,7 @@ def _sentence(one: Side, other: Side, what: str, first: str, second: str) -> str
 ABSENT = "—"
 """Printed for a setting that a system does not have."""
 
-_CHOICES = (
+CHOICES = (
     *("method", "version", "contract", "readout", "backbone", "corpus"),
     *("budget", "budget_flops", "budget_steps", "post", "rerank"),
 )
@@ -239,7 +239,7 @@ def _settings(side: Side) -> Iterator[tuple[str, Any]]:
     yield "setting", content["setting"]
     yield "profile", content["profile"]
     system = side.system
-    for name in _CHOICES:
+    for name in CHOICES:
         value = system.get(name)
         if isinstance(value, Mapping):
             yield from ((f"{name}.{key}", one) for key, one in flat(value))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bench.core.messages import shown
+from bench.evaluation.compare.fairness import CHOICES
 
 Content = Mapping[str, Any]
 Place = tuple[str, str]
@@ -17,19 +18,7 @@ EXACT = 1e-9
 """Fractions that differ by less are the same number: files hold all digits."""
 CLOSE = 1e-3
 """How far a mean may lie off where other libraries or another processor have computed it: 0.1 points."""
-_SYSTEM = (
-    "method",
-    "version",
-    "backbone",
-    "budget",
-    "budget_flops",
-    "budget_steps",
-    "readout",
-    "contract",
-    "post",
-    "fuse",
-    "rerank",
-)
+_SYSTEM = (*(name for name in CHOICES if name != "corpus"), "fuse")  # the corpus is compared by name and documents
 _THREADS = "compute.threads"  # reported with the machine
 _FILES = {"validate": "the corpus", "read": "questions or judgements"}
 
