@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.config.request import Request
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import digest
 from bench.core.messages import bare
@@ -19,7 +18,7 @@ from bench.pipeline.selection import tasks_of
 from bench.pipeline.settings import resolve_run
 from bench.plugins import Plugins
 from bench.store.store import Store
-from bench.types import Run, Suite, Task
+from bench.types import DataRequest, Run, Suite, Task
 
 if TYPE_CHECKING:
     from bench.evaluation.results.format import Content
@@ -133,8 +132,8 @@ class SuiteJudges:
             names, kind = tuple(str(path.absolute()) for path in self._folders), "official"
         elif data != "official":
             kind, world = "mini", data.removeprefix("mini").removeprefix("-") or DEFAULT.name
-        request = Request(methods=(), suites=(suite,), tasks=names, data_dir=self._data_dir, offline=True)
-        found = tasks_of(self._plugins.suite(suite), request, kind, world) if names else []
+        asked = DataRequest(kind, self._data_dir, offline=True, world=world)
+        found = tasks_of(self._plugins.suite(suite), names, asked) if names else []
         # Never a folder that happens to bear the name.
         chosen = [one for one in found if (one.id, one.data) == (task, data)]
         if not chosen and data == "local":

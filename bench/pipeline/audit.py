@@ -26,7 +26,7 @@ from bench.plugins import Plugins
 from bench.store.graph import Listener, NullListener, Step, closure, make, steps
 from bench.store.leases import leased
 from bench.store.store import Artefact, Store
-from bench.types import Json, PairFormat, Source
+from bench.types import DataRequest, Json, PairFormat, Source
 
 _JUDGED = "qrels"  # the folder of judgements in BEIR's layout
 _CALLED = {"queries": "queries", "passages": "gold passages", "answers": "answers"}
@@ -106,12 +106,13 @@ def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig
     all_known(request.tasks, suites)
     size = profile(request.profile or DEFAULT)
     settings, own = resolve_run(profile=size, sets=request.sets)
-    data, builder = choose_data(size, request.data), Legs(store, plugins, own)
+    asked_data = DataRequest(choose_data(size, request.data), request.data_dir, request.offline, settings.mini.world)
+    builder = Legs(store, plugins, own)
     seen = training(request, store, plugins)
     together = _Together(seen, rules, store)
     legs = []
     for suite in suites:
-        for task in tasks_of(suite, request, data, settings.mini.world):
+        for task in tasks_of(suite, request.tasks, asked_data):
             for leg in task.legs:
                 reading = builder.read(task, leg, settings.data.unknown_ids)
                 asked = audit.Asked(store.folder(reading), leg.corpus.items)

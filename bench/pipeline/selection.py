@@ -115,14 +115,14 @@ def select(
     settings = [_setting(name) for name in request.settings or SETTINGS[:1]]
     all_known(request.tasks, suites)
     language, world = run.data.language, run.mini.world
+    asked = DataRequest(data, request.data_dir, request.offline, world)
     tasks = {
-        suite.name: [_spoken(task, language) for task in tasks_of(suite, request, data, world)] for suite in suites
+        suite.name: [_spoken(task, language) for task in tasks_of(suite, request.tasks, asked)] for suite in suites
     }
     warnings = _worlds(world, systems, [task for own in tasks.values() for task in own])
     local = [task for own in tasks.values() for task in own if task.data == "local"]
     if language and not local:
         raise UsageError(f"found data.language={language}, which holds for folders of your own (--task FOLDER) only")
-    asked = DataRequest(data, request.data_dir, request.offline, world)
     cells, refused = [], []
     warnings += [sentence for task in local for sentence in _doubtful(task, language)]
     for suite in suites:
@@ -276,13 +276,13 @@ def _is_folder(name: str) -> bool:
     return name.startswith((".", "/", "~")) or Path(head if colon and not Path(name).exists() else name).is_dir()
 
 
-def tasks_of(suite: Suite, request: Request, data: str, world: str) -> list[Task]:
-    """The tasks of a suite that were asked for, all of them if none was named; mini ones in the world of that name.
+def tasks_of(suite: Suite, named: Sequence[str], asked: DataRequest) -> list[Task]:
+    """The tasks of a suite that were named, with or without its prefix, or folders; all of them if none was.
 
     Raises `UsageError` for data that the suite does not have, or a folder that is not there or not in its layout.
     """
-    folders = [name for name in request.tasks if not _names(name, suite) and _is_folder(name)]
-    own = [name for name in request.tasks if _names(name, suite)]
+    folders = [name for name in named if not _names(name, suite) and _is_folder(name)]
+    own = [name for name in named if _names(name, suite)]
     tasks: list[Task] = []
     places: dict[str, str] = {}
     for name in folders:
@@ -293,17 +293,17 @@ def tasks_of(suite: Suite, request: Request, data: str, world: str) -> list[Task
             both = f"{places[task.id]} and {name}"
             raise UsageError(f"found {both}, which would both be called {task.id}; rename one, or run them apart")
         tasks.append(task)
-    if own or not request.tasks:
+    if own or not named:
+        data = asked.data
         if data not in suite.data:
             offer = f"--data {suite.data[0]}" if suite.data else "another suite"
             also = ", or a folder of your own by --task path/to/folder" if suite.folder else ""
             raise UsageError(f"suite {suite.name} has no {data} data in this release; type {offer}{also}")
         for name in own:
-            _of_this_data(name, data, world)
+            _of_this_data(name, data, asked.world)
             if not _names(name, suite, data):
                 other = next(kind for kind in suite.data if _names(name, suite, kind))
                 raise UsageError(f"found --task {name}, which {suite.name} has not in {data} data; type --data {other}")
-        asked = DataRequest(data, request.data_dir, request.offline, world)
         wanted = [part for name in own for part in _names(name, suite, data)] if own else suite.task_names(data)
         tasks += [_load(suite, name, asked) for name in wanted]
     return list({(task.data, task.id): task for task in tasks}.values())

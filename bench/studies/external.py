@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from bench.config.profiles import choose_data, profile
-from bench.config.request import Request
 from bench.core.errors import DataError, UsageError
 from bench.core.publications import marked, tokens_note
 from bench.data.formats.faults import Faults
@@ -22,7 +21,7 @@ from bench.pipeline.settings import resolve_run
 from bench.pipeline.stages import score
 from bench.plugins import Plugins
 from bench.store.store import Store
-from bench.types import Candidates, Leg, Ranking, Run, Source, Task, Tie
+from bench.types import Candidates, DataRequest, Leg, Ranking, Run, Source, Task, Tie
 
 OFFICIAL_ORDER = "candidates"
 """What `--run` says for the order in which a release gives its candidates."""
@@ -137,11 +136,10 @@ def score_against_task(
     `UsageError` for an unknown suite, task, leg or measure.
     """
     size = profile()
-    request = Request(methods=(), suites=(suite,), tasks=(task,), data=data, data_dir=data_dir)
     found = plugins.suite(suite)
     all_known((task,), [found])
     settings, own = resolve_run(profile=size, sets=sets)
-    tasks = tasks_of(found, request, choose_data(size, data), settings.mini.world)
+    tasks = tasks_of(found, (task,), DataRequest(choose_data(size, data), data_dir, world=settings.mini.world))
     if len(tasks) != 1:
         names = ", ".join(one.id for one in tasks)
         raise UsageError(where="--task", found=f"{task}, which covers {names}", expected="one of them")

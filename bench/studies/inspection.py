@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from bench.config.request import Request
 from bench.core.errors import BenchError, DataError, DataFaultsError, UsageError
 from bench.data.corpora.named import NamedCorpus
 from bench.pipeline.legs import Legs
@@ -18,7 +17,7 @@ from bench.plugins import Plugins
 from bench.store.graph import Listener, closure, make
 from bench.store.stage import Stage
 from bench.store.store import Store
-from bench.types import Suite
+from bench.types import DataRequest, Suite
 
 Verdict = Literal["ok", "missing", "wrong"]
 
@@ -62,9 +61,8 @@ def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: 
     builder = Legs(store, plugins, own)
     found: list[tuple[Inspected, Stage | None]] = []
     for name in names:
-        request = Request(methods=(), suites=(suite.name,), tasks=(f"{suite.name}/{name}",), data_dir=data_dir)
         try:
-            (task,) = tasks_of(suite, request, "official", settings.mini.world)
+            (task,) = tasks_of(suite, [f"{suite.name}/{name}"], DataRequest("official", data_dir))
         except (UsageError, DataError, DataFaultsError) as error:
             found.append((_fault(f"{suite.name}/{name}", "", error), None))
             continue
