@@ -100,6 +100,12 @@ _PLAN: tuple[Decorator, ...] = (
         metavar="N",
         help="Processes of a training here, each with its share; default: 1, or those that torchrun or srun started.",
     ),
+    click.option(
+        "--shard-workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Shares of a corpus that are encoded at a time, and shards searched; default: a share a GPU.",
+    ),
     offline_option,
 )
 

@@ -12,7 +12,7 @@ from bench.core.messages import unknown
 
 Names = str | Path | Iterable[str | Path] | None
 """One name or path, several as a list, or several in a string with commas between them."""
-OWN = {"readout": "encode.readout", "processes": "compute.processes"}
+OWN = {"readout": "encode.readout", "processes": "compute.processes", "shard_workers": "compute.shard_workers"}
 """Options that are settings: of both the command and Python."""
 _LISTS = ("methods", "suites", "tasks", "settings")
 

@@ -53,6 +53,10 @@ def unheard(line: Mapping[str, Any]) -> None:
     """Show a line to nobody."""
 
 
+def unsaid(sentence: str) -> None:
+    """Say it to nobody."""
+
+
 @dataclass(frozen=True)
 class Workspace:
     """The hands of one stage."""
@@ -61,3 +65,4 @@ class Workspace:
     parts: Parts  # finished pieces of an earlier, interrupted attempt at the same work, and of this one
     advance: Advance = field(default=silent)  # progress, in the units of the stage (documents, queries, tokens)
     log: Log = field(default=unheard)  # what a training logs, while it runs in this process
+    notice: Callable[[str], None] = field(default=unsaid)  # sentences for people

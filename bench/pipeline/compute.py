@@ -24,6 +24,8 @@ class Compute:
     device: str  # `cpu`, `cuda`, `cuda:N` or `mps`
     threads: int
     processes: int = 1  # of a training
+    shares: int = 1  # of a corpus, at most, that are encoded side by side
+    searchers: int = 1  # devices, or threads of the processor, that search shards of a corpus at a time
 
     def identity(self) -> dict[str, Json]:
         """Return the class of device (not its number) and the threads; processes change trainings alone."""
@@ -61,13 +63,20 @@ def compute(request: Request, size: Profile, config: ComputeConfig, *, trains: b
             found=f"{config.processes} with --executor {request.executor}",
             expected=f"{launched.own.world} with --executor local: the processes that a launcher has started",
         )
-    if device != "cpu" and request.executor == "local":  # else the machine that looks for it is another
-        _check_available(device, request.device == "auto", size, config.processes if trains and not launched else 1)
-    return Compute(device, config.threads or min(cores(), _MOST_THREADS), config.processes)
+    there, local = 1, request.executor == "local"
+    if device != "cpu" and local:  # else the machine that looks for it is another
+        processes = config.processes if trains and not launched else 1
+        there = _available(device, request.device == "auto", size, processes)
+    threads = config.threads or min(cores(), _MOST_THREADS)
+    if local and request.workers == 1:
+        return Compute(device, threads, config.processes)
+    shares = config.shard_workers or there
+    searchers = (shares if device == "cpu" else min(shares, there)) if local else 1
+    return Compute(device, threads, config.processes, shares, searchers)
 
 
-def _check_available(device: str, by_profile: bool, size: Profile, processes: int) -> None:
-    """Raise `UsageError` where torch sees no such device, or not one for each process."""
+def _available(device: str, by_profile: bool, size: Profile, processes: int) -> int:
+    """Return how many devices a stage may choose among. Raises `UsageError` unless each process can have one."""
     import torch
 
     kind, _, number = device.partition(":")
@@ -84,3 +93,4 @@ def _check_available(device: str, by_profile: bool, size: Profile, processes: in
         raise UsageError(
             f"{asked}, but torch {torch.__version__} sees none here; type --device cpu, or look at `bench doctor`"
         )
+    return there if device == "cuda" else 1

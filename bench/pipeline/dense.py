@@ -144,6 +144,7 @@ class Dense(System):
             similarity=asked.task.similarity or contract.similarity,
             tag=row.tag,
             device=self.machine.device,
+            workers=self.machine.searchers,
             who=row.label,
             notes=row.notes,
         )

@@ -113,13 +113,13 @@ def _settings(system: System, tuned: bool) -> list[dict[str, Any]]:
     """The harness's own settings, and the parts', that are not defaults and have effect; of files the name alone."""
     sections = system.sections | ({"tune"} if tuned else set())
     own = describe(system.resolved.run, system.resolved.origins)
-    rows = [row_json(row) for row in own if row.key.partition(".")[0] in sections and row.key != _SPEED]
+    rows = [row_json(row) for row in own if row.key.partition(".")[0] in sections and row.key not in _SPEED]
     rows += [row for part in system.parts for row in part.about()["settings"]]
     kept = [{name: row[name] for name in ("key", "value", "origin")} for row in rows if row["value"] != row["default"]]
     return [{**row, "value": Path(row["value"]).name} if row["key"] == "tune.data" else row for row in kept]
 
 
-_SPEED = "encode.batch_tokens"  # changes no result
+_SPEED = ("encode.batch_tokens", "compute.shard_workers")  # change no result
 
 
 def _lessons(cell: Cell, lessons: Sequence[Tuning]) -> list[dict[str, Any]]:

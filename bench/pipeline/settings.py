@@ -173,6 +173,14 @@ class ComputeConfig(Config):
         source="ours: each computes its share of every batch, so a training's key has the number where it is not 1",
         help="processes of a pretraining or fine-tuning on this machine, each with its own threads, or its own GPU",
     )
+    shard_workers: int | None = setting(
+        None,
+        ge=1,
+        le=4096,
+        idle=True,
+        source="ours: the GPUs of this machine, else one",
+        help="shares of a corpus that are encoded side by side, and shards searched at a time; changes no result",
+    )
 
 
 class TuneSection(FineTuningConfig):

@@ -1,6 +1,6 @@
 """The encoder of the harness: items → texts → token ids → vectors, as a contract says."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bench.core.contract import SEPARATOR, Contract, Role
 from bench.core.errors import BenchError, UsageError
+from bench.core.workspace import unsaid
 from bench.data.corpora import tokenizer
 from bench.retrieval.packed import budget, first_position, forward, load_model, longest, on_threads, pack, pool
 from bench.types import Item
@@ -81,6 +82,7 @@ class TorchEncoder:
         self._model, self._contract, self._reader = model, contract, Reader(words, contract)
         self._batch_tokens = batch_tokens or (_CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS)
         self._threads = threads
+        self.notice: Callable[[str], None] = unsaid  # gets a sentence where the memory is short
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
         """Return vectors `[n, d]`, float32, one row an item. Raises `BenchError` if one is not finite."""
@@ -90,13 +92,37 @@ class TorchEncoder:
         contract, device = self._contract, self._model.device.type
         precision = torch.autocast(device, torch.bfloat16, enabled=contract.dtype == "bfloat16")
         with torch.inference_mode(), on_threads(self._threads), precision:
-            for batch in budget([len(sequence) for sequence in sequences], self._batch_tokens):
-                packed = pack([sequences[at] for at in batch], first_position(self._model)).to(self._model.device)
-                hidden = forward(self._model, packed, self._contract.layer)
-                pooled = pool(hidden, packed, self._contract.pooling, getattr(self._model, "pooler", None))
-                vectors[batch] = pooled.numpy(force=True)
+            left = np.arange(len(items))
+            while left.size:  # once, unless a batch is too large for the memory
+                done = list[int]()
+                for batch in budget([len(sequences[at]) for at in left], self._batch_tokens):
+                    pooled = self._pooled([sequences[at] for at in left[batch]])
+                    if pooled is None:
+                        break
+                    vectors[left[batch]] = pooled
+                    done += batch
+                left = np.delete(left, done)
         _finite(vectors, items, role, self._contract)
         return unit(vectors) if self._contract.normalise else vectors
+
+    def _pooled(self, sequences: Sequence[Sequence[int]]) -> npt.NDArray[np.float32] | None:
+        """Return the vectors of a batch; None where the memory is short, and batches are smaller from then on."""
+        try:
+            packed = pack(sequences, first_position(self._model)).to(self._model.device)
+            hidden = forward(self._model, packed, self._contract.layer)
+            pooled = pool(hidden, packed, self._contract.pooling, getattr(self._model, "pooler", None))
+            vectors: npt.NDArray[np.float32] = pooled.numpy(force=True)
+        except RuntimeError as error:  # of CUDA, MPS and processors alike
+            if "out of memory" not in str(error):
+                raise
+            if len(sequences) == 1:
+                raise BenchError(f"one text of {len(sequences[0])} tokens takes more memory than there is") from error
+        else:
+            return vectors
+        tokens = len(sequences) * max(map(len, sequences))
+        self._batch_tokens = tokens // 2
+        self.notice(f"out of memory with {tokens} tokens a batch; encoding goes on with {self._batch_tokens}")
+        return None
 
     def _check_ids(self, sequences: Sequence[Sequence[int]]) -> None:
         """Raise `UsageError` where the tokenizer has ids for which the model has no embedding."""

@@ -12,8 +12,10 @@ memory does not grow with n.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Literal, Protocol
 
@@ -71,6 +73,14 @@ Search = Callable[[Matrix, Matrix, int], Top]
 """(queries `[m, d]`, passages `[n, d]`, k ≤ n) → the best k of each query by inner product, about."""
 
 
+@dataclass(frozen=True)
+class _Finders:
+    """Those that search blocks of passages at a time, and what holds meanwhile."""
+
+    finds: tuple[Search, ...]
+    steady: Callable[[], AbstractContextManager[None]]
+
+
 def search(
     queries: VectorRows,
     passages: VectorRows,
@@ -79,12 +89,14 @@ def search(
     similarity: Similarity,
     backend: Backend = "auto",
     device: str = "cpu",
+    workers: int = 1,
 ) -> Iterator[Ranking]:
     """Yield one ranking per query, in order: the best k (at least 1) of all passages.
 
     Queries are `[m, d]`, passages `[n, d]`, whose rows are the positions of `tie`. `similarity` is `dot`, `cos` (0 for
     a vector of zeros) or `l2`; `backend` is `faiss`, `torch`, or `auto` (faiss where it is installed and `device` the
-    processor). Raises `UsageError`: the widths differ, k is below 1, faiss is not installed, or a score is not finite.
+    processor). `workers` (GPUs of `cuda`, or threads) take a block of passages each. Raises `UsageError`: the widths
+    differ, k is below 1, faiss is not installed, or a score is not finite.
     """
     if queries.matrix.shape[1] != passages.matrix.shape[1]:
         raise UsageError(
@@ -93,10 +105,10 @@ def search(
         )
     if k < 1:
         raise UsageError(f"cannot keep the best {k} documents; expected a number of at least 1")
-    find, exact = _backend(backend, device), Exact(passages, similarity)
+    finders, exact = _finders(backend, device, workers), Exact(passages, similarity)
     for start in range(0, len(queries.ids), _QUERIES):
         block = np.ascontiguousarray(queries.matrix[start : start + _QUERIES], np.float32)
-        found = _block(block, passages.matrix, k, exact, find)
+        found = _block(block, passages.matrix, k, exact, finders)
         for at, (rows, scores) in enumerate(found):
             kept = cut(comparable(scores, tie), k)  # ids are read only of those that are kept
             ids = [passages.ids[row] for row in rows[kept].tolist()]
@@ -127,7 +139,7 @@ class Exact:
         return rounded
 
 
-def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, find: Search) -> list[tuple[Numbers, Matrix]]:
+def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, finders: _Finders) -> list[tuple[Numbers, Matrix]]:
     """Find, for each query, rows (ascending) that hold the best k and all that tie with the k-th; and their scores."""
     found: dict[int, tuple[Numbers, Matrix]] = {}
     waiting, wanted = np.arange(len(queries)), k + _MORE
@@ -135,7 +147,7 @@ def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, find: Search
         if min(wanted, len(passages)) > _LONGEST:
             found |= {int(at): _among_all(queries[at], passages, k, exact) for at in waiting}
             break
-        top, bounds = _top(queries[waiting], passages, wanted, exact.similarity, find)
+        top, bounds = _top(queries[waiting], passages, wanted, exact.similarity, finders)
         again = []
         for number, at in enumerate(waiting.tolist()):
             rows = np.sort(top.rows[number])
@@ -151,7 +163,7 @@ def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, find: Search
 
 
 def _top(
-    queries: Matrix, passages: Matrix, wanted: int, similarity: Similarity, find: Search
+    queries: Matrix, passages: Matrix, wanted: int, similarity: Similarity, finders: _Finders
 ) -> tuple[Top, npt.NDArray[np.float64]]:
     """Find the best `wanted` in a backend's arithmetic, block by block, and how far its scores may be off, `[m]`."""
     if similarity != "dot":
@@ -159,16 +171,23 @@ def _top(
     if similarity == "l2":
         queries = _extended(queries, (0.5, 0.0), (1.0, 0.5))
     size, best_so_far, longest = max(wanted, _BYTES // (4 * passages.shape[1])), None, 0.0
-    for start in range(0, len(passages), size):
+    starts = range(0, len(passages), size)
+
+    def among(number: int, start: int) -> tuple[Top, float]:
+        """Find the best of a block; return them, and the length of its longest passage."""
         block = np.ascontiguousarray(passages[start : start + size])
         if similarity != "dot":
             block = _unit(block)
         if similarity == "l2":
             block = _extended(block, (0.0, 1.0), (1.0, 0.0))
-        longest = max(longest, float(_lengths(block).max()))
-        here = find(queries, block, min(wanted, len(block)))
-        here = Top(here.scores, here.rows + start)
-        best_so_far = here if best_so_far is None else _merge(best_so_far, here, wanted)
+        here = finders.finds[number % len(finders.finds)](queries, block, min(wanted, len(block)))
+        return Top(here.scores, here.rows + start), float(_lengths(block).max())
+
+    with finders.steady(), ThreadPoolExecutor(len(finders.finds)) as pool:
+        each = pool.map if len(finders.finds) > 1 else map  # one stays in this thread, whose limits hold for it
+        for here, length in each(among, range(len(starts)), starts):
+            longest = max(longest, length)
+            best_so_far = here if best_so_far is None else _merge(best_so_far, here, wanted)
     assert best_so_far is not None  # noqa: S101 (for the type checker: there is a passage)
     # Any order of d products summed in float32 is off by less than this; the rest is for rounding and scaling to unit.
     bounds = (queries.shape[1] + 8) * _ROUNDING * longest * _lengths(queries)
@@ -213,22 +232,22 @@ def _extended(vectors: Matrix, given: tuple[float, float], zeros: tuple[float, f
     return np.hstack([vectors, added])
 
 
-def _backend(name: Backend, device: str) -> Search:
+def _finders(name: Backend, device: str, workers: int) -> _Finders:
     """Choose who searches. Raises `UsageError` if faiss is asked for and not there."""
     there = find_spec("faiss") is not None
     if name == "faiss" and not there:
         raise UsageError("faiss is not installed: pip install 'retrieval-bench[cpu]', or search with torch")
     if name == "faiss" or (name == "auto" and there and device == "cpu"):
-        return _faiss
-    return lambda queries, passages, k: _torch(queries, passages, k, device)
+        return _Finders((_faiss,) * workers, _through_blas)
+    devices = [f"cuda:{number}" if device == "cuda" and workers > 1 else device for number in range(workers)]
+    return _Finders(tuple(partial(_torch, device=one) for one in devices), _full_precision)
 
 
 def _faiss(queries: Matrix, passages: Matrix, k: int) -> Top:
     """Search with faiss's flat search, through BLAS however few the queries are."""
     import faiss
 
-    with _through_blas():
-        scores, rows = faiss.knn(queries, passages, k, metric=faiss.METRIC_INNER_PRODUCT)
+    scores, rows = faiss.knn(queries, passages, k, metric=faiss.METRIC_INNER_PRODUCT)
     return Top(scores, rows)
 
 
@@ -251,12 +270,11 @@ def _torch(queries: Matrix, passages: Matrix, k: int, device: str) -> Top:
 
     size = max(k, 1 << 14 if device == "cpu" else 1 << 18)
     asked, found = torch.from_numpy(queries).to(device), None
-    with _full_precision():
-        for start in range(0, len(passages), size):
-            given = torch.from_numpy(passages[start : start + size]).to(device)
-            top = torch.topk(asked @ given.T, min(k, len(given)), sorted=False)
-            here = Top(top.values.numpy(force=True), top.indices.numpy(force=True) + start)
-            found = here if found is None else _merge(found, here, k)
+    for start in range(0, len(passages), size):
+        given = torch.from_numpy(passages[start : start + size]).to(device)
+        top = torch.topk(asked @ given.T, min(k, len(given)), sorted=False)
+        here = Top(top.values.numpy(force=True), top.indices.numpy(force=True) + start)
+        found = here if found is None else _merge(found, here, k)
     assert found is not None  # noqa: S101 (for the type checker: there is a passage)
     return found
 

@@ -24,11 +24,11 @@ def closure(targets: Iterable[Stage]) -> list[Stage]:
         if current.key in found:
             continue
         found[current.key] = current
-        for given in current.inputs.values():
+        for given in current.before:
             users.setdefault(given.key, []).append(current.key)
             stack.append(given)
     place = {key: number for number, key in enumerate(found)}
-    waiting = {key: len({given.key for given in found[key].inputs.values()}) for key in found}
+    waiting = {key: len({given.key for given in found[key].before}) for key in found}
     ready = [_priority(found[key], place[key]) for key in found if not waiting[key]]
     heapq.heapify(ready)
     ordered = []
@@ -65,7 +65,7 @@ def steps(targets: Sequence[Stage], store: Store) -> list[Step]:
     wanted |= {key for key, state in states.items() if state == "corrupt"}
     for item in reversed(every):  # users come after their inputs
         if item.key in wanted:
-            wanted |= {given.key for given in item.inputs.values() if states[given.key] != "cached"}
+            wanted |= {given.key for given in item.before if states[given.key] != "cached"}
     known = experience(store, [item for item in every if item.key in wanted])
     return [_step(item, states[item.key], item.key in wanted, known.get(item.cost.kind)) for item in every]
 

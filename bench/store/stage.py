@@ -94,6 +94,16 @@ class Stage(ABC):
         return {one.name: value for one in fields(self) if isinstance(value := getattr(self, one.name), Stage)}
 
     @property
+    def shares(self) -> tuple[Stage, ...]:
+        """Stages that do its work in shares beforehand; it does what they have left, and they are in no key."""
+        return ()
+
+    @property
+    def before(self) -> tuple[Stage, ...]:
+        """What is made before it: its inputs, and its shares."""
+        return (*self.inputs.values(), *self.shares)
+
+    @property
     def needs(self) -> Needs:
         """What it takes of the machine: as its field `compute` says, where it has one."""
         compute: Any = getattr(self, "compute", None)

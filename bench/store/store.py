@@ -159,7 +159,7 @@ class Store:
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
         start = time.monotonic()
-        facts = stage.run(Workspace(out, Parts(scratch / "parts"), advance, log), folders)
+        facts = stage.run(Workspace(out, Parts(scratch / "parts"), advance, log, self.notice), folders)
         seconds = time.monotonic() - start
         files = _files(out)
         for path in files:

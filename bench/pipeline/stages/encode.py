@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from bench.core.contract import Contract, Encoder, Role
 from bench.core.errors import BenchError, UsageError
-from bench.core.workspace import Workspace
+from bench.core.workspace import Parts, Workspace, unsaid
 from bench.data.corpora import sampling
 from bench.data.corpora.shards import Shards
 from bench.pipeline.compute import LIBRARIES, Compute
@@ -71,12 +72,12 @@ class Encode(Stage):
             BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
         """
         encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
-        return write_vectors(space, self.items(folders), self.role, lambda: encoder.loaded(self.role))
+        return write_vectors(space, self.items(folders), self.role, lambda: encoder.loaded(self.role, space.notice))
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodePassages(Encode):
-    """Corpus → vectors."""
+class _OfCorpus(Encode):
+    """Corpus → vectors, or some of them."""
 
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
@@ -85,12 +86,44 @@ class EncodePassages(Encode):
     def title(self) -> str:
         return f"{self.who} {self.checked.of.id}"
 
-    @property
-    def cost(self) -> Cost:
-        return Cost("encode", self.checked.cost.units, _RATE)
-
     def items(self, folders: Mapping[str, Path]) -> Source[Item]:
         return self.corpus.source
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodePassages(_OfCorpus):
+    """Corpus → vectors."""
+
+    @property
+    def cost(self) -> Cost:
+        kind, rate = ("gather", 20 * _RATE) if self.shares else ("encode", _RATE)
+        return Cost(kind, self.checked.cost.units, rate)
+
+    @property
+    def shares(self) -> tuple[Stage, ...]:
+        count = min(self.compute.shares, math.ceil(self.checked.cost.units / _SHARD))
+        given = {one.name: getattr(self, one.name) for one in fields(EncodePassages)}
+        return tuple(EncodeShare(**given, share=(number, count)) for number in range(count)) if count > 1 else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeShare(_OfCorpus):
+    """A share of a corpus → its part of the vectors of `encode`."""
+
+    name = "encode_part"
+    share: tuple[int, int]  # which one, of how many
+
+    title = property(lambda self: f"{super().title}, share {self.share[0] + 1} of {self.share[1]}")
+    cost = property(lambda self: Cost("encode", self.checked.cost.units / self.share[1], _RATE))
+
+    def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        """Make its parts where the stage that gathers them looks for them; that one makes those that it misses."""
+        whole = EncodePassages(**{one.name: getattr(self, one.name) for one in fields(EncodePassages)})
+        parts = Parts(space.parts.folder.parent.with_name(f"{whole.name}-{whole.key}") / "parts")
+        encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
+        there = replace(space, parts=parts)
+        load = partial(encoder.loaded, self.role, space.notice)
+        return {"shards": sum(1 for _ in encoded(there, self.items(folders), self.role, load, self.share))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,12 +208,17 @@ class RoleEncoder:
         """Return vectors `[n, d]`, float32, one row an item, in the order of the items."""
         return self.loaded(role).encode(items, role)
 
-    def loaded(self, role: Role) -> TorchEncoder:
-        """Load the encoder of a role. Raises `UsageError` where it cannot be read, or breaks the contract."""
+    def loaded(self, role: Role, notice: Callable[[str], None] = unsaid) -> TorchEncoder:
+        """Load the encoder of a role, which says to `notice` where memory is short.
+
+        Raises `UsageError` where it cannot be read, or breaks the contract.
+        """
         folder, device = self.stage.encoder(self.folder, role), self.compute.device
         stamp = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")))
         load = _kept if device == "cpu" else _loaded
-        return load(folder, stamp, device, self.compute.threads, self.contract, self.batch_tokens)
+        found = load(folder, stamp, device, self.compute.threads, self.contract, self.batch_tokens)
+        found.notice = notice
+        return found
 
 
 def read_by(contract: Contract, role: Role) -> dict[str, Json]:
@@ -219,21 +257,12 @@ def write_vectors(
     Raises:
         BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
     """
-    opened = cache(load)
-
-    def encoded(shard: Sequence[Item]) -> bytes:
-        """Encode one shard to the bytes of an .npy file."""
-        stream = io.BytesIO()
-        np.save(stream, opened().encode(shard, role), allow_pickle=False)
-        return stream.getvalue()
-
     parts: list[Path] = []
 
     def ids() -> Iterator[str]:
         """Hand on the ids; every shard is encoded on the way, so that items are read once and never held."""
-        for number, shard in enumerate(_shards(items.read() if isinstance(items, Source) else items)):
-            parts.append(work.parts.get(f"{number:06d}.npy", partial(encoded, shard)))
-            work.advance(len(shard))
+        for part, shard in encoded(work, items, role, load):
+            parts.append(part)
             yield from (item.id for item in shard)
 
     write_ids(work.out, ids())
@@ -241,6 +270,28 @@ def write_vectors(
         raise BenchError(f"there is no {role} to encode, expected at least one")
     rows, width = write_matrix(work.out, (np.load(part, allow_pickle=False) for part in parts))
     return {"vectors": rows, "dimensions": width, "shards": len(parts)}
+
+
+def encoded(
+    work: Workspace,
+    items: Source[Item] | Sequence[Item],
+    role: Role,
+    load: Callable[[], Encoder],
+    share: tuple[int, int] = (0, 1),
+) -> Iterator[tuple[Path, list[Item]]]:
+    """Yield the files of the vectors of every so manieth shard, from one on (`share` is both), and its items."""
+    opened, (first, step) = cache(load), share
+
+    def vectors(shard: Sequence[Item]) -> bytes:
+        """Encode one shard to the bytes of an .npy file."""
+        stream = io.BytesIO()
+        np.save(stream, opened().encode(shard, role), allow_pickle=False)
+        return stream.getvalue()
+
+    shards = enumerate(_shards(items.read() if isinstance(items, Source) else items))
+    for number, shard in islice(shards, first, None, step):
+        yield work.parts.get(f"{number:06d}.npy", partial(vectors, shard)), shard
+        work.advance(len(shard))
 
 
 def _shards(items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -28,11 +28,12 @@ class DenseSearch(Stage):
     similarity: Similarity
     tag: str
     device: str = field(default="cpu", metadata=IDLE)
+    workers: int = field(default=1, metadata=IDLE)  # devices, or threads of the processor
     who: str = field(default="", metadata=IDLE)
 
     title = property(lambda self: f"{self.who} {self.leg.label}")
     cost = property(lambda self: Cost("search dense", self.leg.questions, 500.0))
-    needs = property(lambda self: Needs(device=self.device))
+    needs = property(lambda self: Needs(device=self.device, processes=self.workers))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `run.trec` as `search` does. The device changes no byte.
@@ -55,7 +56,7 @@ class DenseSearch(Stage):
             rows = VectorBlock(ids, asked.matrix[[place[name] for name in ids]])
             k = rules.k + rules.drop_identical
             if given is None:
-                return search(rows, found, k, rules.tie, self.similarity, device=self.device)
+                return search(rows, found, k, rules.tie, self.similarity, device=self.device, workers=self.workers)
             lists = {name: given[name] for name in ids if name in given}
             return rank_candidates(rows, found, lists, k, rules.tie, self.similarity)
 

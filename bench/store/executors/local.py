@@ -43,7 +43,7 @@ class LocalExecutor:
         lost = set[str]()
         for item in items:
             try:
-                if lost.isdisjoint(given.key for given in item.inputs.values()):
+                if lost.isdisjoint(given.key for given in item.before):
                     make(item, store, listener)
                     continue
             except Exception as error:

@@ -25,7 +25,7 @@ def drive(items: Sequence[Stage], listener: Listener, spared: Spared, start: Sta
     `start` is asked again and again, also where nothing is ready. Raises what a stage raises, unless it is spared.
     """
     made, place = {item.key: item for item in items}, {item.key: at for at, item in enumerate(items)}
-    order = TopologicalSorter({key: [one.key for one in made[key].inputs.values() if one.key in made] for key in made})
+    order = TopologicalSorter({key: [one.key for one in made[key].before if one.key in made] for key in made})
     order.prepare()
     ready, running = set[str](), dict[Task, Stage]()
     while True:

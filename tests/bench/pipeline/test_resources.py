@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from bench.cli import main
 from bench.config.layers import pretrained_as
@@ -47,6 +48,17 @@ def test_without_limits_all_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert compute(Request((), ()), profile(), ComputeConfig(threads=11)).threads == 11
     monkeypatch.setattr("bench.pipeline.compute.cores", lambda: 64)
     assert compute(Request((), ()), profile(), ComputeConfig()).threads == 8
+
+
+@pytest.mark.parametrize(("device", "workers", "executor", "asked", "expected"), cases("shares-of-corpora"))
+def test_workers_share_a_corpus(
+    monkeypatch: pytest.MonkeyPatch, device: str, workers: int | None, executor: str, asked: int, expected: list[int]
+) -> None:
+    """On three GPUs: a share each unless somebody says otherwise; one where stages run one after the other."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    request = Request(device=device, workers=workers, executor=executor)
+    found = compute(request, profile(), ComputeConfig(shard_workers=asked))
+    assert [found.shares, found.searchers] == expected
 
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "train.md"

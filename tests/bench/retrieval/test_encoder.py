@@ -14,6 +14,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 from bench.core.contract import SEPARATOR, Contract
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical
+from bench.retrieval import encoder as engine
 from bench.retrieval.encoder import Reader, load, unit
 from bench.types import Item
 from tests.conftest import cases
@@ -78,6 +79,27 @@ def test_batches_and_neighbours_change_nothing(folder: Path) -> None:
         found = load(folder, contract=PLAIN, batch_tokens=tokens, threads=1).encode(ITEMS, "passage")
         np.testing.assert_allclose(found, whole, atol=1e-5)
     np.testing.assert_allclose(usual.encode(ITEMS[::-1], "passage")[::-1], whole, atol=1e-5)
+
+
+def test_smaller_batches_where_memory_is_short(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sentence says so each time; the vectors are the same, and a text that does not fit by itself is an error."""
+    whole, short = (load(folder, contract=PLAIN, threads=1, batch_tokens=512) for _ in range(2))
+    said, room, real = list[str](), [64], engine.forward
+
+    def forward(model: Any, packed: Any, *more: Any) -> Any:
+        if len(packed.ids) > room[0]:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return real(model, packed, *more)
+
+    expected = whole.encode(ITEMS * 8, "passage")
+    monkeypatch.setattr(engine, "forward", forward)
+    short.notice = said.append
+    np.testing.assert_allclose(short.encode(ITEMS * 8, "passage"), expected, atol=1e-5)
+    assert said[0].startswith("out of memory with ")
+    assert said[-1].endswith(f"encoding goes on with {short._batch_tokens}")
+    room[0] = 1
+    with pytest.raises(BenchError, match="takes more memory than there is"):
+        short.encode(ITEMS, "passage")
 
 
 def test_unit_length_and_half_precision(folder: Path) -> None:

@@ -84,7 +84,7 @@ def test_rankings_are_those_made_by_hand(backend: Backend, tie: Tie, similarity:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_blocks_and_limits_change_nothing(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small blocks, little more than k fetched, all searched; of equal passages the tie rule alone decides."""
+    """Small blocks, several at a time, little more than k fetched, all searched; equal passages go by the tie rule."""
     queries, passages = crowded(1)
     expected = list(search(queries, passages, 10, "trec", "cos", backend))
     longest = {"_MORE": 1, "_GROWTH": 3, "_LONGEST": 30, "_BYTES": 16 * 24 * 17}
@@ -97,7 +97,9 @@ def test_blocks_and_limits_change_nothing(backend: Backend, monkeypatch: pytest.
         with monkeypatch.context() as patch:
             for name, value in limits.items():
                 patch.setattr(engine, name, value)
-            assert list(search(queries, passages, 10, "trec", "cos", backend)) == expected, limits
+            for workers in (1, 2, 4):
+                found = search(queries, passages, 10, "trec", "cos", backend, workers=workers)
+                assert list(found) == expected, (limits, workers)
     same = rows(np.full((500, 8), 0.1))
     (found,) = search(VectorBlock(["q"], np.ones((1, 8), np.float32)), same, 3, "trec", "dot", backend)
     assert list(found.documents) == sorted(same.ids, reverse=True)[:3]

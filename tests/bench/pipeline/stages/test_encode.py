@@ -1,11 +1,17 @@
 """Encoding and dense search as stages: from items to a run, killed and begun again."""
 
 import json
+import multiprocessing
 import shutil
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 import torch
@@ -23,13 +29,18 @@ from bench.pipeline.stages.init import Init
 from bench.pipeline.stages.read import CANDIDATES, QUERIES
 from bench.pipeline.stages.search import Rules
 from bench.pipeline.stages.search_dense import DenseSearch
+from bench.pipeline.stages.validate import Validate
 from bench.retrieval import encoder as loading
 from bench.retrieval.encoder import TorchEncoder, load
 from bench.retrieval.vectors import Vectors
+from bench.store.executors import executor
+from bench.store.graph import NullListener, closure
 from bench.store.inputs import Fingerprinted
-from bench.types import Item, Json, Source
+from bench.store.store import Store
+from bench.types import Corpus, Item, Json, Source
 from tests.bench.pipeline.stages.conftest import GIVEN
 
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # a worker need not find the tests
 Space = Callable[..., Workspace]
 
 CONTRACT = Contract(query_length=16, passage_length=32, query_prompt="q ", similarity="cos")
@@ -104,6 +115,40 @@ def test_killed_in_the_middle(encoder: Path, make_work: Space, tmp_path: Path, m
     last = make_work("killed")
     encoded(last, tmp_path / "nowhere")
     assert contents(again.out) == contents(last.out) == contents(through.out)
+
+
+@pytest.mark.slow
+def test_shares_are_encoded_side_by_side(encoder: Path, tmp_path: Path) -> None:
+    """By 1, 2 and 4 workers, of which one is killed in the middle: the same key and bytes, and no shard twice."""
+    items = [Item(f"d{at}", "abcdefgh"[at % 8] * (at % 5)) for at in range(4 * 4096)]
+    corpus = Fingerprinted(Source("letters", "letters/1", (), lambda: iter(items)), ())
+    checked = Validate(corpus=corpus, documents=len(items), of=Corpus("letters", corpus.source, "en"))
+    start = Init(backbone="letters", contract=CONTRACT, place=str(encoder))
+    made = list[dict[str, bytes]]()
+    for workers in (1, 2, 4):
+        about: Any = {"compute": Compute("cpu", 1, shares=workers), "who": "", "checked": checked, "corpus": corpus}
+        stage = encode.EncodePassages(encoder=start, role="passage", contract=CONTRACT, **about)
+        store, work = Store(tmp_path / f"{workers}"), closure(stage.shares or [stage])
+        run = partial(executor("local", workers).run, work, store, NullListener())
+        if workers == 2:
+
+            def kill(parts: Path = store.root / "work" / f"encode-{stage.key}" / "parts") -> None:
+                while not any(parts.glob("*.npy")):
+                    time.sleep(0.01)
+                multiprocessing.active_children()[0].kill()
+
+            (killer := threading.Thread(target=kill)).start()
+            with pytest.raises(BenchError, match="a worker ended before its stage"):
+                run()
+            killer.join()
+        run()
+        if workers > 1:
+            (store.folder(start) / "model.safetensors").unlink()  # what gathers the shares encodes nothing
+            store.make(stage)
+        made.append({name: data for name, data in contents(store.folder(stage)).items() if name != "manifest.json"})
+        assert store.folder(stage).name == stage.key
+    assert made == [made[0]] * 3
+    assert [len(closure([stage])), stage.shares[1].title] == [7, " letters, share 2 of 4"]
 
 
 def test_the_last_encoder_is_kept(
