@@ -9,6 +9,7 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import FILE, records_option, results_option
+from bench.cli.output import notice
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain, write_bytes
 from bench.plugins import load
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from bench.core.publications import Reported
     from leaderboard.site.export import Files
 
+_NAMED = 20  # tasks that a notice lists
 _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "model-index")
 
 
@@ -56,7 +58,12 @@ def export_command(
 
 
 def _write(files: Files, kind: str, out: Path | None) -> None:
-    """Write one file to a place or to stdout, several into a folder."""
+    """Write one file to a place or to stdout, several into a folder; say what mteb has no name for."""
+    from leaderboard.site.hub import without_name
+    from leaderboard.site.text import listed
+
+    if kind == "mteb" and (unnamed := without_name(files.values())):
+        notice(f"mteb has no task for {listed(unnamed, _NAMED)}: it reads their files, but loads no task for them")
     if out is None:
         if len(files) > 1:
             raise UsageError(f"found {len(files)} files to write, expected --out FOLDER for them, or --system LABEL")

@@ -2,14 +2,16 @@
 
 mteb (2.x, `mteb.results.TaskResult`) wants `dataset_revision`, `task_name`, `mteb_version`, `evaluation_time` and
 `scores`: by split a list of objects with `hf_subset`, `languages`, `main_score` and measures by mteb's names. What we
-do not have is null; what mteb does not know (`note`, `seeds`) it passes over. The suite is the task, its tasks are the
-subsets. `model-index` (the Hub's model card metadata) wants of every result the type of its task, type and name of its
-data set, and type and value of its metrics. Both hold fractions, means over seeds.
+do not have is null; what mteb does not know (`note`, `seeds`) it passes over. A task that mteb has bears its name there
+(`format/mteb.json`); of the others, the suite is the task, its tasks are the subsets. `model-index` (the Hub's model
+card metadata) wants of every result the type of its task, type and name of its data set, and type and value of its
+metrics. Both hold fractions, means over seeds.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from bench.core.messages import bare
@@ -33,6 +35,12 @@ _MEASURES = {
 """Ours → mteb's, before the cut."""
 SPLIT = "test"
 _NO_TASK = "mteb has no task of this name: it reads this file, but loads no task for it"
+_NO_MAIN = "main_score is null: mteb's main measure of this task is another than ours"
+_NAMES: dict[str, tuple[str, str, str, str]] = {
+    ours: tuple(theirs)
+    for ours, theirs in json.loads(files("leaderboard").joinpath("format/mteb.json").read_bytes()).items()
+}
+"""`TASK` or `TASK:LEG` → the same queries and documents in mteb: task, subset, split, main measure."""
 
 Group = tuple[Result, ...]
 """Results of one system on one suite in one setting, one a seed."""
@@ -49,44 +57,60 @@ def grouped(results: Iterable[Result]) -> list[Group]:
 
 
 def mteb_files(groups: Sequence[Group]) -> Iterator[tuple[str, bytes]]:
-    """Yield a path, `SYSTEM/HASH/SUITE-SETTING.json`, and the content of every system on every suite.
+    """Yield a path, `SYSTEM/HASH/TASK-SETTING.json`, and the content of every system on every task of mteb.
 
-    Other data than official carry their name in path and task.
+    What mteb has no task for is in a file of its suite; other data than official carry their name in path and task.
     """
     for group in groups:
         content = group[0].content
         kind = "" if content.data == FIRST else f"{content.data}-"
         place = f"{text.slug(content.system.label)}/{content.system.hash[:12]}"
-        name = f"{place}/{kind}{text.slug(f'{content.suite.name}-{content.setting}')}.json"
-        yield name, (json.dumps(mteb_result(group), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+        for task, scores in _by_task(group).items():
+            name = f"{place}/{kind}{text.slug(f'{task or content.suite.name}-{content.setting}')}.json"
+            made = mteb_result(group, task, scores)
+            yield name, (json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def mteb_result(group: Group) -> dict[str, Any]:
-    """One system on one suite in mteb's layout."""
+def mteb_result(group: Group, task: str, scores: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """One system on a task of mteb, or on what it has none for, in mteb's layout; scores are by split."""
     content = group[0].content
-    scores = []
-    for task, leg, values in _scored(group):
-        main = content.suite.primary if content.suite.primary in values else next(iter(values))
-        name = bare(task).removeprefix(f"{content.suite.name}/")
-        scores.append(
-            {
-                **{measure_name(measure): value for measure, value in values.items()},
-                "main_score": values[main],
-                "hf_subset": f"{name}:{leg}" if leg else name,
-                "languages": languages(name),
-            }
-        )
+    main = {score["main_score"] for own in scores.values() for score in own}
+    said = _NO_MAIN if None in main else "" if task else _NO_TASK
     return {
         "dataset_revision": content.suite.version,
-        "task_name": _suite_name(content),
+        "task_name": task or _suite_name(content),
         "mteb_version": None,
-        "scores": {SPLIT: scores},
+        "scores": scores,
         "evaluation_time": None,
         "kg_co2_emissions": None,
         "setting": content.setting,
         "seeds": [one.content.seed for one in group],
-        "note": "; ".join((*notes(content.data, content.suite.stands_for), _NO_TASK)),
+        "note": "; ".join(filter(None, (*notes(content.data, content.suite.stands_for), said))),
     }
+
+
+def without_name(written: Iterable[bytes]) -> list[str]:
+    """Return the tasks in files of mteb's layout that mteb has no name for, each once."""
+    every = [json.loads(raw) for raw in written]
+    plain = [(one["task_name"], score) for one in every if _NO_TASK in one["note"] for score in one["scores"][SPLIT]]
+    return list(dict.fromkeys(f"{suite}/{score['hf_subset']}" for suite, score in plain))
+
+
+def _by_task(group: Group) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Scores by task of mteb and split; under an empty name those of tasks that mteb does not have."""
+    suite = group[0].content.suite
+    official = group[0].content.data == FIRST and not suite.stands_for
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for task, leg, values in _scored(group):
+        own = bare(task).removeprefix(f"{suite.name}/")
+        plain = ("", f"{own}:{leg}" if leg else own, SPLIT, "")
+        name, subset, split, main = _NAMES.get(f"{task}:{leg}" if leg else task, plain) if official else plain
+        scores = {measure_name(measure): value for measure, value in values.items()}
+        ours = scores[measure_name(suite.primary) if suite.primary in values else next(iter(scores))]
+        spoken = languages(own) or (["eng-Latn"] if name else [])
+        about = {"main_score": scores.get(main) if main else ours, "hf_subset": subset, "languages": spoken}
+        found.setdefault(name, {}).setdefault(split, []).append({**scores, **about})
+    return found
 
 
 def model_index(groups: Sequence[Group]) -> bytes:

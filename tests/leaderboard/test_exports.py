@@ -21,11 +21,13 @@ from bench.core.publications import Reported
 from bench.evaluation.results import results as read_results
 from bench.evaluation.tables import Table, as_csv, as_parquet, plain_columns
 from bench.types import Macro
+from leaderboard.site import hub
 from leaderboard.site.boards import boards
 from leaderboard.site.columns import file_table
 from leaderboard.site.export import export
-from leaderboard.site.hub import measure_name
+from leaderboard.site.hub import measure_name, without_name
 from leaderboard.site.languages import languages
+from suites import beir, tatoeba
 from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher
 
@@ -141,6 +143,46 @@ def test_mteb_reads_it(three: Path) -> None:
     assert "/mini-made-unsupervised" in mini
 
 
+def test_mteb_names_its_own_tasks(made: Publisher, results: Path) -> None:
+    """SciFact and a direction of Tatoeba under mteb's names, the rest under the suite's; the same data there."""
+    beir = {"name": "beir", "version": "1", "title": "BEIR", "primary": "nDCG@10"}
+    made("crop", {f"beir/{name}": {"": {"nDCG@10": [0.5]}} for name in ("scifact", "mine")}, heading={"suite": beir})
+    tatoeba = {"name": "tatoeba", "version": "1", "title": "Tatoeba", "primary": "accuracy"}
+    legs = {leg: {"accuracy": [1.0]} for leg in ("fra-eng", "eng-fra")}
+    made("crop", {"tatoeba/fra-eng": legs}, heading={"suite": tatoeba})
+    files = export("all", "mteb", results)
+    found = {one.task_name: one.scores["test"][0] for one in map(TaskResult.model_validate_json, files.values())}
+    shown = {name: (one["hf_subset"], one["main_score"], one["languages"]) for name, one in found.items()}
+    assert shown == {
+        "SciFact": ("default", 0.5, ["eng-Latn"]),
+        "beir": ("mine", 0.5, []),
+        "Tatoeba": ("fra-eng", None, ["fra-Latn", "eng-Latn"]),
+        "tatoeba": ("fra-eng:eng-fra", 1.0, ["fra-Latn", "eng-Latn"]),
+    }
+    assert set(without_name(files.values())) == {"beir/mine", "tatoeba/fra-eng:eng-fra"}
+    assert "main_score is null" in next(json.loads(raw)["note"] for name, raw in files.items() if "/tatoeba-" in name)
+
+
+def test_names_in_mteb_are_those_of_the_same_data(tmp_path: Path) -> None:
+    """By mteb itself: the task loads, with that subset, split and main measure, and as many queries and documents."""
+    mteb = pytest.importorskip("mteb")
+    sizes = {one.id: one.queries + one.documents for one in beir.SETS}
+    for ours, (name, subset, split, main) in hub._NAMES.items():
+        score = {"main_score": 0.5, "hf_subset": subset, "languages": ["eng-Latn"]}
+        path = tmp_path / "result.json"
+        path.write_text(
+            json.dumps(
+                {"dataset_revision": "1", "task_name": name, "mteb_version": None, "evaluation_time": None}
+                | {"scores": {split: [score]}}
+            )
+        )
+        about = mteb.results.TaskResult.from_disk(path).task.metadata
+        held = about.descriptive_stats[split]
+        held = held if subset == "default" else held["hf_subset_descriptive_stats"][subset]
+        expected = sizes[ours] if subset == "default" else tatoeba.PAIRS[subset].sentences
+        assert (split in about.eval_splits, about.main_score, held["num_samples"]) == (True, main, expected), ours
+
+
 def test_the_hub_reads_it(three: Path) -> None:
     """`model-index` as huggingface_hub takes it apart: task, data set and metrics of every result."""
     block = text("all", "model-index", three, system="crop")
@@ -209,6 +251,7 @@ def test_the_command(three: Path, tmp_path: Path) -> None:
     assert place.read_text(encoding="utf-8") == text("all", "markdown", three)
     refused = call("all", "--format", "mteb")
     assert refused.exit_code != 0
-    assert call("all", "--format", "mteb", "--out", str(tmp_path / "mteb")).exit_code == 0
+    done = call("all", "--format", "mteb", "--out", str(tmp_path / "mteb"))
+    assert (done.exit_code, "mteb has no task for made/ar and made/sw:" in done.stderr) == (0, True)
     assert len(list((tmp_path / "mteb").rglob("*.json"))) == 2
     assert "CCP,Table 4," in call("reported/ccp/table-4").stdout
