@@ -17,7 +17,7 @@ from bench.data.pairs.leaks import TABLE
 from bench.pipeline.fine_tunings import Tuning
 from bench.pipeline.legs import Legs
 from bench.pipeline.pretraining import sample
-from bench.pipeline.selection import all_known, tasks_of
+from bench.pipeline.selection import suites_of, tasks_of
 from bench.pipeline.settings import resolve_run
 from bench.pipeline.stages import audit
 from bench.pipeline.stages.read import Read
@@ -100,10 +100,7 @@ def _size(source: Source[Text] | Source[Document]) -> float:
 
 def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig) -> Prepared:
     """Name everything that an audit needs; nothing is read but checksums. Raises as `Experiment.resolve` does."""
-    if not request.suites:
-        raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
-    suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
-    all_known(request.tasks, suites)
+    suites = suites_of(request, plugins)
     size = profile(request.profile or DEFAULT)
     settings, own = resolve_run(profile=size, sets=request.sets)
     asked_data = DataRequest(choose_data(size, request.data), request.data_dir, request.offline, settings.mini.world)

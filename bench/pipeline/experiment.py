@@ -84,7 +84,6 @@ def _systems(
     """Return the request with what a preset says, the size, the harness's own settings, systems and re-ranker."""
     request, size = _asked(request, plugins)
     methods, preset = _methods(request, plugins)
-    _applicable_options(request, methods)
     inputs = Inputs(store)
     resolved = [
         replace(one, places=places([getattr(one.resolved.method, "model", None)], inputs))
@@ -92,7 +91,7 @@ def _systems(
     ]
     request = as_the_grid_says(request, methods, preset)
     own = resolved[0].resolved  # the harness's own settings are the same for all methods
-    _applicable_settings(request, methods, own.run)
+    _applicable(request, methods, own.run)
     named_variants = zip(resolved, labels(resolved, request.label), strict=True)
     alone = _starts_once(
         row for variant, label in named_variants for row in _rows(variant, label, request, size, store, plugins)
@@ -192,23 +191,17 @@ def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | No
     return methods, bare if slash else request.preset
 
 
-def _applicable_options(request: Request, methods: Sequence[Method]) -> None:
-    """Refuse options that nothing in the run listens to."""
-    names = ", ".join(method.name for method in methods)
+def _applicable(request: Request, methods: Sequence[Method], run: RunConfig) -> None:
+    """Refuse options and settings that nothing in the run listens to."""
+    names, post, readout = ", ".join(method.name for method in methods), run.post.kind, run.encode.readout
     trains = request.rerank == joint.TRAINED or any(method.trains for method in methods)
     if request.backbone is not None and not trains:
         raise UsageError(f"found --backbone {request.backbone}, but {names} trains no encoder; leave --backbone out")
     device, _, number = request.device.partition(":")
     if device not in {"auto", "cpu", "cuda", "mps"} or (number and not (device == "cuda" and number.isdigit())):
         raise UsageError(f"found --device {request.device!r}, expected auto, cpu, cuda, cuda:N or mps")
-
-
-def _applicable_settings(request: Request, methods: Sequence[Method], run: RunConfig) -> None:
-    """Refuse a corpus, a post-processing or a readout that nothing in the run listens to."""
-    names, post, readout = ", ".join(method.name for method in methods), run.post.kind, run.encode.readout
     if post != "none" and not any(method.contract and method.searches_vectors for method in methods):
         raise UsageError(f"found post.kind={post}, but {names} makes no vectors; leave it out")
-    trains = request.rerank == joint.TRAINED or any(method.trains for method in methods)
     if request.corpus is not None and post == "none" and not trains:
         raise UsageError(f"found --corpus {request.corpus}, but {names} trains no encoder; leave --corpus out")
     if readout != CONTRACT and not any(method.contract for method in methods):

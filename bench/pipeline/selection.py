@@ -109,11 +109,8 @@ def select(
     embedded world; `size` says whether recipes of papers hold. Raises `UsageError` for an unknown name, a folder or
     data that is not there, and a setting that nothing in the run listens to.
     """
-    if not request.suites:
-        raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
-    suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
+    suites = suites_of(request, plugins)
     settings = [_setting(name) for name in request.settings or SETTINGS[:1]]
-    all_known(request.tasks, suites)
     language, world = run.data.language, run.mini.world
     asked = DataRequest(data, request.data_dir, request.offline, world)
     tasks = {
@@ -274,6 +271,15 @@ def _is_folder(name: str) -> bool:
     """Tell a path from a task's name: it has a separator that no task name begins with, or a folder stands there."""
     head, colon, _ = name.rpartition(":")  # of `path/to/folder:split`
     return name.startswith((".", "/", "~")) or Path(head if colon and not Path(name).exists() else name).is_dir()
+
+
+def suites_of(request: Request, plugins: Plugins) -> list[Suite]:
+    """The suites of a request. Raises `UsageError` where none is named, or a task that none of them has."""
+    if not request.suites:
+        raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
+    suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
+    all_known(request.tasks, suites)
+    return suites
 
 
 def tasks_of(suite: Suite, named: Sequence[str], asked: DataRequest) -> list[Task]:
