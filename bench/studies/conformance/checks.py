@@ -20,7 +20,7 @@ from bench.plugins import Plugins, load
 from bench.studies.conformance.kit import BrokenPromiseError, Check, NotApplicableError, Verdict, carry_out
 from bench.studies.conformance.light import CHECKS as LIGHT
 from bench.studies.conformance.light import light_import
-from bench.types import DataRequest
+from bench.types import DataRequest, Method
 
 __all__ = ["BrokenPromiseError", "Check", "NotApplicableError", "Verdict", "checks_for", "conformance", "run"]
 
@@ -34,16 +34,21 @@ def checks_for(name: str, plugins: Plugins | None = None) -> tuple[Check, ...]:
         from bench.studies.conformance import suites
 
         return (light_import, *suites.CHECKS)
-    method = found.method(name)
-    from bench.studies.conformance import encoding, retrieval, training
+    return _kind(found.method(name))[0]
+
+
+def _kind(method: Method) -> tuple[tuple[Check, ...], type[Any]]:
+    """Return the promises of a method, and the class of what is on trial."""
+    from bench.studies.conformance import encoding, retrieval, training, trial
 
     if method.encoder is not None:
-        return (*LIGHT, *encoding.OWN_CHECKS)
+        return (*LIGHT, *encoding.OWN_CHECKS), encoding.EncoderSubject
     if method.contract is None:
-        return (*LIGHT, *retrieval.CHECKS)
-    trained = training.CHECKS if method.trainer is not None else ()
-    indexed = () if method.searches_vectors else retrieval.TRAINED_CHECKS
-    return (*LIGHT, *trained, *encoding.CHECKS, *indexed)
+        return (*LIGHT, *retrieval.CHECKS), retrieval.RetrieverSubject
+    checks = (*LIGHT, *(training.CHECKS if method.trainer is not None else ()), *encoding.CHECKS)
+    if method.searches_vectors:
+        return checks, trial.DenseSubject
+    return (*checks, *retrieval.TRAINED_CHECKS), retrieval.TrainedRetrieverSubject
 
 
 def run(
@@ -127,16 +132,8 @@ def _subject(
 
         owned = plugins.suites[wanted]
         return SuiteSubject(owned.value, owned.module, folder, plugins.measures_by_name, data)
-    method, module = plugins.method(name), plugins.methods[wanted].module
-    from bench.studies.conformance.encoding import EncoderSubject
-    from bench.studies.conformance.retrieval import RetrieverSubject, TrainedRetrieverSubject
-    from bench.studies.conformance.trial import LEARN_TOKENS, DenseSubject
-
-    if method.contract is None:
-        kind = RetrieverSubject if method.encoder is None else EncoderSubject
-        subject: Any = kind(method, module, folder, sets)
-    else:
-        dense = DenseSubject if method.searches_vectors else TrainedRetrieverSubject
-        subject = dense(method, module, folder, sets, learn_tokens or LEARN_TOKENS)
+    method = plugins.method(name)
+    learns = (learn_tokens,) if learn_tokens and method.contract is not None else ()
+    subject = _kind(method)[1](method, plugins.methods[wanted].module, folder, sets, *learns)
     assert subject.resolved  # noqa: S101 (settings that do not hold are reported now, not by every check)
     return subject
