@@ -70,13 +70,13 @@ class Prepare(Stage):
         """
         folder, settings = folders.get("backbone"), self.settings
         read = _Twice(self.documents).read
-        stock = _take_stock(space, read, settings, sample=folder is None)
+        mask, counts = _take_stock(space, read, settings, sample=folder is None)
         loaded = _tokenizer(space, folder, settings.vocabulary)
         backend, vocabulary = tokenizer.backend(loaded), len(loaded)
         encode = partial(_encode, backend=backend, settings=settings, dtype=shards.width(vocabulary))
-        parts, start = [], 0
-        for number, block in enumerate(_blocks(read())):
-            kept = stock.mask[start : start + len(block)]
+        parts, start, documents = [], 0, read()
+        for number, block in enumerate(iter(lambda: tuple(islice(documents, _BLOCK)), ())):
+            kept = mask[start : start + len(block)]
             start += len(block)
             chosen = [document for document, keep in zip(block, kept, strict=True) if keep]
             parts.append(space.parts.get(f"block-{number:07d}.npz", partial(encode, chosen)))
@@ -87,7 +87,7 @@ class Prepare(Stage):
             raise DataError(self.documents.name, None, "no document with a sentence to train on", "at least one", hint)
         write_bytes(space.out / shards.META, Meta(stretches, vocabulary, tokenizer.special_ids(loaded)).dump())
         return {
-            **stock.counts,
+            **counts,
             **lost,
             "vocabulary": vocabulary,
             "documents": sum(one.end - one.first for one in stretches),
@@ -98,14 +98,6 @@ class Prepare(Stage):
                 for one in stretches
             },
         }
-
-
-@dataclass(frozen=True)
-class _Stock:
-    """What the first pass found."""
-
-    mask: npt.NDArray[np.bool_]  # which documents are kept, in the source's order
-    counts: Mapping[str, int]
 
 
 class _Twice:
@@ -133,13 +125,16 @@ class _Twice:
 
 def _take_stock(
     work: Workspace, read: Callable[[], Iterator[Document]], settings: PrepareConfig, sample: bool
-) -> _Stock:
-    """Read all documents once, unless an earlier attempt did; leave a sample for the tokenizer if one is wanted."""
+) -> tuple[npt.NDArray[np.bool_], Mapping[str, int]]:
+    """Read all documents once, unless an earlier attempt did: which are kept, in the source's order, and counts.
+
+    A sample for the tokenizer is left if one is wanted.
+    """
     done = [work.parts.done(name) for name in (_MASK, _CENSUS, *([_SAMPLE] if sample else []))]
     if all(done):
         mask = np.load(work.parts.folder / _MASK, allow_pickle=False)
         work.advance(len(mask) / 2)
-        return _Stock(mask, json.loads((work.parts.folder / _CENSUS).read_bytes()))
+        return mask, json.loads((work.parts.folder / _CENSUS).read_bytes())
     census, texts = Census(), TokenizerSample(settings.tokenizer_characters)
     for document in read():
         mark = fingerprint(document.sentences)
@@ -161,7 +156,7 @@ def _take_stock(
         work.parts.write(_SAMPLE, canonical(texts.texts(settings.tokenizer_exponent)))
     work.parts.write(_MASK, _bytes(lambda stream: np.save(stream, kept.mask)))
     work.parts.write(_CENSUS, canonical(counts))
-    return _Stock(kept.mask, counts)
+    return kept.mask, counts
 
 
 def _tokenizer(work: Workspace, folder: Path | None, vocabulary: int) -> PreTrainedTokenizerBase:
@@ -176,12 +171,6 @@ def _tokenizer(work: Workspace, folder: Path | None, vocabulary: int) -> PreTrai
         learnt = work.parts.get(_LEARNT, lambda: tokenizer.train(sample, vocabulary).to_str().encode())
         tokenizer.save(Tokenizer.from_file(str(learnt)), target, POSITIONS)
     return tokenizer.load(target)
-
-
-def _blocks(documents: Iterator[Document]) -> Iterator[Sequence[Document]]:
-    """Cut the stream every `_BLOCK` documents."""
-    while block := tuple(islice(documents, _BLOCK)):
-        yield block
 
 
 def _encode(documents: Sequence[Document], backend: Tokenizer, settings: PrepareConfig, dtype: np.dtype[Any]) -> bytes:
