@@ -46,13 +46,7 @@ _MARKS = {"kept": "✓", "broken": "✗", "not applicable": "–"}
 @data_dir_option
 @json_option
 def command(
-    names: tuple[str, ...],
-    sets: tuple[str, ...],
-    only: str | None,
-    learn_tokens: int | None,
-    data: str,
-    data_dir: Path | None,
-    as_json: bool,
+    names: tuple[str, ...], only: str | None, data: str, data_dir: Path | None, as_json: bool, **given: Any
 ) -> None:
     """Try what a method or suite promises, on a planted corpus or mini data. Exit status 1 if a promise is broken."""
     plugins, asked = load(), DataRequest(data, data_dir, offline=True)
@@ -62,9 +56,7 @@ def command(
         if not as_json and len(names) > 1:
             click.echo(name)
         with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:
-            for verdict in run(
-                name, Path(folder), sets=sets, only=split(only), learn_tokens=learn_tokens, plugins=plugins, data=asked
-            ):
+            for verdict in run(name, Path(folder), only=split(only), plugins=plugins, data=asked, **given):
                 verdicts_of[name].append(verdict)
                 if not as_json:
                     _print_verdict(verdict)

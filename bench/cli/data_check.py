@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -42,16 +42,14 @@ _VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
 @data_dir_option
 @store_option
 @json_option
-def command(
-    name: str, tasks: str | None, languages: str | None, data_dir: Path | None, store: Path, as_json: bool
-) -> None:
+def command(data_dir: Path | None, store: Path, as_json: bool, **named: Any) -> None:
     """Compare official files with what was published: sizes and checksums, then counts, by really reading.
 
     Every corpus, question and judgement is read as a run reads it, and what is found is kept in the store for runs.
     Of a corpus to pretrain on, the first document of each language is read.
     Exit status 1 if anything is missing or wrong.
     """
-    suite, place = official(name, tasks, languages, roots(data_dir)), Store(store, notice)
+    suite, place = official(**named, places=roots(data_dir)), Store(store, notice)
     files = examined(suite.files, again=True)
     if suite.suite is None:
         legs = begun(suite.corpus) if suite.corpus else []

@@ -55,15 +55,7 @@ _ASKED = 40
 @json_option
 @click.pass_context
 def command(
-    context: click.Context,
-    name: str,
-    tasks: str | None,
-    languages: str | None,
-    data_dir: Path | None,
-    offline: bool,
-    yes: bool,
-    dry_run: bool,
-    as_json: bool,
+    context: click.Context, data_dir: Path | None, offline: bool, yes: bool, dry_run: bool, as_json: bool, **named: Any
 ) -> None:
     """Fetch what is missing of the official files of a suite or corpus, after showing size and licence and asking.
 
@@ -73,7 +65,7 @@ def command(
     """
     explicit = context.get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
     places = (data_dir,) if explicit and data_dir else roots(data_dir)
-    suite = official(name, tasks, languages, places)
+    suite = official(**named, places=places)
     found = examined(suite.files, again=False)
     if not found:
         raise UsageError(
