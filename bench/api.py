@@ -61,7 +61,7 @@ def run(
         suites: names.
         quiet: print nothing, notices included.
         plugins: modules or objects with hooks, e.g. a method that is written in a notebook.
-        options: the fields of `Request`, and `readout` and `processes` of `bench run`.
+        options: the fields of `Request`, and `readout`, `processes` and `shard_workers` of `bench run`.
 
     Raises:
         BenchError: as the command fails; see `bench.pipeline.run.run`.

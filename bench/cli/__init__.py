@@ -36,6 +36,8 @@ COMMANDS = {
 }
 
 
+_TRAINS = ("run", "sweep", "shots", "ablate", "reproduce")
+"""Commands for which processes that a launcher has started work together."""
 _LONG_WORD = re.compile(r"(\S{199})\S{2,}")
 _FIELDS = ("where", "line", "found", "expected", "hint")
 """Of a `BenchError`: what a machine reads of a failure."""
@@ -157,7 +159,7 @@ def _status(arguments: list[str]) -> int:
     from bench.core.machine import launch
 
     try:
-        if launch().world == 1:
+        if launch().world == 1 or not arguments or arguments[0] not in _TRAINS:
             return _called(arguments)
         from bench.training.launched import together
 

@@ -184,7 +184,8 @@ def _top(
         return Top(here.scores, here.rows + start), float(_lengths(block).max())
 
     with finders.steady(), ThreadPoolExecutor(len(finders.finds)) as pool:
-        each = pool.map if len(finders.finds) > 1 else map  # one stays in this thread, whose limits hold for it
+        # One stays in this thread, whose limits hold for it.
+        each: Callable[..., Iterator[tuple[Top, float]]] = pool.map if len(finders.finds) > 1 else map
         for here, length in each(among, range(len(starts)), starts):
             longest = max(longest, length)
             best_so_far = here if best_so_far is None else _merge(best_so_far, here, wanted)

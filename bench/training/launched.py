@@ -42,7 +42,8 @@ class Team:
                 expected="a place where all can meet",
                 hint="set MASTER_ADDR to the machine of the first, MASTER_PORT to a free port of it",
             ) from error
-        self.own, self._number, self._store = own, 0, PrefixStore("bench", store)
+        self.own, self._number = own, 0
+        self._store: Any = PrefixStore("bench", store)
 
     def lead(self, asked: Mapping[str, Any], advance: Callable[[float], None]) -> dict[str, Json]:
         """Train with the others, as the first; return the facts. Raises what any of them raised."""

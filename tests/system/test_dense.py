@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -77,8 +76,8 @@ def test_training_killed_and_begun_again_is_the_same(
     whole = run_json(*_options(tmp_path / "whole", corpus, *more))
     for engine in ("local", "slurm") if find_spec("submitit") else ("local",):
         command = [str(part) for part in _options(tmp_path / engine, corpus, *more, "--executor", engine)]
-        started = partial(subprocess.Popen, [sys.executable, "-m", "bench", *command], cwd=tmp_path, env=environment)
-        process, before = started(), set[Path]()
+        call = [sys.executable, "-m", "bench", *command]
+        process, before = subprocess.Popen(call, cwd=tmp_path, env=environment), set[Path]()
         for _ in range(3):
             while not (found := _checkpoints(tmp_path / engine)) - before and process.poll() is None:
                 time.sleep(0.01)
@@ -87,7 +86,7 @@ def test_training_killed_and_begun_again_is_the_same(
             if engine == "local":
                 process.kill()
                 process.wait()
-                process = started()
+                process = subprocess.Popen(call, cwd=tmp_path, env=environment)
             else:
                 _preempt(tmp_path / "cache")
         assert process.wait() == 0
@@ -145,15 +144,14 @@ def _checkpoints(folder: Path) -> set[Path]:
 
 
 def _preempt(cache: Path) -> None:
-    """Send SIGTERM to all jobs at work, and wait until they have been queued again."""
-    for job in cache.glob("slurm/jobs-*/*_submitted.pkl"):
-        number = job.name.partition("_")[0]  # of submitit's process that plays SLURM
-        if not job.with_name(f"{number}_0_result.pkl").exists():
-            log = job.with_name(f"{number}_0_log.out")
-            before = log.read_text().count("Requeued")
-            os.kill(int(number), signal.SIGTERM)
-            while log.read_text().count("Requeued") == before:
-                time.sleep(0.1)
+    """Send SIGTERM to the job that trains, and wait until it has been queued again."""
+    (job,) = (one for one in cache.glob("slurm/jobs-*/*_submitted.pkl") if b"stages.train" in one.read_bytes())
+    number = job.name.partition("_")[0]  # of submitit's process that plays SLURM
+    log = job.with_name(f"{number}_0_log.out")
+    before = log.read_text().count("Requeued")
+    os.kill(int(number), signal.SIGTERM)
+    while log.read_text().count("Requeued") == before:
+        time.sleep(0.1)
 
 
 def test_another_device_never_reuses_and_must_be_there(tmp_path: Path, corpus: Path, bench: Any) -> None:

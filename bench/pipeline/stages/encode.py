@@ -113,7 +113,7 @@ class EncodeShare(_OfCorpus):
     name = "encode_part"
     share: tuple[int, int]  # which one, of how many
 
-    title = property(lambda self: f"{super().title}, share {self.share[0] + 1} of {self.share[1]}")
+    title = property(lambda self: f"{self.who} {self.checked.of.id}, share {self.share[0] + 1} of {self.share[1]}")
     cost = property(lambda self: Cost("encode", self.checked.cost.units / self.share[1], _RATE))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:

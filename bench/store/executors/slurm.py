@@ -110,8 +110,8 @@ class _Jobs:
             for first in range(0, len(items), _ARRAY):
                 array = items[first : first + _ARRAY]
                 for item, job in zip(array, self._submitted(needs, array), strict=True):
-                    begun[item.key] = task = Future()
-                    self._running[task] = job
+                    task: Task = Future()
+                    begun[item.key], self._running[task] = task, job
         return begun
 
     def end(self) -> None:
@@ -135,9 +135,8 @@ class _Jobs:
             )
             found: Sequence[Any] = queue.submit_array([_StageJob(item, self._root, is_offline()) for item in items])
         except (RuntimeError, ValueError) as error:  # no SLURM, or it refuses
-            raise UsageError(
-                where=f"job of {title}", found=str(error).strip(), expected="that SLURM takes it"
-            ) from error
+            text = str(error).strip()
+            raise UsageError(f"SLURM did not take the job of {title}: {text}", where=title, found=text) from error
         return found
 
     def _finish(self, task: Task, job: Any) -> None:
