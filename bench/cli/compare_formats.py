@@ -39,7 +39,7 @@ def tables(found: Compared, *, by_task: bool) -> list[Table]:
         caption = f"pairs on each task (corrected over all {len(each)} tests)"
         made.append(_tests(caption, found.measure, each, _PAIR, _TASK))
     if found.across:
-        count = f"{len(found.tasks)} tasks resampled with replacement; describes, and decides no rank"
+        count = f"{len(found.tasks)} tasks resampled with replacement; descriptive, decides no rank"
         made.append(Table.of(f"would the order hold for other tasks? ({count})", _ACROSS, list(found.across.items())))
     if telling := [one for one in found.differing if one.telling]:
         labels = [side.label for side in found.sides]
@@ -149,18 +149,18 @@ def explained(found: Compared) -> list[str]:
     """Say what the columns rest on: what is random, what tests ask, what could have been found at all."""
     together = [_pair(test) for test in found.tests if test.same_trainings and max(test.comparison.seeds) > 1]
     drawn = (
-        "intervals and tests (Student's, over questions within tasks): of methods also over training runs, whose "
-        f"variance is pooled; of checkpoints, with fewer than {TRAININGS} runs, over questions alone"
+        "intervals and tests: Student's t over questions within tasks; for methods also over training runs, with "
+        f"pooled variance; for checkpoints (fewer than {TRAININGS} training runs) over questions alone"
     )
     sentences = [drawn]
     if together:
-        sentences.append(f"from the same trainings, which are compared run by run: {', '.join(together)}")
+        sentences.append(f"from the same training runs, so compared run by run: {', '.join(together)}")
     if rest := sum(not one.telling for one in found.differing):
-        sentences.append(f"settings that not all methods have: {rest} more, which --json lists")
+        sentences.append(f"{rest} more settings exist for some of the methods only; --json lists them")
     sentences.append(
-        "corrected: for all pairs of the table together (step-down, Westfall and Young); tied: systems that share a "
-        f"letter do not differ significantly at {LEVEL}; detectable: the true difference that is found so with 80 % "
-        "power"
+        "corrected: jointly for all pairs of the table (Westfall and Young's step-down procedure); tied: systems that "
+        f"share a letter do not differ significantly at {LEVEL}; detectable: the true difference that is detected with "
+        "80 % power"
     )
     return sentences
 

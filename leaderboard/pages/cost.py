@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from markupsafe import Markup
 
@@ -19,6 +20,8 @@ from leaderboard.site.site import board_stem
 
 _ROWS = 250  # of all tables of a page; beyond, only the frontier is listed
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, FREE = 720, 300, 48, 28, 14, 120
+_UNITS = {1: (0.01, 0.1, 1, 3, 10, 30), 60: (1, 3, 10, 30), 3_600: (1, 3, 10, 30, 100, 300, 1_000, 10_000)}
+_TICKS = [math.log10(unit * count) for unit, counts in _UNITS.items() for count in counts]
 _LABEL, _LINE = 40, 13  # characters of a name next to its mark, and the height of a line
 
 
@@ -116,7 +119,7 @@ def draw(points: Sequence[Point], label: str) -> Markup:
         return Markup()
     logs = [math.log10(point.cost) for point in points if point.cost]
     width = WIDTH - LEFT - FREE
-    across = Axis(math.floor(min(logs)), math.ceil(max(logs)) + (len(set(logs)) == 1), 1.0, width) if logs else None
+    across = _Times.over(logs, width) if logs else None
     plane = Plane(up, LEFT, WIDTH, TOP, across, start=LEFT + FREE)
     best = frontier(points)
     places = {
@@ -134,6 +137,23 @@ def draw(points: Sequence[Point], label: str) -> Markup:
         *(_mark(place, point, *places[point], free, best=point in best) for place, point in enumerate(points)),
     ]
     return Markup(figure(WIDTH, HEIGHT, body, "scatter", label))  # noqa: S704 (all texts are escaped)
+
+
+@dataclass(frozen=True)
+class _Times(Axis):
+    """A logarithmic axis of seconds; its numbers are times that people say."""
+
+    @classmethod
+    def over(cls, logs: Sequence[float], width: int) -> Self:
+        """Return the shortest one that holds all values."""
+        below = [tick for tick in _TICKS[:-1] if tick <= min(logs)]
+        start = max(below, default=_TICKS[0])
+        return cls(start, next((tick for tick in _TICKS if tick >= max(logs) and tick > start), _TICKS[-1]), 1.0, width)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Those times from one end to the other."""
+        return [tick for tick in _TICKS if self.start <= tick <= self.end]
 
 
 class _Free:
@@ -157,7 +177,7 @@ def _mark(place: int, point: Point, x: float, y: float, free: tuple[_Free, _Free
     hint = f"{point.name}: {text.number(point.score)}, {duration(point.cost)}"
     name, left = point.name[:_LABEL], x > WIDTH - FREE
     wide = 6.5 * len(name)
-    line = free[0].line(*((x - 7 - wide, x - 7) if left else (x + 7, x + 7 + wide)), y + 4)
+    line = free[0].line(*((x - 7 - wide, x - 7) if left else (x + 7, x + 7 + wide)), y - 5)
     words = svg_text(x - 7 if left else x + 7, line, name, "name", "end" if left else None)
     number = svg_text(x, free[1].line(x - 12, x + 12, y - 10), str(place + 1), "number", "middle")
     return element("g", circle(x, y, "4", None if best else "hollow", hint), words, number, data_k=place)

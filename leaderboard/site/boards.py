@@ -215,10 +215,10 @@ def _alike(systems: Sequence[System]) -> Iterator[str]:
         ]
         if len(set(numbers)) < len(numbers):
             seeds = ", ".join(str(result.content.seed) for result in one.results)
-            yield f"{one.name}: of seeds {seeds}, some have {COPY}, as copies of one run have."
+            yield f"{one.name}: of seeds {seeds}, some have {COPY}, as copies of one run would."
         other = first.setdefault(numbers[0], one.name)
         if other != one.name:
-            yield f"{one.name} has {COPY} as {other}, as a copy of its run has."
+            yield f"{one.name} has {COPY} as {other}, as a copy of its run would."
 
 
 def _columns(systems: Sequence[System], measure: str, suite: str) -> tuple[TaskColumn, ...]:
@@ -289,10 +289,10 @@ def _untested(
 ) -> str:
     """Return why the headline cannot be tested, or an empty string; its parts must add up to it."""
     if not rows:
-        return "no system that was verified has every task"
+        return "no verified system has every task"
     for row in rows:
         held = {stratum: systems[row.name].stratum(stratum, measure) for stratum in shares}
         whole = sum(shares[stratum] * (value or 0.0) for stratum, value in held.items())
         if None in held.values() or abs(whole - (row.score or 0)) > _SAME:
-            return f"these results do not say which tasks {average} is made of"
+            return f"these results do not say which tasks {average} averages"
     return ""

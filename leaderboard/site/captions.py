@@ -75,10 +75,8 @@ def unseen(board: Board) -> str:
     """Return how large a difference the tests detect, and whether they are about methods or these checkpoints."""
     least, few = board.tests.ranks.detectable, few_trainings(board)
     power = f"A true difference of {text.number(least or 0)} points is detected with 80 % power."
-    scope = (
-        f"With fewer than {TRAININGS} training runs, results for {text.listed(few, _NAMED)} are about these "
-        "checkpoints, not methods."
-    )
+    about = text.listed(few) if len(few) <= _NAMED else f"{len(few)} of {text.plural(len(board.rows), 'system')}"
+    scope = f"With fewer than {TRAININGS} training runs, results for {about} are about these checkpoints, not methods."
     return " ".join([*([power] if least is not None else []), *([scope] if few else [])])
 
 

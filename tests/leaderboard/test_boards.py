@@ -189,7 +189,7 @@ def test_an_average_of_unknown_members_is_not_tested(made: Publisher, results: P
     board = only(results)
     assert board.rows[0].score == pytest.approx((0.45 + (0.4 + 0.375) / 2) / 2)
     assert [row.ranks for row in board.rows] == [None, None]
-    assert "do not say which tasks Avg. (2) is made of" in board.untested
+    assert "do not say which tasks Avg. (2) averages" in board.untested
 
 
 def test_members_give_nested_weights(made: Publisher, results: Path) -> None:

@@ -51,6 +51,14 @@ def test_the_page_lists_what_it_draws(made: Publisher, site: Build) -> None:
     assert "unknown" not in page.partition("<main")[2]
 
 
+def test_the_axis_has_times_that_people_say() -> None:
+    """From the last round time below to the first above, also for one point that lies on one."""
+    shown = {(6_480.0, 11_160.0): ["1 h", "3 h", "10 h"], (60.0,): ["1 min", "3 min"], (4, 45): ["3 s", "10 s", "30 s"]}
+    for costs, numbers in shown.items():
+        drawn = draw([Point("x", cost, 0.5) for cost in costs], "x")
+        assert re.findall(r">([\d.]+ (?:s|min|h))</text>", drawn)[: len(numbers)] == numbers
+
+
 def test_no_name_lies_on_another() -> None:
     """Twelve systems of one cost and score: each name is there, on a line of its own."""
     points = [Point(f"system-{at}", 100.0, 0.5) for at in range(12)]

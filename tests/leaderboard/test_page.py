@@ -24,6 +24,7 @@ from bench.evaluation.significance.families import Family
 from bench.types import Macro
 from leaderboard.build import files
 from leaderboard.pages import suites
+from leaderboard.site import captions
 from leaderboard.site.boards import Board, boards
 from leaderboard.site.captions import WORDS
 from leaderboard.site.render import SCRIPT, STYLE, THEME
@@ -348,6 +349,7 @@ def test_every_page_of_a_long_board_has_its_baseline(
     made: Publisher, site: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The script subtracts a row of its own page; bm25, the usual one, is on the last page here."""
+    monkeypatch.setattr(captions, "_NAMED", 2)
     monkeypatch.setattr(suites, "CELLS", 0)
     monkeypatch.setattr(suites, "FEWEST", 2)
     for at, label in enumerate(("best", "good", "fair", "bm25")):
@@ -358,6 +360,7 @@ def test_every_page_of_a_long_board_has_its_baseline(
         assert held["base"] == base
         assert {base, *held["clear"]} <= set(held["ids"])
         assert (held["whole"], len(held["ids"])) == (4, 2)
+        assert "results for 4 of 4 systems are about these checkpoints" in page, "too many to be named"
 
 
 def test_a_substitute_says_so_wherever_it_shows(made: Publisher, site: Build) -> None:

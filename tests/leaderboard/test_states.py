@@ -144,8 +144,8 @@ def test_copies_are_named(made: Publisher, results: Path) -> None:
         made("z", {"made/a": {"": [0.75, 0.25]}}, seed=seed)
     (board,) = boards(read_results(results))
     assert [note for note in board.notes if "same numbers" in note] == [
-        "y has the same numbers throughout as x, as a copy of its run has.",
-        "z: of seeds 0, 1, 2, some have the same numbers throughout, as copies of one run have.",
+        "y has the same numbers throughout as x, as a copy of its run would.",
+        "z: of seeds 0, 1, 2, some have the same numbers throughout, as copies of one run would.",
     ]
 
 

@@ -199,10 +199,10 @@ def _unlike(settings: Mapping[str, str], sides: Sequence[Side], tasks: Sequence[
     """Warn that settings are compared, which no table of a suite does, and of tasks that some systems lack."""
     if len(set(settings.values())) > 1:
         listed = ", ".join(f"{label} is {setting}" for label, setting in settings.items())
-        yield f"settings are compared with each other: {listed}"
+        yield f"different settings are compared: {listed}"
     every = {task for side in sides for content in side.contents for task in _tasks(content, measure)}
     if rest := sorted(every - set(tasks)):
-        yield f"compared on {len(tasks)} tasks; not all systems have {', '.join(rest)}"
+        yield f"compared on {len(tasks)} of {len(every)} tasks; some systems lack {', '.join(rest)}"
 
 
 def _unsure(rows: Sequence[SeedResults]) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _unsure(rows: Sequence[SeedResults]) -> Iterator[str]:
     if few:
         listed = ", ".join(f"{row.label} ({len(row.results)})" for row in few)
         yield (
-            f"fewer than {TRAININGS} training runs: {listed}; what is found of them holds for these checkpoints, not "
+            f"fewer than {TRAININGS} training runs: {listed}; findings about them hold for these checkpoints, not "
             "for their methods"
         )
 

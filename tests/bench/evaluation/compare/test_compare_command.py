@@ -58,7 +58,7 @@ def test_the_screen_shows_all(two: dict[str, Any], say: Say) -> None:
     assert "mrtydi/sw" in said
     assert re.search(r"plain +0 +\d+\.\d +1 +a", said)
     assert re.search(r"p < 0\.001 +p < 0\.001 +checkpoints +\d\.\d\d +\d+/\d+/\d+ +\d+\.\d +120", said)
-    assert "of checkpoints, with fewer than 3 runs, over questions alone" in said
+    assert "for checkpoints (fewer than 3 training runs) over questions alone" in said
     assert "warning: fewer than 3 training runs: plain (1)" in said
     assert "mrtydi/sw" not in say("plain", HOSTILE)
     said = say("plain", HOSTILE, "--queries", "1")
