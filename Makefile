@@ -17,6 +17,8 @@ AXE      ?= $(CURDIR)/build/axe/node_modules/axe-core/axe.min.js
 FUZZ ?= 1000
 SEED ?= 0
 TARGETS ?=
+# Of `make bench`: parts of the names of rows; none for all.
+ROWS ?=
 # Seconds for all slow tests together.
 SLOW_CAP ?= 2700
 
@@ -32,7 +34,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-seeds worlds test test-processors calibration test-slow test-gpu test-browser lint types layers docs docs-site clean fuzz
+.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site clean fuzz
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -84,6 +86,9 @@ test-processors: $(STAMP) ## the training tests with the arithmetic of processor
 
 calibration: $(STAMP) ## how often the tests of boards are right, by simulation (docs/calibration.md)
 	@$(BIN)/python -m tests.benchmarks.calibration
+
+bench: $(STAMP) ## how fast the work is, beside other libraries in one process (docs/performance.md); ROWS names some, FULL=1 is larger
+	@$(BIN)/python -m tests.benchmarks $(if $(FULL),--full) $(ROWS)
 
 fuzz: $(STAMP) ## damaged input of every kind, FUZZ tries of each fuzzer from SEED on, or of TARGETS alone
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ) $(SEED) $(TARGETS)

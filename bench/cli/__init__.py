@@ -157,6 +157,7 @@ def _ended_by_signals() -> Iterator[None]:
 def _status(arguments: list[str]) -> int:
     from bench.core.errors import BenchError
     from bench.core.machine import launch
+    from bench.core.installed import DENSE, without_dense
 
     try:
         if launch().world == 1 or not arguments or arguments[0] not in _TRAINS:
@@ -182,6 +183,8 @@ def _status(arguments: list[str]) -> int:
     except Exception as error:  # the last line of defence: whatever it is, say whose fault it is
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             return _fail(arguments, "UsageError", "found a name longer than any file or folder may have", 2, error)
+        if isinstance(error, ModuleNotFoundError) and error.name in DENSE:
+            return _fail(arguments, "UsageError", str(without_dense(error.name)), 2, without_dense(error.name))
         import traceback
 
         traceback.print_exc()

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from bench.core.errors import UsageError
+
 DISTRIBUTION = "retrieval-bench"
 """Our own name among the distributions."""
 
@@ -11,6 +13,9 @@ FAISS = ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12", "faiss-gp
 
 OUR_FAISS: Mapping[str, str] = {"faiss-cpu": "cpu", "faiss-gpu": "gpu"}
 """Those that our extras bring, with the extra."""
+
+DENSE = ("torch", "transformers")
+"""What our extra `dense` brings; BM25, scoring, comparison and leaderboards do without."""
 
 Finder = Callable[[str], str | None]
 """Name of a distribution → its version, or None where it is not installed."""
@@ -54,6 +59,12 @@ def faiss_conflict(find: Finder = version_of) -> str | None:
         f"or lose the GPU; type: pip uninstall -y {' '.join(found)} && {reinstall('cpu')} "
         f"(on a machine with CUDA 'gpu' instead of 'cpu')"
     )
+
+
+def without_dense(library: str) -> UsageError:
+    """Return the error for training or encoding without a library of the extra `dense`."""
+    expected = "torch and transformers, which train and run encoders"
+    return UsageError(found=f"no {library}", expected=expected, hint=f"type: {reinstall('dense')}")
 
 
 def reinstall(extra: str) -> str:

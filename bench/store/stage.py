@@ -14,7 +14,7 @@ from bench.config.base import Config
 from bench.config.layers import identity as decisive
 from bench.core.contract import Contract
 from bench.core.files import digest
-from bench.core.installed import version
+from bench.core.installed import DENSE, version, version_of, without_dense
 from bench.core.workspace import Workspace
 from bench.types import Json
 
@@ -156,7 +156,10 @@ class Stage(ABC):
 
 
 def versions(*names: str) -> dict[str, Json]:
-    """Return the installed versions of libraries by name."""
+    """Return the installed versions of libraries by name. Raises `UsageError` without the extra `dense` that they need."""
+    missing = next((name for name in DENSE if name in names and version_of(name) is None), None)
+    if missing:
+        raise without_dense(missing)
     return {name: version(name) for name in sorted(set(names))}
 
 

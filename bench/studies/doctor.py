@@ -181,6 +181,8 @@ def torch_row() -> Diagnosis:
     """Return the build of torch and the devices that it sees."""
     try:
         import torch
+    except ModuleNotFoundError:
+        return Diagnosis("torch", "not installed: nothing trains or encodes", "warn", f"Type: {reinstall('dense')}")
     except Exception as error:  # a broken build raises whatever it likes
         reason = f"{type(error).__name__}: {error}"
         return Diagnosis("torch", f"cannot be imported: {reason}", "fail", "Type: pip install --force-reinstall torch")

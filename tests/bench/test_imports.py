@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
-from importlib.metadata import distribution
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import pytest
+
+from bench.core.errors import UsageError
+from bench.store.stage import versions
 
 HEAVY = ("torch", "transformers", "numba", "ir_datasets", "faiss", "pandas", "bm25s", "rank_bm25", "pytrec_eval", "ray")
 PLUGINS = sorted(point.value for point in distribution("retrieval-bench").entry_points if point.group == "bench")
@@ -60,6 +63,36 @@ def test_it_is_light(case: str, tmp_path: Path) -> None:
     """Importing modules brings none of the heavy libraries."""
     code, heavy = CASES[case]
     assert loaded(code, tmp_path, heavy) == set()
+
+
+WITHOUT_TORCH = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Blocked())
+from bench.cli import main
+sys.argv = ["bench", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(("method", "status", "says"), [("bm25", 0, "71.0"), ("msm", 2, "'retrieval-bench[dense]'")])
+def test_without_torch(method: str, status: int, says: str, tmp_path: Path) -> None:
+    """BM25 is indexed, searched and scored; a method that trains says what to install."""
+    command = ["run", "--method", method, "--suite", "mrtydi", "--task", "sw", "--store", "store"]
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *command], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, says in done.stdout + done.stderr) == (status, True), done.stderr
+
+
+def test_a_stage_without_torch_is_refused_when_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything has run: its key holds torch's version."""
+    monkeypatch.setattr("bench.store.stage.version_of", {"numpy": "2"}.get)
+    assert versions("numpy") == {"numpy": version("numpy")}
+    with pytest.raises(UsageError, match="found no torch") as refused:
+        versions("numpy", "torch")
+    assert refused.value.hint == "type: pip install 'retrieval-bench[dense]'"
 
 
 def test_the_measurement_sees_a_heavy_import(tmp_path: Path) -> None:

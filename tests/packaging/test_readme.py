@@ -162,4 +162,5 @@ def test_the_constraints_pin_what_we_ask_for() -> None:
     assert {name: version for name, version in locked.items() if known.get(name, version) != version} == {}
     default = re.findall(r"^EXTRAS +\?= ([\w,]+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[0]
     asked = [Requirement(text) for name in default.split(",") for text in [*PROJECT["dependencies"], *extras[name]]]
-    assert {canonicalize_name(one.name) for one in asked} - locked.keys() == {"torch"}
+    asked += map(Requirement, extras["dense"])  # which cpu brings
+    assert {canonicalize_name(one.name) for one in asked} - locked.keys() == {"torch", "retrieval-bench"}

@@ -138,6 +138,10 @@ def test_torch_is_reported_with_its_build(monkeypatch: pytest.MonkeyPatch) -> No
     assert row.state == "fail"
     assert "libcudart.so.13" in row.value
 
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(builtins, "__import__", real)
+    assert doctor.torch_row().remedy == "Type: pip install 'retrieval-bench[dense]'"
+
 
 @pytest.mark.parametrize(("installed", "state", "words"), cases("faiss"))
 def test_faiss(installed: dict[str, str], state: str, words: str) -> None:
