@@ -156,7 +156,7 @@ class Stage(ABC):
 
 
 def versions(*names: str) -> dict[str, Json]:
-    """Return the installed versions of libraries by name. Raises `UsageError` without the extra `dense` that they need."""
+    """Return the installed versions of libraries by name. Raises `UsageError` where the extra `dense` is needed."""
     missing = next((name for name in DENSE if name in names and version_of(name) is None), None)
     if missing:
         raise without_dense(missing)
