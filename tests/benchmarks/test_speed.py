@@ -1,0 +1,27 @@
+"""No work of ours is slower, beside its peers, than 0.8 of what `docs/performance.json` says was reached."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import dense, lexical
+from tests.benchmarks.__main__ import KEPT
+from tests.benchmarks.measure import measure
+
+ROWS = {**dense.ROWS, **lexical.rows(30_000)}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ROWS)
+def test_not_slower_than_it_was(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was reached counts up to what is wanted: processors differ in the rest."""
+    row, reached = replace(ROWS[name], rounds=3), json.loads(KEPT.read_bytes())[name]["ratios"]
+    found = measure(row, tmp_path)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{name}: " + ", ".join(f"{ratio:.2f} of {peer}" for peer, ratio in found.ratios.items()))
+    bounds = {peer: 0.8 * min(least, reached[peer]) for peer, least in row.reach.items()}
+    assert {peer: found.ratios[peer] for peer, bound in bounds.items() if found.ratios[peer] < bound} == {}
