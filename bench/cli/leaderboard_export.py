@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NAMED = 20  # tasks that a notice lists
 _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "model-index")
+_FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "model-index", "every-eval-ever")
 
 
 @click.command(
@@ -35,7 +36,9 @@ _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "mode
 @click.argument("table", metavar="TABLE")
 @click.option("--format", "kind", type=click.Choice(_FORMATS), default="csv", show_default=True, help="What to write.")
 @click.option("--system", metavar="LABEL", help="Only the rows of this system (mteb, model-index).")
-@click.option("--out", type=FILE, help="File, or folder for mteb's files; without it one file goes to stdout.")
+@click.option(
+    "--out", type=FILE, help="File, or folder where a format has several; without it one file goes to stdout."
+)
 @results_option
 @records_option
 def export_command(
@@ -71,7 +74,7 @@ def _write(files: Files, kind: str, out: Path | None) -> None:
         return
     try:
         for name, content in files.items():
-            place = out / name if kind == "mteb" else out
+            place = out / name if kind in ("mteb", "every-eval-ever") else out
             place.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(place, content)
     except OSError as error:

@@ -4,6 +4,8 @@ A table is a board, a paper's numbers, or every number of one kind of data in lo
 substitutes have the columns `data` and `stands_for` and a note, and are never in one table with official rows.
 """
 
+import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -19,7 +21,7 @@ from leaderboard.site import text
 from leaderboard.site.boards import boards
 from leaderboard.site.captions import notes
 from leaderboard.site.columns import board_json, file_table, print_table
-from leaderboard.site.hub import Group, grouped, model_index, mteb_files
+from leaderboard.site.hub import Group, every_eval_ever, grouped, model_index, mteb_files
 from leaderboard.site.printed import anchor, paper_tables, stems
 from leaderboard.site.site import FIRST
 
@@ -42,6 +44,7 @@ Files = Mapping[str, bytes]
 """Content by name; a format of one file has one, whose name says nothing."""
 REPORTED, ALL, SUBSTITUTES = "reported", "all", "substitutes"
 _SYSTEMS = ("mteb", "model-index")
+EVERY_EVAL_EVER = "every-eval-ever"
 
 
 def export(
@@ -55,8 +58,8 @@ def export(
 ) -> Files:
     """Return the files of a table: `[DATA/]SUITE/SETTING`, `[DATA/][substitutes/]all`, or `reported/PAPER[/TABLE]`.
 
-    The format is one of `bench.evaluation.tables.FORMATS`, or `mteb` or `model-index`, where the label of the only
-    system to write may be given.
+    The format is one of `bench.evaluation.tables.FORMATS`, `mteb` or `model-index`, with which the label of the only
+    system to write may be given, or of a board `every-eval-ever`.
 
     Raises:
         UsageError: no such table or system, or a format that the table does not have.
@@ -74,9 +77,13 @@ def export(
     meant = found[table]
     if kind not in _SYSTEMS and table.rpartition("/")[2] != ALL:
         (board,) = boards(meant, records=records)
+        if kind == EVERY_EVAL_EVER:
+            return dict(every_eval_ever(json.loads(board_json(board)), int(time.time())))
         if kind == "json":
             return {"table": board_json(board)}
         return {"table": encoded(print_table(board) if kind in FOR_PEOPLE else file_table(board), kind)}
+    if kind == EVERY_EVAL_EVER:
+        raise UsageError(where="TABLE", found=table, expected="one board, SUITE/SETTING, with --format every-eval-ever")
     meant = [one if records.state(one).verified else _marked(one) for one in meant]
     if kind in _SYSTEMS:
         groups = grouped(meant)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from bench.core.installed import DISTRIBUTION, version_of
 from bench.core.messages import bare
 from bench.evaluation.results.format import Content
 from bench.evaluation.results.read import Result
@@ -188,3 +189,44 @@ def _scored(group: Group) -> Iterator[tuple[str, str, dict[str, float]]]:
 
 def _quoted(value: str) -> str:
     return json.dumps(visible(value), ensure_ascii=False)
+
+
+def every_eval_ever(board: Mapping[str, Any], now: int) -> Iterator[tuple[str, bytes]]:
+    """Yield a name and a record of Every Eval Ever's schema 0.2.1 for each row of a board in JSON; `now` in seconds.
+
+    The headline has its 95 % interval; of tasks the number of questions is given.
+    """
+    suite = board["suite"]
+    name = suite["name"] if board["data"] == FIRST else f"{board['data']}/{suite['name']}"
+    said = {"version": suite["version"], "data": board["data"], "note": board["note"] or ""}
+    data = {"dataset_name": suite["title"], "source_type": "other", "additional_details": said}
+    metric = {"evaluation_description": f"{board['measure']}, {board['setting']}", "lower_is_better": False}
+    metric |= {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0}
+    source = {"source_name": "retrieval-bench leaderboard", "source_type": "evaluation_run"}
+    source |= {"source_organization_name": "unknown", "evaluator_relationship": "other"}
+    questions = {task["task"]: task["queries"] for task in board["tasks"]}
+    for row in board["rows"]:
+        scores: dict[str, Any] = {}
+        if row["score"] is not None:
+            scores[f"{name}: {board['headline']}"] = headline = {"score": row["score"]}
+            if row["low"] is not None:
+                ends = {"lower": row["low"], "upper": row["high"], "confidence_level": 0.95}
+                headline["uncertainty"] = {"confidence_interval": ends, "num_samples": sum(questions.values())}
+        for task, value in row["tasks"].items():
+            scores[task] = {"score": value, "uncertainty": {"num_samples": questions[task]}}
+        about = {"hash": row["hash"], "state": row["state"], "seeds": " ".join(map(str, row["seeds"]))}
+        system = f"{row['system']}-{row['hash'][:12]}"
+        record = {
+            "schema_version": "0.2.1",
+            "evaluation_id": f"{name}/{board['setting']}/{system}/{now}",
+            "retrieved_timestamp": str(now),
+            "source_metadata": source,
+            "eval_library": {"name": DISTRIBUTION, "version": version_of(DISTRIBUTION) or "unknown"},
+            "model_info": {"name": row["system"], "id": row["system"], "additional_details": about},
+            "evaluation_results": [
+                {"evaluation_name": called, "source_data": data, "metric_config": metric, "score_details": score}
+                for called, score in scores.items()
+            ],
+        }
+        place = f"{text.slug(name)}/{text.slug(system)}.json"
+        yield place, (json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

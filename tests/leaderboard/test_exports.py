@@ -203,6 +203,23 @@ def test_the_hub_reads_it(three: Path) -> None:
     assert 'type: "mini/made"' in mini
 
 
+def test_every_eval_ever(three: Path) -> None:
+    """A record a system with what the schema requires; the headline's interval is the board's."""
+    board = json.loads(text("made/unsupervised", "json", three))
+    records = {path: json.loads(data) for path, data in export("made/unsupervised", "every-eval-ever", three).items()}
+    (place,) = [path for path in records if "crop" in path]
+    record, row = records[place], board["rows"][0]
+    assert {"evaluation_id", "retrieved_timestamp", "source_metadata", "model_info", "eval_library"} <= record.keys()
+    found = {one["evaluation_name"]: one for one in record["evaluation_results"]}
+    assert all(one["metric_config"]["max_score"] == 1.0 for one in found.values())
+    interval = found["made: Avg. (2)"]["score_details"]["uncertainty"]["confidence_interval"]
+    assert interval == {"lower": row["low"], "upper": row["high"], "confidence_level": 0.95}
+    detail = found["made/ar"]["score_details"]
+    assert (detail["score"], detail["uncertainty"]["num_samples"]) == (row["tasks"]["made/ar"], 30)
+    with pytest.raises(UsageError, match="expected one board"):
+        export("all", "every-eval-ever", three)
+
+
 def test_names_of_measures_and_languages() -> None:
     """As mteb spells them; a data set's name tells no language."""
     spelt = {"nDCG@10": "ndcg_at_10", "RR@100": "mrr_at_100", "AP@20": "map_at_20", "accuracy": "accuracy"}
