@@ -87,7 +87,7 @@ class Index:
             return Ranking(query.id, (), ())
         positions, scores = self._matcher.matches(tokens, k)
         kept = cut(comparable(scores, tie), k)  # here too, so that each id is read from the disk once
-        return best(query.id, [self._ids[at] for at in positions[kept].tolist()], scores[kept], k, tie)
+        return best(query.id, self._ids.take(positions[kept]), scores[kept], k, tie)
 
     def _number(self, term: str) -> int | None:
         """Return a term's number, None where no document has it; looked up on disk once, in code point order."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -60,3 +61,14 @@ class Strings(StoredSequence[str]):
     def read(self, at: int) -> str:
         """Decode one string."""
         return str(self._bytes[self._offsets[at] : self._offsets[at + 1]], "utf-8")
+
+    def take(self, places: npt.NDArray[np.integer]) -> list[str]:
+        """Decode the strings of places in range, `[n]`: several times as fast as one by one."""
+        offsets, data = np.asarray(self._offsets), self._bytes
+        ends = zip(offsets[places].tolist(), offsets[places + 1].tolist(), strict=True)
+        return [str(data[first:end], "utf-8") for first, end in ends]
+
+
+def take(strings: Sequence[str], places: npt.NDArray[np.integer]) -> list[str]:
+    """Return the strings of places in range, `[n]`, by the shortest way."""
+    return strings.take(places) if isinstance(strings, Strings) else [strings[place] for place in places.tolist()]
