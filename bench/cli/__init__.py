@@ -156,8 +156,8 @@ def _ended_by_signals() -> Iterator[None]:
 
 def _status(arguments: list[str]) -> int:
     from bench.core.errors import BenchError
-    from bench.core.machine import launch
     from bench.core.installed import DENSE, without_dense
+    from bench.core.machine import launch
 
     try:
         if launch().world == 1 or not arguments or arguments[0] not in _TRAINS:
