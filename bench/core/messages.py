@@ -8,6 +8,7 @@ import re
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from bench.core.errors import BenchError, UsageError
@@ -45,7 +46,7 @@ def first_line(error: BaseException) -> str:
 
 
 @contextmanager
-def foreign(where: object, what: str, expected: str) -> Iterator[None]:
+def foreign(where: Path | str, what: str, expected: str) -> Iterator[None]:
     """Raise `UsageError` for whatever a library raises over a file that it cannot read."""
     try:
         yield

@@ -293,7 +293,7 @@ def _keep(ready: Ready, found: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep
     cell = next(cell for cell, trial in found if trial is winner)
     system, suite = cell.system, ready.suite
     name, folder = system.method.name, out / suite.name
-    record = {
+    record: dict[str, Any] = {
         "schema": SCHEMA,
         "method": {"name": name, "version": system.method.version},
         "suite": {"name": suite.name, "version": suite.version},

@@ -31,7 +31,8 @@ class Team:
 
     def __init__(self, own: Launch) -> None:
         """Meet the others. Raises `UsageError` where the environment does not say where, or they do not come."""
-        from torch.distributed import PrefixStore, rendezvous
+        from torch.distributed.distributed_c10d import PrefixStore
+        from torch.distributed.rendezvous import rendezvous
 
         try:
             store, _, _ = next(iter(rendezvous("env://", own.rank, own.world, timeout=_MEETING)))
@@ -68,9 +69,9 @@ class Team:
                 try:
                     self._take_part(asked, silent)
                 except Exception as error:  # the first process decides whether its command goes on
-                    said = canonical([type(error).__name__, str(error)])
+                    said = canonical([type(error).__name__, str(error)]).decode()
                     self._store.set(f"{self._number} failed {self.own.rank}", said)
-            self._store.set(f"left {self.own.rank}", b"")
+            self._store.set(f"left {self.own.rank}", "")
         except RuntimeError as error:
             raise BenchError(f"lost the process that runs the command: {error}") from error
 
@@ -82,7 +83,7 @@ class Team:
 
     def _ask(self, asked: Mapping[str, Any] | None) -> None:
         self._number += 1
-        self._store.set(f"{self._number}", canonical(asked))
+        self._store.set(f"{self._number}", canonical(asked).decode())
 
     def _asked(self) -> Any:
         self._number += 1
@@ -94,7 +95,7 @@ class Team:
         return bool(self._store.check([key]))
 
     def _take_part(self, asked: Mapping[str, Any], advance: Callable[[float], None]) -> dict[str, Json]:
-        from torch.distributed import PrefixStore
+        from torch.distributed.distributed_c10d import PrefixStore
 
         with TemporaryDirectory(prefix="bench-process-") as folder:
             meeting = PrefixStore(f"training {self._number}", self._store)

