@@ -107,7 +107,8 @@ def names(face: str) -> Iterator[str]:
 def main() -> None:
     """Write all pages."""
     shutil.rmtree(PAGES, ignore_errors=True)
-    write("architecture.md", without_links((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")))
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        write(path.name, without_links(path.read_text(encoding="utf-8")))
     for path in sorted((ROOT / "docs" / "guide").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         write(f"guide/{path.name}", re.sub(r"\[([^]]+)\]\(\.\./\.\./[^)]+\)", r"`\1`", text))
