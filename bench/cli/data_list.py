@@ -8,7 +8,7 @@ import click
 
 from bench.cli import examples
 from bench.cli import local_files as shown
-from bench.cli.local_files import counted, files_table, instructions, size, sized
+from bench.cli.local_files import counted, files_table, instructions, missing, size, sized
 from bench.cli.options import data_dir_option
 from bench.cli.output import json_option, print_json, table
 from bench.data.fetching.local_files import LocalFile, local_files
@@ -44,14 +44,8 @@ def command(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> Non
 
 
 def _totals(found: Sequence[LocalFile]) -> dict[str, Any]:
-    left = [one for one in found if not (one.complete or one.local)]
-    return {
-        "files": len(found),
-        "complete": sum(one.complete for one in found),
-        "bytes_here": sum(one.size for one in found),
-        "bytes_left": sum(max(0, (one.release.size or 0) - one.size * (one.state == "partial")) for one in left),
-        "files_left_of_unknown_size": sum(one.release.size is None for one in left),
-    }
+    here = {"files": len(found), "complete": sum(one.complete for one in found)}
+    return {**here, "bytes_here": sum(one.size for one in found), **missing(found)}
 
 
 def _json(suite: Suite, found: Sequence[LocalFile]) -> dict[str, Any]:

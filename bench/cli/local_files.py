@@ -85,6 +85,15 @@ def sized(count: int, unknown: int) -> str:
     return " and ".join([*known, *([f"{unknown} of unknown size"] if unknown else [])])
 
 
+def missing(found: Iterable[LocalFile]) -> dict[str, int]:
+    """Return how much of official files has to come: bytes, and files of which nobody published the size."""
+    left = [one for one in found if not (one.complete or one.local)]
+    return {
+        "bytes_left": sum(max(0, (one.release.size or 0) - one.size * (one.state == "partial")) for one in left),
+        "files_left_of_unknown_size": sum(one.release.size is None for one in left),
+    }
+
+
 def as_json(holding: LocalFile) -> dict[str, Any]:
     """Return the machine's view of one file."""
     release = holding.release

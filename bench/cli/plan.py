@@ -1,18 +1,21 @@
 """`bench plan`: what `run` would do."""
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import click
 
-from bench.cli.local_files import counted
+from bench.cli.local_files import counted, missing, sized
 from bench.cli.local_files import size as amount
 from bench.cli.options import plan_options
 from bench.cli.output import json_option, notice, print_json, table
 from bench.config.request import Request
 from bench.core.network import offline
+from bench.data.fetching.local_files import local_files
+from bench.data.fetching.official import roots
 from bench.evaluation.tables import duration
 from bench.pipeline.experiment import pretrainings
-from bench.pipeline.plan import plan
+from bench.pipeline.plan import Plan, plan
 from bench.pipeline.resources import machine, needs
 from bench.plugins import load
 from bench.store.store import Store
@@ -32,7 +35,7 @@ def command(request: Request, as_json: bool) -> None:
         _elsewhere(request, as_json)
         return
     found = plan(request, load(), Store(request.store, notice))
-    size = found.profile
+    size, lacking = found.profile, _lacking(request, found)
     if as_json:
         steps = [
             {
@@ -54,6 +57,7 @@ def command(request: Request, as_json: bool) -> None:
                 "seconds": found.seconds,
                 "not_applicable": [asdict(cell) for cell in found.refused],
                 "warnings": list(found.warnings),
+                "missing": lacking,
             }
         )
         return
@@ -65,13 +69,32 @@ def command(request: Request, as_json: bool) -> None:
     for cell in found.refused:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
     notice(*found.warnings)
+    hours = f" ({size.hours})" if size.data in {cell.data for cell in found.cells} else ""
     runs = sum(step.runs for step in found.steps)
     guessed = sum(step.seconds for step in found.steps if step.guessed)
     unknown = f", {duration(guessed)} of them by rough guess: nothing like it has run in this store" if guessed else ""
+    for name, left in lacking.items():
+        said = sized(left["bytes_left"], left["files_left_of_unknown_size"])
+        click.echo(
+            f"not here: {counted(left['files'])} of {name}, {said} to fetch; type: bench data fetch {left['asked']}"
+        )
     click.echo(
-        f"profile {size.name} ({size.hours}): {runs} of {len(found.steps)} stages to run, "
-        f"{duration(found.seconds)}{unknown}"
+        f"profile {size.name}{hours}: {runs} of {len(found.steps)} stages to run, {duration(found.seconds)}{unknown}"
     )
+
+
+def _lacking(request: Request, found: Plan) -> dict[str, dict[str, Any]]:
+    """Return the official files that the plan needs and that are not here, by suite."""
+    lacking: dict[str, dict[str, Any]] = {}
+    for suite in {cell.suite.name: cell.suite for cell in found.cells if cell.data == "official"}.values():
+        cells = [cell for cell in found.cells if cell.suite.name == suite.name]
+        tasks = dict.fromkeys(task.id.removeprefix(f"{suite.name}/") for cell in cells for task in cell.tasks)
+        known = tuple(task for task in tasks if task in suite.task_names("official"))
+        files = local_files(suite, roots(request.data_dir), known) if known else ()
+        if absent := [one for one in files if not (one.complete or one.local)]:
+            chosen = "" if len(known) == len(suite.task_names("official")) else f" --task {','.join(known)}"
+            lacking[suite.name] = {"files": len(absent), **missing(absent), "asked": suite.name + chosen}
+    return lacking
 
 
 def _fate(state: str, runs: bool) -> str:

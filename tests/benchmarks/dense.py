@@ -194,7 +194,11 @@ ROWS = {
         partial(contrastive, chunk=1024), "pairs", PAIRS, {"sentence-transformers": 1.35}, holds="a second forward pass"
     ),
     "masked-language step, 250,002 words": Row(
-        partial(masked, vocabulary=250_002), "sequences", 8, {"Hugging Face": 4.55}, holds="AdamW over all embeddings, which both do fused"
+        partial(masked, vocabulary=250_002),
+        "sequences",
+        8,
+        {"Hugging Face": 4.55},
+        holds="AdamW over all embeddings, which both do fused",
     ),
     "the same, cropped to 30,000 words": Row(
         partial(masked, vocabulary=30_000), "sequences", 8, {"Hugging Face": 22.7}, holds="the same"

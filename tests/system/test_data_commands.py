@@ -343,6 +343,14 @@ def test_the_overview(toy: Toy) -> None:
     )
 
 
+def test_a_plan_says_what_is_to_be_fetched(toy: Toy) -> None:
+    """Files of the tasks alone, and the command; the size is the one that `bench data list` knows."""
+    planned = toy.apart("plan", "--method", "bm25", "--suite", "beir", "--task", "nq", "--data", "official", "--json")
+    (nq,) = [one for one in toy.json("list", "beir")["suites"][0]["files"] if one["path"] == "beir/nq.zip"]
+    left = {"files": 1, "bytes_left": nq["published"]["bytes"], "files_left_of_unknown_size": 0}
+    assert json.loads(planned.stdout)["missing"] == {"beir": {**left, "asked": "beir --task nq"}}
+
+
 def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
     """A plugin's corpus is listed, fetched by language, checked and trained on; what is missing stops a run at once."""
     tales = "".join(
