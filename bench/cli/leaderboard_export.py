@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from leaderboard.site.export import Files
 
 _NAMED = 20  # tasks that a notice lists
-_FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "model-index")
 _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "model-index", "every-eval-ever")
 
 

@@ -182,7 +182,7 @@ def _top(
         if similarity == "l2":
             block = _extended(block, (0.0, 1.0), (1.0, 0.0))
         here = finders.finds[number % len(finders.finds)](queries, block, min(wanted, len(block)))
-        return Top(here.scores, here.rows + start), float(_lengths(block).max())
+        return Top(here.scores, here.rows + start), _longest(block) if similarity == "dot" else _SCALED
 
     with finders.steady(), ThreadPoolExecutor(len(finders.finds)) as pool:
         # One stays in this thread, whose limits hold for it.
@@ -190,10 +190,6 @@ def _top(
         for here, length in each(among, range(len(starts)), starts):
             longest = max(longest, length)
             best_so_far = here if best_so_far is None else _merge(best_so_far, here, wanted)
-        longest = max(longest, _longest(block) if similarity == "dot" else _SCALED)
-        here = find(queries, block, min(wanted, len(block)))
-        here = Top(here.scores, here.rows + start)
-        best_so_far = here if best_so_far is None else _merge(best_so_far, here, wanted)
     assert best_so_far is not None  # noqa: S101 (for the type checker: there is a passage)
     # Any order of d products summed in float32 is off by less than this; the rest is for rounding and scaling to unit.
     bounds = (queries.shape[1] + 8) * _ROUNDING * longest * _lengths(queries)
