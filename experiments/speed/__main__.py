@@ -1,6 +1,6 @@
 """`make bench`: measure the rows of `docs/performance.md`, and write it where all were measured.
 
-    python -m tests.benchmarks [--full] [NAME …]
+    python -m experiments.speed [--full] [NAME …]
 
 Rows are named by any part of their names, `growth` is one of them; `--full` takes the sizes that need an hour. A row is
 kept in `docs/performance.json` when it is finished, so that an interrupted command goes on; `--again` measures anew.
@@ -18,9 +18,9 @@ from typing import Any
 import torch
 
 from bench.core.files import write_bytes
-from tests.benchmarks import commands, dense, lexical
-from tests.benchmarks.growth import growth
-from tests.benchmarks.measure import Row, measure
+from experiments.speed import commands, dense, lexical
+from experiments.speed.growth import growth
+from experiments.speed.measure import Row, measure
 
 ROOT = Path(__file__).parents[2]
 PAGE, KEPT = ROOT / "docs" / "performance.md", ROOT / "docs" / "performance.json"

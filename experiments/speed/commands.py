@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from tests.benchmarks.measure import Row, Work, command
+from experiments.speed.measure import Row, Work, command
 
 PEER = "10⁷ squares in Python"
 BM25 = ("run", "--method", "bm25", "--suite", "mrtydi")

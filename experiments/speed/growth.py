@@ -1,6 +1,6 @@
 """How cost and memory grow with a corpus: each size in a process of its own, whose peak memory the system counts.
 
-python -m tests.benchmarks.growth bm25|encode SIZE FOLDER
+python -m experiments.speed.growth bm25|encode SIZE FOLDER
 """
 
 import json
@@ -17,9 +17,9 @@ from bench.core.workspace import Parts, Workspace
 from bench.pipeline.stages.encode import write_vectors
 from bench.retrieval.encoder import load
 from bench.types import Item, Source
-from tests.benchmarks.dense import minilm
-from tests.benchmarks.lexical import index, passages
-from tests.benchmarks.measure import one_thread
+from experiments.speed.dense import minilm
+from experiments.speed.lexical import index, passages
+from experiments.speed.measure import one_thread
 
 SIZES = {"bm25": (10_000, 30_000, 100_000, 300_000), "encode": (10_000, 30_000, 100_000)}
 FULL = {"bm25": (1_000_000,), "encode": (1_000_000,)}
@@ -31,7 +31,7 @@ def growth(full: bool) -> list[tuple[str, int, float, int]]:
     for work, sizes in SIZES.items():
         for size in (*sizes, *FULL[work] * full):
             with TemporaryDirectory() as folder:
-                typed = [sys.executable, "-m", "tests.benchmarks.growth", work, str(size), folder]
+                typed = [sys.executable, "-m", "experiments.speed.growth", work, str(size), folder]
                 done = subprocess.run(typed, capture_output=True, text=True, check=True)
             found.append((work, size, *json.loads(done.stdout)))
     return found
