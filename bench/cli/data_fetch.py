@@ -53,17 +53,14 @@ _ASKED = 40
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal to ask on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched, and stop.")
 @json_option
-@click.pass_context
-def command(
-    context: click.Context, data_dir: Path | None, offline: bool, yes: bool, dry_run: bool, as_json: bool, **named: Any
-) -> None:
+def command(data_dir: Path | None, offline: bool, yes: bool, dry_run: bool, as_json: bool, **named: Any) -> None:
     """Fetch what is missing of the official files of a suite or corpus, after showing size and licence and asking.
 
     They go to --data-dir, else to the folder that has files of that suite already (BENCH_DATA, then the download
     cache), else to BENCH_DATA, else to the cache. Interrupted fetching goes on where it stopped. Checksums are compared
     before a file gets its name; archives are unpacked and kept. Exit status 1 if something is still missing.
     """
-    explicit = context.get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
+    explicit = click.get_current_context().get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
     places = (data_dir,) if explicit and data_dir else roots(data_dir)
     suite = official(**named, places=places)
     found = examined(suite.files, again=False)

@@ -42,7 +42,7 @@ def make(wheels: Path, folder: Path, layers: int) -> None:
         tokenizer = AutoTokenizer.from_pretrained(place, gguf_file="model.gguf", local_files_only=True)
         model = Gemma3TextModel.from_pretrained(place, gguf_file="model.gguf", local_files_only=True)
     config = model.config
-    config.num_hidden_layers, config.layer_types = layers, config.layer_types[:layers]
+    config.num_hidden_layers, config.layer_types = layers, list(config.layer_types or ())[:layers]
     config.use_bidirectional_attention = True
     del config.quantization_config  # the weights are plain float32 now
     shortened = Gemma3TextModel(config)

@@ -65,7 +65,7 @@ class Toy:
         known = {"size": len(NOTE), "md5": hashlib.md5(NOTE, usedforsecurity=False).hexdigest(), "tasks": ["noted"]}
         return {"path": "toy/note.txt", "instructions": "Write it down.", **known, **others}
 
-    def __call__(self, *arguments: str | Path, status: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
+    def __call__(self, *arguments: str | Path, status: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run `bench data …` in this process, with variables more, and expect a status."""
         command = ["data", *map(str, arguments)]
         self.capture.readouterr()
@@ -223,7 +223,7 @@ def test_where_files_go(toy: Toy) -> None:
     """--data-dir before all; BENCH_DATA where the cache holds nothing of the suite; never both for one suite."""
     here, named = toy.home / "here", toy.home / "named"
     named.mkdir()
-    given = {"BENCH_DATA": str(named)}
+    given: dict[str, Any] = {"BENCH_DATA": str(named)}
     toy("fetch", "toy", "--task", "one", "--yes", "--data-dir", here, **given)
     assert (here / "toy/one/corpus.jsonl").is_file()
     assert list(named.iterdir()) == []

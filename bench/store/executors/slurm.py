@@ -99,8 +99,8 @@ class _Jobs:
     def start(self, ready: Sequence[Stage]) -> Mapping[str, Task]:
         """Hand over all stages that are ready, after looking at what has ended."""
         if time.monotonic() - self._looked > _POLL:
-            for task in [task for task, job in self._running.items() if job.done()]:
-                self._finish(task, self._running.pop(task))
+            for ended in [task for task, job in self._running.items() if job.done()]:
+                self._finish(ended, self._running.pop(ended))
             self._looked = time.monotonic()
         alike: dict[Needs, list[Stage]] = {}
         for item in ready:

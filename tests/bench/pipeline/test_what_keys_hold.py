@@ -52,7 +52,7 @@ def test_what_a_table_shows_of_a_method_enters_no_key(tmp_path: Path, tiny: Path
     request, plugins = bench.Request(("bm25",), ("beir",), tasks=(str(tiny),)), load()
     owned = plugins.methods["bm25"]
 
-    def with_(**changed: str) -> dict[str, str]:
+    def with_(**changed: Any) -> dict[str, str]:
         methods = {**plugins.methods, "bm25": replace(owned, value=replace(owned.value, **changed))}
         found = plan(replace(request, device="cpu"), replace(plugins, methods=methods), Store(tmp_path / "store"))
         return keys(found)

@@ -16,6 +16,7 @@ from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical
 from bench.retrieval import encoder as engine
 from bench.retrieval.encoder import Reader, load, unit
+from bench.retrieval.packed import forward as packed_forward
 from bench.types import Item
 from tests.conftest import cases
 
@@ -84,7 +85,7 @@ def test_batches_and_neighbours_change_nothing(folder: Path) -> None:
 def test_smaller_batches_where_memory_is_short(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sentence says so each time; the vectors are the same, and a text that does not fit by itself is an error."""
     whole, short = (load(folder, contract=PLAIN, threads=1, batch_tokens=512) for _ in range(2))
-    said, room, real = list[str](), [64], engine.forward
+    said, room, real = list[str](), [64], packed_forward
 
     def forward(model: Any, packed: Any, *more: Any) -> Any:
         if len(packed.ids) > room[0]:

@@ -98,8 +98,8 @@ def test_blocks_and_limits_change_nothing(backend: Backend, monkeypatch: pytest.
             for name, value in limits.items():
                 patch.setattr(engine, name, value)
             for workers in (1, 2, 4):
-                found = search(queries, passages, 10, "trec", "cos", backend, workers=workers)
-                assert list(found) == expected, (limits, workers)
+                again = search(queries, passages, 10, "trec", "cos", backend, workers=workers)
+                assert list(again) == expected, (limits, workers)
     same = rows(np.full((500, 8), 0.1))
     (found,) = search(VectorBlock(["q"], np.ones((1, 8), np.float32)), same, 3, "trec", "dot", backend)
     assert list(found.documents) == sorted(same.ids, reverse=True)[:3]

@@ -64,9 +64,8 @@ def test_what_is_searched(index_of: IndexOf) -> None:
     assert index_of(["The dogs were hopping"], "").search("dog hop") == []
     assert index_of(["東京タワーへ行く"], "ja").search("タワー") != []
     first, second = index_of(["red"]), index_of(["green", "red red"])
-    found = [first.search("red"), next(first.retriever.search(second.folder, [Item("q", "red")], 5, "trec"))]
-    assert [name for name, _ in found[0]] == ["d0"]
-    assert list(found[1].documents) == ["d1"]
+    assert [name for name, _ in first.search("red")] == ["d0"]
+    assert list(next(first.retriever.search(second.folder, [Item("q", "red")], 5, "trec")).documents) == ["d1"]
 
 
 @pytest.mark.parametrize(
