@@ -54,7 +54,7 @@ _ACROSS = (
     Column("system", value=lambda one: one[0]),
     Column("mean rank", "", True, "{:.1f}".format, value=lambda one: one[1].rank),
     Column("win rate", "", True, _WHOLE, value=lambda one: one[1].wins),
-    Column("keeps its place", "", True, _WHOLE, value=lambda one: one[1].kept),
+    Column("place kept", "", True, _WHOLE, value=lambda one: one[1].kept),
     Column("first", "", True, _WHOLE, value=lambda one: one[1].first),
     Column("places, one task left out", number=False, value=lambda one: _places(one[1].places)),
 )

@@ -20,6 +20,8 @@ from leaderboard.site.site import board_stem
 
 _ROWS = 250  # of all tables of a page; beyond, only the frontier is listed
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, FREE = 720, 300, 48, 28, 14, 120
+NAMED = 30
+"""Points up to which each has its name in the drawing; of more, those of the frontier."""
 _UNITS = {1: (0.01, 0.1, 1, 3, 10, 30), 60: (1, 3, 10, 30), 3_600: (1, 3, 10, 30, 100, 300, 1_000, 10_000)}
 _TICKS = [math.log10(unit * count) for unit, counts in _UNITS.items() for count in counts]
 _LABEL, _LINE = 40, 13  # characters of a name next to its mark, and the height of a line
@@ -37,6 +39,7 @@ class CostSection:
     rows: Sequence[tuple[int, Entry]]  # those that are listed, with their number in the drawing, the cheapest first
     best: frozenset[str]
     left: int  # how many rows are not listed
+    unnamed: int  # how many points have no name in the drawing
 
 
 def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
@@ -78,6 +81,7 @@ def _section(held: Sequence[Entry], *, few: bool) -> CostSection:
         rows=listed,
         best=best,
         left=len(rows) - len(listed),
+        unnamed=len(rows) - len(best) if len(rows) > NAMED else 0,
     )
 
 
@@ -127,6 +131,7 @@ def draw(points: Sequence[Point], label: str) -> Markup:
         for point in points
     }
     (x, y), *others = (places[point] for point in best)
+    named = points if len(points) <= NAMED else best
     steps = "".join(f"H{right:.1f}V{up_:.1f}" for right, up_ in others)
     free = (_Free(_LINE), _Free(2 * _LINE))
     body = [
@@ -134,7 +139,10 @@ def draw(points: Sequence[Point], label: str) -> Markup:
         svg_text(LEFT, HEIGHT - 6, "not trained", "aside"),
         *plane.numbers(HEIGHT - 6, lambda value: duration(10**value)),
         element("path", kind="frontier", d=f"M{x:.1f} {y:.1f}{steps}H{WIDTH}"),
-        *(_mark(place, point, *places[point], free, best=point in best) for place, point in enumerate(points)),
+        *(
+            _mark(place, point, *places[point], free if point in named else None, best=point in best)
+            for place, point in enumerate(points)
+        ),
     ]
     return Markup(figure(WIDTH, HEIGHT, body, "scatter", label))  # noqa: S704 (all texts are escaped)
 
@@ -172,12 +180,16 @@ class _Free:
         return found
 
 
-def _mark(place: int, point: Point, x: float, y: float, free: tuple[_Free, _Free], *, best: bool) -> str:
-    """A mark, filled on the frontier, with its name, and its number in the table for narrow screens."""
-    hint = f"{point.name}: {text.number(point.score)}, {duration(point.cost)}"
+def _mark(place: int, point: Point, x: float, y: float, free: tuple[_Free, _Free] | None, *, best: bool) -> str:
+    """A mark, filled on the frontier; where there is room with its name, and its number for narrow screens."""
+    mark = circle(
+        x, y, "4", None if best else "hollow", f"{point.name}: {text.number(point.score)}, {duration(point.cost)}"
+    )
+    if free is None:
+        return element("g", mark, data_k=place)
     name, left = point.name[:_LABEL], x > WIDTH - FREE
     wide = 6.5 * len(name)
     line = free[0].line(*((x - 7 - wide, x - 7) if left else (x + 7, x + 7 + wide)), y - 5)
     words = svg_text(x - 7 if left else x + 7, line, name, "name", "end" if left else None)
     number = svg_text(x, free[1].line(x - 12, x + 12, y - 10), str(place + 1), "number", "middle")
-    return element("g", circle(x, y, "4", None if best else "hollow", hint), words, number, data_k=place)
+    return element("g", mark, words, number, data_k=place)

@@ -26,7 +26,7 @@ class SystemLine:
     rows: Mapping[str, Row]  # by page; suites where it has no row are not there
     best: int  # suites in whose best group it is
     complete: int  # suites where it has a rank
-    place: float  # mean of its first possible rank over suites, which decides the order only
+    place: float  # mean of the middle of its rank interval over suites, which decides the order only
     seconds: float | None  # of training, of the costliest of its rows; None if none reports it
 
 
@@ -113,7 +113,7 @@ def _grid(setting: str, here: Sequence[Page]) -> SettingGrid:
 def _line(name: str, rows: Mapping[str, Row]) -> SystemLine:
     """A system's rows in all suites of a setting."""
     known = [row.cost.seconds for row in rows.values() if row.cost.seconds is not None]
-    ranks = [row.ranks[0] for row in rows.values() if row.ranks is not None]
+    ranks = [sum(row.ranks) / 2 for row in rows.values() if row.ranks is not None]
     return SystemLine(
         name=name,
         method=next(iter(rows.values())).system.method,

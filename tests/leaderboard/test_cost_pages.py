@@ -65,6 +65,8 @@ def test_no_name_lies_on_another() -> None:
     for kind, high in (("name", 13), ("number", 26)):
         lines = sorted(map(float, re.findall(f'<text class="{kind}" x="[^"]*" y="([^"]*)"', draw(points, "x"))))
         assert len(lines) == 12
+        crowd = draw([*points, *(Point(f"more-{at}", 100.0 + at, 0.4) for at in range(20))], "x")
+        assert crowd.count(f'class="{kind}"') == 1, "of more than 30 systems, that of the frontier alone"
         assert all(below - above >= high - 0.1 for above, below in pairwise(lines))
 
 
