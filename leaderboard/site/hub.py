@@ -37,10 +37,7 @@ _MEASURES = {
 SPLIT = "test"
 _NO_TASK = "mteb has no task of this name: it reads this file, but loads no task for it"
 _NO_MAIN = "main_score is null: mteb's main measure of this task is another than ours"
-_NAMES: dict[str, tuple[str, str, str, str]] = {
-    ours: tuple(theirs)
-    for ours, theirs in json.loads(files("leaderboard").joinpath("format/mteb.json").read_bytes()).items()
-}
+_NAMES: dict[str, Sequence[str]] = json.loads(files("leaderboard").joinpath("format/mteb.json").read_bytes())
 """`TASK` or `TASK:LEG` → the same queries and documents in mteb: task, subset, split, main measure."""
 
 Group = tuple[Result, ...]
