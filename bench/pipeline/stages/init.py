@@ -56,15 +56,12 @@ class Init(EncoderStage):
 
 
 def weights(name: str, inputs: Inputs, folders: Callable[[Path], Sequence[Path]] = lambda place: [place]) -> Json:
-    """Return what decides a model's weights: checksums of the files in `folders` of a folder, else its name.
-
-    A model card (`README.md`) decides nothing.
-    """
+    """Return what decides a model's weights: checksums of the files in `folders` of a folder, else its name."""
     place = Path(name).expanduser()
     if not place.is_dir():
         return name
-    inside = sorted(path for one in folders(place) for path in one.iterdir() if path.name != "README.md")
-    return {path.relative_to(place).as_posix(): inputs.hash(path) for path in inside if path.is_file()} or name
+    files = [path for one in folders(place) for path in sorted(one.iterdir()) if path.is_file()]
+    return {path.relative_to(place).as_posix(): inputs.hash(path) for path in files} or name
 
 
 def run(

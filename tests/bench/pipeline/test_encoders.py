@@ -56,12 +56,11 @@ def start(tmp_path: Path, method: Method, backbone: Path) -> Init:
 
 
 def test_what_of_a_backbone_decides_the_start(tmp_path: Path, backbone: Path) -> None:
-    """Its modules' folders, e.g. LaBSE's dense layer, and no others, and no model card; a random pooler has another."""
+    """Its modules' folders, e.g. LaBSE's dense layer, and no others; a random pooler has another key."""
     method = load().method("pretrained")
     before = start(tmp_path, method, backbone).key
     (backbone / "checkpoint-500").mkdir()
     (backbone / "checkpoint-500" / "model.safetensors").write_bytes(b"x")
-    (backbone / "README.md").write_text("# The name that it was exported by")
     assert start(tmp_path, method, backbone).key == before
     (backbone / "2_Dense" / "model.safetensors").write_bytes(b"other weights")
     assert start(tmp_path, method, backbone).key != before
