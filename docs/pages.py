@@ -41,7 +41,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def without_links(text: str) -> str:
     """Return a text whose links into the repository are plain words; those to the web stay."""
-    return re.sub(r"\[([^]]+)\]\((?!https?:)[^)]+\)", r"\1", text)
+    return re.sub(r"(?<!!)\[([^]]+)\]\((?!https?:)[^)]+\)", r"\1", text)
 
 
 def settings(config: Config, prefix: str) -> str:
