@@ -87,7 +87,7 @@ def steps(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> Work:
 def contrastive(folder: Path, chunk: int | None = None) -> Iterator[Mapping[str, Work]]:
     """A step on pairs of texts, tokens given; with `chunk`, gradients are cached."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
     start = minilm(folder)
     theirs = SentenceTransformer(str(start), device="cpu", local_files_only=True).train()
