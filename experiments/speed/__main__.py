@@ -35,7 +35,7 @@ def rows(full: bool = False) -> dict[str, Row]:
 def line(name: str, row: Row, found: dict[str, Any]) -> str:
     """Return a row of the table."""
     peers = [f"{peer} {found['seconds'][peer]:.3g} s" for peer in found["ratios"]]
-    ratios = [f"{ratio:.2f} (≥ {row.reach[peer]:g})" if peer in row.reach else f"{ratio:.2f}"
+    ratios = [f"{ratio:.2g} (≥ {row.reach[peer]:g})" if peer in row.reach else f"{ratio:.2g}"
               for peer, ratio in found["ratios"].items()]  # fmt: skip
     missed = [peer for peer, least in row.reach.items() if found["ratios"][peer] < least]
     ours = f"{found['seconds']['ours']:.3g} s for {row.units:,} {row.unit}"
@@ -67,7 +67,7 @@ def main() -> None:
                 kept[name] = growth(typed.full) if name == "growth" else asdict(measure(every[name], Path(folder)))
             write_bytes(KEPT, json.dumps(kept, indent=1).encode())
         print(name if name == "growth" else line(name, every[name], kept[name]), flush=True)  # noqa: T201 (a command)
-    if not {*every, "growth"} <= kept.keys():
+    if not every.keys() <= kept.keys():
         return
     before = PAGE.read_text(encoding="utf-8").partition("Measured on ")[0]
     lines = [
@@ -78,7 +78,7 @@ def main() -> None:
     ]
     lines += [line(name, row, kept[name]) for name, row in every.items()]
     lines += ["", "| growth | passages | µs a passage | peak memory, MiB |", "|---|---|---|---|"]
-    lines += [f"| {work} | {size:,} | {each:.0f} | {peak:,} |" for work, size, each, peak in kept["growth"]]
+    lines += [f"| {work} | {size:,} | {each:.0f} | {peak:,} |" for work, size, each, peak in kept.get("growth", ())]
     write_bytes(PAGE, (before + "\n".join(lines) + "\n").encode())
 
 
