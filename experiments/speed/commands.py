@@ -1,4 +1,4 @@
-"""What surrounds the work: commands as a user types them, beside a fixed piece of Python in a process of its own."""
+"""What surrounds the work: commands as a user types them, compared with a fixed piece of Python in its own process."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Encoding, training, exact search and preparing a corpus beside the libraries that people use for them."""
+"""Encoding, training, exact search and preparing a corpus, compared with the libraries that people use for them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""BM25 beside bm25s and rank_bm25, on synthetic passages."""
+"""BM25 compared with bm25s and rank_bm25, on synthetic passages."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""No work of ours is slower, beside its peers, than 0.8 of what `docs/performance.json` says was reached."""
+"""No row is slower, compared with its peers, than 0.8 of what `docs/performance.json` says was reached."""
 
 import json
 import sys
