@@ -2,6 +2,8 @@
 
 import math
 import os
+import platform
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -56,6 +58,15 @@ def _quotas(own: Path, groups: Path) -> Iterator[int]:
             quota_us = int((groups / place / "cpu.cfs_quota_us").read_text())
             if quota_us > 0:
                 yield math.ceil(quota_us / int((groups / place / "cpu.cfs_period_us").read_text()))
+
+
+def processor(known: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the processor's maker and model as the system calls them, else its architecture."""
+    with suppress(OSError, UnicodeDecodeError):
+        found = re.search(r"^model name\s*:\s*(\S.*)$", known.read_text(encoding="utf-8"), re.MULTILINE)
+        if found:
+            return " ".join(re.sub(r"\((R|TM|tm)\)|\bProcessor\b", "", found[1]).split())
+    return platform.machine()
 
 
 def memory(known: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> float:

@@ -6,7 +6,7 @@ from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.core.contract import TrainingJob
 from bench.core.errors import UsageError
-from bench.core.machine import cores
+from bench.core.machine import cores, processor
 from bench.pipeline.settings import ComputeConfig
 from bench.store.stage import Needs
 from bench.training.launched import team
@@ -40,6 +40,14 @@ class Compute:
     def training(self) -> Needs:
         """What all processes of a training take."""
         return Needs(self.threads * self.processes, 2.0 * self.processes, self.device, self.processes)
+
+    def hardware(self) -> str:
+        """Return what of this machine can change a training's last digits: kernels and processor, or the GPU's name."""
+        import torch
+
+        if self.device.startswith("cuda"):
+            return str(torch.cuda.get_device_name(self.device))
+        return f"{processor()}, {torch.backends.cpu.get_cpu_capability()}"
 
     def job(self, seed: int, tokens: int = 0, flops: float | None = None, steps: int | None = None) -> TrainingJob:
         """Return a training on this machine."""

@@ -76,6 +76,16 @@ class Side:
         ordered = sorted(keys, key=lambda key: (COSTS.index(key) if key in COSTS else len(COSTS), keys.index(key)))
         return {key: sum(table[key] for table in tables) / len(tables) for key in ordered}
 
+    def hardware(self) -> str | None:
+        """Return the machines of its trainings; None where a result does not say (earlier versions')."""
+        found = set()
+        for content in self.contents:
+            for legs in content["tasks"].values():
+                for entry in legs.values():
+                    facts = entry.get("facts", {}).get("train")
+                    found.add(facts.get("hardware") if facts else None)
+        return None if None in found else " and ".join(sorted(map(str, found)))
+
 
 def warnings(sides: Sequence[Side]) -> list[str]:
     """Return what makes a comparison of these systems unfair or hard to read, one sentence a doubt and pair."""
@@ -112,6 +122,9 @@ def _given(one: Side, other: Side) -> Iterator[str]:
     kinds = [(side.system.get("post") or {}).get("kind", "none") for side in (one, other)]
     yield from _differ(one, other, "post-processing", *kinds)
     yield from _differ(one, other, "precision of training", *(side.setting("precision") for side in (one, other)))
+    machines = [side.hardware() for side in (one, other)]
+    if None not in machines:  # another processor changes a training as another seed does
+        yield from _differ(one, other, "hardware of training", *machines)
 
 
 def _tuning(one: Side, other: Side) -> Iterator[str]:

@@ -56,10 +56,11 @@ class Train(EncoderStage):
 
         job, processes = self.compute.job(self.seed, self.tokens, self.flops, self.steps), self.compute.processes
         if processes == 1:
-            return run(space, self.of.build_trainer(self.config), folders["start"], folders["shards"], job)
-        facts = train_on_several(self._trainer(), self.config, folders, job, space, processes)
-        validate_encoders(space.out, [(ENCODER, folders["start"])])
-        return facts
+            facts = run(space, self.of.build_trainer(self.config), folders["start"], folders["shards"], job)
+        else:
+            facts = train_on_several(self._trainer(), self.config, folders, job, space, processes)
+            validate_encoders(space.out, [(ENCODER, folders["start"])])
+        return {**facts, "hardware": self.compute.hardware()}
 
     needs = property(lambda self: self.compute.training)
 

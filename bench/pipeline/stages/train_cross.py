@@ -48,7 +48,8 @@ class TrainCross(Stage):
         check_device(job.device)
         from bench.training.cross_encoder import fit
 
-        return fit(space, place, StoredPairs(folders["pairs"]), self.config, job)
+        facts = fit(space, place, StoredPairs(folders["pairs"]), self.config, job)
+        return {**facts, "hardware": self.compute.hardware()}
 
 
 def located(model: str) -> Path:

@@ -72,4 +72,4 @@ class Tune(EncoderStage):
         if not self.config.tied:
             encoders.append((PASSAGES, passages))
         validate_encoders(space.out, encoders)
-        return facts
+        return {**facts, "hardware": self.compute.hardware()}

@@ -151,6 +151,10 @@ def _of_legs(task: str, one: Content, other: Content) -> Iterator[Cause]:
         yield from _differ("libraries", name, theirs, ours, slight=True)
     for name, theirs, ours in _both(one.get("compute", {}), other.get("compute", {})):
         yield from _differ("machine", name, theirs, ours, slight=True)
+    for stage, theirs, ours in _both(one.get("facts", {}), other.get("facts", {})):
+        machines = [(side or {}).get("hardware") for side in (theirs, ours)]
+        if None not in machines:
+            yield from _differ("machine", f"hardware of {stage}", *machines, slight=True)
 
 
 def _settings(one: Sequence[Content], other: Sequence[Content]) -> Iterator[Cause]:

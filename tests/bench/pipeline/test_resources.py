@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from bench.config.layers import pretrained_as
 from bench.config.profiles import PROFILES, profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
-from bench.core.machine import cores
+from bench.core.machine import cores, processor
 from bench.pipeline.compute import compute
 from bench.pipeline.resources import _EncoderSize, _operations, machine
 from bench.pipeline.settings import ComputeConfig, resolve
@@ -48,6 +49,13 @@ def test_without_limits_all_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert compute(Request((), ()), profile(), ComputeConfig(threads=11)).threads == 11
     monkeypatch.setattr("bench.pipeline.compute.cores", lambda: 64)
     assert compute(Request((), ()), profile(), ComputeConfig()).threads == 8
+
+
+def test_the_processor_has_a_name(tmp_path: Path) -> None:
+    """As the system calls it, without marks; the architecture where it does not say."""
+    (tmp_path / "cpuinfo").write_text("vendor_id\t: x\nmodel name\t: Intel(R) Xeon(R) Gold 6 Processor  @ 2 GHz\n")
+    assert processor(tmp_path / "cpuinfo") == "Intel Xeon Gold 6 @ 2 GHz"
+    assert processor(tmp_path / "none") == platform.machine()
 
 
 @pytest.mark.parametrize(("device", "workers", "executor", "asked", "expected"), cases("shares-of-corpora"))

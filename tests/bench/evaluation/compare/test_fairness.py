@@ -15,7 +15,7 @@ TUNING = {"trials": 8, "rule": "highest", "split": "dev", "suite": "mrtydi", "da
 
 def result(changes: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
     """A result file's content; `changes` by dotted path, e.g. `system.budget`."""
-    training = {"tokens": 1000, "flops": 5e9, "steps": 10, "finite": True, "note": "x"}
+    training = {"tokens": 1000, "flops": 5e9, "steps": 10, "finite": True, "hardware": "EPYC, AVX2"}
     leg = {"measures": {"RR@100": 0.5}, "queries": 60, "protocol": {"k": 100, "tie": "trec"}}
     precision = {"key": "method.precision", "value": "float32"}
     start = {"corpus": CORPUS, "backbone": "scratch:2x128", "contract": CONTRACT}
@@ -54,6 +54,7 @@ def side(label: str, **changes: Any) -> Side:
         ),
         ({"system|backbone": "xlm-r"}, "backbone: a has scratch:2x128, b has xlm-r"),
         ({"system|settings": [BFLOAT16]}, "precision of training: a has float32, b has bfloat16"),
+        ({f"{LEG}|facts|train|hardware": "H100"}, "hardware of training: a has EPYC, AVX2, b has H100"),
         ({f"{LEG}|facts|train|tokens": 1300}, "tokens really seen in pretraining: a has 1,000, b has 1,300"),
         ({f"{LEG}|facts|train|flops": 9e9}, "FLOPs of pretraining: a has 5e+09, b has 9e+09"),
         ({"system|tuning": TUNING}, "trials of tuning: a has none, b has 8"),
@@ -90,6 +91,7 @@ def test_tunings_are_compared(changes: Mapping[str, Any], sentences: list[str]) 
 
 def test_what_is_no_difference() -> None:
     """The last step overshoots by up to 2 %; `crop@init` has budget 0 by its nature, BM25 has none and one seed."""
+    assert not warnings([side("a"), Side("b", [result({f"{LEG}|facts|train|hardware": None})])]), "an older result"
     for tokens, differs in ((1019, False), (1025, True)):
         other = Side("b", [result({f"{LEG}|facts|train|tokens": tokens})])
         assert bool(warnings([side("a"), other])) is differs

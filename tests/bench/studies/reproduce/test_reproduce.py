@@ -161,6 +161,15 @@ def test_each_cause_is_named_once(other: dict[str, Any], kind: str, said: str) -
     assert found.slight == (kind in {"libraries", "machine"})
 
 
+def test_hardware_that_both_files_name_is_a_slight_cause() -> None:
+    """A file of an earlier version names none, and is no other machine."""
+    one, other = (changed(*LEG, "facts", value={"train": {"hardware": name}}) for name in ("EPYC, AVX2", "H100"))
+    (found,) = causes(one, other)
+    assert (found.kind, found.slight) == ("machine", True)
+    assert found.sentence == "hardware of train: the file has EPYC, AVX2, here it is H100"
+    assert causes(BASE, other) == []
+
+
 def test_what_excuses_and_what_does_not() -> None:
     """The same number is OK whatever else; a small step needs a slight cause and no grave one; a large one nothing."""
     near, far = (changed(*LEG, "measures", value={"R@1": 0.5 + step}) for step in (CLOSE * 0.9, CLOSE * 1.1))
