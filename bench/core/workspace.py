@@ -64,5 +64,5 @@ class Workspace:
     out: Path  # an empty folder; its content when the stage returns becomes the artefact
     parts: Parts  # finished pieces of an earlier, interrupted attempt at the same work, and of this one
     advance: Advance = field(default=silent)  # progress, in the units of the stage (documents, queries, tokens)
-    log: Log = field(default=unheard)  # what a training logs, while it runs in this process
+    log: Log = field(default=unheard)  # what a training logs, as it is written
     notice: Callable[[str], None] = field(default=unsaid)  # sentences for people

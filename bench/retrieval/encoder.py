@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bench.core.contract import SEPARATOR, Contract, Role
 from bench.core.errors import BenchError, UsageError
-from bench.core.workspace import unsaid
+from bench.core.workspace import Advance, silent, unsaid
 from bench.data.corpora import tokenizer
 from bench.retrieval.packed import budget, first_position, forward, load_model, longest, on_threads, pack, pool
 from bench.types import Item
@@ -83,6 +83,7 @@ class TorchEncoder:
         self._batch_tokens = batch_tokens or (_CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS)
         self._threads = threads
         self.notice: Callable[[str], None] = unsaid  # gets a sentence where the memory is short
+        self.advance: Advance = silent  # hears of items as their batch is done
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
         """Return vectors `[n, d]`, float32, one row an item. Raises `BenchError` if one is not finite."""
@@ -101,6 +102,7 @@ class TorchEncoder:
                         break
                     vectors[left[batch]] = pooled
                     done += batch
+                    self.advance(len(batch))
                 left = np.delete(left, done)
         _finite(vectors, items, role, self._contract)
         return unit(vectors) if self._contract.normalise else vectors

@@ -17,7 +17,7 @@ from typing import Any
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical
 from bench.core.machine import Launch, launch
-from bench.core.workspace import silent
+from bench.core.workspace import Advance, Log, silent, unheard
 from bench.training.member import raised, take_part
 from bench.types import Json
 
@@ -46,11 +46,11 @@ class Team:
         self.own, self._number = own, 0
         self._store: Any = PrefixStore("bench", store)
 
-    def lead(self, asked: Mapping[str, Any], advance: Callable[[float], None]) -> dict[str, Json]:
+    def lead(self, asked: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
         """Train with the others, as the first; return the facts. Raises what any of them raised."""
         self._ask(asked)
         try:
-            return self._take_part(asked, advance)
+            return self._take_part(asked, advance, log)
         except RuntimeError as error:  # perhaps another has failed, and its connections broke
             said = [f"{self._number} failed {rank}" for rank in range(1, self.own.world)]
             self._wait(lambda: any(map(self._there, said)))
@@ -67,7 +67,7 @@ class Team:
         try:
             while (asked := self._asked()) is not None:
                 try:
-                    self._take_part(asked, silent)
+                    self._take_part(asked, silent, unheard)
                 except Exception as error:  # the first process decides whether its command goes on
                     said = canonical([type(error).__name__, str(error)]).decode()
                     self._store.set(f"{self._number} failed {self.own.rank}", said)
@@ -94,12 +94,12 @@ class Team:
     def _there(self, key: str) -> bool:
         return bool(self._store.check([key]))
 
-    def _take_part(self, asked: Mapping[str, Any], advance: Callable[[float], None]) -> dict[str, Json]:
+    def _take_part(self, asked: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
         from torch.distributed.distributed_c10d import PrefixStore
 
         with TemporaryDirectory(prefix="bench-process-") as folder:
             meeting = PrefixStore(f"training {self._number}", self._store)
-            return take_part(asked, self.own.rank, self.own.local, Path(folder), advance, store=meeting)
+            return take_part(asked, self.own.rank, self.own.local, Path(folder), advance, log, store=meeting)
 
     @staticmethod
     def _wait(until: Callable[[], bool]) -> None:

@@ -4,7 +4,7 @@ A request says what to do, in JSON: trainer, config, job, folders, and where the
 """
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,7 @@ from warnings import catch_warnings, filterwarnings
 from bench.config.base import Config
 from bench.core.contract import TrainingJob
 from bench.core.errors import BenchError, PluginError, UsageError
-from bench.core.workspace import Parts, Workspace, silent
+from bench.core.workspace import Advance, Log, Parts, Workspace, silent, unheard
 from bench.types import Json
 
 
@@ -34,7 +34,7 @@ def request(
 
 
 def take_part(
-    asked: Mapping[str, Any], rank: int, local: int, folder: Path, advance: Callable[[float], None], **meeting: Any
+    asked: Mapping[str, Any], rank: int, local: int, folder: Path, advance: Advance, log: Log, **meeting: Any
 ) -> dict[str, Json]:
     """Train as one process of several; return the facts.
 
@@ -44,6 +44,7 @@ def take_part(
         local: its number on its machine, and that of its device on `cuda`.
         folder: where the others write; it is thrown away.
         advance: of the first one.
+        log: of the first one.
         meeting: where all meet, as `torch.distributed.init_process_group` takes it.
     """
     import torch
@@ -60,7 +61,7 @@ def take_part(
         torch.cuda.set_device(job.device)
     out, parts = Path(asked["out"]), Path(asked["parts"])
     if rank:
-        out, own, advance = folder / f"{rank}", folder / f"{rank}.parts", silent
+        out, own, advance, log = folder / f"{rank}", folder / f"{rank}.parts", silent, unheard
         out.mkdir()
         if parts.is_dir():  # what an interrupted attempt has left; the first process may remove it
             shutil.copytree(parts, own)
@@ -71,7 +72,7 @@ def take_part(
     try:
         with reproducible(job), catch_warnings():
             filterwarnings("ignore", "torch.distributed.nn.functional", FutureWarning)  # torch has no public successor
-            space = Workspace(out, Parts(parts), advance)
+            space = Workspace(out, Parts(parts), advance, log)
             if asked["trainer"]:
                 facts = _named(asked["trainer"])(config).train(**folders, job=job, work=space)
             else:

@@ -14,20 +14,23 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench.config.base import Config
 from bench.core.contract import TrainingJob
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical, write_bytes
-from bench.core.workspace import Workspace
+from bench.core.workspace import Advance, Log, Workspace
 from bench.training.launched import team
 from bench.training.member import raised, request, take_part
 from bench.types import Json
 
-_ADVANCE = "bench-advance "
+_ADVANCE, _LOG = b"bench-advance ", b"bench-log "
+"""What lines of the first process's stdout begin with: units that are done, and a line of its log in JSON."""
 _POLL = 0.05  # seconds
 _TAIL = 15  # lines of a failed process's output that are shown
 _STARTED_BY = ("WORLD_SIZE", "SLURM_NTASKS")
@@ -43,7 +46,7 @@ def train_on_several(
         config: its config; every process makes it anew from its values.
         folders: its inputs by the names of `Trainer.train`'s or `fine_tune`'s arguments.
         job: as of one process. On `cuda` each has the device of its number.
-        work: of the first process; it advances by what all have done.
+        work: of the first process; it advances by what all have done, and hears the log of the first.
         processes: at least 2.
 
     Raises:
@@ -51,13 +54,13 @@ def train_on_several(
     """
     asked = request(trainer, config, folders, job, work, processes)
     if leading := team():
-        return {**leading.lead(asked, work.advance), "processes": processes}
+        return {**leading.lead(asked, work.advance, work.log), "processes": processes}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-processes-")))
         write_bytes(folder / "request.json", canonical(asked))
         started = [stack.enter_context(_Process(folder, rank)) for rank in range(processes)]
         threading.Thread(target=_watch, args=(started,), daemon=True).start()
-        started[0].listen(work.advance)
+        started[0].listen(work.advance, work.log)
         while any(one.running for one in started):
             time.sleep(_POLL)
         failed = [one for one in started if one.failed]
@@ -123,12 +126,14 @@ class _Process:
             self._killed = True
             self._child.kill()
 
-    def listen(self, advance: Callable[[float], None]) -> None:
-        """Report the progress that it prints, until it ends."""
+    def listen(self, advance: Advance, log: Log) -> None:
+        """Report the progress and the log that it prints, until it ends."""
         assert self._child.stdout is not None  # noqa: S101 (it is piped)
         for line in self._child.stdout:
-            if line.startswith(_ADVANCE.encode()):
-                advance(float(line.split()[1]))
+            if line.startswith(_ADVANCE):
+                advance(float(line.removeprefix(_ADVANCE)))
+            elif line.startswith(_LOG):
+                log(json.loads(line.removeprefix(_LOG)))
 
     def error(self) -> BenchError:
         """Return what it raised, or how it died."""
@@ -142,8 +147,9 @@ class _Process:
         )
 
 
-def _print_advance(units: float) -> None:
-    print(f"{_ADVANCE}{units!r}", flush=True)  # noqa: T201 (read by the process that started this one)
+def _report(kind: bytes, value: float | Mapping[str, Any]) -> None:
+    """Print a line for the process that started this one."""
+    print(f"{kind.decode()}{json.dumps(value)}", flush=True)  # noqa: T201 (read by the process that started this one)
 
 
 def _end_with_parent() -> None:
@@ -157,8 +163,9 @@ def main(folder: Path, rank: int) -> int:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         meeting = f"file://{folder / 'meeting'}"
+        reports = partial(_report, _ADVANCE), partial(_report, _LOG)
         asked = json.loads((folder / "request.json").read_bytes())
-        facts = take_part(asked, rank, rank, folder, _print_advance, init_method=meeting)
+        facts = take_part(asked, rank, rank, folder, *reports, init_method=meeting)
     except BenchError as error:
         write_bytes(folder / f"{rank}.error.json", canonical([type(error).__name__, str(error)]))
         return 1

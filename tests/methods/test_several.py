@@ -17,6 +17,7 @@ from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace, silent
 from bench.data.corpora.shards import Shards
 from bench.plugins import load
+from bench.training.checkpoint import log_line
 from bench.training.determinism import reproducible
 from bench.training.distributed import rank
 from bench.training.encoder import TrainableEncoder
@@ -86,20 +87,23 @@ def test_both_processes_have_one_encoder(
 
 @pytest.mark.slow
 def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path, start: Path) -> None:
-    """Progress adds up to the tokens of both; a stop leaves checkpoints, from which the same bytes come."""
+    """Progress adds up to the tokens of both, the log is heard as written; a stop leaves checkpoints to go on from."""
     config = CropConfig.model_validate({**OFTEN, **TABLES["small"]["crop"]})
     given = {"start": start, "shards": corpus}
+
+    heard: list[Any] = []
 
     def train(kind: str, advance: Callable[[float], None]) -> tuple[Path, dict[str, Any]]:
         out = tmp_path / kind
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
-        work = Workspace(out, Parts(tmp_path / f"{kind}-parts"), advance)
+        work = Workspace(out, Parts(tmp_path / f"{kind}-parts"), advance, heard.append)
         return out, dict(train_on_several("methods.crop.trainer:CropTrainer", config, given, JOB, work, 2))
 
     done: list[float] = []
     whole, facts = train("whole", done.append)
     assert (facts["processes"], sum(done)) == (2, facts["tokens"])
+    assert "".join(map(log_line, heard)) == (whole / "log.jsonl").read_text(encoding="utf-8")
     with pytest.raises(KilledError):
         train("stopped", killer(1500))
     stopped, _ = train("stopped", silent)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from bench.core.contract import Contract, Encoder, Role
 from bench.core.errors import BenchError, UsageError
-from bench.core.workspace import Parts, Workspace, unsaid
+from bench.core.workspace import Advance, Parts, Workspace, silent, unsaid
 from bench.data.corpora import sampling
 from bench.data.corpora.shards import Shards
 from bench.pipeline.compute import LIBRARIES, Compute
@@ -72,7 +72,8 @@ class Encode(Stage):
             BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
         """
         encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
-        return write_vectors(space, self.items(folders), self.role, lambda: encoder.loaded(self.role, space.notice))
+        load = partial(encoder.loaded, self.role, space.notice)
+        return write_vectors(space, self.items(folders), self.role, load)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,8 +209,8 @@ class RoleEncoder:
         """Return vectors `[n, d]`, float32, one row an item, in the order of the items."""
         return self.loaded(role).encode(items, role)
 
-    def loaded(self, role: Role, notice: Callable[[str], None] = unsaid) -> TorchEncoder:
-        """Load the encoder of a role, which says to `notice` where memory is short.
+    def loaded(self, role: Role, notice: Callable[[str], None] = unsaid, advance: Advance = silent) -> TorchEncoder:
+        """Load the encoder of a role, which says to `notice` where memory is short, and to `advance` what is done.
 
         Raises `UsageError` where it cannot be read, or breaks the contract.
         """
@@ -217,7 +218,7 @@ class RoleEncoder:
         stamp = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")))
         load = _kept if device == "cpu" else _loaded
         found = load(folder, stamp, device, self.compute.threads, self.contract, self.batch_tokens)
-        found.notice = notice
+        found.notice, found.advance = notice, advance
         return found
 
 
@@ -250,9 +251,11 @@ whose memory a training may want."""
 
 
 def write_vectors(
-    work: Workspace, items: Source[Item] | Sequence[Item], role: Role, load: Callable[[], Encoder]
+    work: Workspace, items: Source[Item] | Sequence[Item], role: Role, load: Callable[[Advance], Encoder]
 ) -> Mapping[str, Json]:
     """Write the vectors of all items in their order, in shards that outlive a kill; `load` only if a shard is missing.
+
+    What it loads may report items while it is at a shard.
 
     Raises:
         BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
@@ -276,11 +279,17 @@ def encoded(
     work: Workspace,
     items: Source[Item] | Sequence[Item],
     role: Role,
-    load: Callable[[], Encoder],
+    load: Callable[[Advance], Encoder],
     share: tuple[int, int] = (0, 1),
 ) -> Iterator[tuple[Path, list[Item]]]:
     """Yield the files of the vectors of every so manieth shard, from one on (`share` is both), and its items."""
-    opened, (first, step) = cache(load), share
+    opened, (first, step) = cache(lambda: load(within)), share
+    reached = 0.0  # items of the shard at work
+
+    def within(units: float) -> None:
+        nonlocal reached
+        reached += units
+        work.advance(units)
 
     def vectors(shard: Sequence[Item]) -> bytes:
         """Encode one shard to the bytes of an .npy file."""
@@ -290,8 +299,11 @@ def encoded(
 
     shards = enumerate(_shards(items.read() if isinstance(items, Source) else items))
     for number, shard in islice(shards, first, None, step):
-        yield work.parts.get(f"{number:06d}.npy", partial(vectors, shard)), shard
-        work.advance(len(shard))
+        reached = 0.0
+        part = work.parts.get(f"{number:06d}.npy", partial(vectors, shard))
+        if reached < len(shard):  # it was there, or its encoder does not report
+            work.advance(len(shard) - reached)
+        yield part, shard
 
 
 def _shards(items: Iterable[Item]) -> Iterator[list[Item]]:

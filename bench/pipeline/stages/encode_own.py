@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bench.core.contract import Encoder, Role
 from bench.core.errors import PluginError
-from bench.core.workspace import Workspace
+from bench.core.workspace import Advance, Workspace
 from bench.pipeline.stages import read
 from bench.pipeline.stages.encode import write_vectors
 from bench.pipeline.stages.read import Read
@@ -43,7 +43,7 @@ class OwnEncode(Stage):
         """Return what is encoded."""
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        def load() -> Encoder:
+        def load(_advance: Advance) -> Encoder:
             return Checked(self.of.build_encoder(self.config), self.method)
 
         return write_vectors(space, self.items(folders), self.role, load)

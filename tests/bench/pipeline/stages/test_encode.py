@@ -64,12 +64,12 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def encoded(
-    work: Workspace, encoder: Path, role: Role = "passage", items: Sequence[Item] = ITEMS
+    work: Workspace, encoder: Path, role: Role = "passage", items: Sequence[Item] = ITEMS, **more: Any
 ) -> Mapping[str, Json]:
     """Run the stage; return its facts."""
     corpus = Fingerprinted(Source("letters", "letters/1", (), lambda: iter(items)), ())
     about: Any = {"contract": CONTRACT, "compute": Compute("cpu", 1), "who": "", "checked": GIVEN, "corpus": corpus}
-    stage = encode.EncodePassages(encoder=Init(backbone="", contract=CONTRACT, place=""), role=role, **about)
+    stage = encode.EncodePassages(encoder=Init(backbone="", contract=CONTRACT, place=""), role=role, **about, **more)
     return stage.run(work, {"encoder": encoder})
 
 
@@ -79,7 +79,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the order of the items, with their ids, in any number of shards; progress counts items."""
+    """In the order of the items, with their ids, in any number of shards; progress counts items, batch by batch."""
     monkeypatch.setattr(encode, "_SHARD", 5)
     done: list[float] = []
     work = make_work("a", done.append)
@@ -90,6 +90,8 @@ def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: 
     np.testing.assert_allclose(found.matrix, expected, atol=1e-5)
     assert facts == {"vectors": 23, "dimensions": 8, "shards": 5}
     assert done == [5, 5, 5, 5, 3]
+    encoded(make_work("b", done.append), encoder, batch_tokens=1)
+    assert done[5:] == [1] * 23
 
 
 def test_killed_in_the_middle(encoder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
