@@ -171,7 +171,7 @@ class ComputeConfig(Config):
         ge=1,
         le=1024,
         source="ours: each computes its share of every batch, so a training's key has the number where it is not 1",
-        help="processes of a pretraining or fine-tuning on this machine, each with its own threads, or its own GPU",
+        help="processes of a training on this machine, each with its own threads, or its own GPU",
     )
     shard_workers: int | None = setting(
         None,

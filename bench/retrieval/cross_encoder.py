@@ -19,7 +19,7 @@ from transformers import AutoModelForSequenceClassification, PreTrainedConfig, P
 from bench.core.errors import BenchError, UsageError
 from bench.data.corpora import tokenizer
 from bench.retrieval.backbones import load_weights, refuse_missing
-from bench.retrieval.packed import budget, longest, on_threads
+from bench.retrieval.packed import budget, longest, on_threads, wide
 
 LENGTH = 512
 """Tokens of a pair, special ones included, where the model has room for as many.
@@ -177,8 +177,7 @@ def _logits(model: PreTrainedModel, rows: Sequence[PairTokens]) -> torch.Tensor:
     given["attention_mask"] = padded([[1] * len(row.ids) for row in rows], 0)
     if types := [row.types for row in rows if row.types is not None]:
         given["token_type_ids"] = padded(types, 0)
-    found: torch.Tensor = model(**given).logits
-    return found.float()
+    return wide(model(**given).logits)
 
 
 def _halved(words: PreTrainedTokenizerBase, queries: list[str], most: int) -> list[str]:

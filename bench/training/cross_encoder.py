@@ -1,7 +1,8 @@
 """Training a cross-encoder on pairs: a question's passage must score above others that only seem to answer it.
 
 Seed, epoch and number of a pair decide all chance but dropout's, whose generator goes through the checkpoints: a
-training that was killed and begun again writes the same bytes (on a processor, with the same number of threads).
+training that was killed and begun again writes the same bytes (on a processor, with the same number of threads). Each
+of several processes asks its own questions of a step, as many as one alone does.
 """
 
 import json
@@ -21,12 +22,14 @@ from bench.core.files import write_bytes
 from bench.core.workspace import Workspace
 from bench.data.corpora import tokenizer
 from bench.data.formats.titled import joined
+from bench.data.pairs.stored_pairs import StoredPairs
 from bench.retrieval import backbones
 from bench.retrieval.cross_encoder import Pair, fitting, forward, load_classifier, tokenised
 from bench.training import checkpoint
 from bench.training.config import LOG, LoopConfig
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.training.determinism import chance, reproducible, set_chance
+from bench.training.distributed import average_gradients, rank, seed_step, sums, world
 from bench.training.meter import Costs
 from bench.training.optimisation import adamw, clip, tensor_cores, warm_up_and_decay
 from bench.types import Item, Json, TrainingPair
@@ -78,6 +81,17 @@ class QuestionGroups:
         return found
 
 
+class CrossTrainer:
+    """`fit` by its name, as processes import it (`bench.training.processes.train_on_several`)."""
+
+    def __init__(self, config: CrossConfig) -> None:
+        self.config = config
+
+    def train(self, start: Path, pairs: Path, job: TrainingJob, work: Workspace) -> dict[str, Json]:
+        """Train on `bench.data.pairs.stored_pairs`."""
+        return fit(work, start, StoredPairs(pairs), self.config, job)
+
+
 def fit(
     work: Workspace, start: Path, pairs: Sequence[TrainingPair], config: CrossConfig, job: TrainingJob
 ) -> dict[str, Json]:
@@ -111,7 +125,8 @@ class _CrossTraining:
         torch.nn.Module.to(self.model, self.device)
         self.model.train()
         self.groups = QuestionGroups(pairs, config.negatives, job.seed)
-        self.steps = config.steps or math.ceil(config.epochs * len(pairs) / config.queries)
+        self.seed, self.queries = job.seed, config.queries * world()  # in a step of all processes
+        self.steps = config.steps or math.ceil(config.epochs * len(pairs) / self.queries)
         self.optimiser = adamw(self.model, LoopConfig(weight_decay=config.weight_decay))
         self.step, self.lines, self.sums = 0, list[str](), [0.0, 0.0, 0.0]  # losses, firsts, questions
         self.costs = Costs(self.device)
@@ -128,16 +143,18 @@ class _CrossTraining:
         self.step, self.lines, self.sums = state["step"], state["lines"], state["sums"]
         self.costs = Costs(self.device, *state["costs"])
         self.saved = (self.step, time.monotonic())
-        self.work.advance(self.step * self.config.queries)
+        self.work.advance(self.step * self.queries)
 
     def go(self) -> None:
         """Make one step."""
-        config, first = self.config, self.step * self.config.queries
+        config, first = self.config, self.step * self.queries + rank() * self.config.queries
+        seed_step(self.seed, self.step + 1)
         rate = config.learning_rate * warm_up_and_decay(self.step / self.steps, config.warm_up, 1.0)
         asked = [self.groups[place] for place in range(first, first + config.queries)]
         self.optimiser.zero_grad(set_to_none=True)
         for start in range(0, len(asked), config.together or len(asked)):
             self._learn(asked[start : start + (config.together or len(asked))])
+        average_gradients(self.model.parameters())
         clip(self.model.parameters(), config.clip)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -146,7 +163,7 @@ class _CrossTraining:
         if self.step % config.log_every == 0 or self.step == self.steps:
             self._log(rate)
         self._checkpoint()
-        self.work.advance(len(asked))
+        self.work.advance(self.queries)
 
     def _learn(self, asked: Sequence[Sequence[Pair]]) -> None:
         """Add the gradient of some of the step's questions."""
@@ -162,7 +179,7 @@ class _CrossTraining:
             )
         (loss * (len(asked) / self.config.queries)).backward()
         firsts = float((scores[:, 0] > scores[:, 1:].max(1).values).sum())
-        found = (float(loss.detach()) * len(asked), firsts, float(len(asked)))
+        found = sums((float(loss.detach()) * len(asked), firsts, float(len(asked))))
         self.sums = [total + value for total, value in zip(self.sums, found, strict=True)]
 
     def _log(self, rate: float) -> None:
@@ -177,7 +194,8 @@ class _CrossTraining:
         step, moment = self.saved
         often = self.config.checkpoint_steps
         due = time.monotonic() - moment >= self.config.checkpoint_seconds or (often and self.step - step >= often)
-        if not due or self.step == self.steps:
+        (agreed,) = sums([bool(due) and not rank()])  # the first one's clock decides, and it writes for all
+        if not agreed or self.step == self.steps or rank():
             return
         state: dict[str, Json] = {
             "step": self.step,
@@ -195,13 +213,14 @@ class _CrossTraining:
         self.model.train(False)
         backbones.save(self.model, self.words, self.work.out / MODEL)
         write_bytes(self.work.out / LOG, "".join(self.lines).encode())
-        last = json.loads(self.lines[-1])
+        last, costs = json.loads(self.lines[-1]), self.costs.facts()
+        (costs["device_seconds"],) = sums([costs["device_seconds"]])
         return {
             "steps": self.step,
-            "questions": self.step * self.config.queries,
+            "questions": self.step * self.queries,
             "loss": last["loss"],
             "accuracy": last["accuracy"],
-            **self.costs.facts(),
+            **costs,
         }
 
 

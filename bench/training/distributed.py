@@ -97,6 +97,13 @@ def part(rng: np.random.Generator) -> None:
         rng.bit_generator.advance(rank() << _APART)  # type: ignore[attr-defined]  # PCG64, numpy's default
 
 
+def seed_step(seed: int, step: int) -> None:
+    """Seed dropout of a step and process, whatever was drawn before: no checkpoint has the generators of all."""
+    if world() > 1:
+        own = np.random.SeedSequence([seed, step, rank()]).generate_state(1, np.uint64)
+        torch.manual_seed(int(own[0]))
+
+
 def sums(values: Sequence[float]) -> list[float]:
     """Return the sum over processes of each of some numbers; whole ones are exact up to 2⁵³."""
     if world() == 1:

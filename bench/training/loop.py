@@ -26,7 +26,7 @@ from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
 from bench.training.config import ENCODER, LOG, LoopConfig, TrainingConfig
 from bench.training.determinism import chance, seed_everything, set_chance
-from bench.training.distributed import agree, average_gradients, average_statistics, rank, sums, union, world
+from bench.training.distributed import agree, average_gradients, average_statistics, rank, seed_step, sums, union, world
 from bench.training.encoder import TrainableEncoder
 from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
@@ -221,9 +221,7 @@ class _TrainingLoop(Generic[B]):
         """Make one step: accumulate, clip, update, log."""
         config, before, rate = self.config, replace(self.encoder.meter), self.rate
         self.at.step += 1
-        if world() > 1:  # dropout of this step and process, whatever was drawn before: no checkpoint has all generators
-            own = np.random.SeedSequence([self.job.seed, self.at.step, rank()]).generate_state(1, np.uint64)
-            torch.manual_seed(int(own[0]))
+        seed_step(self.job.seed, self.at.step)
         batches, self.ahead = self.ahead or self._drawn(), []
         losses = self._gradients(batches)
         if self.ascent is not None:
@@ -306,9 +304,8 @@ class _TrainingLoop(Generic[B]):
     def finish(self) -> dict[str, Json]:
         """Write encoder and log; return the facts."""
         at, meter, kept, costs = self.at, self.encoder.meter, self.encoder.vocabulary, self.costs.facts()
-        if world() > 1:
-            self.source.shards.see(union(self.source.shards.seen()))
-            (costs["device_seconds"],) = sums([costs["device_seconds"]])
+        self.source.shards.see(union(self.source.shards.seen()))
+        (costs["device_seconds"],) = sums([costs["device_seconds"]])
         if self.selection is not None:
             self.selection.put_back(self.modules, self.work.parts)
         self.encoder.save(self.work.out / ENCODER)

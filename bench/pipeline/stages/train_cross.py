@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.core.workspace import Workspace
-from bench.data.pairs.stored_pairs import StoredPairs
-from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.stages.exported import check_device
 from bench.pipeline.stages.init import Init
 from bench.pipeline.stages.mine import Mine
@@ -16,6 +15,8 @@ from bench.pipeline.stages.pairs import PAIRS, StorePairs
 from bench.store.stage import IDLE, OPTIONAL, Cost, Stage, named
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.types import Json
+
+_TRAINER = "bench.training.cross_encoder:CrossTrainer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +38,14 @@ class TrainCross(Stage):
 
     @property
     def cost(self) -> Cost:
-        questions = (self.config.steps or 0) * self.config.queries or self.config.epochs * PAIRS
+        a_step = self.config.queries * self.compute.processes
+        questions = (self.config.steps or 0) * a_step or self.config.epochs * PAIRS
         return Cost("train_cross", questions, 30.0)
+
+    needs = property(lambda self: self.compute.training)
+
+    def identity(self) -> dict[str, Json]:
+        return several(super().identity(), self.compute)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `model/` and `log.jsonl`; see `bench.training.cross_encoder.fit`."""
@@ -46,9 +53,14 @@ class TrainCross(Stage):
         place = place / MODEL if isinstance(self.begun, TrainCross) else place
         job = self.compute.job(self.seed)
         check_device(job.device)
-        from bench.training.cross_encoder import fit
+        from bench.training.cross_encoder import CrossTrainer
+        from bench.training.processes import train_on_several
 
-        facts = fit(space, place, StoredPairs(folders["pairs"]), self.config, job)
+        given, processes = {"start": place, "pairs": folders["pairs"]}, self.compute.processes
+        if processes == 1:
+            facts: Mapping[str, Json] = CrossTrainer(self.config).train(**given, job=job, work=space)
+        else:
+            facts = train_on_several(_TRAINER, self.config, given, job, space, processes)
         return {**facts, "hardware": self.compute.hardware()}
 
 

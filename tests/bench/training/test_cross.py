@@ -1,10 +1,11 @@
 """Training a cross-encoder: the loss by hand, the draws, learning, and the same bytes however often it is killed."""
 
 import math
+import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -18,11 +19,13 @@ from bench.data.pairs.stored_pairs import write_pairs
 from bench.pipeline.compute import Compute
 from bench.pipeline.stages import init
 from bench.pipeline.stages.train_cross import TrainCross
+from bench.retrieval import backbones
 from bench.retrieval import cross_encoder as scoring
 from bench.training import cross_encoder as cross
 from bench.training.cross_encoder_config import MODEL, CrossConfig
+from bench.training.distributed import rank, world
 from bench.types import Item, TrainingPair
-from tests.conftest import without_dropout
+from tests.conftest import TwoProcesses, without_dropout
 
 NAMES = ("bee", "ox", "cod", "owl")
 DOES = ("stings", "pulls", "swims", "flies")
@@ -177,22 +180,77 @@ def test_activations_of_fewer_queries_give_the_same_gradient(
     assert all((other - whole).norm() < 1e-4 * whole.norm() for other in others)
 
 
-def test_the_stage_trains_on_stored_pairs(fit: Fit, folder: Path, tmp_path: Path) -> None:
+def crossed(start: str, folder: str, queries: int) -> dict[str, Any]:
+    """Train in this process, in float64; return its weights and what it says."""
+    out = Path(folder) / f"{world()}-{rank()}"
+    out.mkdir(parents=True)
+    config = CrossConfig(**{**QUICK, "queries": queries, "epochs": 2.0})
+    weights: dict[str, Any] = {}
+    with (
+        patch.object(cross, "load_classifier", lambda *at, **more: scoring.load_classifier(*at, **more).double()),
+        patch.object(backbones, "save", lambda model, *_: weights.update(model.state_dict())),
+    ):
+        facts = cross.fit(Workspace(out, Parts(out / "parts")), Path(start), PAIRS, config, JOB)
+    said = {name: facts[name] for name in ("steps", "questions", "loss", "accuracy")}
+    return {**said, "log": (out / "log.jsonl").read_text(), "saves": len([*out.glob("parts/*.json")]), **weights}
+
+
+def test_two_processes_are_one(two_processes: TwoProcesses, folder: Path, tmp_path: Path) -> None:
+    """Four questions each are eight in one, step by step to the end, in float64; the first alone writes checkpoints."""
+    given = str(without_dropout(folder, tmp_path / "still")), str(tmp_path / "trained")
+    alone, (first, second) = crossed(*given, 8), two_processes(crossed, *given, 4)
+    assert (alone["steps"], alone["questions"], alone["saves"]) == (6, 48, 2)
+    assert (first.pop("saves"), second.pop("saves"), alone.pop("saves")) == (2, 0, 2)
+    for one in (first, second):
+        for name, value in alone.items():
+            torch.testing.assert_close(one[name], value, atol=1e-9, rtol=0) if "." in name else None
+            assert "." in name or one[name] == value
+
+
+Staged = Callable[..., dict[str, bytes]]
+
+
+@pytest.fixture
+def staged(trained: Callable[..., Any], folder: Path, tmp_path: Path) -> Staged:
+    """Run the stage on PAIRS as stored; a name stopped at a step goes on from its checkpoints."""
+    (tmp_path / "stored").mkdir()
+    write_pairs(tmp_path / "stored", PAIRS)
+
+    def make(name: str, compute: Compute, stop: float = math.inf) -> dict[str, bytes]:
+        out, done = tmp_path / name, list[float]()
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+
+        def advance(units: float) -> None:
+            done.append(units)
+            if sum(done) >= stop:
+                raise InterruptedError
+
+        given: Any = None  # the pairs are there
+        config = CrossConfig(**{**QUICK, "epochs": 2.0})
+        stage = TrainCross(pairs=given, config=config, start=None, seed=3, compute=compute, backbone=str(folder), of="")
+        stage.run(Workspace(out, Parts(tmp_path / f"{name}-parts"), advance), {"pairs": tmp_path / "stored"})
+        assert sum(done) == 48
+        return dict(trained(out, out, {}).files())
+
+    return make
+
+
+def test_the_stage_trains_on_stored_pairs(fit: Fit, staged: Staged) -> None:
     """It writes what `fit` writes of the same pairs; a device that is not there is refused."""
-    expected = fit("direct", epochs=1.0)
-    stored, out = tmp_path / "stored", tmp_path / "out"
-    stored.mkdir()
-    out.mkdir()
-    write_pairs(stored, PAIRS)
-    work, config = Workspace(out, Parts(tmp_path / "parts")), CrossConfig(**{**QUICK, "epochs": 1.0})
-    given: Any = None  # the pairs are there
-    stage = TrainCross(
-        pairs=given, config=config, start=None, seed=JOB.seed, compute=Compute("cpu", 1), backbone=str(folder), of=""
-    )
-    stage.run(work, {"pairs": stored})
-    assert replace(expected, out=out).files() == expected.files()
+    assert staged("stage", Compute("cpu", 1)) == fit("direct").files()
     with pytest.raises(UsageError, match="type --device cpu"):
-        replace(stage, compute=Compute("cuda:99", 1)).run(work, {"pairs": stored})
+        staged("refused", Compute("cuda:99", 1))
+
+
+@pytest.mark.slow
+def test_processes_that_were_killed_end_with_the_same_bytes(staged: Staged) -> None:
+    """Started, stopped after three of six steps, and started again, dropout on."""
+    two = Compute("cpu", 1, 2)
+    whole = staged("whole", two)
+    with pytest.raises(InterruptedError):
+        staged("stopped", two, 24)
+    assert staged("stopped", two) == whole != staged("alone", Compute("cpu", 1))
 
 
 def test_what_cannot_be_trained_is_refused(fit: Fit) -> None:
