@@ -1,4 +1,4 @@
-"""`bench export`: an encoder as a plain folder."""
+"""`bench export`: an encoder as a plain folder, or runs under headers that say what made them."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from bench.cli.output import json_option, notice, print_json
 from bench.core.errors import UsageError
 from bench.plugins import load
 from bench.store.store import Store
+from bench.studies.annotated_runs import export_runs
 from bench.studies.export import StoredEncoder, export_found, from_key, from_name, from_result
 
 
@@ -19,12 +20,14 @@ from bench.studies.export import StoredEncoder, export_found, from_key, from_nam
         "bench export crop --suite mrtydi --out crop-mini",
         "bench export --result results/mini/mrtydi/unsupervised/crop-…/seed-0/result.json --out crop-mini",
         "bench export --key 3f9a --out crop-mini",
+        "bench export bm25 --suite mrtydi --runs --out runs",
     ),
 )
 @click.argument("system", required=False)
 @click.option("--suite", metavar="NAME", help="Of a label: only its results on this suite.")
 @click.option("--result", type=FILE, help="Result file whose encoder is wanted.")
 @click.option("--key", metavar="KEY", help="Or the key of the encoder's artefact, or its first digits.")
+@click.option("--runs", is_flag=True, help="TREC runs with headers of ir_metadata, in place of the encoder.")
 @click.option("--out", type=FILE, required=True, help="Folder to write; it must not be there yet, or be empty.")
 @results_option
 @store_option
@@ -34,12 +37,13 @@ def command(
     suite: str | None,
     result: Path | None,
     key: str | None,
+    runs: bool,
     out: Path,
     results: Path,
     store: Path,
     as_json: bool,
 ) -> None:
-    """Write an encoder for transformers and sentence-transformers, with its contract and a model card.
+    """Write an encoder for transformers and sentence-transformers, with its contract and a model card; or runs.
 
     SYSTEM is a label (`bench list results`), a result file or its folder, or the key of an encoder's artefact.
     """
@@ -47,6 +51,13 @@ def command(
     if len(given) != 1:
         found = "several of SYSTEM, --result FILE and --key KEY" if given else "no SYSTEM"
         raise UsageError(found=found, expected="one", hint="`bench list results` helps")
+    if runs:
+        if key is not None:
+            raise UsageError(
+                found="--key with --runs", expected="a label or a result", hint="`bench list results` helps"
+            )
+        _runs(str(system or result), out, results, suite, as_json)
+        return
     place = Store(store, notice)
 
     def find() -> StoredEncoder:
@@ -70,3 +81,14 @@ def command(
         return
     click.echo(f"encoder: {done.folder} ({', '.join(done.files)})")
     click.echo(f"README.md in it is the model card; name a licence there before you publish: {done.folder}/README.md")
+
+
+def _runs(system: str, out: Path, results: Path, suite: str | None, as_json: bool) -> None:
+    """Write a system's runs and print what was written."""
+    files, notices = export_runs(system, out, results, suite)
+    notice(*notices)
+    if as_json:
+        print_json({"folder": str(out.resolve()), "files": files, "notices": notices})
+        return
+    click.echo(f"runs: {out} ({', '.join(files)})")
+    click.echo("Each begins with a header of ir_metadata; name yourself under `actor` there before you publish it.")

@@ -185,7 +185,7 @@ def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
     sources = _sources(origin)
     notices: list[str] = []
     contracts: dict[str, Contract] = {}
-    with _whole(out) as draft:
+    with whole_folder(out) as draft:
         for role, source in sources.items():
             folder = draft if role == "encoder" else draft / role
             contracts[role] = replace(Contract.load(source), **origin.readout)
@@ -209,7 +209,7 @@ def _sources(origin: StoredEncoder) -> dict[str, Path]:
 
 
 @contextmanager
-def _whole(out: Path) -> Iterator[Path]:
+def whole_folder(out: Path) -> Iterator[Path]:
     """Yield a folder next to `out`, which takes its place when all is written and vanishes when anything fails."""
     if out.exists() and not out.is_dir():
         raise UsageError(where=out, found="a file", expected="a folder that is not there yet")

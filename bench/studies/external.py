@@ -9,8 +9,7 @@ from bench.config.profiles import choose_data, profile
 from bench.core.errors import DataError, UsageError
 from bench.core.publications import marked, tokens_note
 from bench.data.formats.faults import Faults
-from bench.data.formats.text import lines
-from bench.data.formats.trec import read_empty, read_qrels, read_run
+from bench.data.formats.trec import read_empty, read_qrels, read_run, run_lines
 from bench.evaluation.measures.evaluate import coverage
 from bench.evaluation.measures.specs import parse, parse_many
 from bench.evaluation.tables import Column, Table, as_html, percent
@@ -214,7 +213,7 @@ def _ids_known(run_file: Path, rankings: Run, ids: Known) -> None:
 def first_lines(run_file: Path, wanted: Collection[str], column: int = 0) -> dict[str, int]:
     """Return the first line of a run file on which each word occurs in a column (0: the query, 2: the document)."""
     left, found = set(wanted), dict[str, int]()
-    for number, text in lines(run_file) if left else ():
+    for number, text in run_lines(run_file) if left else ():
         words = text.split()
         if len(words) > column and words[column] in left:
             found[words[column]] = number

@@ -1,17 +1,17 @@
 """TREC files: qrels, topics and runs.
 
 Conventions: qrels hold `query iteration document grade`, runs `query Q0 document rank score tag`, both separated by
-white space, the lines of a query in any place; topics hold `query<tab>text`. Any of them may be compressed
-(`bench.data.formats.text`). Whatever is wrong is raised as in `bench.data.formats.source.records`: every fault with
-file and line.
+white space, the lines of a query in any place, maybe below a header of metadata; topics hold `query<tab>text`. Any of
+them may be compressed (`bench.data.formats.text`). Whatever is wrong is raised as in
+`bench.data.formats.source.records`: every fault with file and line.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 RUN_COLUMNS = "6 columns separated by white space: query, Q0, document, rank, score, tag"
+META_START, META_END = "# ir_metadata.start", "# ir_metadata.end"
+"""Around a header of a run that others may have written (https://www.ir-metadata.org), in comment lines."""
 QRELS_COLUMNS = "4 columns separated by white space: query, iteration, document, grade"
 
+_LONGEST_HEADER = 10_000  # lines
 _LARGEST = 3.4028235e38  # of the 32-bit floats, in which trec-type scorers compare
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -115,7 +118,7 @@ def read_run(path: Path, tie: Tie, *, may_be_empty: bool = False) -> Run:
 def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
     """Gather the lines of a run by query; a million lines pass here, so a line is looked at closely only if need be."""
     table: dict[str, _RunLines] = {}
-    for line, text in lines(path, faults):
+    for line, text in run_lines(path, faults):
         try:
             query, _, document, rank, score, _ = text.split()
             position, value = int(rank), float(score)
@@ -131,6 +134,23 @@ def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
         rows.scores.append(value)
         rows.ranks.append(position)
     return table
+
+
+def run_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, str]]:
+    """Return the numbered lines of a run behind its header of metadata, if it has one, as `text.lines` gives them.
+
+    Raises `DataError` for a header of more than 10,000 lines, or one that does not end.
+    """
+    found = lines(path, faults)
+    first = next(found, None)
+    if first is None or first[1].rstrip() != META_START:
+        return chain([] if first is None else [first], found)
+    for line, text in islice(found, _LONGEST_HEADER):
+        if text.rstrip() == META_END:
+            return found
+        if not text.startswith("#"):
+            raise DataError(path, line, shown(text), f"a line that begins with #, until {META_END}")
+    raise DataError(path, 1, "a header that does not end", f"{META_END} within {_LONGEST_HEADER:,} lines")
 
 
 def _run_fault(text: str, table: dict[str, _RunLines]) -> RecordError:

@@ -86,6 +86,15 @@ def test_runs_in_either_order(put: Put) -> None:
     assert read_run(path, "list") == {"q1": Ranking("q1", ("b", "c", "a"), (0.30000000000000004, 0.1, 0.1))}
 
 
+def test_headers_of_metadata(put: Put) -> None:
+    """Lines between ir_metadata's marks are passed over, and only there; a header that does not end is refused."""
+    head, rows = "# ir_metadata.start\n# tag: t\n{}# ir_metadata.end\n", "#q Q0 a 1 2 t\n#q Q0 b 2 1 t\n"
+    assert read_run(put("run", head.format("") + rows), "trec") == {"#q": Ranking("#q", ("a", "b"), (2.0, 1.0))}
+    for line, content in ((3, head.format(rows[1:])), (1, head.format("#\n" * 10_000)), (3, f"{rows}# tag: t\n")):
+        with pytest.raises(DataError, check=fields(line=line)):
+            read_run(put("run", content), "list")
+
+
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from bench.cli import main
 from bench.core.errors import UsageError
+from bench.data.formats.trec import read_run
 from bench.retrieval.encoder import load
 from bench.retrieval.mteb_wrapper import MtebEncoder
 from bench.store.store import Artefact, Store
 from bench.types import Item
+from tests.published import Made
 
 
 def typed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
@@ -37,6 +40,33 @@ def test_export(
     assert "Shunyu Zhang" in (tmp_path / "out" / "README.md").read_text()  # the citation of the installed method
     status, _, error = typed(capsys, "export", "--out", out)
     assert (status, "found no SYSTEM, expected one" in error) == (2, True)
+
+
+def test_runs_say_what_made_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A header that YAML reads once `#` is gone, and below it the bundle's rows; each of several seeds has a folder."""
+    root, out = tmp_path / "results", tmp_path / "out"
+    about = {"hash": "0a1b2c3d" * 8, "corpus": {"name": "wiki"}}
+    facts, runs = {"facts": {"train": {"hardware": "2 x A"}}}, {"q00000": ("a", "b")}
+    for seed in (0, 1):
+        made = Made("crop", {"made/sw": {"": [0.5], "leg": [1.0]}}, seed=seed, about=about, leg=facts, runs=runs)
+        path = made.publish(tmp_path / "scratch", root)
+    status, text, _ = typed(capsys, "export", str(path), "--runs", "--out", str(out), "--json")
+    assert (status, json.loads(text)["files"]) == (0, ["made/sw.trec", "made/sw/leg.trec"])
+    lines = (out / "made/sw/leg.trec").read_text().splitlines()
+    end = lines.index("# ir_metadata.end")
+    said = yaml.safe_load("\n".join(line.strip("#") for line in lines[1:end]))
+    components = ["platform", "research goal", "implementation", "method", "actor", "data"]
+    assert (lines[0], [*said][3:]) == ("# ir_metadata.start", components)
+    assert (said["tag"], said["data"]["training data"]) == ("crop-0a1b2c3d", [{"name": "wiki"}])
+    assert said["platform"]["hardware"] == {"training": ["2 x A"]}
+    assert said["implementation"]["executable"]["cmd"].startswith("bench run --method crop --suite made --task sw")
+    bundled = path.parent / "runs/made/sw.trec.gz"
+    assert read_run(out / "made/sw.trec", "trec") == read_run(bundled, "trec") != {}
+    assert typed(capsys, "export", "crop", "--runs", "--results", str(root), "--out", str(tmp_path / "both"))[0] == 0
+    assert len([*(tmp_path / "both/official/made/unsupervised").glob("crop-0a1b2c3d/seed-[01]/made/sw.trec")]) == 2
+    bundled.write_bytes(b"")
+    status, _, error = typed(capsys, "export", str(path), "--runs", "--out", str(tmp_path / "none"))
+    assert (status, (tmp_path / "none").exists(), "sha256" in error) == (1, False, True)
 
 
 def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,110 @@
+"""Runs for other people: those of results, each below a header in the form of ir_metadata that says what made it.
+
+The header (https://www.ir-metadata.org, schema 0.1) is YAML by the components of PRIMAD, in comment lines. It holds
+what the result file holds; the actor is left empty, for whoever publishes the run. Rows are the bundle's, to the byte,
+and `bench.data.formats.trec` passes over headers.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import atomic, copy_file, read_sealed
+from bench.core.installed import DISTRIBUTION
+from bench.data.formats.text import blocks
+from bench.data.formats.trec import META_END, META_START, empty_file
+from bench.evaluation.command import words
+from bench.evaluation.results.format import place, silent_place
+from bench.evaluation.results.read import faults, named
+from bench.studies.export import whole_folder
+
+SCHEMA_VERSION = 0.1
+
+
+def export_runs(system: str, out: Path, results: Path, suite: str | None = None) -> tuple[list[str], list[str]]:
+    """Write a system's runs below a folder; return the files, and notices of runs that lie elsewhere.
+
+    `TASK[/LEG].trec`, and where `system` has several results (seeds, suites) each in a folder named as in `results`.
+    Raises `UsageError` for no such result, no run, or a folder in use; `StoreError` for a damaged bundle.
+    """
+    paths, notices = named(system, results, suite), list[str]()
+    with whole_folder(out) as draft:
+        for path in paths:
+            notices += _write(path, draft if len(paths) == 1 else draft / path.parent.relative_to(results))
+        files = sorted(one.relative_to(draft).as_posix() for one in draft.rglob("*") if one.is_file())
+        if not files:
+            raise UsageError(where=system, found="; ".join(notices) or "no run", expected="a result with runs")
+    return files, notices
+
+
+def _write(path: Path, folder: Path) -> list[str]:
+    """Write the runs of one result; return notices of those that lie elsewhere."""
+    if broken := faults(path):
+        raise StoreError(where=broken[0].path, found=broken[0].found, hint="run it again, then export")
+    content, notices = read_sealed(path), list[str]()
+    for task, legs in content["tasks"].items():
+        for leg in legs:
+            name, silent = place("runs", task, leg), silent_place(task, leg)
+            if name in content.get("remote", {}):
+                notices.append(f"{path}: {name} lies at {content['remote'][name]['url']}; left out")
+                continue
+            target = folder / name.removeprefix("runs/").removesuffix(".gz")
+            with atomic(target) as stream:
+                stream.write(header(content, task, leg).encode())
+                stream.writelines(blocks(path.parent / name))
+            if silent in content["files"]:
+                copy_file(path.parent / silent, empty_file(target))
+    return notices
+
+
+def header(content: Mapping[str, Any], task: str, leg: str) -> str:
+    """Return the header of a leg's run in a result file's content, comment lines from start to end."""
+    import yaml
+
+    text = yaml.safe_dump(metadata(content, task, leg), sort_keys=False, allow_unicode=True, width=4096)
+    return "".join(f"{line}\n" for line in (META_START, *(f"# {line}" for line in text.splitlines()), META_END))
+
+
+def metadata(content: Mapping[str, Any], task: str, leg: str) -> dict[str, Any]:
+    """Return what ir_metadata wants of a leg's run: all components of PRIMAD, in its words."""
+    system, suite, scored = content["system"], content["suite"], content["tasks"][task][leg]
+    libraries = {DISTRIBUTION: scored.get("harness"), **scored.get("libraries", {})}
+    machines = {facts["hardware"]: None for facts in scored.get("facts", {}).values() if facts.get("hardware")}
+    stage = {"name": system["label"], "method": f"{system['method']} {system.get('version', '')}".strip()}
+    stage |= {row["key"].removeprefix("method."): row["value"] for row in system.get("settings", ())}
+    training = [one["name"] for one in _trained_on(system)]
+    return {
+        "schema-version": SCHEMA_VERSION,
+        "run-version": 1.0,
+        "tag": f"{system['method']}-{system['hash'][:8]}",
+        "platform": {
+            **({"hardware": {"training": list(machines)}} if machines else {}),
+            "software": {"libraries": {"python": [f"{name}=={one}" for name, one in libraries.items() if one]}},
+        },
+        "research goal": {"evaluation": {"reported measures": list(scored["measures"])}},
+        "implementation": {
+            "executable": {"cmd": shlex.join(words([content], whole=False))},
+            "source": {"lang": ["python"]},
+        },
+        "method": {
+            "automatic": True,
+            "score ties": scored.get("protocol", {}).get("tie"),
+            "retrieval": [stage | ({"backbone": system["backbone"]} if system.get("backbone") else {})],
+        },
+        "actor": {},
+        "data": {
+            "test collection": {
+                "name": f"{suite['title']}, {task}{f' {leg}' if leg else ''}",
+                "release": scored.get("release") or suite["version"],
+                "data": content["data"],
+            },
+            **({"training data": [{"name": name} for name in training]} if training else {}),
+        },
+    }
+
+
+def _trained_on(system: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the corpora of a system and of the parts that it was fused from."""
+    return [one["corpus"] for one in (system, *system.get("parts", ())) if one.get("corpus")]
