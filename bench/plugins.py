@@ -485,6 +485,11 @@ def _run_faults(preset: RunPreset) -> list[str]:
         *_name_faults(preset.name),
         *_setting_faults(preset.settings),
         *(f"names no {name}, expected at least one" for name in lacking),
+        *(
+            f"expects scores on {suite}, which it does not name"
+            for suite in preset.expects
+            if suite not in preset.suites
+        ),
     ]
 
 

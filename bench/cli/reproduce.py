@@ -2,7 +2,8 @@
 
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +14,7 @@ import click
 from bench.cli import examples
 from bench.cli.options import FOLDER, data_dir_option, offline_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
+from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.evaluation.command import words
 from bench.evaluation.results import RESULT, Published, Result
@@ -20,7 +22,8 @@ from bench.evaluation.results.read import result
 from bench.evaluation.tables import duration, percent
 from bench.plugins import load
 from bench.store.store import Store
-from bench.studies.reproduce.differences import PerQuery, ReproducedValue, Reproduction, compare
+from bench.studies.reproduce import references as check
+from bench.studies.reproduce.differences import EXACT, PerQuery, ReproducedValue, Reproduction, compare
 from bench.studies.reproduce.replay import Replay, ReplayOptions, prepared, replay
 
 _FAILED = 1
@@ -32,9 +35,15 @@ _FAILED = 1
         "bench reproduce results/mini/mrtydi/unsupervised/bm25-c04f5266/seed-0/result.json",
         "bench reproduce RESULT_FILE --dry-run",
         "bench reproduce RESULT_FILE --corpus path/to/documents --out again --json",
+        "bench reproduce --references beir",
     ),
 )
-@click.argument("file", type=click.Path(path_type=Path, exists=True), metavar="RESULT_FILE")
+@click.argument("names", nargs=-1, metavar="RESULT_FILE | [SUITE|PRESET]...")
+@click.option(
+    "--references",
+    is_flag=True,
+    help="Run the presets with expected scores (`bench list presets`), of these suites or names, instead of a row.",
+)
 @click.option(
     "--store",
     type=FOLDER,
@@ -55,13 +64,35 @@ _FAILED = 1
 @offline_option
 @click.option("--dry-run", is_flag=True, help="Say what would run and what differs already; run nothing.")
 @json_option
-def command(file: Path, store: Path | None, out: Path | None, dry_run: bool, as_json: bool, **given: Any) -> None:
+def command(
+    names: tuple[str, ...],
+    references: bool,
+    store: Path | None,
+    out: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
     """Reproduce a row from its result file and say OK, close or differs (exit status 0, 0 and 1).
 
     OK: every number is the same to the last digit, as the same data, settings, libraries and machine give it. close:
     no mean is off by more than 0.1 points, and other libraries or another machine are what can explain it. Whatever
     differs is named: settings, versions, data, seed, libraries, machine.
+
+    With --references: run what is known to come to certain scores, and compare. close: within the preset's tolerance
+    for other machines. What cannot be run here, for want of data or a model, is skipped with the reason.
     """
+    if references:
+        _references(names, store, out, dry_run, as_json, **given)
+        return
+    if len(names) != 1 or not Path(names[0]).exists():
+        raise UsageError(
+            where="RESULT_FILE",
+            found=" ".join(names) or "nothing",
+            expected="a result file that is there",
+            hint="or type --references to run presets with expected scores",
+        )
+    file = Path(names[0])
     path = file / RESULT if file.is_dir() else file
     content, theirs = _read(path)
     with _folder(store, "store") as stages, _folder(out, "results") as results:
@@ -159,9 +190,59 @@ def _print_report(
         click.echo(f"result: {done.path}")
 
 
+def _references(
+    names: Sequence[str], store: Path | None, out: Path | None, dry_run: bool, as_json: bool, **given: Any
+) -> None:
+    """Check reference scores. Raises `UsageError` where none could be run."""
+    plugins = load()
+    wanted = check.references(plugins, names)
+    if odd := [f"--{name}" for name in ("corpus", "rerank", "tasks") if given.pop(name)]:
+        raise UsageError(where=odd[0], found="--references", expected="a result file", hint="presets name their own")
+    if dry_run:
+        columns = ("preset", "suite", "values")
+        rows = [(preset.name, suite, len(preset.expects[suite])) for preset, suite in wanted]
+        if as_json:
+            print_json({"dry_run": True, "references": [dict(zip(columns, row, strict=True)) for row in rows]})
+        else:
+            table("references", columns, [tuple(map(str, row)) for row in rows], numbers=columns[2:])
+        return
+    with _folder(store, "store") as stages, _folder(out, "results") as results:
+        request = Request(store=stages, results=results, **given)
+        found = list(
+            check.check_references(wanted, request, plugins, Store(stages, notice), lambda ready: Lines(ready.steps))
+        )
+    if as_json:
+        print_json({"references": [{**asdict(one), "off": one.off} for one in found]})
+    else:
+        _print_references(found)
+    if all(one.verdict == "skipped" for one in found):
+        raise UsageError(f"no reference could be run: {found[0].reason}")
+    if any(one.verdict == "differs" for one in found):
+        raise click.exceptions.Exit(_FAILED)
+
+
+def _print_references(found: Sequence[check.ReferenceCheck]) -> None:
+    columns = ("preset", "suite", "task", "measure", "expected", "here", "off", "verdict")
+    rows = []
+    for one in found:
+        if one.found is not None:
+            values = (percent(one.expected), percent(one.found), _off(one.off))
+            rows.append((one.preset, one.suite, one.name, one.measure, *values, one.verdict))
+    table("percent", columns, rows, numbers=columns[4:7])
+    skipped = dict.fromkeys((one.preset, one.suite, one.reason) for one in found if not one.measure)
+    for preset, suite, reason in skipped:
+        notice(f"skipped {preset} on {suite}: {reason}")
+    counts = Counter(one.verdict for one in found)
+    click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+
+
+def _off(off: float | None) -> str:
+    return "—" if off is None else "0" if abs(off) <= EXACT else f"{100 * off:+.4f}"
+
+
 def _line(value: ReproducedValue) -> tuple[str, ...]:
     changed = "—" if value.changed is None else f"{value.changed:,} of {value.queries:,}"
-    off = "—" if value.off is None else "0" if value.same else f"{100 * value.off:+.4f}"
+    off = "0" if value.same else _off(value.off)
     name = f"{value.task} {value.leg}".strip()
     sides = ("—" if one is None else percent(one) for one in (value.theirs, value.ours))
     return name, value.measure, *sides, off, changed

@@ -109,6 +109,9 @@ class RunPreset:
     data: str | None = None
     profile: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)  # over the profile's and below a file's and `--set`
+    # suite → task or average → fraction, headline measure, for presets of one system (`bench reproduce --references`)
+    expects: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    tolerance: float = 0.0  # how far another machine's or other libraries' values may lie off
 
     def applied(self, request: Request) -> Request:
         """Fill in what a request leaves open; the tasks belong to the preset's own suites."""

@@ -1,0 +1,108 @@
+"""Reference scores: does a run preset come to the values that its plugin expects of it?"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from bench.config.request import Request, RunPreset
+from bench.core.errors import BenchError, UsageError
+from bench.core.messages import bare, unknown
+from bench.evaluation.results.averages import task_value
+from bench.pipeline.plan import Plan, plan
+from bench.pipeline.run import run
+from bench.plugins import Plugins
+from bench.store.graph import Listener
+from bench.store.store import Store
+from bench.types import Suite
+
+Verdict = Literal["OK", "close", "differs", "skipped"]
+PRINTED = 5e-5
+"""How far a value may lie off that is given with two decimals of a percentage."""
+Shown = Callable[[Plan], AbstractContextManager[Listener]]
+"""What shows the progress of a plan."""
+
+
+@dataclass(frozen=True)
+class ReferenceCheck:
+    """A task or average of a preset: what was expected of the headline measure, and what came out; fractions."""
+
+    preset: str
+    suite: str
+    name: str  # of the task, or of the average
+    measure: str
+    expected: float
+    found: float | None  # None where the task could not be run
+    verdict: Verdict
+    reason: str = ""  # why it was skipped
+
+    @property
+    def off(self) -> float | None:
+        """Found minus expected; None where nothing was found."""
+        return None if self.found is None else self.found - self.expected
+
+
+def references(plugins: Plugins, names: Sequence[str]) -> list[tuple[RunPreset, str]]:
+    """Return presets with expected scores, each with a suite; `names` of presets and suites narrow them.
+
+    Raises:
+        UsageError: a name is neither a preset nor a suite with expected scores.
+    """
+    every = [(one.value, suite) for one in plugins.runs.values() for suite in one.value.expects]
+    known = sorted({name for preset, suite in every for name in (preset.name, suite)})
+    for name in names:
+        if name not in known:
+            raise UsageError(unknown("reference", name, known))
+    wanted = {*names} or {*known}
+    return [(preset, suite) for preset, suite in every if wanted & {preset.name, suite}]
+
+
+def check_references(
+    wanted: Sequence[tuple[RunPreset, str]], given: Request, plugins: Plugins, store: Store, shown: Shown
+) -> Iterator[ReferenceCheck]:
+    """Run each preset on each suite as `given` says (folders, device, settings) and yield a check for each value.
+
+    Where data, a model or a method are not here, a suite's values are skipped with the reason.
+    """
+    for preset, suite in wanted:
+        expects = preset.expects[suite]
+        try:
+            tasks = _tasks(plugins.suite(suite), expects, preset.data or "official")
+            content = _run(replace(given, preset=preset.name, suites=(suite,), tasks=tasks), plugins, store, shown)
+        except BenchError as error:
+            for name, expected in expects.items():
+                yield ReferenceCheck(preset.name, suite, name, "", expected, None, "skipped", str(error))
+            continue
+        measure = content["suite"]["primary"]
+        values = {one["name"]: one["measures"][measure] for one in content["macro"] if measure in one["measures"]}
+        values |= {
+            bare(task).removeprefix(f"{suite}/"): task_value(of, measure) for task, of in content["tasks"].items()
+        }
+        for name, expected in expects.items():
+            verdict = _verdict(abs(values[name] - expected), preset.tolerance)
+            yield ReferenceCheck(preset.name, suite, name, measure, expected, values[name], verdict)
+
+
+def _tasks(suite: Suite, expects: Iterable[str], data: str) -> tuple[str, ...]:
+    """Return the tasks to run; none for the whole suite, which an average needs."""
+    tasks, averages = suite.task_names(data), [one.name for one in suite.macros]
+    for name in expects:
+        if name not in (*tasks, *averages):
+            raise UsageError(unknown(f"task or average of {suite.name}", name, (*tasks, *averages)))
+    return () if {*expects} & {*averages} else tuple(expects)
+
+
+def _run(request: Request, plugins: Plugins, store: Store, shown: Shown) -> Mapping[str, Any]:
+    """Return the result of a preset on one suite; not that of the start of a training, which is run with it."""
+    ready = plan(request, plugins, store)
+    for cell in ready.refused:
+        raise UsageError(cell.reason)
+    with shown(ready) as listener:
+        outcome = run(request, plugins, store, listener, ready)
+    for failure in outcome.failed:
+        raise UsageError(failure.reason)
+    return next(one.content for one in outcome.published if one.content["system"].get("budget") != 0)
+
+
+def _verdict(off: float, tolerance: float) -> Verdict:
+    return "OK" if off <= PRINTED else "close" if off <= tolerance else "differs"
