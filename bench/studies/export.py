@@ -29,7 +29,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bench.core.contract import CONTRACT, SEPARATOR, Contract
 from bench.core.errors import BenchError, StoreError, UsageError
-from bench.core.files import canonical, explain, fsync_folder, read_sealed
+from bench.core.files import canonical, explain, fsync_folder, read_sealed, write_bytes
 from bench.evaluation.command import words
 from bench.evaluation.results.read import named
 from bench.plugins import Plugins
@@ -124,13 +124,20 @@ def from_name(name: str, results: Path, store: Store, suite: str | None = None) 
     return next(iter(found.values()))[1]
 
 
-def export_found(find: Callable[[], StoredEncoder], out: Path, store: Store, plugins: Plugins) -> Exported:
+Others = Callable[[Mapping[str, Any]], tuple[Mapping[str, bytes], Sequence[str]]]
+"""A result file's content → further files of a model's folder, and the legs of which they do not speak."""
+
+
+def export_found(
+    find: Callable[[], StoredEncoder], out: Path, store: Store, plugins: Plugins, others: Others | None = None
+) -> Exported:
     """Export an encoder that stays leased meanwhile, with its method's citation; raises as `find` and `export` do."""
     origin = find()
     with leased(store, [origin.key, *origin.manifest["identity"].get("inputs", {}).values()]):
         origin = find()  # it may have gone before
         method = (origin.result or {}).get("system", {}).get("method") or origin.manifest["identity"].get("method")
-        return export(origin, out, plugins.methods[method].value.citation if method in plugins.methods else "")
+        citation = plugins.methods[method].value.citation if method in plugins.methods else ""
+        return export(origin, out, citation, others)
 
 
 def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -176,8 +183,10 @@ def _languages(manifest: Mapping[str, Any], store: Store) -> tuple[str, ...]:
     return tuple(read_sealed(path)["facts"].get("languages", ())) if path.is_file() else ()
 
 
-def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
+def export(origin: StoredEncoder, out: Path, citation: str = "", others: Others | None = None) -> Exported:
     """Write an encoder into a folder that is not there, or empty, all or nothing; the card has the method's citation.
+
+    `others` adds files about the result that the encoder was found by.
 
     Raises `UsageError` for a folder in use or no encoder, `BenchError` for weights that the architecture does not know,
     `StoreError` where the folder cannot be written.
@@ -192,6 +201,12 @@ def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
             notices += _write(source, folder, contracts[role], role)
         text = model_card(CardFacts(out.name, origin.manifest, origin.result, origin.languages, contracts, citation))
         (draft / "README.md").write_text(text, encoding="utf-8")
+        added, left = others(origin.result) if others and origin.result else ({}, ())
+        for name, content in added.items():
+            write_bytes(draft / name, content)
+        if left:
+            first = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+            notices.append(f"left out of .eval_results, since the Hub has no data set of the same: {first}")
         files = tuple(sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()))
     return Exported(origin.key, out, files, contracts, tuple(dict.fromkeys(notices)))
 

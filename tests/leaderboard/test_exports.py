@@ -167,7 +167,7 @@ def test_names_in_mteb_are_those_of_the_same_data(tmp_path: Path) -> None:
     """By mteb itself: the task loads, with that subset, split and main measure, and as many queries and documents."""
     mteb = pytest.importorskip("mteb")
     sizes = {one.id: one.queries + one.documents for one in beir.SETS}
-    for ours, (name, subset, split, main) in hub._NAMES.items():
+    for ours, (name, subset, split, main, *where) in hub._NAMES.items():
         score = {"main_score": 0.5, "hf_subset": subset, "languages": ["eng-Latn"]}
         path = tmp_path / "result.json"
         path.write_text(
@@ -177,6 +177,7 @@ def test_names_in_mteb_are_those_of_the_same_data(tmp_path: Path) -> None:
             )
         )
         about = mteb.results.TaskResult.from_disk(path).task.metadata
+        assert where == [about.dataset["path"]] * (subset == "default")
         held = about.descriptive_stats[split]
         held = held if subset == "default" else held["hf_subset_descriptive_stats"][subset]
         expected = sizes[ours] if subset == "default" else tatoeba.PAIRS[subset].sentences

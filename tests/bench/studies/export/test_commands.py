@@ -9,14 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from huggingface_hub import parse_eval_result_entries
 
 from bench.cli import main
 from bench.core.errors import UsageError
+from bench.core.files import write_sealed
 from bench.data.formats.trec import read_run
 from bench.retrieval.encoder import load
 from bench.retrieval.mteb_wrapper import MtebEncoder
 from bench.store.store import Artefact, Store
 from bench.types import Item
+from leaderboard.site.hub import eval_results
+from tests.bench.studies.export.conftest import result_content
 from tests.published import Made
 
 
@@ -40,6 +44,23 @@ def test_export(
     assert "Shunyu Zhang" in (tmp_path / "out" / "README.md").read_text()  # the citation of the installed method
     status, _, error = typed(capsys, "export", "--out", out)
     assert (status, "found no SYSTEM, expected one" in error) == (2, True)
+
+
+def test_results_for_the_hub(
+    keep: Callable[..., Artefact], store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In percent and mteb's task ids, read by the Hub's own library; what it has no data set for is named."""
+    content = result_content(keep().folder.name)
+    leg = content["tasks"].popitem()[1][""] | {"measures": {"R@100": 0.9, "nDCG@10": 0.678}}
+    content |= {"data": "official", "tasks": {f"beir/{name}": {"": leg} for name in ("scifact", "mine")}}
+    write_sealed(tmp_path / "result.json", content)
+    path, out = str(tmp_path / "result.json"), tmp_path / "out"
+    status, _, said = typed(capsys, "export", path, "--store", str(store.root), "--out", str(out))
+    (entry,) = parse_eval_result_entries(yaml.safe_load((out / ".eval_results/SciFact.yaml").read_text()))
+    assert (status, entry.dataset_id, entry.task_id, entry.value) == (0, "mteb/scifact", "SciFact_default_test", 67.8)
+    assert "data set of the same: beir/mine\n" in said
+    more = content | {"system": content["system"] | {"rerank": {"model": "x"}}}
+    assert eval_results(more) == ({}, ["beir/scifact", "beir/mine"])
 
 
 def test_runs_say_what_made_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
