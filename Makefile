@@ -85,7 +85,7 @@ test-processors: $(STAMP) ## the training tests with the arithmetic of processor
 	@ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE $(PYTEST) $(TRAINING) $(PYTEST_ARGS)
 
 calibration: $(STAMP) ## how often the tests of boards are right, by simulation (docs/calibration.md)
-	@$(BIN)/python -m tests.benchmarks.calibration
+	@$(BIN)/python -m experiments.calibration
 
 bench: $(STAMP) ## how fast the work is, compared with other libraries in one process (docs/performance.md); ROWS names some, FULL=1 is larger
 	@$(BIN)/python -m experiments.speed $(if $(FULL),--full) $(ROWS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bench.evaluation.significance import families
-from tests.benchmarks.calibration import World, coverage, errors, power, ranks, skewed, speed
+from experiments.calibration import World, coverage, errors, power, ranks, skewed, speed
 
 DRAWS = 300
 WORLDS = (World(2, 3, 0.5), World(2, 3, 1.0), World(8), World(8, 3, 1.5))

@@ -16,7 +16,7 @@ from bench.evaluation.significance.families import Comparison, Family, family, h
 from bench.evaluation.significance.questions import questions
 from bench.testing import fields
 from bench.types import Parallel
-from tests.benchmarks.calibration import decision
+from experiments.calibration import decision
 from tests.conftest import cases
 
 

@@ -22,7 +22,7 @@ from bench.evaluation.significance.estimates import FloatArray, Sample
 from bench.evaluation.significance.families import LEVEL, Comparison, Family, family, intervals, stratified
 from tests.conftest import cases
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
