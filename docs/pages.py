@@ -1,4 +1,4 @@
-"""Write the pages of the documentation site: the guide, and what the code itself can say of methods, suites, commands.
+"""Write the pages of the documentation site: the guide, and what the code says of methods, suites, corpora, commands.
 
 `make docs-site` runs it before zensical (see mkdocs.yml). The pages go to build/pages; none is kept in the repository.
 """
@@ -14,13 +14,17 @@ from notebooks.run import NOTEBOOKS, page
 
 from bench import plugins
 from bench.cli import bench
+from bench.cli.local_files import about_size, size, sized
 from bench.config.base import Config
 from bench.config.layers import describe
+from bench.core.publications import mark
+from bench.data.corpora.named import Corpora, parse
 from bench.pipeline.settings import RunConfig
-from bench.types import Method, Suite
+from bench.types import Method, PretrainingCorpus, Suite
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "build" / "pages"
+_LANGUAGES = re.compile(r"[a-z]{2,3}(_[a-z]{2})?(-[a-z]{2,3})?")
 FACES = ("bench", "bench.training", "bench.suites", "bench.testing")
 
 
@@ -83,6 +87,52 @@ def suite(one: Suite) -> Iterator[str]:
     )
 
 
+def corpus(one: PretrainingCorpus, known: Corpora) -> Iterator[str]:
+    """Yield the parts of a corpus's page: what it is, its languages with their sizes, and what papers trained on."""
+    parts = parse(one.name, known)
+    yield f"# {one.name}\n\n{one.summary}"
+    facts = {
+        "licence": one.licence,
+        "revision": f"`{one.revision}`" if one.revision else "",
+        "to fetch": about_size(parts),
+        "made of": f"`{one.mix}`" if one.mix else "",
+        "in place of": one.stands_for,
+        "files": "<br>".join(f"`{url}`" for url in one.urls),
+        "typed": f"`--corpus {one.name}`, `bench data fetch {one.name} --languages …`",
+    }
+    yield table(("", ""), ((key, value) for key, value in facts.items() if value))
+    yield "## Languages"
+    rows = ((f"`{code}`", part.corpus.name, part.corpus.languages[code]) for part in parts for code in part.languages)
+    sizes = ((code, name, size(int(held)) if held else "—") for code, name, held in rows)
+    yield table(("language", "from", "to fetch"), sizes)
+    if one.used:
+        yield "## What papers trained on"
+        yield table(("paper", "what"), one.used.items())
+
+
+def corpus_row(one: PretrainingCorpus, known: Corpora) -> tuple[object, ...]:
+    """Return what a catalogue says of a corpus: what it is, languages, size, licence, papers."""
+    parts = parse(one.name, known)
+    spoken = {code for part in parts for code in part.languages}
+    return one.summary, len(spoken), about_size(parts), one.licence, ", ".join(one.used)
+
+
+def method_row(one: Method) -> tuple[object, ...]:
+    """Return what a catalogue says of a method: what it does, presets, licence, code, paper."""
+    return one.summary, len(one.presets), one.licence, f"<{one.code}>" if one.code else "—", one.citation
+
+
+def suite_row(one: Suite) -> tuple[object, ...]:
+    """Return what a catalogue says of a suite: what is asked, languages, tasks, size, licence, papers."""
+    tasks = one.task_names("official")
+    spoken = {code for name in tasks for code in name.split("-")} if all(map(_LANGUAGES.fullmatch, tasks)) else ()
+    sizes = [file.size for file in (one.releases() if one.releases else ())]
+    held = sized(sum(filter(None, sizes)), sizes.count(None)) if sizes else "—"
+    asked = f"{one.summary} {mark(one.stands_for).capitalize()}".strip()
+    papers = dict.fromkeys(row.paper for row in (one.reported() if one.reported else ()))
+    return asked, len(spoken) or "—", len(tasks), held, one.licence, ", ".join(papers)
+
+
 def commands(command: click.Command, name: str) -> Iterator[str]:
     """Yield the help of a command and of those below it, as the terminal prints it."""
     context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
@@ -125,9 +175,26 @@ def main() -> None:
         write(f"methods/{name}.md", *method(one))
     for name, each in suites.items():
         write(f"suites/{name}.md", *suite(each))
-    for kind, listed in (("methods", methods), ("suites", suites)):
-        rows = ((f"[{name}]({name}.md)", thing.summary) for name, thing in listed.items())
-        write(f"{kind}/index.md", f"# {kind.capitalize()}", table(("name", "summary"), rows))
+    known = found.corpora_by_name
+    for name, named in known.items():
+        write(f"corpora/{name}.md", *corpus(named, known))
+    listed: dict[str, tuple[tuple[str, ...], dict[str, tuple[object, ...]]]] = {
+        "methods": (
+            ("what", "presets", "licence", "authors' code", "paper"),
+            {name: method_row(one) for name, one in methods.items()},
+        ),
+        "suites": (
+            ("what is asked", "languages", "official tasks", "to fetch", "licence", "papers with numbers"),
+            {name: suite_row(one) for name, one in suites.items()},
+        ),
+        "corpora": (
+            ("what", "languages", "to fetch", "licence", "papers that used it"),
+            {name: corpus_row(one, known) for name, one in sorted(known.items())},
+        ),
+    }
+    for kind, (head, rows) in listed.items():
+        linked = ((f"[{name}]({name}.md)", *row) for name, row in rows.items())
+        write(f"{kind}/index.md", f"# {kind.capitalize()}", table(("name", *head), linked))
     shutil.copytree(ROOT / "docs" / "pictures", PAGES / "pictures", ignore=shutil.ignore_patterns("*.py"))
     for path in NOTEBOOKS:
         write(f"notebooks/{path.stem}.md", page(path))
