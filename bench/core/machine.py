@@ -1,4 +1,4 @@
-"""What of this machine a process may use: processors, memory, GPUs; and which one of several it is."""
+"""What of this machine a process may use: processors, memory, GPUs; which of several it is, how they end."""
 
 import math
 import os
@@ -36,6 +36,21 @@ def cores(own: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cg
     """Return how many processors this process may use at once: of its affinity, and of its control group's quota."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([usable, *_quotas(own, groups)]))
+
+
+def granted() -> int:
+    """Return how many processors this process shall keep busy: those it may use, at most `OMP_NUM_THREADS`.
+
+    A worker's variable is its share of the machine. For work of which the number decides no byte.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return min(cores(), max(1, int(asked))) if asked.isdecimal() else cores()
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it is gone, by a standard input into which nothing is written."""
+    os.read(0, 1)  # returns when the other end is gone
+    os._exit(1)
 
 
 def _quotas(own: Path, groups: Path) -> Iterator[int]:

@@ -36,6 +36,11 @@ class Parts:
         """Return the finished piece, made first if need be."""
         return self.done(name) or self.write(name, make())
 
+    def drop(self, name: str) -> None:
+        """Remove a piece that nobody needs any more."""
+        for path in (self.folder / f"{name}.sha256", self.folder / name):
+            path.unlink(missing_ok=True)
+
 
 Advance = Callable[[float], None]
 """Called with the number of units done since the last call."""

@@ -24,6 +24,7 @@ from bench.config.base import Config
 from bench.core.contract import TrainingJob
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical, write_bytes
+from bench.core.machine import end_with_parent
 from bench.core.workspace import Advance, Log, Workspace
 from bench.training.launched import team
 from bench.training.member import raised, request, take_part
@@ -152,15 +153,9 @@ def _report(kind: bytes, value: float | Mapping[str, Any]) -> None:
     print(f"{kind.decode()}{json.dumps(value)}", flush=True)  # noqa: T201 (read by the process that started this one)
 
 
-def _end_with_parent() -> None:
-    """End this process when the one that started it is gone."""
-    os.read(0, 1)  # nothing is ever written there, so it returns when the other end is gone
-    os._exit(1)
-
-
 def main(folder: Path, rank: int) -> int:
     """Run one process; return its exit status."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         meeting = f"file://{folder / 'meeting'}"
         reports = partial(_report, _ADVANCE), partial(_report, _LOG)

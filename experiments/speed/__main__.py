@@ -77,8 +77,8 @@ def main() -> None:
         "|---|---|---|---|---|---|",
     ]
     lines += [line(name, row, kept[name]) for name, row in every.items()]
-    lines += ["", "| growth | passages | µs a passage | peak memory, MiB |", "|---|---|---|---|"]
-    lines += [f"| {work} | {size:,} | {each:.0f} | {peak:,} |" for work, size, each, peak in kept.get("growth", ())]
+    lines += ["", "| growth | size | µs each | peak memory, MiB |", "|---|---|---|---|"]
+    lines += [f"| {work} | {size:,} | {each:.3g} | {peak:,} |" for work, size, each, peak in kept.get("growth", ())]
     write_bytes(PAGE, (before + "\n".join(lines) + "\n").encode())
 
 

@@ -1,21 +1,19 @@
 """prepare: documents of sentences → tokenised shards (`bench.data.corpora.shards`), with the tokenizer that made them.
 
-Two passes over the documents. The first takes stock: fingerprints, sizes of the languages, a sample for the tokenizer.
-The second turns blocks of documents into parts, which are then put end to end, language by language. A block begins
-every `_BLOCK` documents of the source, whatever was interrupted; memory holds one block, the sample, 19 bytes a
-document, and all documents only where they are few.
+The source is read once. That pass takes stock (fingerprints, sizes of the languages, a sample for the tokenizer) and
+leaves the text of blocks of documents, which become parts of ids (`bench.data.corpora.encoding`); these are put end to
+end, language by language. A block begins every `BLOCK` documents of the source, whatever was interrupted; memory holds
+one block, the sample, and 19 bytes a document.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain, islice
+from itertools import count, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,7 +24,7 @@ from bench.core.contract import Document
 from bench.core.errors import DataError
 from bench.core.files import atomic, canonical, write_bytes
 from bench.core.workspace import Workspace
-from bench.data.corpora import shards, tokenizer
+from bench.data.corpora import encoding, shards, tokenizer
 from bench.data.corpora.dedupe import Census, fingerprint
 from bench.data.corpora.named import NamedCorpus
 from bench.data.corpora.sampling import TokenizerSample
@@ -40,10 +38,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
-_BLOCK = 2048  # documents of the source a part
-_REMEMBERED = 1 << 24  # characters of a corpus that is kept in memory between the passes
 _CENSUS, _MASK, _SAMPLE, _LEARNT = "census.json", "kept.npy", "sample.json", "tokenizer.json"
-_LOST = ("short_sentences", "cut_sentences", "documents_without_sentence")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,18 +64,11 @@ class Prepare(Stage):
         `UsageError` for a tokenizer that cannot be used.
         """
         folder, settings = folders.get("backbone"), self.settings
-        read = _Twice(self.documents).read
-        mask, counts = _take_stock(space, read, settings, sample=folder is None)
+        mask, counts = _take_stock(space, self.documents.read, settings, sample=folder is None)
         loaded = _tokenizer(space, folder, settings.vocabulary)
-        backend, vocabulary = tokenizer.backend(loaded), len(loaded)
-        encode = partial(_encode, backend=backend, settings=settings, dtype=shards.width(vocabulary))
-        parts, start, documents = [], 0, read()
-        for number, block in enumerate(iter(lambda: tuple(islice(documents, _BLOCK)), ())):
-            kept = mask[start : start + len(block)]
-            start += len(block)
-            chosen = [document for document, keep in zip(block, kept, strict=True) if keep]
-            parts.append(space.parts.get(f"block-{number:07d}.npz", partial(encode, chosen)))
-            space.advance(len(block) / 2)
+        vocabulary = len(loaded)
+        limits = encoding.SentenceLimits(settings.min_tokens, settings.max_tokens, shards.width(vocabulary).str)
+        parts = _encode(space, mask, tokenizer.backend(loaded), limits)
         stretches, lost = _join(space.out, parts, shards.width(vocabulary))
         if not stretches:
             hint = "see prepare.min_tokens" if lost["short_sentences"] else ""
@@ -100,48 +88,31 @@ class Prepare(Stage):
         }
 
 
-class _Twice:
-    """Reads a source once where it is small (generating may cost more than encoding), else as often as asked."""
-
-    def __init__(self, source: Source[Document]) -> None:
-        self._source = source
-        self._held: list[Document] | None = None
-
-    def read(self) -> Iterator[Document]:
-        if self._held is not None:
-            yield from self._held
-            return
-        held: list[Document] = []
-        size = 0
-        for document in self._source.read():
-            if size <= _REMEMBERED:
-                size += sum(map(len, document.sentences)) + 1
-                held.append(document)
-            else:
-                held.clear()
-            yield document
-        self._held = held if size <= _REMEMBERED else None
-
-
 def _take_stock(
     work: Workspace, read: Callable[[], Iterator[Document]], settings: PrepareConfig, sample: bool
 ) -> tuple[npt.NDArray[np.bool_], Mapping[str, int]]:
-    """Read all documents once, unless an earlier attempt did: which are kept, in the source's order, and counts.
+    """Read all documents, unless an earlier attempt did: which are kept, in the source's order, and counts.
 
-    A sample for the tokenizer is left if one is wanted.
+    Their text is left in blocks, and a sample for the tokenizer if one is wanted.
     """
     done = [work.parts.done(name) for name in (_MASK, _CENSUS, *([_SAMPLE] if sample else []))]
     if all(done):
         mask = np.load(work.parts.folder / _MASK, allow_pickle=False)
-        work.advance(len(mask) / 2)
-        return mask, json.loads((work.parts.folder / _CENSUS).read_bytes())
-    census, texts = Census(), TokenizerSample(settings.tokenizer_characters)
-    for document in read():
-        mark = fingerprint(document.sentences)
-        census.add(document, mark)
-        if sample and document.sentences:
-            texts.add(document.language, mark, document.sentences)
-        work.advance(0.5)
+        if all(encoding.there(work.parts, number) for number in range(_blocks(mask))):
+            work.advance(len(mask) / 2)
+            return mask, json.loads((work.parts.folder / _CENSUS).read_bytes())
+    census, texts, documents = Census(), TokenizerSample(settings.tokenizer_characters), read()
+    for number in count():
+        block = list(islice(documents, encoding.BLOCK))
+        if not block:
+            break
+        for document in block:
+            mark = fingerprint(document.sentences)
+            census.add(document, mark)
+            if sample and document.sentences:
+                texts.add(document.language, mark, document.sentences)
+        encoding.keep(work.parts, number, block)
+        work.advance(len(block) / 2)
     kept = census.kept(
         dedupe=settings.dedupe, drop_translations=settings.drop_translations, most=settings.max_documents
     )
@@ -173,38 +144,33 @@ def _tokenizer(work: Workspace, folder: Path | None, vocabulary: int) -> PreTrai
     return tokenizer.load(target)
 
 
-def _encode(documents: Sequence[Document], backend: Tokenizer, settings: PrepareConfig, dtype: np.dtype[Any]) -> bytes:
-    """Turn documents into one part: for every language its ids, sentence lengths and sentence counts."""
-    columns: dict[str, npt.NDArray[Any]] = {}
-    lost = Counter(dict.fromkeys(_LOST, 0))
-    for language in sorted({document.language for document in documents}):
-        own = [document for document in documents if document.language == language]
-        encoded = iter(
-            backend.encode_batch_fast([text for one in own for text in one.sentences], add_special_tokens=False)
-        )
-        ids: list[list[int]] = []
-        counts = []
-        for document in own:
-            sentences = [one.ids for one in islice(encoded, len(document.sentences))]
-            kept = [sentence[: settings.max_tokens] for sentence in sentences if len(sentence) >= settings.min_tokens]
-            lost["short_sentences"] += len(sentences) - len(kept)
-            lost["cut_sentences"] += sum(len(sentence) > settings.max_tokens for sentence in sentences)
-            lost["documents_without_sentence"] += not kept
-            ids += kept
-            counts += [len(kept)] * bool(kept)
-        if counts:
-            columns[f"{language}.tokens"] = np.fromiter(chain.from_iterable(ids), dtype)
-            columns[f"{language}.lengths"] = np.array([len(sentence) for sentence in ids], np.int64)
-            columns[f"{language}.counts"] = np.array(counts, np.int64)
-    columns["lost"] = np.array([lost[name] for name in _LOST])
-    return _bytes(lambda stream: np.savez(stream, allow_pickle=False, **columns))
+def _encode(
+    work: Workspace, mask: npt.NDArray[np.bool_], backend: Tokenizer, limits: encoding.SentenceLimits
+) -> list[Path]:
+    """Turn all blocks into parts, on several processes where that pays."""
+    found, size = _blocks(mask), encoding.BLOCK
+    kept = [mask[start : start + size] for start in range(0, len(mask), size)]  # views
+    done = set[int]()
+    if (many := encoding.processes(work.parts, found)) > 1:
+        for number in encoding.on_several(many, work.parts, work.parts.folder / _MASK, found, backend, limits):
+            work.advance(len(kept[number]) / 2)
+            done.add(number)
+    parts = []
+    for number in range(found):
+        parts.append(encoding.encode(work.parts, number, kept[number], backend, limits))
+        work.advance(len(kept[number]) / 2 * (number not in done))
+    return parts
+
+
+def _blocks(mask: npt.NDArray[np.bool_]) -> int:
+    return -(-len(mask) // encoding.BLOCK)
 
 
 def _join(out: Path, parts: Sequence[Path], dtype: np.dtype[Any]) -> tuple[tuple[Stretch, ...], dict[str, int]]:
     """Put the parts end to end, language by language; return where each language lies, and what was lost by reason."""
     holders: dict[str, list[Path]] = {}
     documents = sentences = 0
-    lost = np.zeros(len(_LOST), np.int64)
+    lost = np.zeros(len(encoding.LOST), np.int64)
     for path in parts:
         with np.load(path, allow_pickle=False) as part:
             lost += part["lost"]
@@ -229,7 +195,7 @@ def _join(out: Path, parts: Sequence[Path], dtype: np.dtype[Any]) -> tuple[tuple
                 add_documents(counts)
                 sizes += (len(counts), len(lengths), len(ids))
             stretches.append(Stretch(language, first, first + int(sizes[0]), int(sizes[1]), int(sizes[2])))
-    return tuple(stretches), dict(zip(_LOST, lost.tolist(), strict=True))
+    return tuple(stretches), dict(zip(encoding.LOST, lost.tolist(), strict=True))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,11 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models
 
+from bench.core import machine
 from bench.core.contract import Document
-from bench.core.errors import DataError
+from bench.core.errors import BenchError, DataError
 from bench.core.workspace import Parts, Workspace
-from bench.data.corpora import tokenizer
+from bench.data.corpora import encoding, tokenizer
 from bench.data.corpora.shards import Shards
 from bench.pipeline.settings import PrepareConfig
 from bench.pipeline.stages import prepare
@@ -127,12 +130,12 @@ def test_texts_can_be_had_back(tmp_path: Path) -> None:
 
 
 def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed at any part, or while reading in either pass: what was finished is not made again; equal bytes."""
-    monkeypatch.setattr(prepare, "_BLOCK", 7)
+    """Killed at any part, or while reading: what was finished is not made again; equal bytes."""
+    monkeypatch.setattr(encoding, "BLOCK", 7)
     documents = source(corpus())
     facts, parts = prepared(tmp_path / "whole", documents)
     expected = digests(tmp_path / "whole")
-    assert len(parts) == 9  # sample, mask, census, tokenizer, and 5 blocks of at most 7 documents
+    assert len(parts) == 14  # 5 texts of at most 7 documents, sample, mask, census, tokenizer, and 5 blocks of ids
     for left in range(len(parts)):
         folder = tmp_path / str(left)
         with pytest.raises(KeyboardInterrupt):
@@ -140,9 +143,8 @@ def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
         again, rest = prepared(folder, documents)
         assert digests(folder) == expected
         assert again == facts
-        assert rest == (parts[left:] if left >= 3 else parts)  # the first pass is one piece
-    monkeypatch.setattr(prepare, "_REMEMBERED", 0)
-    for place in (0, 11, 30, 37, 44, 59):  # in documents read, 30 in each pass
+        assert rest == parts[5 if 5 <= left < 8 else left :]  # what the pass has found is one piece
+    for place in (0, 11, 29):  # in documents read
         count = iter(range(place))
 
         def read(count: Iterator[int] = count) -> Iterator[Document]:
@@ -158,28 +160,66 @@ def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
         assert digests(folder) == expected
 
 
-@pytest.mark.parametrize(("remembered", "readings"), [(-1, 2), (500, 2), (10_000, 1)])
-def test_a_small_corpus_is_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remembered: int, readings: int
-) -> None:
-    """A large one is read again, and that does not show."""
+def test_processes_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One, two or three write the same, and read the source once; a killed one is named, and the stage goes on."""
     read = list[int]()
 
     def documents() -> Iterator[Document]:
         read.append(1)
         yield from corpus()
 
-    prepared(tmp_path / "a", source(corpus()))
-    monkeypatch.setattr(prepare, "_REMEMBERED", remembered)
-    prepared(tmp_path / "b", Source("tiny", "tiny/1", (), documents))
-    assert digests(tmp_path / "a") == digests(tmp_path / "b")
-    assert len(read) == readings
+    class Killed(subprocess.Popen[str]):
+        def __init__(self, *typed: Any, **kept: Any) -> None:
+            super().__init__(*typed, **kept)
+            self.kill()
+
+    monkeypatch.setattr(encoding, "BLOCK", 7)
+    given = Source("tiny", "tiny/1", (), documents)
+    for many in (1, 2, 3):
+        monkeypatch.setattr(encoding, "processes", lambda *_, many=many: many)
+        prepared(tmp_path / f"{many}", given)
+    assert digests(tmp_path / "1") == digests(tmp_path / "2") == digests(tmp_path / "3")
+    assert len(read) == 3
+    monkeypatch.setattr(subprocess, "Popen", Killed)
+    with pytest.raises(BenchError) as raised:
+        prepared(tmp_path / "killed", given)
+    assert (raised.value.found, "type the same command" in raised.value.hint) == ("one killed by signal 9", True)
+    monkeypatch.setattr(encoding, "processes", lambda *_: 1)
+    prepared(tmp_path / "killed", given)
+    assert digests(tmp_path / "killed") == digests(tmp_path / "1")
+
+
+@pytest.mark.parametrize("many", [1, 2])
+def test_an_error_is_the_same_from_any_process(tmp_path: Path, many: int) -> None:
+    """A text that cannot be read: the error of one process is that of two."""
+    parts = Parts(tmp_path)
+    parts.write(encoding.text_name(0), b"none")
+    kept = parts.write("kept.npy", b"none")
+    backend, limits = Tokenizer(models.BPE()), encoding.SentenceLimits(1, 9, "<u2")
+    if many > 1:
+        assert list(encoding.on_several(many, parts, kept, 1, backend, limits)) == []
+    with pytest.raises(zlib.error, match="incorrect header"):
+        encoding.encode(parts, 0, np.array([True]), backend, limits)
+
+
+def test_a_small_corpus_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each 4 MiB of deflated text, one a block, and no more than `OMP_NUM_THREADS`."""
+    monkeypatch.setattr(machine, "cores", lambda: 4)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = list[int]()
+    for size in (1, 5 << 20, 9 << 20, 99 << 20):
+        for number in range(3):
+            (tmp_path / encoding.text_name(number)).touch()
+            os.truncate(tmp_path / encoding.text_name(number), size // 3)
+        found.append(encoding.processes(Parts(tmp_path), 3))
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert [*found, encoding.processes(Parts(tmp_path), 3)] == [1, 1, 2, 3, 2]
 
 
 def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where blocks are cut decides nothing."""
     for size in (1, 7, 1000):
-        monkeypatch.setattr(prepare, "_BLOCK", size)
+        monkeypatch.setattr(encoding, "BLOCK", size)
         prepared(tmp_path / str(size), source(corpus()))
     assert digests(tmp_path / "1") == digests(tmp_path / "7") == digests(tmp_path / "1000")
 
