@@ -1,14 +1,13 @@
 """Draw the pictures of the README: `python docs/pictures/draw.py`.
 
 `run.svg` is the demo's output as the README prints it, in the shape of a terminal. `site.png` is the first page of a
-site built from the recorded results in `tests/fixtures/board`; it needs Chromium.
+site built from the results under `experiments/results`; it needs Chromium.
 """
 
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -44,10 +43,7 @@ def site(target: Path) -> None:
         sys.exit("found no chromium, which photographs the site")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for archive in sorted((ROOT / "tests" / "fixtures" / "board").glob("*.tar.xz")):
-            with tarfile.open(archive) as packed:
-                packed.extractall(folder / "results", filter="data")
-        build = [sys.executable, "-m", "bench", "leaderboard", "build", "--results", folder / "results"]
+        build = [sys.executable, "-m", "bench", "leaderboard", "build", "--results", ROOT / "experiments" / "results"]
         subprocess.run([*map(str, build), "--out", str(folder / "site")], check=True)  # noqa: S603 (our own command)
         options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1280,900"]
         shot = [chromium, *options, f"--screenshot={target}", (folder / "site" / "index.html").as_uri()]

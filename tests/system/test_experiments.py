@@ -1,0 +1,51 @@
+"""The published experiments: a board is built from the committed results; the page of findings has their numbers."""
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "experiments" / "results"
+HEADINGS = {"Tatoeba": "tatoeba", "SciFact": "beir", "Mr. TyDi GoldP": "mrtydi-goldp", "LAReQA": "lareqa"}
+
+
+def published(suite: str) -> dict[str, tuple[str, float]]:
+    """Return each system's seeds and the mean over them of the suite's headline."""
+    found: dict[str, dict[int, float]] = {}
+    for path in (RESULTS / "official" / suite).rglob("result.json"):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        averages = [one for one in result["macro"] if "members" in one]
+        (first, *_) = averages or next(iter(result["tasks"].values())).values()
+        value = first["measures"][result["suite"]["primary"]]
+        found.setdefault(result["system"]["label"], {})[result["seed"]] = value
+    return {label: (" ".join(map(str, sorted(one))), fmean(one.values())) for label, one in found.items()}
+
+
+@pytest.mark.slow
+def test_the_board(tmp_path: Path, bench: Callable[..., Any]) -> None:
+    """Every committed row is on its suite's board with the mean over its seeds."""
+    done = bench("leaderboard", "build", "--results", RESULTS, "--out", tmp_path / "site", seconds=900)
+    assert done.returncode == 0, done.stderr
+    boards = [*(tmp_path / "site").rglob("suites/*/unsupervised.csv")]
+    assert {board.parent.name for board in boards} == {*HEADINGS.values()}
+    for board in boards:
+        lines = [line for line in board.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+        rows = {row["system"]: (row["seeds"], float(row["score"])) for row in csv.DictReader(lines)}
+        known = published(board.parent.name)
+        assert rows == {label: (seeds, pytest.approx(value, abs=1e-6)) for label, (seeds, value) in known.items()}
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_findings_have_the_numbers_of_the_results(heading: str) -> None:
+    """The first column of numbers of each section's first table, in percent."""
+    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    section = re.split(r"^## ", page.partition(f"\n## {heading}")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    rows = re.findall(r"^\| (?:`([\w-]+)`|start) \| ([\d.]+) \|", section, re.MULTILINE)
+    expected = {label: f"{100 * value:.1f}" for label, (_, value) in published(HEADINGS[heading]).items()}
+    assert {label or "mlm@init": value for label, value in rows} == expected
