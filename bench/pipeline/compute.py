@@ -15,6 +15,8 @@ from bench.types import Json
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 """Whose versions can change weights and vectors."""
 _MOST_THREADS = 8
+_TOGETHER = 2
+"""Code version of several processes: raised in place of a training's own where the bytes of one process stay."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class Compute:
 
 
 def several(identity: dict[str, Json], machine: Compute) -> dict[str, Json]:
-    """Return the identity of a training, with the number of its processes where it is not 1."""
-    return identity if machine.processes == 1 else {**identity, "processes": machine.processes}
+    """Return the identity of a training, with the number of its processes where it is not 1, and what they do then."""
+    return identity if machine.processes == 1 else {**identity, "processes": machine.processes, "together": _TOGETHER}
 
 
 def compute(request: Request, size: Profile, config: ComputeConfig, *, trains: bool = True) -> Compute:

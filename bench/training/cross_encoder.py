@@ -29,7 +29,7 @@ from bench.training import checkpoint
 from bench.training.config import LOG, LoopConfig
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.training.determinism import chance, reproducible, set_chance
-from bench.training.distributed import average_gradients, rank, seed_step, sums, world
+from bench.training.distributed import GradientAverage, rank, seed_step, sums, world
 from bench.training.meter import Costs
 from bench.training.optimisation import adamw, clip, tensor_cores, warm_up_and_decay
 from bench.types import Item, Json, TrainingPair
@@ -128,6 +128,7 @@ class _CrossTraining:
         self.seed, self.queries = job.seed, config.queries * world()  # in a step of all processes
         self.steps = config.steps or math.ceil(config.epochs * len(pairs) / self.queries)
         self.optimiser = adamw(self.model, LoopConfig(weight_decay=config.weight_decay))
+        self.gradients = GradientAverage(self.model.parameters())
         self.step, self.lines, self.sums = 0, list[str](), [0.0, 0.0, 0.0]  # losses, firsts, questions
         self.costs = Costs(self.device)
         self.saved = (0, time.monotonic())
@@ -152,9 +153,9 @@ class _CrossTraining:
         rate = config.learning_rate * warm_up_and_decay(self.step / self.steps, config.warm_up, 1.0)
         asked = [self.groups[place] for place in range(first, first + config.queries)]
         self.optimiser.zero_grad(set_to_none=True)
-        for start in range(0, len(asked), config.together or len(asked)):
-            self._learn(asked[start : start + (config.together or len(asked))])
-        average_gradients(self.model.parameters())
+        together = config.together or len(asked)
+        for start in range(0, len(asked), together):
+            self._learn(asked[start : start + together], last=start + together >= len(asked))
         clip(self.model.parameters(), config.clip)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -165,8 +166,8 @@ class _CrossTraining:
         self._checkpoint()
         self.work.advance(self.queries)
 
-    def _learn(self, asked: Sequence[Sequence[Pair]]) -> None:
-        """Add the gradient of some of the step's questions."""
+    def _learn(self, asked: Sequence[Sequence[Pair]], *, last: bool) -> None:
+        """Add the gradient of some of the step's questions, the last ones or not."""
         pairs = [pair for group in asked for pair in group]
         rows = tokenised(self.model, self.words, pairs, self.length)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
@@ -177,7 +178,7 @@ class _CrossTraining:
                 f"the loss of training step {self.step + 1} is {float(loss.detach())}; lower the learning rate (it is "
                 f"{self.config.learning_rate}), and run again"
             )
-        (loss * (len(asked) / self.config.queries)).backward()
+        self.gradients.backward(loss * (len(asked) / self.config.queries), last=last)
         firsts = float((scores[:, 0] > scores[:, 1:].max(1).values).sum())
         found = sums((float(loss.detach()) * len(asked), firsts, float(len(asked))))
         self.sums = [total + value for total, value in zip(self.sums, found, strict=True)]

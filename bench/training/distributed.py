@@ -1,6 +1,12 @@
-"""Several processes as one: rows gathered with gradients, gradients averaged; nothing happens in a single process."""
+"""Several processes as one: rows gathered with gradients, gradients averaged; nothing happens in a single process.
 
+All processes must send alike, in one order. So gradients of weights, which are sent during the backward pass, wait for
+those of rows that a loss has gathered.
+"""
+
+from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +19,9 @@ _BUCKET = 1 << 23
 """Numbers in one message: 32 MB of float32."""
 _APART = 100
 """Generators of two processes are 2¹⁰⁰ draws apart, so that they never meet."""
+
+_EXCHANGES = set[object]()
+"""Of gradients of gathered rows, as far as the backward pass still has to make them."""
 
 
 def world() -> int:
@@ -29,7 +38,7 @@ def gather(rows: torch.Tensor) -> torch.Tensor:
     """Return the rows `[n, …]` of all processes in the order of ranks, `[Σ n, …]`; n may differ between processes.
 
     Gradients flow back, summed over the processes that used a row. Mean losses over own anchors with gradients averaged
-    (`average_gradients`) then equal one process on the joined batch, if every process has as many anchors.
+    (`GradientAverage`) then equal one process on the joined batch, if every process has as many anchors.
     """
     if world() == 1:
         return rows
@@ -37,7 +46,7 @@ def gather(rows: torch.Tensor) -> torch.Tensor:
     most = max(counts)
     padded = torch.cat([rows, rows.new_zeros(most - len(rows), *rows.shape[1:])])  # [most, …]
     if padded.is_floating_point():
-        parts = list(carried.all_gather(padded.contiguous()))
+        parts = list(carried.all_gather(_exchanging(padded).contiguous()))
     else:
         parts = [torch.empty_like(padded) for _ in counts]
         dist.all_gather(parts, padded.contiguous())
@@ -73,7 +82,16 @@ def candidates(keys: torch.Tensor, *, gathered: bool = True) -> tuple[torch.Tens
 
 def total(tensor: torch.Tensor) -> torch.Tensor:
     """Return the sum over processes, with gradients."""
-    return tensor if world() == 1 else carried.all_reduce(tensor)
+    return tensor if world() == 1 else carried.all_reduce(_exchanging(tensor))
+
+
+def _exchanging(rows: torch.Tensor) -> torch.Tensor:
+    """Return rows that are to be sent, and remember that the backward pass will send their gradients."""
+    if rows.requires_grad:
+        exchange, rows = object(), rows.view_as(rows)
+        _EXCHANGES.add(exchange)
+        rows.register_hook(lambda _: _EXCHANGES.discard(exchange))
+    return rows
 
 
 def share(count: int) -> slice:
@@ -122,36 +140,95 @@ def union(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return joined.numpy()
 
 
-@torch.no_grad()
-def average_gradients(weights: Iterable[nn.Parameter]) -> None:
-    """Average gradients over processes, in place and in buckets; a weight without one counts as zero."""
-    if world() == 1:
-        return
-    waiting: list[torch.Tensor] = []
+class GradientAverage:
+    """Averages the gradients of weights over processes, in buckets that are sent while others are still computed.
+
+    `weights` are in the order of the forward pass; buckets go from the last to the first, and those with a weight that
+    some process had no gradient of before go at the end. In a process without it the gradient counts as zero; a weight
+    without one in all processes keeps none.
+    """
+
+    def __init__(self, weights: Iterable[nn.Parameter]) -> None:
+        self._weights = [weight for weight in weights if weight.requires_grad]
+        self._buckets = _buckets(self._weights[::-1])
+        self._late: set[nn.Parameter] = set()  # that some process had no gradient of before: the same in all processes
+        self._waiting: deque[list[nn.Parameter]] | None = None  # buckets, while a backward pass sends them
+        self._missing: set[nn.Parameter] = set()  # whose gradients may still grow in it
+        self._sent: list[_Message] = []
+        for weight in self._weights if world() > 1 else ():
+            weight.register_post_accumulate_grad_hook(self._made)
+
+    def backward(self, loss: torch.Tensor, *, last: bool = True) -> None:
+        """Add the gradients of a loss; with the `last` one of a step, send them while others are made, and average."""
+        if last and world() > 1:
+            self._waiting, self._missing = self._ordered(), set(self._weights)
+        loss.backward()
+        if last:
+            self.average()
+
+    @torch.no_grad()
+    def average(self) -> None:
+        """Average the gradients that are there, in place."""
+        if world() == 1:
+            return
+        there = [weight.grad is not None for weight in self._weights]
+        for bucket in self._ordered() if self._waiting is None else self._waiting:
+            self._send(bucket)
+        for message in self._sent:
+            message.arrive()
+        for weight, count in zip(self._weights, sums(there), strict=True):
+            if count < world():
+                self._late.add(weight)
+            if not count:
+                weight.grad = None
+        self._waiting, self._missing, self._sent = None, set(), []
+        _EXCHANGES.clear()
+
+    def _ordered(self) -> deque[list[nn.Parameter]]:
+        return deque(sorted(self._buckets, key=lambda bucket: not self._late.isdisjoint(bucket)))
+
+    @torch.no_grad()
+    def _made(self, weight: nn.Parameter) -> None:
+        """Send the buckets that are next and whole, unless the backward pass has something else to send."""
+        self._missing.discard(weight)
+        while self._waiting and not _EXCHANGES and self._missing.isdisjoint(self._waiting[0]):
+            self._send(self._waiting.popleft())
+
+    def _send(self, bucket: list[nn.Parameter]) -> None:
+        for weight in bucket:
+            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+        self._sent.append(_Message([weight.grad for weight in bucket if weight.grad is not None]))
+
+
+def _buckets(weights: Iterable[nn.Parameter]) -> list[list[nn.Parameter]]:
+    """Return the weights in groups of one type that are sent together."""
+    found: list[list[nn.Parameter]] = []
     for weight in weights:
-        if weight.grad is None:
-            weight.grad = torch.zeros_like(weight)
-        if waiting and (
-            waiting[0].dtype != weight.grad.dtype or sum(map(torch.numel, waiting)) + weight.numel() > _BUCKET
-        ):
-            _average(waiting)
-            waiting = []
-        waiting.append(weight.grad)
-    _average(waiting)
+        if not found or found[-1][0].dtype != weight.dtype or sum(map(torch.numel, (*found[-1], weight))) > _BUCKET:
+            found.append([])
+        found[-1].append(weight)
+    return found
+
+
+class _Message:
+    """Tensors of one type on their way to be averaged over processes, in place."""
+
+    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+        lone = len(tensors) == 1 and tensors[0].is_contiguous()  # such as a whole vocabulary, not to be copied
+        self._tensors = tensors
+        self._flat = tensors[0].view(-1) if lone else torch.cat([tensor.reshape(-1) for tensor in tensors])
+        self._work: Any = dist.all_reduce(self._flat, async_op=True)
+
+    def arrive(self) -> None:
+        """Wait for it."""
+        self._work.wait()
+        means = self._flat.div_(world()).split([tensor.numel() for tensor in self._tensors])
+        for tensor, mean in zip(self._tensors, means, strict=True):
+            tensor.copy_(mean.view_as(tensor))
 
 
 def average_statistics(modules: nn.Module) -> None:
     """Average the running statistics of batch normalisation over processes, in place, so that all go on alike."""
-    if world() > 1:
-        named = modules.named_buffers()
-        _average([buffer for name, buffer in named if name.rpartition(".")[2] in ("running_mean", "running_var")])
-
-
-def _average(gradients: Sequence[torch.Tensor]) -> None:
-    """Average some tensors of one type in one message."""
-    if gradients:
-        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-        dist.all_reduce(flat)
-        flat /= world()
-        for gradient, mean in zip(gradients, flat.split([one.numel() for one in gradients]), strict=True):
-            gradient.copy_(mean.view_as(gradient))
+    named = modules.named_buffers() if world() > 1 else ()
+    if found := [buffer for name, buffer in named if name.rpartition(".")[2] in ("running_mean", "running_var")]:
+        _Message(found).arrive()

@@ -26,7 +26,7 @@ from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
 from bench.training.config import ENCODER, LOG, LoopConfig, TrainingConfig
 from bench.training.determinism import chance, seed_everything, set_chance
-from bench.training.distributed import agree, average_gradients, average_statistics, rank, seed_step, sums, union, world
+from bench.training.distributed import GradientAverage, agree, average_statistics, rank, seed_step, sums, union, world
 from bench.training.encoder import TrainableEncoder
 from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
@@ -156,6 +156,7 @@ class _TrainingLoop(Generic[B]):
         """Make optimiser and generators; `resume` decides where they begin."""
         self.optimiser = adamw(self.modules, self.config)
         self.weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
+        self.gradients = GradientAverage(self.modules.parameters())
         self.untouched = {name: weight for name, weight in self.modules.named_parameters() if weight.requires_grad}
         self.held = self.source.held_out()
         self.rng = np.random.default_rng([self.job.seed, 1])
@@ -263,10 +264,9 @@ class _TrainingLoop(Generic[B]):
         for batch in batches:
             loss, metrics = self.loss(self.encoder, batch)
             losses.append(self._finite(float(loss.detach()), "loss"))
-            (loss / len(batches)).backward()
+            self.gradients.backward(loss / len(batches), last=len(losses) == len(batches))
             if log:
                 self._sum(metrics if isinstance(metrics, Mapping) else metrics() if self._logs() else {})
-        average_gradients(self.weights)
         average_statistics(self.modules)
         losses = [value / world() for value in sums(losses)]
         for value in losses if log else ():

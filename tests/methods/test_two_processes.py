@@ -13,7 +13,7 @@ import torch
 from bench.core.contract import Contract, TrainingJob
 from bench.data.corpora.shards import Shards
 from bench.plugins import load
-from bench.training.distributed import average_gradients, rank, total, world
+from bench.training.distributed import GradientAverage, rank, total, world
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import PairsAndMasks
 from methods.msm.blocks import Blocks
@@ -67,7 +67,7 @@ def computed(name: str, settings: dict[str, Any], cut: int, start: str, corpus: 
     value, _ = loss(encode, part(batch, mine))
     value.backward()
     weights = [*encode.model.parameters(), *(one for one in modules.parameters() if one.requires_grad)]
-    average_gradients(weights)
+    GradientAverage(weights).average()
     if after_step is not None:
         after_step(1)
     return {

@@ -1,11 +1,15 @@
 """Several processes as one: two gloo processes against the joined rows in one."""
 
 from typing import Any
+from unittest.mock import patch
 
 import torch
+import torch.distributed as dist
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
-from bench.training.distributed import average_gradients, gather, offset, rank, sizes, total, weight, world
+from bench.training import distributed
+from bench.training.distributed import GradientAverage, gather, offset, rank, sizes, sums, total, weight, world
 from tests.conftest import TwoProcesses
 
 ROWS = [[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25], [2.0, 2.0], [0.0, -0.5]]
@@ -23,8 +27,8 @@ def averaged(rows: torch.Tensor) -> list[torch.Tensor | None]:
     (own(rows).mean(0) * weights[0]).sum().backward()
     if rank() == 0:
         (weights[1] * 4).sum().backward()
-    average_gradients(weights[:2])
-    return [None if one.grad is None else one.grad for one in weights[:2]]
+    GradientAverage(weights).average()
+    return [one.grad for one in weights]
 
 
 def gathered(rows: torch.Tensor, numbers: torch.Tensor, factors: torch.Tensor) -> dict[str, Any]:
@@ -57,9 +61,54 @@ def test_unequal_rows_are_gathered_in_order_with_their_gradients(two_processes: 
     assert [one["offset"] for one in found] == [0, 2]
     torch.testing.assert_close(torch.cat([one["grad"] for one in found]), 2 * rows * 11, rtol=0, atol=1e-12)
     assert [one["weight"] for one in found] == [2 * 2 / 5, 3 * 2 / 5]
-    for first, second in (one["averaged"] for one in found):
+    for first, second, third in (one["averaged"] for one in found):
         torch.testing.assert_close(first, (rows[:CUT].mean(0) + rows[CUT:].mean(0)) / 2, rtol=0, atol=1e-15)
         assert second.tolist() == [2.0, 2.0]
+        assert third is None
+
+
+def trained(sent_early: bool) -> tuple[list[torch.Tensor], list[str]]:
+    """Make three steps of two batches; return the weights, and what the last backward pass did, in order.
+
+    Of six layers, a message each, 0 is read twice, 1 computed again, 3 read in one process, 4 in none, 5 once gathered.
+    """
+    torch.manual_seed(0)
+    layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(6))
+    weights, events, send = list(layers.parameters()), list[str](), dist.all_reduce
+    weights[0].register_post_accumulate_grad_hook(lambda _: events.append("first layer"))
+
+    def sending(tensor: torch.Tensor, *how: Any, **more: Any) -> Any:
+        events.extend(["sent"] * ("async_op" in more))
+        return send(tensor, *how, **more)
+
+    with patch.object(distributed, "_BUCKET", 20), patch.object(dist, "all_reduce", sending):
+        average, optimiser = GradientAverage(weights), torch.optim.AdamW(weights, lr=0.1)
+        for step in range(3):
+            optimiser.zero_grad()
+            for last in (False, True):
+                events.clear()
+                chance = torch.Generator().manual_seed(100 * step + 10 * last + rank())
+                hidden = layers[0](torch.randn(3, 4, generator=chance)).tanh()
+                hidden = layers[2](checkpoint(layers[1], hidden, use_reentrant=False)).tanh()
+                hidden.register_hook(lambda _: events.append("exchanged"))
+                loss = layers[5](gather(hidden)).square().mean() + layers[0](hidden).square().mean()
+                loss = loss if rank() else loss + layers[3](hidden.detach()).square().mean()
+                average.backward(loss, last=last) if sent_early else loss.backward()
+            for weight in () if sent_early else weights:
+                own = torch.zeros_like(weight) if weight.grad is None else weight.grad
+                (some,) = sums([weight.grad is not None])
+                dist.all_reduce(own)
+                weight.grad = own / 2 if some else None
+            optimiser.step()
+    return [weight.detach() for weight in weights], events
+
+
+def test_gradients_are_sent_during_the_backward_pass(two_processes: TwoProcesses) -> None:
+    """The very weights of sending all at the end; begun after the loss has exchanged rows, before the first layer."""
+    early, late = two_processes(trained, True), two_processes(trained, False)
+    for weights, events in early:
+        assert events == ["exchanged", *["sent"] * 3, "first layer", *["sent"] * 3]
+        assert all(map(torch.equal, weights, late[0][0]))
 
 
 def test_one_process_does_nothing() -> None:
@@ -69,5 +118,5 @@ def test_one_process_does_nothing() -> None:
     assert total(rows) is rows
     assert (world(), rank(), offset(5), sizes(5), weight(5), weight(0)) == (1, 0, 0, [5], 1.0, 0.0)
     lone = nn.Parameter(rows)
-    average_gradients([lone])
+    GradientAverage([lone]).average()
     assert lone.grad is None

@@ -18,7 +18,7 @@ from bench.data.corpora import tokenizer
 from bench.data.pairs.stored_pairs import StoredPairs, write_pairs
 from bench.retrieval.encoder import Reader
 from bench.retrieval.packed import Ids
-from bench.training.distributed import average_gradients, rank, total, world
+from bench.training.distributed import GradientAverage, rank, total, world
 from bench.training.encoder import TrainableEncoder
 from bench.training.fine_tuning import FineTuningObjective, Sides, fine_tune, rivals
 from bench.training.fine_tuning_config import FineTuningConfig
@@ -140,7 +140,7 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
     value.backward()
     trained = {id(one): cast(nn.Parameter, one.embeddings) for one in (questions, sides.passages)}
     weights = [*trained.values(), *([] if tuning.scale is None else tuning.scale.parameters())]
-    average_gradients(weights)
+    GradientAverage(weights).average()
     return {
         "loss": total(value.detach()) / world(),
         "gradients": [weight.grad for weight in weights],

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bench.pipeline.settings import resolve
-from bench.training.distributed import average_gradients, rank, world
+from bench.training.distributed import GradientAverage, rank, world
 from methods.ccp import CCP
 from methods.ccp.config import CcpConfig
 from methods.ccp.trainer import CcpModules, CcpTrainer
@@ -38,7 +38,7 @@ def step(left: torch.Tensor, right: torch.Tensor, sets: list[str]) -> Step:
         loss.backward()
         losses.append(loss.detach())
         trainer.push(modules.bank, one, other, tags)
-    average_gradients(modules.parameters())
+    GradientAverage(modules.parameters()).average()
     rows, marks = modules.bank.ordered()
     return {
         "losses": torch.stack(losses),
