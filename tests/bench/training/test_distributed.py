@@ -68,7 +68,7 @@ def test_unequal_rows_are_gathered_in_order_with_their_gradients(two_processes: 
 
 
 def trained(sent_early: bool) -> tuple[list[torch.Tensor], list[str]]:
-    """Make three steps of two batches; return the weights, and what the last backward pass did, in order.
+    """Make three steps of two batches; return the weights, and what the last one did, in order.
 
     Of six layers, a message each, 0 is read twice, 1 computed again, 3 read in one process, 4 in none, 5 once gathered.
     """
@@ -85,8 +85,8 @@ def trained(sent_early: bool) -> tuple[list[torch.Tensor], list[str]]:
         average, optimiser = GradientAverage(weights), torch.optim.AdamW(weights, lr=0.1)
         for step in range(3):
             optimiser.zero_grad()
+            events.clear()
             for last in (False, True):
-                events.clear()
                 chance = torch.Generator().manual_seed(100 * step + 10 * last + rank())
                 hidden = layers[0](torch.randn(3, 4, generator=chance)).tanh()
                 hidden = layers[2](checkpoint(layers[1], hidden, use_reentrant=False)).tanh()
@@ -107,7 +107,8 @@ def test_gradients_are_sent_during_the_backward_pass(two_processes: TwoProcesses
     """The very weights of sending all at the end; begun after the loss has exchanged rows, before the first layer."""
     early, late = two_processes(trained, True), two_processes(trained, False)
     for weights, events in early:
-        assert events == ["exchanged", *["sent"] * 3, "first layer", *["sent"] * 3]
+        assert events[:2] == ["exchanged", "first layer"]  # of the first batch, which is only added up
+        assert events[2:] == ["exchanged", *["sent"] * 3, "first layer", *["sent"] * 3]
         assert all(map(torch.equal, weights, late[0][0]))
 
 
