@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_an_example_brings_what_it_says(project: Path, tmp_path: Path, monkeypat
     found = loaded(project.parent, monkeypatch)
     assert not found.broken
     names = [*found.methods, *found.suites]
-    assert names or found.measures or project.parent.name == "trackers"
+    assert names or found.measures or "tracker" in project.parent.name
     only = ("light-import", "described", "config-round-trip", "absence-named")
     for name in names:
         offered = [check.name for check in checks_for(name, found) if check.name in only]
@@ -53,7 +54,7 @@ def test_an_example_brings_what_it_says(project: Path, tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("offline", [False, True])
 def test_trackers_hear_every_line(offline: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both get step, loss and probe of a training that really runs; `--offline` keeps W&B on this machine."""
+    """All get step, loss and probe of a training that really runs; `--offline` keeps W&B and MLflow on this machine."""
     seen: list[tuple[str, Any]] = []
 
     def begin(**given: Any) -> SimpleNamespace:
@@ -64,7 +65,11 @@ def test_trackers_hear_every_line(offline: bool, tmp_path: Path, monkeypatch: py
     writer = SimpleNamespace(add_scalar=lambda name, _, at: seen.append((name, at)), close=lambda: None)
     monkeypatch.setitem(sys.modules, "wandb", wandb)
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=lambda _: writer))
-    plugins = load({"BENCH_PLUGINS": "crop,mrtydi"}, extra=loaded_modules(ROOT / "examples" / "trackers", monkeypatch))
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow := MagicMock())
+    trackers = [
+        one for path in EXAMPLES if "tracker" in path.parent.name for one in loaded_modules(path.parent, monkeypatch)
+    ]
+    plugins = load({"BENCH_PLUGINS": "crop,mrtydi"}, extra=trackers)
     places = {"store": tmp_path / "store", "results": tmp_path / "results", "sets": ["budget.tokens=20k"]}
     request = Request.of("crop", "mrtydi", tasks="sw", offline=offline, **places)
     pipeline.run(request, plugins, Store(request.store), NullListener())
@@ -73,6 +78,10 @@ def test_trackers_hear_every_line(offline: bool, tmp_path: Path, monkeypatch: py
     assert {name for name, _ in seen} > {"mode", "loss", "learning_rate"}
     assert max(at for name, at in seen if name == "loss") >= 20_000  # tokens
     assert ("mode", "offline" if offline else None) in seen
+    mlflow.MlflowClient.assert_called_once_with("sqlite:///mlflow.db" if offline else None)
+    client = mlflow.MlflowClient.return_value
+    assert [one.kwargs["step"] for one in client.log_metric.mock_calls if one.args[1] == "tokens"] == steps
+    assert client.set_terminated.call_args.args[1] == "FINISHED"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "method"])
