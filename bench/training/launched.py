@@ -24,6 +24,7 @@ from bench.types import Json
 _POLL = 0.2  # seconds between two looks for a training; signals are heard in between
 _PATIENCE = 20.0  # seconds that another process has to say why it failed, or that it is about to end
 _MEETING = timedelta(minutes=10)
+_READY = timedelta(minutes=5)  # for a training, among processes that have met: reading a checkpoint takes longest
 
 
 class Team:
@@ -35,7 +36,7 @@ class Team:
         from torch.distributed.rendezvous import rendezvous
 
         try:
-            store, _, _ = next(iter(rendezvous("env://", own.rank, own.world, timeout=_MEETING)))
+            store, _, _ = next(iter(rendezvous("env://", own.rank, 1, timeout=_MEETING)))  # the first waits for none
         except (ValueError, RuntimeError) as error:
             raise UsageError(
                 where=f"process {own.rank} of the {own.world} that a launcher has started",
@@ -45,6 +46,7 @@ class Team:
             ) from error
         self.own, self._number = own, 0
         self._store: Any = PrefixStore("bench", store)
+        self._meet(_MEETING)
 
     def lead(self, asked: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
         """Train with the others, as the first; return the facts. Raises what any of them raised."""
@@ -52,10 +54,8 @@ class Team:
         try:
             return self._take_part(asked, advance, log)
         except RuntimeError as error:  # perhaps another has failed, and its connections broke
-            said = [f"{self._number} failed {rank}" for rank in range(1, self.own.world)]
-            self._wait(lambda: any(map(self._there, said)))
-            for key in filter(self._there, said):
-                raise raised(*json.loads(self._store.get(key))) from error
+            self._wait(lambda: bool(self._others("failed")))
+            self._raise_failed()
             raise BenchError(
                 where=f"training on {self.own.world} processes",
                 found=str(error),
@@ -66,11 +66,8 @@ class Team:
         """Take part in trainings until the first process ends. Raises `BenchError` where it is lost."""
         try:
             while (asked := self._asked()) is not None:
-                try:
+                with suppress(Exception):  # the first process decides whether its command goes on
                     self._take_part(asked, silent, unheard)
-                except Exception as error:  # the first process decides whether its command goes on
-                    said = canonical([type(error).__name__, str(error)]).decode()
-                    self._store.set(f"{self._number} failed {self.own.rank}", said)
             self._store.set(f"left {self.own.rank}", "")
         except RuntimeError as error:
             raise BenchError(f"lost the process that runs the command: {error}") from error
@@ -95,15 +92,48 @@ class Team:
         return bool(self._store.check([key]))
 
     def _take_part(self, asked: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
+        with TemporaryDirectory(prefix="bench-process-") as folder:
+            try:
+                return take_part(asked, self.own.rank, self.own.local, Path(folder), advance, log, self._store_of_all)
+            except Exception as error:
+                said = canonical([type(error).__name__, str(error)]).decode()
+                self._store.set(f"{self._number} failed {self.own.rank}", said)
+                raise
+
+    def _store_of_all(self) -> dict[str, Any]:
         from torch.distributed.distributed_c10d import PrefixStore
 
-        with TemporaryDirectory(prefix="bench-process-") as folder:
-            meeting = PrefixStore(f"training {self._number}", self._store)
-            return take_part(asked, self.own.rank, self.own.local, Path(folder), advance, log, store=meeting)
+        self._meet(_READY)
+        return {"store": PrefixStore(f"training {self._number}", self._store)}
+
+    def _meet(self, patience: timedelta) -> None:
+        """Wait until all are ready. Raises what one has failed with, and `UsageError` where some say nothing."""
+        self._store.set(f"{self._number} ready {self.own.rank}", "")
+        several = self.own.world - 1
+        self._wait(
+            lambda: len(self._others("ready")) == several or bool(self._others("failed")), patience.total_seconds()
+        )
+        self._raise_failed()
+        if missing := sorted({*range(self.own.world)} - {self.own.rank, *self._others("ready")}):
+            raise UsageError(
+                where=f"process {self.own.rank} of the {self.own.world} that a launcher has started",
+                found=f"no sign of {', '.join(map(str, missing))} for {patience.total_seconds():g} seconds",
+                expected="all of them, with one MASTER_ADDR and MASTER_PORT",
+                hint="look at what the missing ones have printed, then type the same command again",
+            )
+
+    def _others(self, word: str) -> list[int]:
+        """Return which others have said a word about the training at hand."""
+        every = (rank for rank in range(self.own.world) if rank != self.own.rank)
+        return [rank for rank in every if self._there(f"{self._number} {word} {rank}")]
+
+    def _raise_failed(self) -> None:
+        for rank in self._others("failed"):
+            raise raised(*json.loads(self._store.get(f"{self._number} failed {rank}")))
 
     @staticmethod
-    def _wait(until: Callable[[], bool]) -> None:
-        late = time.monotonic() + _PATIENCE
+    def _wait(until: Callable[[], bool], patience: float = _PATIENCE) -> None:
+        late = time.monotonic() + patience
         while not until() and time.monotonic() < late:
             time.sleep(_POLL)
 

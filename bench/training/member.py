@@ -4,7 +4,7 @@ A request says what to do, in JSON: trainer, config, job, folders, and where the
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,9 @@ from bench.core.contract import TrainingJob
 from bench.core.errors import BenchError, PluginError, UsageError
 from bench.core.workspace import Advance, Log, Parts, Workspace, silent, unheard
 from bench.types import Json
+
+Meet = Callable[[], dict[str, Any]]
+"""Returns where all meet, as `torch.distributed.init_process_group` takes it."""
 
 
 def request(
@@ -34,7 +37,7 @@ def request(
 
 
 def take_part(
-    asked: Mapping[str, Any], rank: int, local: int, folder: Path, advance: Advance, log: Log, **meeting: Any
+    asked: Mapping[str, Any], rank: int, local: int, folder: Path, advance: Advance, log: Log, meet: Meet
 ) -> dict[str, Json]:
     """Train as one process of several; return the facts.
 
@@ -45,7 +48,7 @@ def take_part(
         folder: where the others write; it is thrown away.
         advance: of the first one.
         log: of the first one.
-        meeting: where all meet, as `torch.distributed.init_process_group` takes it.
+        meet: called when this process can meet the others.
     """
     import torch
     import torch.distributed as dist
@@ -67,7 +70,7 @@ def take_part(
             shutil.copytree(parts, own)
         parts = own
     backend = "cpu:gloo,cuda:nccl" if job.device.startswith("cuda") else "gloo"
-    dist.init_process_group(backend, rank=rank, world_size=asked["processes"], **meeting)
+    dist.init_process_group(backend, rank=rank, world_size=asked["processes"], **meet())
     folders = {name: Path(path) for name, path in asked["folders"].items()}
     try:
         with reproducible(job), catch_warnings():

@@ -157,10 +157,10 @@ def main(folder: Path, rank: int) -> int:
     """Run one process; return its exit status."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        meeting = f"file://{folder / 'meeting'}"
+        meeting = {"init_method": f"file://{folder / 'meeting'}"}
         reports = partial(_report, _ADVANCE), partial(_report, _LOG)
         asked = json.loads((folder / "request.json").read_bytes())
-        facts = take_part(asked, rank, rank, folder, *reports, init_method=meeting)
+        facts = take_part(asked, rank, rank, folder, *reports, lambda: meeting)
     except BenchError as error:
         write_bytes(folder / f"{rank}.error.json", canonical([type(error).__name__, str(error)]))
         return 1

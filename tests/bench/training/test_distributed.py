@@ -1,14 +1,21 @@
 """Several processes as one: two gloo processes against the joined rows in one."""
 
+import socket
+from datetime import timedelta
+from threading import Thread
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from bench.training import distributed
+from bench.core.errors import UsageError
+from bench.core.machine import Launch
+from bench.core.workspace import silent, unheard
+from bench.training import distributed, launched
 from bench.training.distributed import GradientAverage, gather, offset, rank, sizes, sums, total, weight, world
 from tests.conftest import TwoProcesses
 
@@ -121,3 +128,31 @@ def test_one_process_does_nothing() -> None:
     lone = nn.Parameter(rows)
     GradientAverage([lone]).average()
     assert lone.grad is None
+
+
+def test_a_launched_process_that_fails_or_is_missing_before_all_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it raised is raised by the first, and the next training goes on; one that says nothing is named, soon."""
+
+    def take_part(asked: dict[str, Any], rank: int, *given: Any) -> dict[str, Any]:
+        if rank in asked["failing"]:
+            raise UsageError("no GPU here")
+        given[-1]()  # it is ready
+        return {"rank": rank}
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("MASTER_PORT", str(free.getsockname()[1]))
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setattr(launched, "take_part", take_part)
+    following = Thread(target=lambda: launched.Team(Launch(1, 2, 1)).follow())
+    following.start()
+    leading = launched.Team(Launch(0, 2, 0))
+    for failing in ([1], [0]):
+        with pytest.raises(UsageError, match="no GPU here"):
+            leading.lead({"failing": failing}, silent, unheard)
+    assert leading.lead({"failing": []}, silent, unheard) == {"rank": 0}
+    leading.end()
+    following.join()
+    monkeypatch.setattr(launched, "_READY", timedelta(seconds=0.5))
+    with pytest.raises(UsageError, match=r"process 0 of the 2 .*no sign of 1 for 0\.5 seconds"):
+        leading.lead({"failing": []}, silent, unheard)
