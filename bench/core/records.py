@@ -92,6 +92,7 @@ class Source(Generic[T_co]):
     files: tuple[Path, ...]
     # opens the stream; records come in a fixed order. Raises `DataError` or `DataFaultsError` on a malformed record
     read: Callable[[], Iterator[T_co]]
+    records: int = field(default=0, kw_only=True)  # how many they are, where that is known before they are read
 
 
 @dataclass(frozen=True)

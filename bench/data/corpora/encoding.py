@@ -17,7 +17,6 @@ import sys
 import threading
 import zlib
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -95,8 +94,8 @@ def encode(parts: Parts, number: int, kept: Mask, backend: Tokenizer, limits: Se
 def _ids(documents: Sequence[tuple[str, Sequence[str]]], backend: Tokenizer, limits: SentenceLimits) -> bytes:
     """Turn documents into one part: for every language its ids, sentence lengths and counts; and what was lost."""
     columns: dict[str, Any] = {}
-    lost = Counter(dict.fromkeys(LOST, 0))
-    dtype = np.dtype(limits.dtype)
+    short = cut = empty = 0
+    dtype, fewest, most = np.dtype(limits.dtype), limits.fewest, limits.most
     for language in sorted({language for language, _ in documents}):
         own = [sentences for spoken, sentences in documents if spoken == language]
         encoded = _encoded(backend, own)
@@ -104,19 +103,23 @@ def _ids(documents: Sequence[tuple[str, Sequence[str]]], backend: Tokenizer, lim
         for sentences in own:
             before = len(lengths)
             for found in islice(encoded, len(sentences)):
-                lost["cut_sentences"] += len(found) > limits.most
-                if len(found) >= limits.fewest:
-                    ids.extend(found[: limits.most])
-                    lengths.append(min(len(found), limits.most))
+                size = len(found)
+                if size > most:
+                    cut += 1
+                if size >= fewest:
+                    ids.extend(found if size <= most else found[:most])
+                    lengths.append(size if size <= most else most)
             kept = len(lengths) - before
-            lost["short_sentences"] += len(sentences) - kept
-            lost["documents_without_sentence"] += not kept
-            counts.extend([kept] * bool(kept))
+            short += len(sentences) - kept
+            if kept:
+                counts.append(kept)
+            else:
+                empty += 1
         if counts:
             columns[f"{language}.tokens"] = np.array(ids).astype(dtype, copy=False)
             columns[f"{language}.lengths"], columns[f"{language}.counts"] = np.array(lengths), np.array(counts)
     stream = io.BytesIO()
-    np.savez(stream, allow_pickle=False, lost=np.array([lost[name] for name in LOST]), **columns)
+    np.savez(stream, allow_pickle=False, lost=np.array([short, cut, empty]), **columns)
     return stream.getvalue()
 
 

@@ -8,8 +8,12 @@ block and one line, whatever the size of the file.
 import codecs
 import difflib
 import lzma
+import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.core.errors import DataError
@@ -26,6 +30,26 @@ _NAMES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 _ARCHIVES = (".zip", ".zst", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".lz4", ".rar")
 _FOREIGN = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "a zstd stream"}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass
+class Meter:
+    """How far the files are read that somebody reads."""
+
+    bytes: int = 0  # as they lie on disk
+
+
+_METER: ContextVar[Meter | None] = ContextVar("meter", default=None)
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Yield what counts the bytes that are read here; of compressed files, those of the file."""
+    token = _METER.set(meter := Meter())
+    try:
+        yield meter
+    finally:
+        _METER.reset(token)
 
 
 def uncompressed(path: Path) -> str:
@@ -102,7 +126,12 @@ def blocks(path: File) -> Iterator[bytes]:
     kind = _NAMES.get(path.suffix.lower())
     try:
         with path.open() if isinstance(path, Member) else decompressed(path, kind) as stream:
+            place = 0
             while block := stream.read1(_BLOCK):
+                if (meter := _METER.get()) and isinstance(path, Path):
+                    with suppress(OSError):  # of a pipe
+                        before, place = place, os.lseek(stream.fileno(), 0, os.SEEK_CUR)
+                        meter.bytes += place - before
                 yield block
     except EOFError:
         raise RecordError(f"a truncated {kind} stream", f"a whole {kind} stream", _AGAIN) from None

@@ -1,6 +1,7 @@
 """What methods are pretrained on: documents and dialogues. No text of it is said twice, in no other language either."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from bench.core.contract import Document
 from bench.data.mini.draws import Draws
@@ -40,14 +41,16 @@ def dialogues(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Docu
 
 def corpus(settings: WorldSettings = DEFAULT, languages: tuple[str, ...] = tuple(LANGUAGES)) -> Source[Document]:
     """Return the pretraining documents of several languages, one language after the other."""
-    return source(settings, f"pretraining {'+'.join(languages)}", _of_all, documents, languages)
+    found = source(settings, f"pretraining {'+'.join(languages)}", _of_all, documents, languages)
+    return replace(found, records=settings.documents * len(languages))
 
 
 def dialogue_corpus(
     settings: WorldSettings = DEFAULT, languages: tuple[str, ...] = tuple(LANGUAGES)
 ) -> Source[Document]:
     """Return the dialogues of several languages, one language after the other."""
-    return source(settings, f"dialogues {'+'.join(languages)}", _of_all, dialogues, languages)
+    found = source(settings, f"dialogues {'+'.join(languages)}", _of_all, dialogues, languages)
+    return replace(found, records=max(1, settings.documents // 3) * len(languages))
 
 
 def named_corpus(name: str) -> Source[Document]:

@@ -23,12 +23,14 @@ import numpy.typing as npt
 from bench.core.contract import Document
 from bench.core.errors import DataError
 from bench.core.files import atomic, canonical, write_bytes
+from bench.core.machine import granted
 from bench.core.workspace import Workspace
 from bench.data.corpora import encoding, shards, tokenizer
 from bench.data.corpora.dedupe import Census, fingerprint
-from bench.data.corpora.named import NamedCorpus
+from bench.data.corpora.named import NamedCorpus, fetched_bytes
 from bench.data.corpora.sampling import TokenizerSample
 from bench.data.corpora.shards import Meta, Stretch
+from bench.data.formats.text import metered
 from bench.pipeline.settings import PrepareConfig
 from bench.retrieval.backbones import POSITIONS
 from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
+_RATES = {"": 1.5, ".gz": 0.5, ".bz2": 0.4, ".xz": 0.3}  # MB of a file a second on one core, by its ending
+_LARGE = 50.0  # MB from which several processes encode, about
 _CENSUS, _MASK, _SAMPLE, _LEARNT = "census.json", "kept.npy", "sample.json", "tokenizer.json"
 
 
@@ -46,7 +50,7 @@ class Prepare(Stage):
     """Documents → shards; shared by every method on that corpus and tokenizer."""
 
     name, code, libraries = "prepare", 1, ("tokenizers", "sentencex", "numpy")
-    unit = "documents"
+    unit = "MB"
     backbone: Stage | None = field(metadata=OPTIONAL)  # whose tokenizer is used; None trains one on the corpus
     corpus: Json  # decides the documents
     settings: PrepareConfig
@@ -55,20 +59,30 @@ class Prepare(Stage):
     named: NamedCorpus | None = field(default=None, metadata=IDLE)  # whose files may have to be fetched first
 
     title = property(lambda self: self.of)
-    cost = Cost("prepare", 20_000.0, 2e3)
+
+    @property
+    def cost(self) -> Cost:
+        """Megabytes of its files, or as many thousand documents; 0 where nobody knows before it is read."""
+        files = [path for path in self.documents.files if path.is_file()]
+        size = sum(path.stat().st_size for path in files) or 1000 * self.documents.records
+        if self.named is not None and self.named.lacking():
+            size = int(fetched_bytes(self.named.parts)[0])
+        ending = next((path.suffix for path in files if path.suffix in _RATES), "")
+        return Cost(f"prepare{ending or ' text'}", size / 1e6, _RATES[ending])
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write the shards of a corpus. Progress counts documents, half of each in either pass.
+        """Write the shards of a corpus. Progress counts its bytes, a part when they are read and the rest by blocks.
 
         Raises `DataError` for a malformed record (`DataFaultsError` for several) or nothing left to train on,
         `UsageError` for a tokenizer that cannot be used.
         """
         folder, settings = folders.get("backbone"), self.settings
-        mask, counts = _take_stock(space, self.documents.read, settings, sample=folder is None)
+        progress = _Progress(self.cost.units, self.documents, space)
+        mask, counts = _take_stock(space, progress, settings, sample=folder is None)
         loaded = _tokenizer(space, folder, settings.vocabulary)
         vocabulary = len(loaded)
         limits = encoding.SentenceLimits(settings.min_tokens, settings.max_tokens, shards.width(vocabulary).str)
-        parts = _encode(space, mask, tokenizer.backend(loaded), limits)
+        parts = _encode(space, progress, mask, tokenizer.backend(loaded), limits)
         stretches, lost = _join(space.out, parts, shards.width(vocabulary))
         if not stretches:
             hint = "see prepare.min_tokens" if lost["short_sentences"] else ""
@@ -88,8 +102,38 @@ class Prepare(Stage):
         }
 
 
+class _Progress:
+    """How much of the work is done, in the units of its cost, of which reading takes a part."""
+
+    def __init__(self, size: float, source: Source[Document], work: Workspace) -> None:
+        # Reading takes a quarter of the seconds that encoding takes in one process; that goes on several, reading not.
+        self._reading = 1 / (1 + 4 / (granted() if size > _LARGE else 1))
+        self._size, self._source, self._advance, self._read = size, source, work.advance, 0.0
+
+    def read(self) -> Iterator[Document]:
+        """Read the source."""
+        each = self._source.records and self._size / self._source.records
+        with metered() as meter:
+            for number, document in enumerate(self._source.read(), 1):
+                self._reach(each * number or meter.bytes / 1e6)
+                yield document
+
+    def reading_done(self) -> None:
+        """All documents are known."""
+        self._reach(self._size)
+
+    def _reach(self, read: float) -> None:
+        if (news := min(read, self._size) - self._read) > 0:
+            self._advance(news * self._reading)
+            self._read += news
+
+    def encoded(self, share: float) -> None:
+        """So much of the documents is encoded."""
+        self._advance(self._size * share * (1 - self._reading))
+
+
 def _take_stock(
-    work: Workspace, read: Callable[[], Iterator[Document]], settings: PrepareConfig, sample: bool
+    work: Workspace, progress: _Progress, settings: PrepareConfig, sample: bool
 ) -> tuple[npt.NDArray[np.bool_], Mapping[str, int]]:
     """Read all documents, unless an earlier attempt did: which are kept, in the source's order, and counts.
 
@@ -99,9 +143,9 @@ def _take_stock(
     if all(done):
         mask = np.load(work.parts.folder / _MASK, allow_pickle=False)
         if all(encoding.there(work.parts, number) for number in range(_blocks(mask))):
-            work.advance(len(mask) / 2)
+            progress.reading_done()
             return mask, json.loads((work.parts.folder / _CENSUS).read_bytes())
-    census, texts, documents = Census(), TokenizerSample(settings.tokenizer_characters), read()
+    census, texts, documents = Census(), TokenizerSample(settings.tokenizer_characters), progress.read()
     for number in count():
         block = list(islice(documents, encoding.BLOCK))
         if not block:
@@ -112,7 +156,7 @@ def _take_stock(
             if sample and document.sentences:
                 texts.add(document.language, mark, document.sentences)
         encoding.keep(work.parts, number, block)
-        work.advance(len(block) / 2)
+    progress.reading_done()
     kept = census.kept(
         dedupe=settings.dedupe, drop_translations=settings.drop_translations, most=settings.max_documents
     )
@@ -145,7 +189,11 @@ def _tokenizer(work: Workspace, folder: Path | None, vocabulary: int) -> PreTrai
 
 
 def _encode(
-    work: Workspace, mask: npt.NDArray[np.bool_], backend: Tokenizer, limits: encoding.SentenceLimits
+    work: Workspace,
+    progress: _Progress,
+    mask: npt.NDArray[np.bool_],
+    backend: Tokenizer,
+    limits: encoding.SentenceLimits,
 ) -> list[Path]:
     """Turn all blocks into parts, on several processes where that pays."""
     found, size = _blocks(mask), encoding.BLOCK
@@ -153,12 +201,13 @@ def _encode(
     done = set[int]()
     if (many := encoding.processes(work.parts, found)) > 1:
         for number in encoding.on_several(many, work.parts, work.parts.folder / _MASK, found, backend, limits):
-            work.advance(len(kept[number]) / 2)
+            progress.encoded(len(kept[number]) / len(mask))
             done.add(number)
     parts = []
     for number in range(found):
         parts.append(encoding.encode(work.parts, number, kept[number], backend, limits))
-        work.advance(len(kept[number]) / 2 * (number not in done))
+        if number not in done:
+            progress.encoded(len(kept[number]) / len(mask))
     return parts
 
 

@@ -1,5 +1,6 @@
 """prepare: what goes in can be had back, however often it was interrupted, in any process."""
 
+import gzip
 import hashlib
 import json
 import os
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from bench.core.contract import Document
 from bench.core.errors import BenchError, DataError
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import encoding, tokenizer
+from bench.data.corpora.documents import documents
 from bench.data.corpora.shards import Shards
 from bench.pipeline.settings import PrepareConfig
 from bench.pipeline.stages import prepare
@@ -294,12 +296,22 @@ def test_a_corpus_of_nothing_is_refused(tmp_path: Path) -> None:
         prepared(tmp_path / "b", source(corpus(3)), settings)
 
 
-def test_progress_counts_documents(tmp_path: Path) -> None:
-    """Half a document in each pass; a resumed run counts what was done before."""
-    documents, seen = source(corpus()), list[float]()
-    (tmp_path / "out").mkdir()
-    work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"), seen.append)
-    for _ in range(2):
-        seen.clear()
-        prepare.Prepare(backbone=None, corpus=None, settings=SMALL, documents=documents, of="tiny").run(work, {})
-        assert sum(seen) == 30
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_progress_is_the_share_that_is_done(tmp_path: Path, ending: str) -> None:
+    """Megabytes of the files, or thousands of documents, a fifth of it in reading; what is resumed counts again."""
+    file = tmp_path / f"corpus.jsonl{ending}"
+    text = "".join(json.dumps({"lang": one.language, "sentences": one.sentences}) + "\n" for one in corpus(3000))
+    file.write_bytes(gzip.compress(text.encode()) if ending else text.encode())
+    counted = replace(source(corpus()), records=30)
+    for given, size in ((documents(file), file.stat().st_size / 1e6), (counted, 0.03)):
+        seen, place = list[float](), tmp_path / f"{size}"
+        (place / "out").mkdir(parents=True)
+        work = Workspace(place / "out", Parts(place / "parts"), seen.append)
+        stage = prepare.Prepare(backbone=None, corpus=None, settings=SMALL, documents=given, of="tiny")
+        for again in (False, True):
+            seen.clear()
+            stage.run(work, {})
+            assert [sum(seen), stage.cost.units] == pytest.approx([size, size])
+            reading = seen[: -(2 if given is not counted else 1)]
+            assert sum(reading) == pytest.approx(size / 5)
+            assert again or len(reading) > 1
