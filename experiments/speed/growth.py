@@ -28,7 +28,7 @@ from experiments.speed.measure import one_thread
 SIZES = {
     "bm25": (10_000, 30_000, 100_000, 300_000),
     "encode": (10_000, 30_000, 100_000),
-    "prepare": (12_000, 120_000),  # 10⁶ and 10⁷ tokens
+    "prepare": (12_000, 120_000, 360_000),  # 10⁶ to 3·10⁷ tokens
 }
 FULL = {"bm25": (1_000_000,), "encode": (1_000_000,), "prepare": (1_200_000,)}
 SENTENCE = 12  # words
