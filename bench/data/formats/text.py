@@ -33,19 +33,19 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass
-class Meter:
+class ByteMeter:
     """How far the files are read that somebody reads."""
 
     bytes: int = 0  # as they lie on disk
 
 
-_METER: ContextVar[Meter | None] = ContextVar("meter", default=None)
+_METER: ContextVar[ByteMeter | None] = ContextVar("meter", default=None)
 
 
 @contextmanager
-def metered() -> Iterator[Meter]:
+def metered() -> Iterator[ByteMeter]:
     """Yield what counts the bytes that are read here; of compressed files, those of the file."""
-    token = _METER.set(meter := Meter())
+    token = _METER.set(meter := ByteMeter())
     try:
         yield meter
     finally:

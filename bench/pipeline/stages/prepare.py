@@ -77,7 +77,7 @@ class Prepare(Stage):
         `UsageError` for a tokenizer that cannot be used.
         """
         folder, settings = folders.get("backbone"), self.settings
-        progress = _Progress(self.cost.units, self.documents, space)
+        progress = _PrepareProgress(self.cost.units, self.documents, space)
         mask, counts = _take_stock(space, progress, settings, sample=folder is None)
         loaded = _tokenizer(space, folder, settings.vocabulary)
         vocabulary = len(loaded)
@@ -102,7 +102,7 @@ class Prepare(Stage):
         }
 
 
-class _Progress:
+class _PrepareProgress:
     """How much of the work is done, in the units of its cost, of which reading takes a part."""
 
     def __init__(self, size: float, source: Source[Document], work: Workspace) -> None:
@@ -133,7 +133,7 @@ class _Progress:
 
 
 def _take_stock(
-    work: Workspace, progress: _Progress, settings: PrepareConfig, sample: bool
+    work: Workspace, progress: _PrepareProgress, settings: PrepareConfig, sample: bool
 ) -> tuple[npt.NDArray[np.bool_], Mapping[str, int]]:
     """Read all documents, unless an earlier attempt did: which are kept, in the source's order, and counts.
 
@@ -190,7 +190,7 @@ def _tokenizer(work: Workspace, folder: Path | None, vocabulary: int) -> PreTrai
 
 def _encode(
     work: Workspace,
-    progress: _Progress,
+    progress: _PrepareProgress,
     mask: npt.NDArray[np.bool_],
     backend: Tokenizer,
     limits: encoding.SentenceLimits,
