@@ -10,6 +10,7 @@ a run file, the order of its ranks. Two tie rules (`bench.types.Tie`):
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +31,8 @@ def comparable(scores: Scores, tie: Tie) -> Floats:
         raise unknown_name("tie rule", tie, ("trec", "list"))
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused below in words
         values: Floats = np.asarray(scores, np.float32) if tie == "trec" else np.asarray(scores, np.float64)
-    faults = np.flatnonzero(~np.isfinite(values))
-    if faults.size:
-        at = int(faults[0])
+    if not np.isfinite(values).all():
+        at = int(np.argmin(np.isfinite(values)))
         digits = "32-bit " if tie == "trec" else ""
         raise UsageError(
             where=f"candidate {at + 1} of {len(values)}",
@@ -58,7 +58,7 @@ def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie)
     _same_length(documents, scores)
     values = comparable(scores, tie)
     kept = _ordered(documents, values, cut(values, k), tie)[:k]
-    return Ranking(query, tuple(documents[at] for at in kept), tuple(values[kept].tolist()))
+    return Ranking(query, tuple([documents[at] for at in kept]), tuple(values[kept].tolist()))
 
 
 def cut(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
@@ -76,11 +76,14 @@ def cut(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
 
 def _ordered(documents: Sequence[str], values: Floats, positions: npt.NDArray[np.intp], tie: Tie) -> list[int]:
     """Sort positions (ascending on entry) by score, then by the tie rule."""
-    if tie == "trec":
-        # Python compares strings by code point, which is the byte order of UTF-8.
-        by_id = sorted(positions.tolist(), key=lambda at: documents[at], reverse=True)
-        positions = np.asarray(by_id, dtype=np.intp)
-    ranked: list[int] = positions[np.argsort(-values[positions], kind="stable")].tolist()
+    positions = positions[np.argsort(-values[positions], kind="stable")]
+    ranked: list[int] = positions.tolist()
+    tied = values[positions[1:]] == values[positions[:-1]]
+    if tie == "trec" and tied.any():
+        edges = [0, *(np.flatnonzero(~tied) + 1).tolist(), len(ranked)]
+        for start, end in pairwise(edges):
+            if end - start > 1:  # Python compares strings by code point, which is the byte order of UTF-8
+                ranked[start:end] = sorted(ranked[start:end], key=documents.__getitem__, reverse=True)
     return ranked
 
 

@@ -16,7 +16,7 @@ class BM25Config(Config):
     variant: Literal["lucene", "rank_bm25"] = setting(
         "lucene",
         source="Pyserini and Anserini score with Lucene's BM25Similarity; published BM25 rows are theirs",
-        help="the formula: Lucene's, on bm25s; or the library rank_bm25 (BM25Okapi), slow",
+        help="the formula: Lucene's, laid out as bm25s does; or the library rank_bm25 (BM25Okapi), slow",
     )
     k1: float = setting(
         0.9,

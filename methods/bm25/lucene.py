@@ -1,4 +1,4 @@
-"""BM25 as Lucene 8 and later scores it: every term's share of every score is computed when indexing, bm25s adds them.
+"""BM25 as Lucene 8 and later scores it: every term's share of every score is computed when indexing, as bm25s does.
 
     score(q, d) = Σ over t in q of ln(1 + (N − df + ½) / (df + ½)) · tf / (tf + k1 · (1 − b + b · dl / avgdl))
 
@@ -21,17 +21,15 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import bm25s
 import numba
 import numpy as np
 import numpy.typing as npt
-from bm25s.scoring import _compute_relevance_from_scores_jit_ready
 
-from bench import canonical, cut, private_cache
+from bench import canonical, private_cache
 from methods.bm25.tokens import Ends, Numbers, Postings, Tokens
 from methods.bm25.vocabulary import Vocabulary, column
 
-_BLOCK = 64  # scores of which only the highest decides whether all are looked at
+_GROUP = 64  # scores of which only the highest decides whether all are looked at
 _SHARDS = "shards.json"
 _COLUMNS = {"numbers.npy": np.int32, "starts.npy": np.int64, "documents.npy": np.int32, "shares.npy": np.float32}
 
@@ -89,9 +87,10 @@ class Shares:
         known: Positions = places[self.numbers[places] == tokens]
         return known
 
-    def scores(self) -> dict[str, Any]:
-        """Return them as bm25s holds an index."""
-        return {"data": self.shares, "indices": self.places, "indptr": self.starts, "num_docs": self.documents}
+    def add(self, known: Positions, scores: Scores) -> None:
+        """Add the shares of tokens, one token after the other, to the scores of its documents."""
+        # Places are never negative: numba would ask that of each, which doubles the time.
+        _compiled(_add)(known, self.starts, self.places.view(np.uint32), self.shares, scores)
 
 
 def build(
@@ -135,7 +134,7 @@ class Lucene:
     def __init__(self, shards: Sequence[Shares]) -> None:
         self._shards = shards
         self._firsts = list(accumulate((shard.documents for shard in shards), initial=0))
-        self._engine = _engine(str(shards[0].shares.dtype))
+        self._sums = np.empty(max(shard.documents for shard in shards), shards[0].shares.dtype)
 
     @classmethod
     def load(cls, folder: Path) -> Lucene:
@@ -152,57 +151,76 @@ class Lucene:
 
     def scores(self, tokens: Sequence[int]) -> Scores:
         """Return the score of every document, `[documents]`, summed in the order of the query's tokens."""
-        scores = np.zeros(self._firsts[-1], self._engine.dtype)
+        scores = np.zeros(self._firsts[-1], self._sums.dtype)
         for first, found in self._each(tokens):
             scores[first : first + len(found)] = found
         return scores
 
     def matches(self, tokens: Sequence[int], k: int) -> tuple[Positions, Scores]:
         """Return positions, ascending, and scores of documents that hold a token; all that can be among the best k."""
-        positions = np.empty(0, np.intp)
-        scores: Scores = np.empty(0, self._engine.dtype)
+        positions, scores = [np.empty(0, np.intp)], [np.empty(0, self._sums.dtype)]
         for first, found in self._each(tokens):
             here = contenders(found, k)
-            positions, scores = np.concatenate([positions, here + first]), np.concatenate([scores, found[here]])
-            if 0 < k < len(scores):
-                kept = cut(scores, k)
-                positions, scores = positions[kept], scores[kept]
-        return positions, scores
+            positions.append(here + first)
+            scores.append(found[here])
+        return np.concatenate(positions), np.concatenate(scores)
 
     def _each(self, tokens: Sequence[int]) -> Iterator[tuple[int, Scores]]:
-        """Yield the scores of the documents of each shard that has a token, and the position of the first of them."""
+        """Yield the scores of the documents of each shard that has a token, until the next, and where the first is."""
         wanted = np.asarray(tokens, np.int32)
         for first, shard in zip(self._firsts, self._shards, strict=False):
             known = shard.known(wanted)
             if len(known):
-                self._engine.scores = shard.scores()
-                yield first, self._engine.get_scores_from_ids(known)
-
-
-def _engine(dtype: str) -> bm25s.BM25:
-    """Return an empty index."""
-    engine = bm25s.BM25(method="lucene", dtype=dtype, backend="numba")
-    engine.nonoccurrence_array = None  # Lucene's form gives nothing for a term that is not there
-    engine._compute_relevance_from_scores = _scorer()  # `activate_numba_scorer` would compile it for every index
-    return engine
-
-
-@cache
-def _scorer() -> Callable[..., Scores]:
-    """Return bm25s' scorer, compiled once a machine where the user has a folder for what is compiled."""
-    folder, config = private_cache("numba"), vars(numba.config)
-    before = config["CACHE_DIR"]
-    config["CACHE_DIR"] = str(folder or "")  # read when a function is wrapped; its default may be open to others
-    scorer: Callable[..., Scores] = numba.njit(_compute_relevance_from_scores_jit_ready, cache=folder is not None)
-    config["CACHE_DIR"] = before
-    return scorer
+                scores = self._sums[: shard.documents]
+                scores.fill(0)
+                shard.add(known, scores)
+                yield first, scores
 
 
 def contenders(scores: Scores, k: int) -> Positions:
     """Return the positions, ascending, of all positive scores that can be among the best k, ties included, and of more.
 
-    The k-th best among maxima of blocks is found quickly, and k blocks reach it. A k below 1 returns everything.
+    The k-th best among maxima of groups is found quickly, and k groups reach it. A k below 1 returns everything.
     """
-    maxima = scores[: len(scores) // _BLOCK * _BLOCK].reshape(-1, _BLOCK).max(axis=1)
-    floor = np.partition(maxima, -k)[-k] if 0 < k <= len(maxima) else 0
-    return np.flatnonzero(scores >= floor if floor > 0 else scores > 0)
+    bits = scores.view(f"i{scores.itemsize}")  # no score is negative: such floats are ordered as their bits are
+    groups = len(bits) // _GROUP
+    maxima = bits[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)  # a column is a group: all go at once
+    floor = np.partition(maxima, -k)[-k] if 0 < k <= groups else 0
+    if floor <= 0:
+        return np.flatnonzero(bits > 0)
+    found: Positions = _compiled(_reaching)(bits, np.flatnonzero(maxima >= floor), groups, floor)
+    return found
+
+
+@cache
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile for this machine: once, where the user has a folder for what is compiled."""
+    folder, config = private_cache("numba"), vars(numba.config)
+    before = config["CACHE_DIR"]
+    config["CACHE_DIR"] = str(folder or "")  # read when a function is wrapped; its default may be open to others
+    compiled: Callable[..., Any] = numba.njit(function, cache=folder is not None)
+    config["CACHE_DIR"] = before
+    return compiled
+
+
+def _add(terms: Positions, starts: Ends, places: npt.NDArray[np.uint32], shares: Scores, scores: Scores) -> None:
+    for term in terms:
+        here, added = places[starts[term] : starts[term + 1]], shares[starts[term] : starts[term + 1]]
+        for at in range(len(here)):
+            scores[here[at]] += added[at]
+
+
+def _reaching(scores: npt.NDArray[np.integer], columns: Positions, groups: int, floor: int) -> Positions:
+    """Return the positions, ascending, of scores in some columns and after the last row that reach the floor."""
+    rest = _GROUP * groups
+    found, count = np.empty(len(columns) * _GROUP + len(scores) - rest, np.intp), 0
+    for first in range(0, rest, groups):
+        for group in columns:
+            if scores[first + group] >= floor:
+                found[count] = first + group
+                count += 1
+    for at in range(rest, len(scores)):
+        if scores[at] >= floor:
+            found[count] = at
+            count += 1
+    return found[:count].copy()

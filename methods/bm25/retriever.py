@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from methods.bm25.lucene import Lucene
     from methods.bm25.okapi import Okapi
 
+_BLOCK, _HELD = 256, 1 << 20  # queries that are scored before any is ranked, which caches reward; and their documents
 _ABOUT, _IDS, _TERMS = "index.json", "ids", "terms"
 
 
@@ -65,9 +66,9 @@ class BM25Retriever:
         """
         if self._opened is None or self._opened[0] != index:
             self._opened = index, Index(index)
-        opened = self._opened[1]
-        for query in queries:
-            yield opened.rank(query, k, tie)
+        opened, size = self._opened[1], max(1, min(_BLOCK, _HELD // max(1, k)))
+        for start in range(0, len(queries), size):
+            yield from opened.rank(queries[start : start + size], k, tie)
 
 
 class Index:
@@ -80,14 +81,20 @@ class Index:
         self._numbers: dict[str, int | None] = {}
         self._matcher = _load(BM25Config.model_validate(about["config"]), folder)
 
-    def rank(self, query: Item, k: int, tie: Tie) -> Ranking:
-        """Return the best k documents of one query, ties in the task's order."""
-        tokens = [number for token in self._tokenise(query.text) if (number := self._number(token)) is not None]
-        if not tokens:
-            return Ranking(query.id, (), ())
-        positions, scores = self._matcher.matches(tokens, k)
-        kept = cut(comparable(scores, tie), k)  # here too, so that each id is read from the disk once
-        return best(query.id, self._ids.take(positions[kept]), scores[kept], k, tie)
+    def rank(self, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
+        """Yield the best k documents of each query, ties in the task's order."""
+        numbers = [[self._number(token) for token in self._tokenise(query.text)] for query in queries]
+        known = [[number for number in each if number is not None] for each in numbers]
+        found = [self._matcher.matches(tokens, k) if tokens else None for tokens in known]
+        for query, matches in zip(queries, found, strict=True):
+            if matches is None:
+                yield Ranking(query.id, (), ())
+                continue
+            positions, scores = matches
+            if len(positions) > 2 * k:  # few ids are read from the disk
+                kept = cut(comparable(scores, tie), k)
+                positions, scores = positions[kept], scores[kept]
+            yield best(query.id, self._ids.take(positions), scores, k, tie)
 
     def _number(self, term: str) -> int | None:
         """Return a term's number, None where no document has it; looked up on disk once, in code point order."""

@@ -1,5 +1,6 @@
 """Many strings on disk, read one at a time: one UTF-8 file and the offsets at which each string begins."""
 
+import mmap
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -51,8 +52,8 @@ class Strings(StoredSequence[str]):
         # Views, since indexing numpy's own arrays one number at a time takes several times longer.
         self._offsets = np.load(folder / f"{name}.offsets.npy", mmap_mode="r", allow_pickle=False).data
         self._length = len(self._offsets) - 1
-        path = folder / f"{name}.txt"
-        self._bytes = np.memmap(path, np.uint8, "r").data if path.stat().st_size else memoryview(b"")
+        with (folder / f"{name}.txt").open("rb") as file:  # an empty file cannot be mapped
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self._offsets[-1] else b""
 
     def __len__(self) -> int:
         """Number of strings."""
@@ -60,13 +61,13 @@ class Strings(StoredSequence[str]):
 
     def read(self, at: int) -> str:
         """Decode one string."""
-        return str(self._bytes[self._offsets[at] : self._offsets[at + 1]], "utf-8")
+        return self._bytes[self._offsets[at] : self._offsets[at + 1]].decode()
 
     def take(self, places: npt.NDArray[np.integer]) -> list[str]:
         """Decode the strings of places in range, `[n]`: several times as fast as one by one."""
         offsets, data = np.asarray(self._offsets), self._bytes
         ends = zip(offsets[places].tolist(), offsets[places + 1].tolist(), strict=True)
-        return [str(data[first:end], "utf-8") for first, end in ends]
+        return [data[first:end].decode() for first, end in ends]
 
 
 def take(strings: Sequence[str], places: npt.NDArray[np.integer]) -> list[str]:

@@ -17,7 +17,7 @@ from bench.core.errors import DataError, UsageError
 from bench.core.order import best
 from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Source, Tie
-from methods.bm25 import BM25, tokens
+from methods.bm25 import BM25, retriever, tokens
 from methods.bm25.analyzers import ANALYZERS, Analyzer
 from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
@@ -98,8 +98,10 @@ def test_rank_bm25_ranks_as_the_library(texts: list[list[str]], data: st.DataObj
     assert found.scores == (expected.scores if expected else ())
 
 
-def test_rankings_come_in_the_order_of_queries(index_of: IndexOf) -> None:
+@pytest.mark.parametrize("block", [1, 3, 256])
+def test_rankings_come_in_the_order_of_queries(index_of: IndexOf, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One ranking a query, also for those without hits, at most k documents each, best first."""
+    monkeypatch.setattr(retriever, "_BLOCK", block)
     made = index_of(TEXTS)
     queries = [Item("z", "red"), Item("a", "nothing"), Item("m", "blue green"), Item("b", "word7")]
     found = list(made.retriever.search(made.folder, queries, 3, "trec"))
