@@ -55,16 +55,12 @@ class Analyzer:
         """Make the function; raises as `check` does."""
         self.check()
         split = _splitter(self.splitter)
-        stem = _stemmer(self.stemmer, self.unstemmed) if self.stemmer else list
+        token = _Tokens(self).__getitem__
 
         def tokenise(text: str) -> list[str]:
             text = words.normalise(text)
-            tokens = split((text.translate(_DOTLESS) if self.dotless else text).lower())
-            if self.possessive:
-                tokens = [token[:-2] if token.endswith(("'s", "’s")) else token for token in tokens]
-            if self.stop:
-                tokens = [token for token in tokens if token not in self.stop]
-            return stem(tokens)
+            found = split((text.translate(_DOTLESS) if self.dotless else text).lower())
+            return list(filter(None, map(token, found)))
 
         return tokenise
 
@@ -82,6 +78,8 @@ class Analyzer:
                 f"{version('PyStemmer')} does not have; type: pip install --upgrade PyStemmer"
             )
 
+
+_REMEMBERED = 1 << 17  # words, 20 MB
 
 _SEGMENTERS: Mapping[str, tuple[str, ...]] = {"icu": ("icu4py",), "jieba": ("rjieba",)}
 """Splitter → the distributions it needs; their import names are the same."""
@@ -154,19 +152,27 @@ def _algorithms() -> frozenset[str]:
     return frozenset(Stemmer.algorithms(aliases=False))
 
 
-def _stemmer(algorithm: str, unstemmed: int) -> Callable[[list[str]], list[str]]:
-    """Return the function that stems a list of words; a word that a stemmer would leave nothing of stays."""
-    import Stemmer
+class _Tokens(dict[str, str]):
+    """Word → its token, empty where it is dropped: made once, since a text repeats words far more often than not."""
 
-    stem: Callable[[list[str]], list[str]] = Stemmer.Stemmer(algorithm).stemWords
+    def __init__(self, analyzer: Analyzer) -> None:
+        import Stemmer
 
-    def stem_all(tokens: list[str]) -> list[str]:
-        return [
-            stemmed if stemmed and len(token) > unstemmed else token
-            for token, stemmed in zip(tokens, stem(tokens), strict=True)
-        ]
+        super().__init__()
+        self._analyzer = analyzer
+        self._stem: Callable[[str], str] = Stemmer.Stemmer(analyzer.stemmer, 0).stemWord if analyzer.stemmer else str
 
-    return stem_all
+    def __missing__(self, word: str) -> str:
+        """Make it; a word that the stemmer would leave nothing of stays."""
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        token = word[:-2] if self._analyzer.possessive and word.endswith(("'s", "’s")) else word
+        if token in self._analyzer.stop:
+            token = ""
+        elif len(token) > self._analyzer.unstemmed:
+            token = self._stem(token) or token
+        self[word] = token
+        return token
 
 
 def _splitter(name: Splitter) -> Callable[[str], list[str]]:

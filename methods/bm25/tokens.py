@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -42,12 +43,13 @@ class Part:
     @classmethod
     def of(cls, items: Sequence[Item], tokenise: Tokenise, *, title: bool) -> Part:
         """Tokenise documents; with `title`, a document's title, where it has one, and a blank precede its text."""
-        terms: dict[str, int] = {}
+        terms = defaultdict[str, int]()
+        terms.default_factory = terms.__len__
         tokens: list[int] = []
         lengths = []
         for item in items:
             text = f"{item.title} {item.text}" if title and item.title else item.text
-            numbers = [terms.setdefault(token, len(terms)) for token in tokenise(text)]
+            numbers = list(map(terms.__getitem__, tokenise(text)))
             lengths.append(len(numbers))
             tokens += numbers
         return cls([item.id for item in items], np.array(lengths, np.int32), np.array(tokens, np.int32), list(terms))

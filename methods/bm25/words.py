@@ -33,17 +33,17 @@ class _Patterns(NamedTuple):
 
 def normalise(text: str) -> str:
     """Return the text in NFKC (widths, ligatures and accents spelt one way), without invisible characters."""
-    return unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
+    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
 
 
 def runs(text: str) -> list[str]:
     """Return the maximal runs of letters, marks, digits and underscores."""
-    return _patterns().runs.findall(text)
+    return _patterns(text.isascii()).runs.findall(text)
 
 
 def standard(text: str) -> list[str]:
     """Return the runs, joined by what joins words in UAX #29: `don't`, `e.g`, `U.S.A`, `3.14`."""
-    return _patterns().standard.findall(text)
+    return _patterns(text.isascii()).standard.findall(text)
 
 
 def bigrams(text: str) -> list[str]:
@@ -62,6 +62,9 @@ def pairs(text: str) -> list[str]:
 
 def _pairs(run: str, cut: Callable[[str], list[str]]) -> Iterator[str]:
     """Yield the tokens of one run: pairs of the units that `cut` finds where its script asks for them, else the run."""
+    if run.isascii():
+        yield run
+        return
     for match in _patterns().scripts.finditer(run):
         if match["unspaced"] is None:
             yield match[0]
@@ -74,10 +77,10 @@ def _pairs(run: str, cut: Callable[[str], list[str]]) -> Iterator[str]:
 
 
 @cache
-def _patterns() -> _Patterns:
-    """Compile the patterns at first use: the marks are looked up in Unicode's table (20 ms)."""
+def _patterns(ascii_only: bool = False) -> _Patterns:
+    """Compile the patterns at first use: the marks are looked up in Unicode's table (20 ms); ASCII has none."""
     marks = _marks()
-    word = rf"[\w{marks}]+"
+    word = r"\w+" if ascii_only else rf"[\w{marks}]+"
     letters = rf"(?<![\d_])[.'’·](?![\d_]){word}"
     digits = rf"(?<=\d)[.,;'’](?=\d){word}"
     return _Patterns(
@@ -88,6 +91,7 @@ def _patterns() -> _Patterns:
     )
 
 
+@cache
 def _marks() -> str:
     """Return all of Unicode's marks (Mn, Mc, Me) as the inside of a regular expression's class."""
     ranges: list[list[int]] = []

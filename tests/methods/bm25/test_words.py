@@ -26,6 +26,14 @@ def test_runs_hold_exactly_letters_marks_digits_and_underscores(text: str) -> No
     assert words.runs(text) == kept.split()
 
 
+@given(st.text(st.characters(codec="ascii")) | st.text("aZ09_.,;'- ", max_size=20))
+def test_ascii_has_the_words_that_it_has_elsewhere(text: str) -> None:
+    """Patterns that know no mark find what those find that know all; so does what is not ASCII only at its end."""
+    assert words.standard(text) == words.standard(f"{text} é")[:-1]
+    assert words.runs(text) == words.bigrams(text) == words.runs(f"{text} é")[:-1]
+    assert words.normalise(text) == text == unicodedata.normalize("NFKC", text)
+
+
 @pytest.mark.parametrize(("text", "expected"), TOKENS["standard"])
 def test_standard_joins_as_unicode_word_boundaries_do(text: str, expected: list[str]) -> None:
     """Apostrophes and points join between letters or between digits, never at an edge or between the two."""
