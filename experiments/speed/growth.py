@@ -80,7 +80,9 @@ def main(work: str, size: int, folder: Path) -> None:
             (folder / "out").mkdir()
             items = Source("zipf", "zipf/1", (), lambda: (Item(f"d{at}", text) for at, text in enumerate(texts)))
             began = time.process_time()
-            write_vectors(Workspace(folder / "out", Parts(folder / "parts")), items, "passage", lambda: encoder)
+            write_vectors(
+                Workspace(folder / "out", Parts(folder / "parts")), items, "passage", lambda _advance: encoder
+            )
         taken = time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(json.dumps([size, taken / size * 1e6, peak]))  # noqa: T201 (what it is for)
