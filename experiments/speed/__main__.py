@@ -58,11 +58,11 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="the sizes that need an hour")
     parser.add_argument("--again", action="store_true", help="measure rows anew that are kept")
     typed = parser.parse_args()
-    kept: dict[str, Any] = json.loads(KEPT.read_bytes()) if KEPT.exists() and not typed.again else {}
+    kept: dict[str, Any] = json.loads(KEPT.read_bytes()) if KEPT.exists() else {}
     every = rows(typed.full)
     chosen = [name for name in (*every, "growth") if not typed.names or any(part in name for part in typed.names)]
     for name in chosen:
-        if name not in kept:
+        if name not in kept or typed.again:
             with TemporaryDirectory() as folder:
                 kept[name] = growth(typed.full) if name == "growth" else asdict(measure(every[name], Path(folder)))
             write_bytes(KEPT, json.dumps(kept, indent=1).encode())
