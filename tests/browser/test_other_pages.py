@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import csv_rows
+from tests.browser.conftest import csv_rows, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -58,7 +58,7 @@ def test_the_command_can_be_copied(visit: Any, html: list[str]) -> None:
     """The clipboard holds what the page shows."""
     page = visit(row_page(html, "mini/runs/mrtydi-english-crop-3")).page
     page.get_by_role("button", name="Copy the command").click()
-    page.wait_for_function("document.querySelector('[role=status]').textContent === 'Copied'")
+    wait_until(page, "document.querySelector('[role=status]').textContent === 'Copied'")
     command = page.evaluate("navigator.clipboard.readText()").strip()
     assert command == page.locator("pre.copy").inner_text().strip()
     assert command.startswith("bench run --method crop --suite mrtydi --task ar,sw,th --setting english --data mini")
@@ -80,8 +80,8 @@ def test_a_pair_as_its_address_says(visit: Any, site: Path) -> None:
     assert lost == sign(value)
     assert value < 0
     page.evaluate("location.hash = '#a=invented-best&b=invented-last'")
-    page.wait_for_function("document.querySelector('#pair select').value === 'invented-best'")
-    page.wait_for_function("document.querySelector('#pair .lead').textContent.includes(': +')")
+    wait_until(page, "document.querySelector('#pair select').value === 'invented-best'")
+    wait_until(page, "document.querySelector('#pair .lead').textContent.includes(': +')")
     assert difference(page) == sign(-value)
     assert page.locator("#pair svg.forest circle").count() == 11
     assert seen.faults == []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import csv_rows
+from tests.browser.conftest import csv_rows, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -228,7 +228,7 @@ def test_state_lies_in_the_fragment(board: Page, visit: Any) -> None:
     assert names(board) == seen
     assert visit(f"{SUITE}.html#{fragment}").page.locator("#q").input_value() == "invented"
     board.evaluate("location.hash = '#sort=-score&pin=nobody,invented-tied&base=none&nothing=1&measure=XX&sort=<b>'")
-    board.wait_for_function("document.querySelector('#q').value === ''")
+    wait_until(board, "document.querySelector('#q').value === ''")
     assert names(board)[0] == "invented-tied"
     assert head(board, "score").get_attribute("aria-sort") == "descending"
     assert board.locator("#measure").input_value() == "RR@100"
@@ -241,9 +241,7 @@ def test_copy_view(board: Page, kind: str) -> None:
     press(board, "rank")
     press(board, "rank")
     board.locator(f"[data-copy={kind}][data-of=board]").click()
-    board.wait_for_function(
-        "text => document.querySelector('[role=status]').textContent === text", arg=f"copied as {kind}"
-    )
+    wait_until(board, "text => document.querySelector('[role=status]').textContent === text", arg=f"copied as {kind}")
     text = board.evaluate("navigator.clipboard.readText()")
     assert "RR@100, percent; Made-up, official data" in text.replace("\\_", "_")
     shown = dict(zip(names(board), column(board, "score"), strict=False))
@@ -261,7 +259,7 @@ def test_copy_view(board: Page, kind: str) -> None:
         assert "| **invented-best** |" in text
     board.locator("#q").fill("img")  # a name that is no code: its signs are not bare
     board.locator(f"[data-copy={kind}][data-of=board]").click()
-    board.wait_for_function("async () => (await navigator.clipboard.readText()).includes('img')")
+    wait_until(board, "async () => (await navigator.clipboard.readText()).includes('img')")
     bare = {"LaTeX": "&amp", "Markdown": "<img"}.get(kind)
     assert not bare or not re.search(rf"(?<!\\){re.escape(bare)}", board.evaluate("navigator.clipboard.readText()"))
 
@@ -323,7 +321,7 @@ def test_keyboard(board: Page) -> None:
     assert board.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
     tab(board, "[data-copy=Markdown][data-of=board]")
     board.keyboard.press("Enter")
-    board.wait_for_function("document.querySelector('[role=status]').textContent === 'copied as Markdown'")
+    wait_until(board, "document.querySelector('[role=status]').textContent === 'copied as Markdown'")
 
 
 def test_the_head_of_a_low_table_hides_no_row(board: Page) -> None:
