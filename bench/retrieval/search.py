@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.core.errors import UsageError
-from bench.core.order import best, comparable, cut
+from bench.core.order import best, cut
 from bench.data.formats.strings import take
 from bench.types import Candidates, Ranking, Tie
 
@@ -36,7 +36,7 @@ a vector of zeros is at distance 1 from any other (score ½) and at 0 from anoth
 Backend = Literal["auto", "faiss", "torch"]
 
 _QUERIES = 1024  # a block of queries
-_BYTES = 1 << 27  # of a block of passages
+_BYTES = 1 << 28  # of a block of passages
 _MORE = 32  # fetched beyond k: enough unless dozens of passages tie at the cut
 _GROWTH = 8  # how many times more are fetched where that was not enough
 _LONGEST = 1 << 14  # a longer list of candidates is not fetched: all passages are scored then, query by query
@@ -112,8 +112,7 @@ def search(
         block = np.ascontiguousarray(queries.matrix[start : start + _QUERIES], np.float32)
         found = _block(block, passages.matrix, k, exact, finders)
         for at, (rows, scores) in enumerate(found):
-            kept = cut(comparable(scores, tie), k)  # ids are read only of those that are kept
-            yield best(queries.ids[start + at], take(passages.ids, rows[kept]), scores[kept], k, tie)
+            yield best(queries.ids[start + at], take(passages.ids, rows), scores, k, tie)
 
 
 class Exact:
@@ -121,6 +120,7 @@ class Exact:
 
     def __init__(self, passages: VectorRows, similarity: Similarity) -> None:
         self.passages, self.similarity = passages, similarity
+        self._scratch = np.empty((2, 0, passages.matrix.shape[1]))  # kept: fresh memory costs as much as the sums
 
     def scores(self, query: Matrix, rows: Numbers) -> Matrix:
         """Score one query `[d]` against some passages, float32 `[len(rows)]`."""
@@ -128,10 +128,14 @@ class Exact:
 
     def of(self, query: Matrix, vectors: Matrix) -> Matrix:
         """Score one query `[d]` against vectors `[r, d]`, float32 `[r]`."""
-        wide, long = vectors.astype(np.float64), query.astype(np.float64)
-        sums = (wide * long).sum(1)
+        if len(vectors) > self._scratch.shape[1]:
+            self._scratch = np.empty((2, *vectors.shape))
+        (wide, products), long = self._scratch[:, : len(vectors)], query.astype(np.float64)
+        wide[:] = vectors
+        sums = np.multiply(wide, long, out=products).sum(1)
         if self.similarity != "dot":
-            lengths, length = np.sqrt((wide * wide).sum(1)), float(np.sqrt((long * long).sum()))
+            lengths = np.sqrt(np.multiply(wide, wide, out=products).sum(1))
+            length = float(np.sqrt((long * long).sum()))
             sums /= np.maximum(lengths, 1e-12) * max(length, 1e-12)
             if self.similarity == "l2":
                 zeros = (lengths == 0).astype(np.int8) + (length == 0)
@@ -149,11 +153,14 @@ def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, finders: _Fi
             found |= {int(at): _among_all(queries[at], passages, k, exact) for at in waiting}
             break
         top, bounds = _top(queries[waiting], passages, wanted, exact.similarity, finders)
+        # Nothing that a backend scores two bounds below its k-th can reach the exact k-th: it is not scored again.
+        last = max(0, top.scores.shape[1] - k)
+        hopeless = top.scores < (np.partition(top.scores, last, axis=1)[:, last] - 2 * bounds)[:, None]
         again = []
         for number, at in enumerate(waiting.tolist()):
-            rows = np.sort(top.rows[number])
+            rows = np.sort(top.rows[number][~hopeless[number]])
             scores = exact.scores(queries[at], rows)
-            kth = np.partition(scores, len(scores) - k)[len(scores) - k] if len(rows) < len(passages) else None
+            kth = np.partition(scores, len(scores) - k)[len(scores) - k] if wanted < len(passages) else None
             # No other passage can reach the k-th where none scores above the worst candidate + bound.
             if kth is None or float(top.scores[number].min()) + bounds[number] < float(kth):
                 found[at] = rows, scores
@@ -192,7 +199,8 @@ def _top(
             best_so_far = here if best_so_far is None else _merge(best_so_far, here, wanted)
     assert best_so_far is not None  # noqa: S101 (for the type checker: there is a passage)
     # Any order of d products summed in float32 is off by less than this; the rest is for rounding and scaling to unit.
-    bounds = (queries.shape[1] + 8) * _ROUNDING * longest * _lengths(queries)
+    sums = queries.shape[1] if similarity == "dot" else 2 * queries.shape[1]
+    bounds = ((sums + 8) * _ROUNDING + (similarity != "dot") * _NEARLY) * longest * _lengths(queries)
     return best_so_far, bounds
 
 
@@ -206,7 +214,7 @@ def _merge(one: Top, other: Top, wanted: int) -> Top:
 
 def _among_all(query: Matrix, passages: Matrix, k: int, exact: Exact) -> tuple[Numbers, Matrix]:
     """Score all passages exactly; return rows, ascending, of the best k and of all that tie with the k-th."""
-    size = max(1, _BYTES // (16 * passages.shape[1]))
+    size = max(1, _BYTES // (32 * passages.shape[1]))
     rows, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for start in range(0, len(passages), size):
         here = exact.of(query, passages[start : start + size])
@@ -218,12 +226,14 @@ def _among_all(query: Matrix, passages: Matrix, k: int, exact: Exact) -> tuple[N
 
 
 _SCALED = 1.416  # at least the length of a row that was scaled to 1, and maybe extended by another 1
+_SAFE = 1e-20, 1e30  # between these float32 has the square of a length as well as of 1
+_NEARLY = 1e-5  # as near to 1 as the square of a length must be for its row to be left as it is
 
 
 def _longest(vectors: Matrix) -> float:
     """Return at least the length of the longest row: in float32, which takes a third of the time, where it is safe."""
     square = float(np.einsum("nd,nd->n", vectors, vectors).max())
-    return 1.001 * math.sqrt(square) if 1e-20 < square < 1e30 else float(_lengths(vectors).max())
+    return 1.001 * math.sqrt(square) if _SAFE[0] < square < _SAFE[1] else float(_lengths(vectors).max())
 
 
 def _lengths(vectors: Matrix) -> npt.NDArray[np.float64]:
@@ -232,14 +242,19 @@ def _lengths(vectors: Matrix) -> npt.NDArray[np.float64]:
 
 
 def _unit(vectors: Matrix) -> Matrix:
-    """Scale rows to length 1; a row of zeros stays."""
-    scaled: Matrix = vectors / np.maximum(_lengths(vectors), 1e-12).astype(np.float32)[:, None]
+    """Scale rows to length 1, unless all have it, about; a row of zeros stays."""
+    squares = np.einsum("nd,nd->n", vectors, vectors)
+    if (np.abs(squares - 1) < _NEARLY).all():
+        return vectors
+    safe = ((squares > _SAFE[0]) & (squares < _SAFE[1])).all()
+    lengths = np.sqrt(squares) if safe else np.maximum(_lengths(vectors), 1e-12).astype(np.float32)
+    scaled: Matrix = vectors / lengths[:, None]
     return scaled
 
 
 def _extended(vectors: Matrix, given: tuple[float, float], zeros: tuple[float, float]) -> Matrix:
     """Add two values to each row, others to rows of zeros, so that inner products of two sides are scores of `l2`."""
-    added = np.array([given if length else zeros for length in _lengths(vectors).tolist()], np.float32)
+    added = np.array([given, zeros], np.float32)[(_lengths(vectors) == 0).astype(np.int8)]
     return np.hstack([vectors, added])
 
 
