@@ -83,7 +83,7 @@ def unseen(board: Board) -> str:
 def few_trainings(board: Board) -> list[str]:
     """Return the ranked rows whose tests are about their checkpoints alone."""
     few = [row.name for row in board.rows if len(row.seeds) < TRAININGS]
-    return [name for name in few if not board.systems[name].first.deterministic]
+    return [name for name in few if not board.systems[name].fixed]
 
 
 def _seeds(board: Board) -> str:

@@ -67,7 +67,7 @@ def statistics(
     decisive: dict[str, Any] = {  # everything that can change what the tests find
         "code": _code(),
         "systems": files,
-        "deterministic": [one.name for one in systems if one.first.deterministic],
+        "deterministic": [one.name for one in systems if one.fixed],
         "trainings": [one.trainings for one in systems],
         "parallel": parallel,
         "ranked": list(ranked),
@@ -87,9 +87,7 @@ def statistics(
     queries = {"\t".join(key): questions.questions(parallel, key[0], own) for key, own in asked.items()}
     known = {name: own for name, own in queries.items() if own is not None}
     samples = {
-        one.name: Sample(
-            {"\t".join(key): own for key, own in read[one.name].items()}, one.first.deterministic, one.trainings
-        )
+        one.name: Sample({"\t".join(key): own for key, own in read[one.name].items()}, one.fixed, one.trainings)
         for one in systems
         if read[one.name]
     }

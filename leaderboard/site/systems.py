@@ -38,6 +38,11 @@ class System:
         return self.results[0]
 
     @property
+    def fixed(self) -> bool:
+        """Whether every training would give its numbers."""
+        return self.first.deterministic and not self.first.came_trained
+
+    @property
     def trainings(self) -> str:
         """Name of its trainings, shared by systems that come from the same ones, seed by seed; else its own."""
         keys = [result.trainings for result in self.results]

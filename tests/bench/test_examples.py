@@ -13,6 +13,7 @@ import pytest
 
 from bench.cli.new import KINDS, new_plugin
 from bench.config.request import Request
+from bench.core.errors import UsageError
 from bench.evaluation.measures.specs import parse
 from bench.pipeline import run as pipeline
 from bench.plugins import Plugins, load
@@ -94,6 +95,10 @@ def test_what_new_writes_works_at_once(kind: str, tmp_path: Path, monkeypatch: p
         assert found.measures_by_name["MyMeasure"].value(("a", "b"), {"b": 1}, 2) == 1.0
         assert str(parse("mymeasure@5", found.measures_by_name)) == "MyMeasure@5"
         return
+    if kind == "suite":
+        with pytest.raises(UsageError, match=r"corpus.jsonl, .*`bench show my-suite` prints; .* in FOLDER/my-suite/"):
+            found.suite("my-suite").load("all", DataRequest("official", tmp_path))
+        assert "qrels/test.tsv" in found.suite("my-suite").card()
     shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-beir", tmp_path / "data" / "my-suite")
     requests = [DataRequest("mini"), DataRequest("official", tmp_path / "data")][: 1 + (kind == "suite")]
     for at, request in enumerate(requests):

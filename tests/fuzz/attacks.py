@@ -52,7 +52,6 @@ def sound() -> Path:
 
 
 def _bundle(folder: Path, changes: list[Any]) -> Callable[[], Any]:
-    """Spoil a bundle, and put it onto a board."""
     bundle = Bundle(copied(folder))
     spoil(bundle, changes)
     return lambda: added(folder, bundle.folder)

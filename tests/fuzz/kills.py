@@ -61,7 +61,6 @@ class _Counter:
         self.folder, self.last, self.count = str(folder), last, 0
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Python's audit hook."""
         if event != "open" and event not in _CHANGES:
             return
         if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & _WRITING):
@@ -73,7 +72,6 @@ class _Counter:
 
 
 def _run(words: Sequence[str], place: Path) -> list[str]:
-    """Return the words of a run in a folder."""
     corpus = ["--corpus", str(_inputs() / "corpus")] if "crop" in words else []
     pairs = ["--set", f"tune.data={_inputs() / 'pairs.jsonl'}"] if "--setting" in words else []
     return [*words, *corpus, *pairs, "--store", str(place / "store"), "--results", str(place / "results")]

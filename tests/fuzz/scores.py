@@ -80,7 +80,6 @@ def printed(outcome: Outcome) -> dict[str, Any]:
 
 @cache
 def _warm() -> None:
-    """Import what the command needs."""
     folder = scratch()
     for name, text in (("qrels", "q 0 d 1"), ("run", "q Q0 d 1 1 t")):
         (folder / name).write_text(text)

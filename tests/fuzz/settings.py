@@ -23,7 +23,6 @@ LINES = (
 
 
 def _value(draw: Draw) -> str:
-    """Return what may follow an equals sign."""
     odd = draw.choice((*ODD, "9" * 5_000, "[" * 2_000, "{a=" * 500, "1e9", "true", '"text"', "0x1F", "-inf"))
     return str(odd).replace("\x00", "\x01")
 

@@ -127,7 +127,6 @@ def test_the_released_files() -> None:
 
 
 def _export(path: Path, name: str, text: str) -> None:
-    """Pack one file as Tatoeba does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w:bz2") as archive:
         entry, data = tarfile.TarInfo(name), text.encode()

@@ -60,7 +60,6 @@ def _write(place: Path) -> None:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file of JSON lines."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -115,7 +114,6 @@ def _make(place: Path, run: Callable[[str], str]) -> None:
 
 
 def _artefacts(place: Path) -> set[str]:
-    """Every artefact, as STAGE/KEY."""
     root = place / "store" / "artefacts"
     return {path.relative_to(root).as_posix() for path in root.glob("*/*")}
 

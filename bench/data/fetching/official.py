@@ -28,8 +28,11 @@ def root_of(name: str, places: Sequence[Path]) -> Path:
     return next((place for place in places if (place / name).is_dir()), places[0])
 
 
-def folder(request: DataRequest, name: str) -> Path:
-    """Return a suite's own folder `name`, under the folder of data or in the cache. Raises `UsageError` for neither."""
+def folder(request: DataRequest, name: str, layout: str = "") -> Path:
+    """Return a suite's own folder `name`, under the folder of data or in the cache. Raises `UsageError` for neither.
+
+    `layout` says which files lie there and in what format, for a suite of which nothing can be fetched.
+    """
     root = request.data_dir
     if root is not None and not root.is_dir():
         raise UsageError(where=root, found="no such folder", expected="the folder of data (--data-dir, BENCH_DATA)")
@@ -37,6 +40,9 @@ def folder(request: DataRequest, name: str) -> Path:
     if own.is_dir():
         return own
     fetch = f"`bench data fetch {name}` fetches what may be fetched"
+    if layout:
+        hint = f"type --data-dir FOLDER or set BENCH_DATA, with these files in FOLDER/{name}/"
+        raise UsageError(where=own, found="no such folder", expected=layout, hint=hint)
     if root is None:
         raise UsageError(
             f"{name} reads its official files from a folder and none was named; type --data-dir FOLDER or set "

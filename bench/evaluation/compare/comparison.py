@@ -207,7 +207,7 @@ def _unlike(settings: Mapping[str, str], sides: Sequence[Side], tasks: Sequence[
 
 def _unsure(rows: Sequence[SeedResults]) -> Iterator[str]:
     """Warn of systems with too few trainings for a word about their methods."""
-    few = [row for row in rows if not row.deterministic and len(row.results) < TRAININGS]
+    few = [row for row in rows if len(row.results) < TRAININGS and (not row.deterministic or row.any.came_trained)]
     if few:
         listed = ", ".join(f"{row.label} ({len(row.results)})" for row in few)
         yield (

@@ -10,6 +10,7 @@ from typing import Any
 
 from bench.config.fields import flat
 from bench.core.messages import bare, shown
+from bench.evaluation.results.read import came_trained
 
 Content = Mapping[str, Any]
 
@@ -96,11 +97,22 @@ def doubts(one: Side, other: Side) -> Iterator[str]:
     """Yield every doubt about a pair: tuning, seeds, protocol; between trained systems also what they were given."""
     if one.trained and other.trained:
         yield from _given(one, other)
+    elif all(side.trained or came_trained(side.system) for side in (one, other)) and _model(one) != _model(other):
+        known = (
+            f"{side.system['budget']:,}" if side.trained else "an unknown one (trained elsewhere)"
+            for side in (one, other)
+        )
+        yield _sentence(one, other, "budget of pretraining", *known)
     yield from _tuning(one, other)
     if not (one.system["deterministic"] or other.system["deterministic"]):
         yield from _differ(one, other, "seeds", *(",".join(map(str, side.seeds)) for side in (one, other)))
     yield from _readouts(one, other)
     yield from _protocols(one, other)
+
+
+def _model(side: Side) -> tuple[Any, Any]:
+    """What an encoder that was trained elsewhere is known by."""
+    return side.system.get("method"), side.setting("model")
 
 
 def _given(one: Side, other: Side) -> Iterator[str]:

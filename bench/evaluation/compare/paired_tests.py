@@ -147,7 +147,7 @@ class _Values:
         samples = {
             str(at): Sample(
                 {name: np.array([[table[name][one] for one in self.order[name]] for table in own]) for name in used},
-                row.deterministic,
+                row.deterministic and not row.any.came_trained,
                 row.trainings,
             )
             for at, (row, own) in enumerate(zip(self.rows, self.tables, strict=True))

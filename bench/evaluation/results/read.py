@@ -33,6 +33,11 @@ FloatArray = npt.NDArray[np.float64]
 Part = TypeVar("Part", bound=BaseModel)
 
 
+def came_trained(system: Mapping[str, Any]) -> bool:
+    """Tell from what a result says of its system whether the encoder was trained elsewhere."""
+    return system.get("deterministic") is True and bool(system.get("contract")) and system.get("budget") is None
+
+
 @dataclass(frozen=True)
 class Result:
     """A checked result file and its bundle."""
@@ -49,6 +54,11 @@ class Result:
     def deterministic(self) -> bool:
         """Whether its system gives the same numbers with every seed."""
         return self.whole["system"].get("deterministic") is True
+
+    @property
+    def came_trained(self) -> bool:
+        """Whether its encoder was trained elsewhere: one training, of which no other is at hand."""
+        return came_trained(self.whole["system"])
 
     @property
     def trainings(self) -> list[str]:

@@ -53,7 +53,6 @@ def test_the_index_remembers_what_plain_was(index_of: IndexOf) -> None:
 
 
 def _leg(where: str, request: DataRequest) -> Leg:
-    """The leg of a task."""
     suite, _, name = where.partition("/")
     if suite == "beir":
         assert request.data_dir

@@ -13,7 +13,6 @@ LINKS = "1\t2\n2\t1\n3\t4\n4\t3\n1\t5\n70\t8\n8\t70\n1\t6\n6\t1\n1\t999\n999\t1\
 
 
 def _draw(folder: Path, links: str = LINKS, sentences: str = SENTENCES, **options: int) -> dict[str, int]:
-    """Write the exports and draw."""
     folder.mkdir(exist_ok=True)
     (folder / "sentences.csv").write_text(sentences, encoding="utf-8")
     (folder / "links.csv").write_text(links, encoding="utf-8")

@@ -139,7 +139,7 @@ def test_other_tasks_are_a_table_of_their_own(
 
 
 def test_too_few_trainings_speak_of_checkpoints(write: Write, column: Column, held: Any) -> None:
-    """Below three; a deterministic system has no trainings."""
+    """Below three; a deterministic system has no trainings, but an encoder that came trained has one."""
     for seed in range(3):
         write("three", column(0.5, seed), seed=seed)
     write("fixed", column(0.4, 9), deterministic=True)
@@ -151,6 +151,9 @@ def test_too_few_trainings_speak_of_checkpoints(write: Write, column: Column, he
     (doubt,) = held("one", "fixed").doubts
     assert doubt.startswith("fewer than 3 training runs: one (1)")
     assert held("one", "fixed").tests[0].comparison.checkpoints
+    write("fixed", column(0.4, 9), deterministic=True, contract={"pooling": "mean"})
+    found = held("three", "fixed")
+    assert ("fixed (1)" in found.doubts[-1], found.tests[0].comparison.checkpoints) == (True, True)
 
 
 def test_what_was_set_differently(write: Write, column: Column, held: Any) -> None:

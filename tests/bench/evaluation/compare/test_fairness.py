@@ -36,6 +36,7 @@ def result(changes: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
 
 BFLOAT16 = {"key": "method.precision", "value": "bfloat16"}
 LEG = "tasks|mini/mrtydi/sw|"
+ELSEWHERE = {"system|budget": None, "system|deterministic": True, "system|method": "pretrained"}
 
 
 def side(label: str, **changes: Any) -> Side:
@@ -64,6 +65,7 @@ def side(label: str, **changes: Any) -> Side:
         ({f"{LEG}|protocol|k": 10}, "protocol on mrtydi/sw (k): a has 100, b has 10"),
         ({f"{LEG}|queries": 59}, "judged queries of mrtydi/sw: a has 60, b has 59"),
         ({"seed": 3}, "seeds: a has 0, b has 3"),
+        (ELSEWHERE, "budget of pretraining: a has 1,000, b has an unknown one (trained elsewhere)"),
     ],
 )
 def test_every_difference_is_one_sentence_with_both_values(changes: Mapping[str, Any], sentence: str) -> None:
@@ -71,7 +73,7 @@ def test_every_difference_is_one_sentence_with_both_values(changes: Mapping[str,
     assert warnings([side("a"), Side("b", [result(changes)])]) == [sentence]
 
 
-ELSEWHERE = "b was tuned on beir (mini data) and is compared on mrtydi (mini data)"
+TUNED = "b was tuned on beir (mini data) and is compared on mrtydi (mini data)"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ ELSEWHERE = "b was tuned on beir (mini data) and is compared on mrtydi (mini dat
         ({"trials": 16}, ["trials of tuning: a has 8, b has 16"]),
         ({"rule": "lowest"}, ["rule of selection: a has highest, b has lowest"]),
         ({"split": "train"}, ["part tuned on: a has dev, b has train"]),
-        ({"suite": "beir"}, ["suite tuned on: a has mrtydi, b has beir", ELSEWHERE]),
+        ({"suite": "beir"}, ["suite tuned on: a has mrtydi, b has beir", TUNED]),
     ],
 )
 def test_tunings_are_compared(changes: Mapping[str, Any], sentences: list[str]) -> None:
