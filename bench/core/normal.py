@@ -3,10 +3,8 @@
 import unicodedata
 from typing import Literal
 
-import regex
-
 _LONGEST = 1000
-_RUN = regex.compile(rf"(?:(?<!\p{{M}})|\G)\p{{M}}{{{_LONGEST}}}")
+_RUN = rf"(?:(?<!\p{{M}})|\G)\p{{M}}{{{_LONGEST}}}"
 
 
 def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
@@ -16,8 +14,10 @@ def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """
     if not any(map(unicodedata.combining, text[:: _LONGEST // 2])):  # then no run is longer
         return unicodedata.normalize(form, text)
+    import regex  # here, for hardly a text needs it, and it is slow to load
+
     pieces, start = [], 0
-    for found in _RUN.finditer(text):
+    for found in regex.finditer(_RUN, text):
         pieces.append(unicodedata.normalize(form, text[start : found.end()]))
         start = found.end()
     return "".join((*pieces, unicodedata.normalize(form, text[start:])))

@@ -27,7 +27,8 @@ from bench.training.config import LOG
 
 def publish(root: Path, cell: Cell, legs: Sequence[LegStages], store: Store, size: Profile) -> results.Published:
     """Merge a cell's legs into its result file."""
-    entries = [_entry(cell, leg, store) for leg in legs]
+    settings = [_settings(cell.system, tuned) for tuned in (False, True)]
+    entries = [_entry(cell, leg, store, settings) for leg in legs]
     suite = cell.suite
     heading = results.Heading(
         system={**cell.system.about(), "hash": tuned_hash(cell)},
@@ -58,8 +59,8 @@ def tuned_hash(cell: Cell) -> str:
     return digest({"system": cell.system.hash, "recipe": given.recipe, "data": given.data, "tunings": how})
 
 
-def _entry(cell: Cell, leg: LegStages, store: Store) -> results.Entry:
-    """What the artefacts say of a scored leg."""
+def _entry(cell: Cell, leg: LegStages, store: Store, settings: Sequence[list[dict[str, Any]]]) -> results.Entry:
+    """What the artefacts say of a scored leg; `settings` are those of a leg that was not tuned, and of one that was."""
     made = leg.by_name
     scored = store.open(leg.score)
     if scored is None:
@@ -80,7 +81,7 @@ def _entry(cell: Cell, leg: LegStages, store: Store) -> results.Entry:
         "libraries": leg.libraries,
         "harness": version("retrieval-bench"),
         **({"compute": machine.identity()} if machine else {}),
-        "settings": _settings(cell.system, bool(tunings)),
+        "settings": settings[bool(tunings)],
         "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},
         "seconds": {stage: artefact.seconds for stage, artefact in known.items() if artefact},
         "tunings": [*(tuning.about() for tuning in tunings), *_lessons(cell, lessons)],

@@ -11,7 +11,6 @@ Layout under the root (format 1)::
 """
 
 import hashlib
-import json
 import os
 import shutil
 import time
@@ -40,6 +39,8 @@ from bench.store.stage import FORMAT, KEY_DIGITS, Stage
 MANIFEST = "manifest.json"
 MARK = "CORRUPT"
 """A file that `bench verify` leaves in an artefact with a fault, so that the next run makes it again."""
+_KEPT = ("files", "facts", "seconds")
+"""What a store remembers of a manifest that it has proven."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +48,8 @@ class Artefact:
     """A finished stage output whose bytes are as they were written."""
 
     folder: Path  # where its files lie; nobody writes there any more
-    manifest: Mapping[str, Any]  # identity, provenance, facts, files, seconds
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """What the stage found worth telling."""
-        facts: Mapping[str, Any] = self.manifest["facts"]
-        return facts
-
-    @property
-    def seconds(self) -> float:
-        """Wall-clock seconds of the attempt that finished it."""
-        return float(self.manifest["seconds"])
+    facts: Mapping[str, Any]  # what the stage found worth telling
+    seconds: float  # of the wall clock, of the attempt that finished it
 
 
 def _stamp(path: Path) -> list[int]:
@@ -69,7 +60,8 @@ def _stamp(path: Path) -> list[int]:
 
 def _files(folder: Path) -> list[Path]:
     """Every file under a folder but the manifest and unfinished temporaries, in a fixed order."""
-    found = (path for path in folder.rglob("*") if path.is_file() and not is_temporary(path))
+    inside = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    found = (path for path in inside if path.is_file() and not is_temporary(path))
     return sorted(path for path in found if path not in (folder / MANIFEST, folder / MARK))
 
 
@@ -79,7 +71,7 @@ class Store:
     def __init__(self, root: Path, notice: Callable[[str], None] = lambda _: None) -> None:
         """Remember the place; touch nothing."""
         self.root, self.notice = root, notice
-        self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, the files that it lists
+        self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, its `_KEPT`
 
     def folder(self, stage: Stage) -> Path:
         """Return where a stage's artefact lies, or would lie."""
@@ -97,7 +89,8 @@ class Store:
         if self.state(stage) != "cached":
             return None
         folder = self.folder(stage)
-        return Artefact(folder, json.loads((folder / MANIFEST).read_bytes()))
+        known = self._proven[folder / MANIFEST][1]
+        return Artefact(folder, known["facts"], known["seconds"])
 
     def faults(self, folder: Path, thorough: bool = False) -> list[Fault]:
         """Compare an artefact's files with its manifest (once a process); a thorough comparison rehashes all."""
@@ -105,13 +98,15 @@ class Store:
         if (folder / MARK).exists() and not thorough:
             return [Fault(folder, f"marked as corrupt: {(folder / MARK).read_text(errors='replace')}")]
         try:
-            stamp, (proven, listed) = _stamp(manifest), self._proven.get(manifest, ([], {}))
+            stamp, (proven, known) = _stamp(manifest), self._proven.get(manifest, ([], {}))
             if thorough or stamp != proven:
                 clear_abandoned(folder)
-                listed = read_sealed(manifest)["files"]
-                self._proven[manifest] = stamp, listed
+                content = read_sealed(manifest)
+                known = {name: content[name] for name in _KEPT}
+                self._proven[manifest] = stamp, known
         except (OSError, ValueError) as error:
             return [Fault(manifest, f"a manifest that cannot be trusted: {error}")]
+        listed = known["files"]
         here = {path.relative_to(folder).as_posix(): path for path in _files(folder)}
         found = [Fault(folder / name, "no such file") for name in listed if name not in here]
         found += [
@@ -187,7 +182,8 @@ class Store:
         out.rename(folder)
         fsync_folder(folder.parent)
         shutil.rmtree(scratch)
-        return Artefact(folder, read_sealed(folder / MANIFEST))
+        proven = read_sealed(folder / MANIFEST)
+        return Artefact(folder, proven["facts"], proven["seconds"])
 
     def lock_path(self, name: str) -> Path:
         """Return where the lock of a key lies."""

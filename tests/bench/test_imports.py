@@ -46,6 +46,10 @@ CASES = {
         "from bench.cli import bench; from click.testing import CliRunner; CliRunner().invoke(bench, ['list'])",
         (*NUMERIC, "rich.console", "filelock", "bench.store", "bench.pipeline", "bench.evaluation.results"),
     ),
+    "a run that is repeated": (
+        "import bench.cli.run, bench.evaluation.significance.families as it; it.stratified({'': ([0, 1], [1, 1])})",
+        (*HEAVY, "scipy.stats", "regex"),
+    ),
     "all plugins, by their entry points, and what they bring": (ASKED, HEAVY),
 }
 
@@ -98,5 +102,4 @@ def test_a_stage_without_torch_is_refused_when_planned(monkeypatch: pytest.Monke
 
 def test_the_measurement_sees_a_heavy_import(tmp_path: Path) -> None:
     """Otherwise the tests above would prove nothing; nor would an empty list of plugins."""
-    assert "pytrec_eval" in loaded("import pytrec_eval", tmp_path)
-    assert {"methods.bm25", "suites.beir"} <= set(PLUGINS)
+    assert {"pytrec_eval", "methods.bm25", "suites.beir"} <= {*loaded("import pytrec_eval", tmp_path), *PLUGINS}

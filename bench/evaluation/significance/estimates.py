@@ -230,13 +230,13 @@ def _blocks(codes: Sequence[IntArray]) -> list[int]:
 
 def _pool(made: Estimand) -> None:
     """Pool the scatter of trainings, and set what every system counts with."""
-    from scipy import stats
-
     several = [at for at, own in enumerate(made.residuals) if len(own)]
     free = np.array([len(made.residuals[at]) - 1 for at in several])
     made.variance = np.zeros(len(made.names))
     if not several:
         return
+    from scipy import stats  # which takes half a second to load
+
     squares = np.array([float(made.residuals[at] @ made.residuals[at]) for at in several])
     added = float(free @ made.added[several]) / free.sum()
     pooled = max(0.0, float(squares.sum() / free.sum()) - added)

@@ -1,6 +1,7 @@
 """The store: nothing half-written is found, nothing finished is made twice, nothing damaged goes unnoticed."""
 
 import errno
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from bench.core.errors import StoreError, UsageError
-from bench.core.files import read_sealed, write_sealed
+from bench.core.files import digest, read_sealed, write_sealed
 from bench.core.workspace import Workspace
 from bench.store.stage import IDLE, Cost, Stage
 from bench.store.store import MANIFEST, Store
@@ -64,13 +65,11 @@ ABC = Worked(work=_writes("abc"))
 def test_made_once_then_found(tmp_path: Path) -> None:
     """Keys hash the identity alone, not title or provenance; the second call finds the same bytes and facts."""
     assert replace(ABC, label="another title", notes={"host": "x"}).key == ABC.key
-    assert Searched(work=ABC.work).key != ABC.key
-    assert replace(ABC, k1=0.91).key != ABC.key
-    assert len(ABC.key) == 32
+    assert [len(key) for key in {ABC.key, Searched(work=ABC.work).key, replace(ABC, k1=0.91).key}] == [32] * 3
     store = Store(tmp_path)
     first, state = store.make(ABC)
-    again, state_again = store.make(replace(ABC, work=_writes("never written")))
-    assert (state, state_again) == ("ran", "cached")
+    again, later = store.make(replace(ABC, work=_writes("never written")))
+    assert (state, later) == ("ran", "cached")
     assert again.facts == first.facts == {"length": 3}
     assert (again.folder / "sub" / "data.bin").read_bytes() == b"abc"
     assert not list((tmp_path / "work").iterdir())
@@ -93,8 +92,7 @@ def test_a_failed_stage_leaves_no_artefact_but_its_parts(tmp_path: Path) -> None
         store.make(Worked(work=fails))
     assert store.state(ABC) == "missing"
     store.make(Worked(work=fails))
-    assert seen[0] is None
-    assert seen[1] is not None
+    assert [one is None for one in seen] == [True, False]
 
 
 def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
@@ -111,8 +109,7 @@ def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         store.make(Worked(work=work))
     artefact, _ = store.make(Worked(work=work))
-    assert artefact.facts == {"part": "costly"}
-    assert len(made) == 2
+    assert (artefact.facts, len(made)) == ({"part": "costly"}, 2)
 
 
 @pytest.mark.parametrize("name", [MANIFEST, "sub/data.bin"])
@@ -123,13 +120,9 @@ def test_any_flipped_byte_is_found_and_the_artefact_made_again(tmp_path: Path, n
     artefact, _ = store.make(ABC)
     good = (artefact.folder / name).read_bytes()
     for place in range(len(good)):
-        damaged = bytearray(good)
-        damaged[place] ^= 1
-        (artefact.folder / name).write_bytes(damaged)
+        (artefact.folder / name).write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
         assert store.state(ABC) == "corrupt", f"byte {place} of {name}"
-    _, state = store.make(ABC)
-    assert state == "ran"
-    assert store.state(ABC) == "cached"
+    assert (store.make(ABC)[1], store.state(ABC)) == ("ran", "cached")
     assert name in notices[0]
 
 
@@ -147,9 +140,15 @@ def test_damage_that_keeps_size_and_time_is_found_by_a_thorough_look(tmp_path: P
     faults = store.faults(artefact.folder, thorough=True)
     assert [fault.path for fault in faults] == [target]
     store.mark(artefact.folder, faults)
-    assert store.state(ABC) == "corrupt"
-    assert store.make(ABC)[1] == "ran"
+    assert (store.state(ABC), store.make(ABC)[1]) == ("corrupt", "ran")
     assert not store.faults(artefact.folder, thorough=True)
+
+
+def test_a_sealed_file_is_json_with_an_indent(tmp_path: Path) -> None:
+    """Of one blank, whatever is empty, nested or quoted in it."""
+    nasty: Any = {"": [{}, [], [[1, {"é\n": None}], 1e300, True], '"x": [{,'], "b": {1.5: {"c": ""}, 2: [-0.0]}}
+    write_sealed(path := tmp_path / "a.json", nasty)
+    assert path.read_text() == json.dumps({**nasty, "seal": digest(nasty)}, indent=1, ensure_ascii=False) + "\n"
 
 
 def test_a_manifest_is_proven_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +162,7 @@ def test_a_manifest_is_proven_once_until_it_changes(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr("bench.store.store.read_sealed", counted)
     found = [store.open(ABC) for _ in range(3)]
-    assert (len({str(one and one.manifest) for one in found}), store.state(ABC), len(proofs)) == (1, "cached", 1)
+    assert (len({str(one) for one in found}), store.state(ABC), len(proofs)) == (1, "cached", 1)
     store.faults(manifest.parent, thorough=True)
     os.utime(manifest)
     assert (store.state(ABC), store.state(ABC), len(proofs)) == ("cached", "cached", 3)
@@ -175,11 +174,9 @@ def test_added_and_missing_files_and_times(tmp_path: Path) -> None:
     artefact, _ = store.make(ABC)
     os.utime(artefact.folder / "sub" / "data.bin", (1, 1))
     before = (artefact.folder / MANIFEST).read_bytes()
-    assert store.state(ABC) == "cached"
-    after = (artefact.folder / MANIFEST).read_bytes()
-    assert before != after
-    assert store.state(ABC) == "cached"
-    assert (artefact.folder / MANIFEST).read_bytes() == after
+    seen = [(store.state(ABC), (artefact.folder / MANIFEST).read_bytes()) for _ in range(2)]
+    assert seen == [("cached", seen[0][1])] * 2
+    assert seen[0][1] != before
     (artefact.folder / "stranger").write_bytes(b"")
     assert [fault.found for fault in store.faults(artefact.folder)] == ["a file that the stage did not write"]
     (artefact.folder / "stranger").unlink()
