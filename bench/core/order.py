@@ -10,7 +10,6 @@ a run file, the order of its ranks. Two tie rules (`bench.types.Tie`):
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -78,12 +77,14 @@ def _ordered(documents: Sequence[str], values: Floats, positions: npt.NDArray[np
     """Sort positions (ascending on entry) by score, then by the tie rule."""
     positions = positions[np.argsort(-values[positions], kind="stable")]
     ranked: list[int] = positions.tolist()
-    tied = values[positions[1:]] == values[positions[:-1]]
-    if tie == "trec" and tied.any():
-        edges = [0, *(np.flatnonzero(~tied) + 1).tolist(), len(ranked)]
-        for start, end in pairwise(edges):
-            if end - start > 1:  # Python compares strings by code point, which is the byte order of UTF-8
-                ranked[start:end] = sorted(ranked[start:end], key=documents.__getitem__, reverse=True)
+    if tie == "trec":
+        first, last = 0, -1
+        for at in [*np.flatnonzero(values[positions[1:]] == values[positions[:-1]]).tolist(), len(ranked)]:
+            if at != last:  # a tie from `first` to `last` has ended
+                if last > 0:  # Python compares strings by code point, which is the byte order of UTF-8
+                    ranked[first : last + 1] = sorted(ranked[first : last + 1], key=documents.__getitem__, reverse=True)
+                first = at
+            last = at + 1
     return ranked
 
 
