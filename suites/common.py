@@ -205,6 +205,8 @@ def find(*places: Path, expected: str, hint: str, packed: Member | None = None) 
     """Return the first place that is a file, else inside an archive. Raises `UsageError` with the first for neither."""
     if found := present(*places):
         return found
+    if not official.needed():
+        return places[0]
     if packed is not None and packed.archive.is_file():
         return packed
     lacking = f"no such file, nor {packed.archive}" if packed else "no such file"

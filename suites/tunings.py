@@ -215,8 +215,8 @@ def _there(folder: Path, name: str) -> Path | None:
 
 def _file(folder: Path, name: str, what: str) -> Path:
     """Return a file, plain or compressed. Raises `UsageError`."""
-    if found := _there(folder, name):
-        return found
+    if (found := _there(folder, name)) or not official.needed():
+        return found or folder / name
     raise UsageError(
         f"{folder / name}: found no such file, expected {what}; or choose another recipe (tune.recipe), or "
         "name pairs of your own in place of a recipe's last ones: --set tune.data=FILE"

@@ -10,6 +10,7 @@ from bench.cli.local_files import size as amount
 from bench.cli.options import plan_options
 from bench.cli.output import json_option, notice, print_json, table
 from bench.config.request import Request
+from bench.core.files import unread
 from bench.core.network import offline
 from bench.data.fetching.local_files import local_files
 from bench.data.fetching.official import roots
@@ -28,8 +29,8 @@ from bench.store.store import Store
 def command(request: Request, as_json: bool) -> None:
     """Say what `bench run` with the same options would do: what is cached, what would run, how long it takes.
 
-    Nothing is run; only checksums of input files are remembered in the store. With --devices, say what the pretraining
-    takes on such a machine, before anything is fetched: hours, memory, disk, download, operations.
+    Nothing is run; only checksums of input files are remembered in the store. With --devices, say what
+    pretraining (with --suite also tuning, encoding, search, re-ranking) takes there, before anything is fetched.
     """
     if request.devices is not None:
         _elsewhere(request, as_json)
@@ -104,19 +105,26 @@ def _fate(state: str, runs: bool) -> str:
 
 
 def _elsewhere(request: Request, as_json: bool) -> None:
-    """Print what the pretraining of a request takes on the machine of --devices."""
+    """Print what a request takes on the machine of --devices: its pretraining, with suites all its encoders do."""
     on = machine(request.devices or "")
     if on.name != "cpu":  # every device is used
-        request = replace(request, sets=(f"compute.processes={on.count}", *request.sets))
-    with offline():
-        size, stages = pretrainings(request, load(), Store(request.store, notice))
+        each = (f"compute.processes={on.count}", f"compute.shard_workers={on.count}")
+        request = replace(request, sets=(*each, *request.sets))
+    plugins, store = load(), Store(request.store, notice)
+    with offline(), unread():
+        if request.suites:
+            planned = plan(request, plugins, store)
+            size, stages = planned.profile, [step.stage for step in planned.steps]
+        else:
+            size, stages = pretrainings(request, plugins, store)
     found = list(needs(stages, on))
     if as_json:
         print_json({"profile": size.name, "devices": asdict(on), "stages": [asdict(one) for one in found]})
         return
     rows = [
         (
-            *(one.stage, one.title, f"{one.tokens:.2g}", f"{one.flops:.2g}" if one.flops else "", f"{one.hours:,.1f}"),
+            *(one.stage, one.title, *(f"{count:.2g}" if count else "" for count in (one.tokens, one.flops))),
+            f"{one.hours:,.1f}" if one.hours else "unknown",
             *(amount(int(count)) if count else "" for count in (one.memory, one.disk)),
             amount(int(one.download)) + f" and {counted(one.unknown)}" * bool(one.unknown) if one.download else "",
         )
@@ -124,4 +132,7 @@ def _elsewhere(request: Request, as_json: bool) -> None:
     ]
     columns = ("stage", "what", "tokens", "operations", "hours", "memory a device", "disk", "to fetch")
     table(f"profile {size.name} on {on.count} x {on.name}", columns, rows, numbers=columns[2:])
-    click.echo(f"{sum(one.hours for one in found):,.0f} hours; estimates from settings and constants alone")
+    unknown = sum(not one.hours for one in found)
+    more = f", and {unknown} stages of unknown length" if unknown else ""
+    left = "" if request.suites else "; encoding and search: --suite NAME"
+    click.echo(f"{sum(one.hours for one in found):,.0f} hours{more}; estimates from settings and constants alone{left}")

@@ -8,6 +8,7 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,21 @@ from typing import IO, Any
 from bench.core.records import Json
 
 _BLOCK = 1 << 20
+_UNREAD: ContextVar[bool] = ContextVar("unread", default=False)
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """Plan without the input files: they are not read within, and need not be here."""
+    before = _UNREAD.set(True)
+    try:
+        yield
+    finally:
+        _UNREAD.reset(before)
+
+
+is_unread = _UNREAD.get
+"""Return whether a plan is made without the input files."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ def compute(request: Request, size: Profile, config: ComputeConfig, *, trains: b
     """Choose device and threads. Raises `UsageError` for devices and processes that are not there."""
     device = size.device if request.device == "auto" else request.device
     if request.devices is not None:  # of a machine that is not here
-        return Compute(device, config.threads or _MOST_THREADS, config.processes)
+        shares = config.shard_workers or 1
+        return Compute(device, config.threads or _MOST_THREADS, config.processes, shares, shares)
     launched = team()
     if launched and trains and (config.processes, request.executor) != (launched.own.world, "local"):
         raise UsageError(

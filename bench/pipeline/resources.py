@@ -1,11 +1,13 @@
-"""What pretrainings take on a machine that need not be here: operations, hours, memory, disk and what is fetched.
+"""What encoders take on a machine that need not be here: operations, hours, memory, disk and what is fetched.
 
-Every number is an estimate from settings alone; the constants and their sources are in `machines.toml`.
+Every number is an estimate from settings alone; the constants and their sources are in `machines.toml`. All devices
+share a training, and a corpus that is encoded or searched, as executors would have them; other work has one of them.
 """
 
+import math
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,9 +17,16 @@ from typing import Any
 from bench.core.errors import UsageError
 from bench.core.messages import unknown_name
 from bench.data.corpora.named import fetched_bytes
+from bench.pipeline.stages.encode import Encode, EncodeSample, EncodeShare
+from bench.pipeline.stages.init import Init
 from bench.pipeline.stages.prepare import Prepare
+from bench.pipeline.stages.rerank import Rerank
+from bench.pipeline.stages.search_dense import DenseSearch
 from bench.pipeline.stages.train import Train
+from bench.pipeline.stages.train_cross import TrainCross
+from bench.pipeline.stages.tune import Tune
 from bench.retrieval.backbones import scratch
+from bench.retrieval.settings import CPU_TOKENS, DEVICE_TOKENS
 from bench.store.stage import Stage
 from bench.training.config import Pass, TrainingConfig
 
@@ -34,9 +43,13 @@ class Devices:
     count: int
 
     def rate(self, precision: str) -> float:
-        """Return the operations a second that trainings reach on all of them."""
+        """Return the operations a second that encoders reach on all of them; `full` is float32 without TF32."""
         used = _known()["utilisation"]["cpu" if self.name == "cpu" else precision]
         return float(self.count * _known()["devices"][self.name][precision] * used)
+
+    def some(self, count: int) -> "Devices":
+        """Return so many of them, but all cores of a processor, which share any work."""
+        return self if self.name == "cpu" else Devices(self.name, count)
 
 
 @dataclass(frozen=True)
@@ -56,12 +69,17 @@ class Estimate:
 
 @dataclass(frozen=True)
 class _EncoderSize:
-    """An encoder, as far as its cost goes."""
+    """An encoder, as far as its cost goes; 0 where nothing is known."""
 
     layers: int
     width: int
     inner: int
     vocabulary: int
+
+    @property
+    def whole(self) -> float:
+        """All weights, the embeddings included."""
+        return self.weights + self.vocabulary * self.width
 
     @property
     def weights(self) -> float:
@@ -88,12 +106,19 @@ def machine(text: str) -> Devices:
 
 
 def needs(stages: Iterable[Stage], on: Devices) -> Iterator[Estimate]:
-    """Yield what the stages of pretrainings take, those of `prepare` and `train`."""
+    """Yield what those of the stages take that prepare a corpus, train an encoder, or compute with one."""
     for stage in stages:
         if isinstance(stage, Prepare):
             yield _prepared(stage)
         elif isinstance(stage, Train) and isinstance(stage.config, TrainingConfig):
-            yield _trained(stage, on)
+            average = _known()["average"]
+            yield _learnt(stage, stage.config.passes(average["sentence"], average["document"]), on)
+        elif isinstance(stage, Tune | TrainCross):
+            yield _learnt(stage, [(1.0, _taught(stage))], on)
+        elif isinstance(stage, Encode | Rerank) and not isinstance(stage, EncodeShare):  # it is counted with the whole
+            yield _read(stage, on)
+        elif isinstance(stage, DenseSearch):
+            yield _searched(stage, on)
 
 
 def _prepared(stage: Prepare) -> Estimate:
@@ -109,16 +134,26 @@ def _prepared(stage: Prepare) -> Estimate:
     return Estimate(stage.name, stage.title, tokens=tokens, hours=hours, disk=disk, download=fetched, unknown=unknown)
 
 
-def _trained(stage: Train, on: Devices) -> Estimate:
-    """Return what a training takes: its passes and masked prediction, forward and backward, on all processes."""
-    config, shape, average = stage.config, _shape(stage), _known()["average"]
-    passes = config.passes(average["sentence"], average["document"])
+def _taught(stage: Tune | TrainCross) -> Pass:
+    """Return the pass over a batch of questions with their passages."""
+    if isinstance(stage, TrainCross):
+        cross, length = stage.config, min(_length("pair"), stage.config.length or math.inf)
+        return Pass(cross.queries * (1 + cross.negatives) * length, length)
+    config = stage.config
+    query, passage = _length("query", config.query_tokens), _length("passage", config.passage_tokens)
+    return Pass(config.pairs * (query + (1 + config.hard_negatives) * passage), passage)
+
+
+def _learnt(stage: Train | Tune | TrainCross, passes: Sequence[tuple[float, Pass]], on: Devices) -> Estimate:
+    """Return what a training takes, forward and backward, on all processes; of epochs over uncounted pairs, memory."""
+    config: Any = stage.config
+    shape, chunk = _shape(stage), getattr(config, "chunk_tokens", None)
+    given: Any = stage if isinstance(stage, Train) else config
     batch = sum(share * one.tokens for share, one in passes)
-    flops = sum(share * _operations(one, shape, config) for share, one in passes)
-    batches = (stage.steps or 0) * config.accumulate * stage.compute.processes or stage.tokens / batch
-    batches = batches or (stage.flops or 0.0) / flops
-    whole = shape.weights + shape.vocabulary * shape.width
-    at_once = min(max(one.tokens for _, one in passes), config.chunk_tokens or float("inf"))
+    flops = sum(share * _operations(one, shape, chunk) for share, one in passes)
+    batches = (given.steps or 0) * getattr(config, "accumulate", 1) * stage.compute.processes
+    batches = batches or getattr(given, "tokens", 0) / batch or (getattr(given, "flops", 0) or 0) / (flops or 1)
+    at_once = min(max(one.tokens for _, one in passes), chunk or math.inf)
     bits = 1 if config.precision == "bfloat16" else 2
     masked = sum(6 * _MASKED * one.tokens * shape.vocabulary for _, one in passes if one.masked)  # logits, and a copy
     return Estimate(
@@ -127,25 +162,67 @@ def _trained(stage: Train, on: Devices) -> Estimate:
         flops=batches * flops,
         tokens=batches * batch,
         hours=batches * flops / on.rate(config.precision) / 3600,
-        memory=_ADAM * whole + bits * _KEPT * at_once * shape.layers * shape.width + masked,
-        disk=4 * whole + 12 * whole,  # the encoder, and a checkpoint while it trains
-        download=0.0 if scratch(stage.start.place) else 4 * whole,
+        memory=_ADAM * shape.whole + bits * _KEPT * at_once * shape.layers * shape.width + masked,
+        disk=4 * shape.whole + 12 * shape.whole,  # the encoder, and a checkpoint while it trains
+        download=4 * shape.whole if isinstance(stage, Train) and not scratch(stage.start.place) else 0.0,
     )
 
 
-def _operations(one: Pass, shape: _EncoderSize, config: TrainingConfig) -> float:
+def _read(stage: Encode | Rerank, on: Devices) -> Estimate:
+    """Return what forward passes over texts take, or the tokenizer where it is slower; corpora are shared out."""
+    on, here, dtype, disk = on.some(len(stage.shares) or 1), on.name == "cpu", "float32", 0.0
+    shape, texts, length = _shape(stage), _count(stage), _length("pair")
+    if isinstance(stage, Encode):
+        contract, dtype, disk = stage.contract, stage.contract.dtype, 4 * texts * shape.width
+        most = contract.query_length if stage.role == "query" else contract.passage_length
+        length = _length("sentence" if isinstance(stage, EncodeSample) else stage.role, most)
+    tokens, kind, size = texts * length, *(("bfloat16", 2) if dtype == "bfloat16" else ("full", 4))
+    flops = _operations(Pass(tokens, length, learns=False), shape)
+    words = tokens / (_known()["text"]["tokenised"] * on.count * (1 if here else stage.compute.threads))
+    at_once = getattr(stage, "batch_tokens", None) or (CPU_TOKENS if here else DEVICE_TOKENS)
+    memory = 4 * shape.whole + size * at_once * (shape.inner + 5 * shape.width)  # activations of one layer
+    hours = max(flops / on.rate(kind), words) / 3600 if flops else 0.0
+    return Estimate(stage.name, stage.title, flops, tokens, hours, memory, disk)
+
+
+def _searched(stage: DenseSearch, on: Devices) -> Estimate:
+    """Return what an exact search takes: products, and for each block of queries a pass over all vectors."""
+    corpora = [one for one in stage.passages.chain() if isinstance(one, Encode) and not isinstance(one, EncodeSample)]
+    if not corpora or getattr(stage.leg, "candidates", None):  # of lists that nobody has read
+        return Estimate(stage.name, stage.title)
+    known, questions, used = _known()["search"], _count(stage), on.some(stage.workers)
+    values = _count(corpora[-1]) * _shape(corpora[-1]).width
+    flops, passes = 2 * questions * values, math.ceil(questions / known["queries"])
+    moved = 4 * values * passes / used.count / known["dot" if stage.similarity == "dot" else "scaled"]
+    hours = (flops / used.rate("full") + moved) / 3600
+    return Estimate(stage.name, stage.title, flops, hours=hours, memory=min(4 * values, 3 * known["block"]))
+
+
+def _count(stage: Stage) -> float:
+    """Return how many texts, questions or pairs there are; 0 where nobody has counted them."""
+    return stage.cost.units if stage.cost.units > 1 else 0.0
+
+
+def _length(of: str, most: float | None = None) -> float:
+    """Return the average tokens of a text as far as it is read."""
+    return min(float(_known()["average"][of]), most or math.inf)
+
+
+def _operations(one: Pass, shape: _EncoderSize, chunk: int | None = None) -> float:
     """Return the operations of a pass (`bench.training.meter`), and of masked prediction where the batch has it."""
     forward = one.tokens * (2 * shape.weights + 4 * shape.layers * shape.width * one.length)
     forward += 2 * one.heads * shape.width**2
-    again = 1 if config.chunk_tokens and one.learns else 0
+    again = 1 if chunk and one.learns else 0
     head = 2 * _MASKED * one.tokens * shape.width * (shape.width + shape.vocabulary) if one.masked else 0.0
     return float((forward + head) * ((_LEARNT if one.learns else 1) + again))
 
 
-def _shape(stage: Train) -> _EncoderSize:
-    """Return the shape of the encoder that is trained; of a backbone that nobody knows, that of XLM-R base."""
-    own = scratch(stage.start.place)
-    if own:
-        return _EncoderSize(own.layers, own.width, 4 * own.width, stage.shards.settings.vocabulary)
-    known = _known()["backbones"]
-    return _EncoderSize(*known.get(stage.start.place.partition("@")[0], known["FacebookAI/xlm-roberta-base"]))
+def _shape(stage: Stage) -> _EncoderSize:
+    """Return the shape of the encoder that a stage trains or computes with."""
+    if isinstance(stage, Rerank) and stage.trained:
+        return _shape(stage.trained)
+    start = next((one for one in stage.chain() if isinstance(one, Init) and not isinstance(stage, Rerank)), None)
+    place = str(start.place if start else getattr(stage, "backbone", getattr(stage, "place", "")))
+    if (own := scratch(place)) and start and isinstance(start.shards, Prepare):
+        return _EncoderSize(own.layers, own.width, 4 * own.width, start.shards.settings.vocabulary)
+    return _EncoderSize(*_known()["backbones"].get(place.partition("@")[0], (0, 0, 0, 0)))

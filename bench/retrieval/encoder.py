@@ -16,6 +16,7 @@ from bench.core.errors import BenchError, UsageError
 from bench.core.workspace import Advance, silent, unsaid
 from bench.data.corpora import tokenizer
 from bench.retrieval.packed import budget, first_position, forward, load_model, longest, on_threads, pack, pool
+from bench.retrieval.settings import CPU_TOKENS, DEVICE_TOKENS
 from bench.types import Item
 
 
@@ -59,9 +60,6 @@ class Reader:
         return [ids or [first] for ids in found]  # empty where no special tokens are added
 
 
-_CPU_TOKENS, _DEVICE_TOKENS = 2_048, 65_536  # a batch stays in the processor's cache; a device wants more at once
-
-
 class TorchEncoder:
     """Encodes items as a contract says. Vectors depend on the text and the contract; on nothing else beyond 1e-5.
 
@@ -80,7 +78,7 @@ class TorchEncoder:
     ) -> None:
         _fits(model, contract)
         self._model, self._contract, self._reader = model, contract, Reader(words, contract)
-        self._batch_tokens = batch_tokens or (_CPU_TOKENS if model.device.type == "cpu" else _DEVICE_TOKENS)
+        self._batch_tokens = batch_tokens or (CPU_TOKENS if model.device.type == "cpu" else DEVICE_TOKENS)
         self._threads = threads
         self.notice: Callable[[str], None] = unsaid  # gets a sentence where the memory is short
         self.advance: Advance = silent  # hears of items as their batch is done

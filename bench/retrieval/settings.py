@@ -7,6 +7,9 @@ from pydantic import model_validator
 from bench.config.base import Config, setting
 from bench.core.records import Pooling
 
+CPU_TOKENS, DEVICE_TOKENS = 2_048, 65_536
+"""Of a batch that is encoded: one stays in the processor's cache, a device wants more at once."""
+
 
 class EncodeConfig(Config):
     """How an encoder reads texts, over what its contract says."""

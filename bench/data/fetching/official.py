@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.core.caches import cache_folder
 from bench.core.errors import UsageError
+from bench.core.files import is_unread
 from bench.core.messages import unknown
 from bench.types import DataRequest
 
@@ -28,16 +29,21 @@ def root_of(name: str, places: Sequence[Path]) -> Path:
     return next((place for place in places if (place / name).is_dir()), places[0])
 
 
+def needed() -> bool:
+    """Return whether files have to be here: not for a plan, of another machine, that reads none."""
+    return not is_unread()
+
+
 def folder(request: DataRequest, name: str, layout: str = "") -> Path:
     """Return a suite's own folder `name`, under the folder of data or in the cache. Raises `UsageError` for neither.
 
     `layout` says which files lie there and in what format, for a suite of which nothing can be fetched.
     """
     root = request.data_dir
-    if root is not None and not root.is_dir():
+    if root is not None and needed() and not root.is_dir():
         raise UsageError(where=root, found="no such folder", expected="the folder of data (--data-dir, BENCH_DATA)")
     own = root_of(name, roots(root)) / name
-    if own.is_dir():
+    if own.is_dir() or not needed():
         return own
     fetch = f"`bench data fetch {name}` fetches what may be fetched"
     if layout:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.core.errors import UsageError
+from bench.core.files import is_unread
 from bench.data.formats.faults import RecordError, columns, shown
 from bench.data.formats.jsonl import json_object, present, string
 from bench.data.formats.source import FileSource, Format, check_id, file_source, once_asked, once_judged
@@ -59,8 +60,8 @@ def splits(folder: Path) -> tuple[str, ...]:
 def find(folder: Path, name: str) -> Path:
     """Find a file, plain or compressed. Raises `UsageError` where there is none, or two of which one can be meant."""
     there = [path for ending in ("", *COMPRESSED) if (path := folder / f"{name}{ending}").is_file()]
-    if len(there) == 1:
-        return there[0]
+    if len(there) == 1 or is_unread():
+        return there[0] if there else folder / name
     if there:
         names = " and ".join(path.name for path in there)
         raise UsageError(where=folder, found=names, expected="one of them", hint="remove or rename the others")

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,9 @@ def test_without_limits_all_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
     assert cores(tmp_path / "none", tmp_path / "none") == 6
-    monkeypatch.setattr("bench.pipeline.compute.cores", lambda: 6)
-    assert compute(Request((), ()), profile(), ComputeConfig()).threads == 6
-    assert compute(Request((), ()), profile(), ComputeConfig(threads=11)).threads == 11
-    monkeypatch.setattr("bench.pipeline.compute.cores", lambda: 64)
-    assert compute(Request((), ()), profile(), ComputeConfig()).threads == 8
+    for here, asked, used in ((6, None, 6), (6, 11, 11), (64, None, 8)):
+        monkeypatch.setattr("bench.pipeline.compute.cores", partial(int, here))
+        assert compute(Request((), ()), profile(), ComputeConfig(threads=asked)).threads == used
 
 
 def test_the_processor_has_a_name(tmp_path: Path) -> None:
@@ -70,8 +69,7 @@ def test_workers_share_a_corpus(
 
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "train.md"
-SENTENCE, DOCUMENT = 14.3, 129.0
-"""Average tokens of the embedded world's sentences and documents (8,000 ids)."""
+SENTENCE, DOCUMENT = 14.3, 129.0  # average tokens of the embedded world's (8,000 ids)
 
 
 @pytest.mark.parametrize(("method", "size", "steps", "tokens", "flops", "seconds"), cases("measured-trainings"))
@@ -82,7 +80,7 @@ def test_the_formula_against_trainings(
     config = resolve([load().method(method)], profile=PROFILES["mini"])[method].method
     passes = config.passes(SENTENCE, DOCUMENT)  # type: ignore[attr-defined]
     shape = _EncoderSize(size[0], size[1], 4 * size[1], 8000)
-    operations = sum(share * _operations(one, shape, config) for share, one in passes)  # type: ignore[arg-type]
+    operations = sum(share * _operations(one, shape) for share, one in passes)
     assert steps * sum(share * one.tokens for share, one in passes) == pytest.approx(tokens, rel=0.15)
     assert steps * operations == pytest.approx(flops, rel=0.15)
     assert 1 / 1.5 < steps * operations / machine("1xcpu").rate("float32") / seconds < 1.5
@@ -91,10 +89,9 @@ def test_the_formula_against_trainings(
 MIXED = ("contriever", ("--preset", "mcontriever"))
 
 
-def planned(capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -> list[dict[str, Any]]:
-    """Run `bench plan … --json` and return the stages."""
+def _planned(capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -> list[dict[str, Any]]:
     with pytest.raises(SystemExit) as ended:
-        main(["plan", *arguments, "--json", "--store", str(store)])
+        main(["plan", "--profile", "paper", *arguments, "--json", "--store", str(store), "--data-dir", str(store)])
     printed = capsys.readouterr()
     assert ended.value.code == 0, printed.err
     return list(json.loads(printed.out)["stages"])
@@ -104,14 +101,19 @@ def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     """`--profile paper --devices 8xA100` needs neither a GPU nor a file; the batch is the paper's on any number."""
     rows, single = [], ("ict", "crop", "ccp", "msm", "auto-mlm", "contriever")
     for method, more in (*((one, ()) for one in single), MIXED):
-        stages = planned(capsys, tmp_path, "--profile", "paper", "--devices", "8xA100", "--method", method, *more)
+        stages = _planned(capsys, tmp_path, "--devices", "8xA100", "--suite", "mrtydi", "--method", method, *more)
         prepare, train = (next(one for one in stages if one["stage"] == name) for name in ("prepare", "train"))
-        cells = (f"{train['tokens']:.1e}", f"{train['flops']:.1e}", f"{train['hours']:.1f}", f"{prepare['hours']:,.0f}")
-        sizes = (f"{one / 1e9:,.1f} GB" for one in (train["memory"], prepare["disk"], prepare["download"]))
-        rows.append(f"| {' | '.join((*(more[1:] or (f'`{method}`',)), prepare['title'], *cells, *sizes))} |")
+        tested = sum(one["hours"] for one in stages if one["stage"] in "encode search" and "@init" not in one["title"])
+        cells = [f"{train['tokens']:.1e}", f"{train['flops']:.1e}", f"{train['hours']:.1f}", f"{tested:.1f}"]
+        cells += [f"{prepare['hours']:,.0f}", f"{train['memory'] / 1e9:,.1f} GB"]
+        cells += [f"{prepare[name] / 1e9:,.1f} GB" for name in ("disk", "download")]
+        rows.append(f"| {' | '.join((*(more[1:] or (f'`{method}`',)), prepare['title'], *cells))} |")
     assert "\n".join(rows) in GUIDE.read_text(encoding="utf-8"), "\n".join(rows)
-    fewer = planned(capsys, tmp_path, "--profile", "paper", "--devices", "2xA100", "--method", "auto-mlm")
-    assert fewer[-1]["tokens"] == pytest.approx(300_000 * 2 * 2 * 128 * 32)
+    more = ("--suite", "mrtydi", "--task", "sw", "--setting", "english", "--rerank", "trained")
+    stages = _planned(capsys, tmp_path, "--devices", "2xA100", "--method", "auto-mlm", *more)
+    two = {one["stage"]: one for one in stages}
+    assert two["train"]["tokens"] == pytest.approx(300_000 * 2 * 2 * 128 * 32)
+    assert [name for name in two if not two[name]["hours"]] == ["tune", "train_cross"]
 
 
 def test_every_method_has_what_a_profile_needs() -> None:
