@@ -193,7 +193,8 @@ def _searched(stage: DenseSearch, on: Devices) -> Estimate:
     known, questions, used = _known()["search"], _count(stage), on.some(stage.workers)
     values = _count(corpora[-1]) * _shape(corpora[-1]).width
     flops, passes = 2 * questions * values, math.ceil(questions / known["queries"])
-    moved = 4 * values * passes / used.count / known["dot" if stage.similarity == "dot" else "scaled"]
+    plain = stage.similarity == "dot" or (stage.similarity == "cos" and corpora[-1].contract.normalise)
+    moved = 4 * values * passes / used.count / known["sent" if plain else "scaled"]
     hours = (flops / used.rate("full") + moved) / 3600
     return Estimate(stage.name, stage.title, flops, hours=hours, memory=min(4 * values, 3 * known["block"]))
 
