@@ -28,8 +28,7 @@ def measured(tmp_path: Path, model: str, suite: str, *tasks: str) -> Outcome:
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
-    ("model", "ndcg", "recall"),
-    [("facebook/contriever", 0.649, 0.926), ("facebook/contriever-msmarco", 0.677, 0.947)],
+    ("model", "ndcg", "recall"), [("facebook/contriever", 0.649, 0.926), ("facebook/contriever-msmarco", 0.677, 0.947)]
 )
 def test_contriever_on_scifact(tmp_path: Path, model: str, ndcg: float, recall: float) -> None:
     """Source: README of facebookresearch/contriever and Table 10 of the paper; percent with one decimal."""

@@ -23,9 +23,7 @@ def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "world",
-    [*WORLDS, World(2, parallel=0.3, tasks=11), World(8, parallel=0.1, tasks=11, queries=60)],
-    ids=str,
+    "world", [*WORLDS, World(2, parallel=0.3, tasks=11), World(8, parallel=0.1, tasks=11, queries=60)], ids=str
 )
 def test_equal_systems_are_told_apart_in_one_board_of_twenty(world: World) -> None:
     """Without any scatter of trainings, with it, and with parallel questions."""

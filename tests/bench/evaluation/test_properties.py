@@ -52,10 +52,7 @@ def by_query(qrels: Qrels, run: Run, measure: str, tie: Tie) -> dict[str, float]
     return dict(zip(scores.queries, scores.values[measure], strict=True))
 
 
-@pytest.mark.parametrize(
-    ("measure", "question"),
-    PYTREC_EVAL.items(),
-)
+@pytest.mark.parametrize(("measure", "question"), PYTREC_EVAL.items())
 @given(qrels=qrels_for_others, run=runs)
 def test_trec_measures_are_pytrec_evals(measure: str, question: str, qrels: Qrels, run: Plain) -> None:
     """Asked one query at a time without our checks, batches and names; what it leaves out is 0."""

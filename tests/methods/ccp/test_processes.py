@@ -56,11 +56,7 @@ def views() -> tuple[torch.Tensor, torch.Tensor]:
     return left, right
 
 
-@pytest.mark.parametrize(
-    "sets",
-    cases("two-processes-are-one"),
-    ids=",".join,
-)
+@pytest.mark.parametrize("sets", cases("two-processes-are-one"), ids=",".join)
 def test_two_processes_are_one(two_processes: TwoProcesses, sets: list[str]) -> None:
     """Means of losses and gradients, statistics, and the bank's rows (the same on both, in rank order)."""
     left, right = views()
