@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -80,17 +81,19 @@ class TorchEncoder:
         self._model, self._contract, self._reader = model, contract, Reader(words, contract)
         self._batch_tokens = batch_tokens or (CPU_TOKENS if model.device.type == "cpu" else DEVICE_TOKENS)
         self._threads = threads
+        self._tokenising, self._computing = Lock(), Lock()  # one call's texts each, while another's are at the other
         self.notice: Callable[[str], None] = unsaid  # gets a sentence where the memory is short
         self.advance: Advance = silent  # hears of items as their batch is done
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
         """Return vectors `[n, d]`, float32, one row an item. Raises `BenchError` if one is not finite."""
-        sequences = self._reader.tokens([self.text(item, role) for item in items], role)
+        with self._tokenising:
+            sequences = self._reader.tokens([self.text(item, role) for item in items], role)
         self._check_ids(sequences)
         vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
         contract, device = self._contract, self._model.device.type
         precision = torch.autocast(device, torch.bfloat16, enabled=contract.dtype == "bfloat16")
-        with torch.inference_mode(), on_threads(self._threads), precision:
+        with self._computing, torch.inference_mode(), on_threads(self._threads), precision:
             left = np.arange(len(items))
             while left.size:  # once, unless a batch is too large for the memory
                 done = list[int]()

@@ -5,11 +5,16 @@ from __future__ import annotations
 import io
 import math
 from abc import abstractmethod
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from contextvars import copy_context
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,8 +42,11 @@ if TYPE_CHECKING:
     from bench.retrieval.encoder import TorchEncoder
 
 _SHARD = 4096  # items a part; batches are cut within a shard, so this number is part of the bytes
+_AT_ONCE = {"cpu": 1}  # shards at work; 3 for other devices: one is computed, the next tokenised, the last written
 _RATE = 500.0  # texts a second
 _LANGUAGES = 14  # of a corpus whose languages nobody knows yet
+Items = Source[Item] | Sequence[Item]
+Load = Callable[[Advance], Encoder]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +63,7 @@ class Encode(Stage):
     who: str = field(metadata=IDLE)
 
     @abstractmethod
-    def items(self, folders: Mapping[str, Path]) -> Source[Item] | Sequence[Item]:
+    def items(self, folders: Mapping[str, Path]) -> Items:
         """Return what is encoded."""
 
     def identity(self) -> dict[str, Json]:
@@ -73,7 +81,7 @@ class Encode(Stage):
         """
         encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
         load = partial(encoder.loaded, self.role, space.notice)
-        return write_vectors(space, self.items(folders), self.role, load)
+        return write_vectors(space, self.items(folders), self.role, load, _AT_ONCE.get(self.compute.device, 3))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +132,8 @@ class EncodeShare(_OfCorpus):
         encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
         there = replace(space, parts=parts)
         load = partial(encoder.loaded, self.role, space.notice)
-        return {"shards": sum(1 for _ in encoded(there, self.items(folders), self.role, load, self.share))}
+        made = encoded(there, self.items(folders), self.role, load, self.share, _AT_ONCE.get(self.compute.device, 3))
+        return {"shards": sum(1 for _ in made)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +199,7 @@ class MineEncode(Encode):
     def cost(self) -> Cost:
         return Cost("encode", self.pool.questions, _RATE)
 
-    def items(self, folders: Mapping[str, Path]) -> Source[Item] | Sequence[Item]:
+    def items(self, folders: Mapping[str, Path]) -> Items:
         given = folders["pool"]
         return corpus(given, self.pool.label).items if self.role == "passage" else read.queries(given)
 
@@ -250,12 +259,10 @@ _kept = lru_cache(maxsize=1)(_loaded)
 whose memory a training may want."""
 
 
-def write_vectors(
-    work: Workspace, items: Source[Item] | Sequence[Item], role: Role, load: Callable[[Advance], Encoder]
-) -> Mapping[str, Json]:
+def write_vectors(work: Workspace, items: Items, role: Role, load: Load, at_once: int = 1) -> Mapping[str, Json]:
     """Write the vectors of all items in their order, in shards that outlive a kill; `load` only if a shard is missing.
 
-    What it loads may report items while it is at a shard.
+    What it loads may report items while it is at a shard, and gets `at_once` shards, each in a thread.
 
     Raises:
         BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
@@ -264,7 +271,7 @@ def write_vectors(
 
     def ids() -> Iterator[str]:
         """Hand on the ids; every shard is encoded on the way, so that items are read once and never held."""
-        for part, shard in encoded(work, items, role, load):
+        for part, shard in encoded(work, items, role, load, at_once=at_once):
             parts.append(part)
             yield from (item.id for item in shard)
 
@@ -276,34 +283,47 @@ def write_vectors(
 
 
 def encoded(
-    work: Workspace,
-    items: Source[Item] | Sequence[Item],
-    role: Role,
-    load: Callable[[Advance], Encoder],
-    share: tuple[int, int] = (0, 1),
+    work: Workspace, items: Items, role: Role, load: Load, share: tuple[int, int] = (0, 1), at_once: int = 1
 ) -> Iterator[tuple[Path, list[Item]]]:
     """Yield the files of the vectors of every so manieth shard, from one on (`share` is both), and its items."""
-    opened, (first, step) = cache(lambda: load(within)), share
-    reached = 0.0  # items of the shard at work
+    opened, (first, step), lock = cache(lambda: load(within)), share, Lock()
+    reached = defaultdict[int, float](float)  # items of the shard at work, by its thread
 
     def within(units: float) -> None:
-        nonlocal reached
-        reached += units
-        work.advance(units)
+        with lock:
+            reached[get_ident()] += units
+            work.advance(units)
 
     def vectors(shard: Sequence[Item]) -> bytes:
         """Encode one shard to the bytes of an .npy file."""
+        with lock:
+            encoder = opened()
         stream = io.BytesIO()
-        np.save(stream, opened().encode(shard, role), allow_pickle=False)
+        np.save(stream, encoder.encode(shard, role), allow_pickle=False)
         return stream.getvalue()
 
-    shards = enumerate(_shards(items.read() if isinstance(items, Source) else items))
-    for number, shard in islice(shards, first, None, step):
-        reached = 0.0
+    def made(given: tuple[int, list[Item]]) -> tuple[Path, list[Item]]:
+        number, shard = given
+        reached[get_ident()] = 0.0
         part = work.parts.get(f"{number:06d}.npy", partial(vectors, shard))
-        if reached < len(shard):  # it was there, or its encoder does not report
-            work.advance(len(shard) - reached)
-        yield part, shard
+        if (left := len(shard) - reached[get_ident()]) > 0:  # it was there, or its encoder does not report
+            within(left)
+        return part, shard
+
+    shards = enumerate(_shards(items.read() if isinstance(items, Source) else items))
+    chosen = islice(shards, first, None, step)
+    if at_once == 1:
+        yield from map(made, chosen)
+        return
+    with ThreadPoolExecutor(at_once) as pool, ExitStack() as ending:
+        ending.callback(pool.shutdown, wait=False, cancel_futures=True)  # an error waits for what is at work alone
+        waiting = deque[Future[tuple[Path, list[Item]]]]()
+        for given in chosen:
+            waiting.append(pool.submit(copy_context().run, made, given))
+            if len(waiting) > at_once:
+                yield waiting.popleft().result()
+        for future in waiting:
+            yield future.result()
 
 
 def _shards(items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -32,6 +32,7 @@ from bench.pipeline.stages.search_dense import DenseSearch
 from bench.pipeline.stages.validate import Validate
 from bench.retrieval import encoder as loading
 from bench.retrieval.encoder import TorchEncoder, load
+from bench.retrieval.packed import forward
 from bench.retrieval.vectors import Vectors
 from bench.store.executors import executor
 from bench.store.graph import NullListener, closure
@@ -94,28 +95,40 @@ def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: 
     assert done[5:] == [1] * 23
 
 
-def test_killed_in_the_middle(encoder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finished shards are not encoded again, and the bytes are the same; where all are there, no encoder is loaded."""
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_killed_in_the_middle(
+    encoder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """Finished shards are not encoded again, and the bytes are the same; where all are there, no encoder is loaded.
+
+    However many are at work at once: then one is computed while the next is tokenised.
+    """
     monkeypatch.setattr(encode, "_SHARD", 5)
-    through = make_work("through")
-    encoded(through, encoder)
+    encoded(through := make_work("through"), encoder)
+    monkeypatch.setitem(encode._AT_ONCE, "cpu", at_once)
     sizes, real = list[int](), TorchEncoder.encode
 
     def counted(self: TorchEncoder, items: Sequence[Item], role: Any) -> Any:
-        if len(sizes) == 3:
-            sizes.append(0)
+        sizes.append(0 if items[0].id == "d15" and 0 not in sizes else len(items))
+        if not sizes[-1]:
             raise KeyboardInterrupt
-        sizes.append(len(items))
         return real(self, items, role)
+
+    def waiting(*given: Any) -> Any:
+        late = time.monotonic() + 9
+        while len(sizes) < at_once:
+            assert time.monotonic() < late, "the next shard is not begun"
+            time.sleep(0.01)
+        return forward(*given)
+
+    monkeypatch.setattr(loading, "forward", waiting)
 
     monkeypatch.setattr(TorchEncoder, "encode", counted)
     with pytest.raises(KeyboardInterrupt):
         encoded(make_work("killed"), encoder)
-    again = make_work("killed")
-    encoded(again, encoder)
-    assert sizes == [5, 5, 5, 0, 5, 3]
-    last = make_work("killed")
-    encoded(last, tmp_path / "nowhere")
+    encoded(again := make_work("killed"), encoder)
+    assert sorted(sizes) == [0, 3, 5, 5, 5, 5]
+    encoded(last := make_work("killed"), tmp_path / "nowhere")
     assert contents(again.out) == contents(last.out) == contents(through.out)
 
 
