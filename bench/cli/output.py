@@ -131,6 +131,7 @@ class Lines:
 
     def __init__(self, plan: Sequence[Step], *, quiet: bool = False, log: Path | None = None) -> None:
         self._waiting = {step.stage.key: step.seconds for step in plan if step.runs}
+        self._guessed = {step.stage.key for step in plan if step.guessed}
         self._total = len(self._waiting)
         self._began: dict[str, float] = {}
         self._reached: dict[str, float] = {}
@@ -211,8 +212,10 @@ class Lines:
         if 0 < reached <= size:  # sizes are estimates: some stages do more
             left = spent * (size - reached) / reached
             later = sum(seconds for key, seconds in self._waiting.items() if key != item.key)
-            whole = (left + later) / len(self._began.keys() & self._waiting)  # stages at work share what is left
-            parts = [f"{reached / size:.0%}", *parts, f"{duration(left)} left, {duration(whole)} of the run"]
+            whole = max(left, (left + later) / len(self._began.keys() & self._waiting))  # stages at work share the rest
+            known = not self._guessed & (self._waiting.keys() - {item.key})  # guesses are out by orders of magnitude
+            parts = [f"{reached / size:.0%}", *parts, f"{duration(left)} left"]
+            parts += [f"{duration(whole)} left of the run"] if known else []
         parts += [f"loss {self._loss[item.key]:.4g}"] if item.key in self._loss else []
         return f"{self._heading(item)}: {', '.join(parts)}"
 

@@ -144,6 +144,7 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
     if made := {str(free["harness"]) for _, _, _, free in entry.legs() if free.get("harness")}:
         yield "made by", f"retrieval-bench {', '.join(sorted(made))}"
     yield "system", row.system.hash
+    yield "results folder", entry.system.first.path.parent.parent.name  # a page's address also hashes its table
     yield "seeds", ", ".join(map(str, row.seeds))
     yield "profile", entry.system.first.content.profile
     for name in ("backbone", "budget", "budget_flops", "budget_steps"):

@@ -14,7 +14,7 @@ import pytest
 from bench.core.errors import StoreError
 from bench.evaluation.results import results as read_results
 from leaderboard.build import files
-from leaderboard.pages import runs
+from leaderboard.pages import methods, runs
 from leaderboard.site.render import Renderer
 from leaderboard.site.rows import entries
 from tests.leaderboard.conftest import Build, Bundle, Publisher, site_of
@@ -143,9 +143,14 @@ def test_runs_are_copied_where_asked_and_allowed(made: Publisher, results: Path)
 
 
 def test_an_incomplete_row_has_a_page_without_rank(made: Publisher, results: Path) -> None:
-    """It says how much it has."""
+    """It says how much it has; its method's page has the score of its only task."""
     made("bm25", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
-    made("part", {"made/a": {"": [0.5]}})
+    path = made("part", {"made/a": {"": [0.25]}})
     shown = site_of(results)
+    (method,) = (
+        page.decode() for name, page in methods.files(shown, Renderer(shown), entries(shown)) if "part" in name
+    )
+    assert '25.0 <span class="why">made/a, 1 of 2 tasks</span>' in method
     texts = [content.decode() for _, content in runs.files(Renderer(shown), entries(shown)) if b"<html" in content]
     assert sum("part has results on 1 of 2 tasks, so it is not ranked." in text for text in texts) == 1
+    assert sum(f"<dt>results folder</dt><dd>{path.parent.parent.name}</dd>" in text for text in texts) == 1

@@ -62,17 +62,20 @@ class Count(Stage):
         return {}
 
 
-@pytest.mark.parametrize("quiet", [False, True])
+@pytest.mark.parametrize(("quiet", "state"), [(False, "next"), (True, "beside"), (True, "guessed")])
 def test_a_log_gets_a_line_a_minute(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, quiet: bool
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, quiet: bool, state: str
 ) -> None:
-    """25 of 100 documents in 50 s: 0.5/s, 150 s to go, and 50 s more for the next stage."""
-    clock = iter([0.0, 10.0, 30.0, 60.0, 61.0])
+    """25 of 100 documents in 50 s: 0.5/s, 150 s to go, and 50 s more for the next stage where that is no guess."""
+    clock = iter([0.0, 10.0, *[10.0] * (state == "beside"), 30.0, 60.0, 61.0])
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     first, second = Count(number=1), Count(number=2)
     log = tmp_path / "log"
-    with Lines([Step(one, "missing", True, 50.0) for one in (first, second)], quiet=quiet, log=log) as lines:
-        lines.started(first)
+    with Lines(
+        [Step(one, "missing", True, 50.0, state == "guessed") for one in (first, second)], quiet=quiet, log=log
+    ) as lines:
+        for one in (first, second)[: 1 + (state == "beside")]:
+            lines.started(one)
         lines.advanced(first, 5.0)  # at 30 s: too early
         for cosine in ("0.99", "1.00"):  # a sign of failure is said when it is first seen, whatever its numbers
             sign = f"vectors fall onto one point: mean cosine {cosine}"
@@ -80,7 +83,8 @@ def test_a_log_gets_a_line_a_minute(
         lines.advanced(first, 20.0)
         lines.advanced(first, 1.0)  # a second after the line
         lines.finished(first, "failed", 0.0, KeyboardInterrupt())
-    line = "[1/2] count number 1: 25%, 0.5 documents/s, 2.5 min left, 3.3 min of the run, loss 0.5123\n"
+    run = {"next": ", 3.3 min left of the run", "beside": ", 2.5 min left of the run", "guessed": ""}[state]
+    line = f"[1/2] count number 1: 25%, 0.5 documents/s, 2.5 min left{run}, loss 0.5123\n"
     said = "count number 1, step 3: vectors fall onto one point: mean cosine 0.99\n"
     assert capsys.readouterr().err == f"bench: {said}" + ("" if quiet else f"bench: {line}")
     warned, kept, ended = log.read_text().splitlines(keepends=True)
