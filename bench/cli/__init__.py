@@ -57,6 +57,12 @@ class CommandGroup(click.Group):
             ctx.exit()
         return super().parse_args(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with its whole first sentence."""
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=10_000)) for name, one in found if one])
+
 
 class LazyGroup(CommandGroup):
     """Commands that lie in modules of their own, imported when called, so that `--help` imports none of them.

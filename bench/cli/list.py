@@ -141,8 +141,8 @@ _LONG = ("tasks", "corpora", "presets")
 """What is listed only where it is named."""
 
 _OURS = ("retrieval-bench", "bench")
-_SAID = "note"
-"""A column of tables only where a row has something to say there; of `--json` always."""
+_SAID = ("note", "reason")
+"""Columns of tables only where a row has something to say there; of `--json` always."""
 _UNSAID = "stands_for"
 """A column of `--json` only, for `note` says it too."""
 
@@ -166,17 +166,26 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    for kind, rows in found.items():
+    for kind, every in found.items():
+        rows = (
+            every if what or kind != "plugins" else [row for row in every if not _ours(row)]
+        )  # tables above list ours
+        if not rows and not what:
+            continue
         columns = _columns(rows)
         table(kind, columns, [[_cell(row.get(name)) for name in columns] for row in rows])
         click.echo()
 
 
 def _columns(rows: Rows) -> list[str]:
-    silent = {_UNSAID} | (set() if any(row.get(_SAID) for row in rows) else {_SAID})
-    if not any("reason" in row for row in rows) and all(str(row.get("owner", "")).startswith(_OURS) for row in rows):
+    silent = {_UNSAID, *(name for name in _SAID if not any(row.get(name) for row in rows))}
+    if not any("reason" in row for row in rows) and all(map(_ours, rows)):
         silent.add("owner")  # of plugins it is what was asked; else it says something where others brought a thing
     return [name for name in dict.fromkeys(name for row in rows for name in row) if name not in silent]
+
+
+def _ours(row: dict[str, Any]) -> bool:
+    return str(row.get("owner", _OURS[0])).partition(" ")[0] in _OURS
 
 
 def _cell(value: Any) -> str:

@@ -91,6 +91,11 @@ def print_table(found: Table) -> None:
         click.echo(note)
 
 
+def print_text(text: str) -> None:
+    """Print a text on stdout; on a terminal its lines break between words."""
+    click.echo("\n".join(_broken(text, line_width())))
+
+
 def line_width() -> int:
     """Return the cells of a line of stdout, more than anything takes where it is no terminal."""
     return get_terminal_size().columns if sys.stdout.isatty() else 10_000

@@ -8,7 +8,7 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import results_option
-from bench.cli.output import json_option, notice, print_json, print_table, table
+from bench.cli.output import json_option, notice, print_json, print_table, print_text, table
 from bench.config.fields import flat
 from bench.config.grids import grids
 from bench.config.layers import describe
@@ -178,7 +178,7 @@ def _space(space: Space) -> str:
 
 def _print_method(method: Method) -> None:
     said = filter(None, (method.citation, method.licence and f"Licence: {method.licence}", method.code))
-    click.echo("\n".join([f"{method.name} {method.version}: {method.summary}", *said, ""]))
+    print_text("\n".join([f"{method.name} {method.version}: {method.summary}", *said, ""]))
     rows = [
         (row["key"], shown(row["default"]), row["allowed"], row["help"], row["source"]) for row in _settings(method)
     ]
@@ -187,8 +187,9 @@ def _print_method(method: Method) -> None:
         (name, one.summary + (f" ({len(one.cells)} cells)" if one.cells else ""), one.source)
         for name, one in method.presets.items()
     ]
-    click.echo()
-    table(f"presets (--preset {method.name}/NAME)", ("name", "what", "source"), presets)
+    if presets:
+        click.echo()
+        table(f"presets (--preset {method.name}/NAME)", ("name", "what", "source"), presets)
     for name, one in grids(method).items():
         click.echo()
         cells = [
@@ -226,7 +227,7 @@ def _print_suite(suite: Suite, *, reported: bool) -> None:
     if reported:
         _print_reported(suite)
         return
-    click.echo(suite.card())
+    print_text(suite.card())
     if said := mark(suite.stands_for):
         click.echo(f"\n{said}")
     rows = [

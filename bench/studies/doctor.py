@@ -148,10 +148,12 @@ def libraries(find: Finder = version_of, requirements: Iterable[str] | None = No
         yield Diagnosis(DISTRIBUTION, "not installed", "fail", remedy)
     else:
         yield Diagnosis(DISTRIBUTION, ours)
-    for text in _own_requirements() if requirements is None else requirements:
-        requirement = Requirement(text)
+    seen = {*_APART}
+    for requirement in map(Requirement, _own_requirements() if requirements is None else requirements):
         extra = str(requirement.marker or "").partition("extra == ")[2].strip("\"'")  # empty for the base
-        if extra != "dev" and requirement.name not in _APART:
+        wanted = f"{requirement.name}{requirement.specifier}"  # several extras ask for the same
+        if extra != "dev" and not {wanted, requirement.name} & seen:
+            seen.add(wanted)
             yield _library(requirement, extra, find(requirement.name))
 
 

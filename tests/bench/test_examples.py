@@ -10,7 +10,9 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from click.testing import CliRunner
 
+from bench.cli import bench as command
 from bench.cli.new import KINDS, new_plugin
 from bench.config.request import Request
 from bench.core.errors import UsageError
@@ -100,6 +102,8 @@ def test_what_new_writes_works_at_once(kind: str, tmp_path: Path, monkeypatch: p
             found.suite("my-suite").load("all", DataRequest("official", tmp_path))
         assert "qrels/test.tsv" in found.suite("my-suite").card()
     shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-beir", tmp_path / "data" / "my-suite")
+    monkeypatch.setattr("bench.cli.show.load", lambda: found)
+    assert "presets" not in CliRunner().invoke(command, ["show", f"my-{kind}"]).output  # there are none
     requests = [DataRequest("mini"), DataRequest("official", tmp_path / "data")][: 1 + (kind == "suite")]
     for at, request in enumerate(requests):
         (tmp_path / str(at)).mkdir()

@@ -56,7 +56,6 @@ def test_all_pairs_stand_in_the_page_and_in_the_csv(three: dict[str, Any], site:
 
 
 def _rows(made: dict[str, bytes]) -> list[dict[str, str]]:
-    """The CSV of the pairs."""
     return list(csv.DictReader(io.StringIO(made["compare/made-unsupervised.csv"].decode())))
 
 

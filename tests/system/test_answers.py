@@ -36,7 +36,6 @@ ANSWERS = (Answers("q2", ("1970", "1969")), Answers("q1", ("Berlin",)))
 
 
 def _source(name: str, *records: Any) -> Source[Any]:
-    """Name some records."""
     return Source(name, f"test-{hash(records)}/1", (), lambda: iter(records))
 
 
@@ -77,7 +76,6 @@ def _plugins(leg: Leg = LEG, measures: tuple[str, ...] = MEASURES, scorer: str =
 
 
 def _run(tmp_path: Path, plugins: Plugins, *tasks: str) -> Outcome:
-    """Run BM25 on the toy."""
     request = Request(methods=("bm25",), suites=("toy",), tasks=tasks, results=tmp_path / "results")
     return run(request, plugins, Store(tmp_path / "store"), NullListener())
 

@@ -257,7 +257,6 @@ class Watch:
             time.sleep(0.01)
 
     def _note(self) -> None:
-        """Note what the system says now."""
         lines = Path("/proc/self/status").read_text().splitlines()
         anonymous = next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
         self.peaks[self._stage] = max(anonymous, self.peaks.get(self._stage, 0))

@@ -169,7 +169,6 @@ def _ran(outcome: dict[str, Any]) -> dict[str, int]:
 
 
 def _content(outcome: dict[str, Any], label: str) -> dict[str, Any]:
-    """The result file of a system."""
     (path,) = {row["result_file"] for row in outcome["results"] if row["system"] == label}
     content: dict[str, Any] = json.loads(Path(path).read_text())
     return content

@@ -14,12 +14,10 @@ from tests.conftest import Put, Told, present
 
 
 def _source(where: Path | str) -> Source[Text]:
-    """The source, which must be there."""
     return present(pair_texts(str(where)))
 
 
 def _rows(*rows: object) -> str:
-    """JSON lines."""
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 

@@ -23,7 +23,6 @@ def _load(folder: Path) -> Any:
 
 
 def _altered(folder: Path, name: str, **changes: Any) -> None:
-    """Change the top of a JSON file."""
     path = folder / name
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 

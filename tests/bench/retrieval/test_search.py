@@ -151,7 +151,6 @@ def test_faiss_goes_through_blas_and_is_put_back(monkeypatch: pytest.MonkeyPatch
     seen, real = [], faiss.knn
 
     def watched(*given: Any, **named: Any) -> Any:
-        """Note the threshold."""
         seen.append(faiss.cvar.distance_compute_blas_threshold)
         return real(*given, **named)
 

@@ -111,7 +111,7 @@ def test_libraries_are_compared_with_what_we_ask_for() -> None:
     assert rows["icu4py"] == Diagnosis("icu4py", "not installed (extra lang: pip install 'retrieval-bench[lang]')")
     assert rows["numpy"] == Diagnosis("numpy", "2.4.6")
     # What pyproject.toml asks for is looked up; this environment satisfies it, and a bare checkout fails.
-    rows = {row.name: row for row in doctor.libraries()}
+    rows = {row.name: named(doctor.libraries(), row.name) for row in doctor.libraries()}
     assert {"bm25s", "pandas", "pydantic", "transformers"} <= set(rows)
     assert not [row.name for row in rows.values() if row.state != "ok"]
     (row,) = doctor.libraries(lambda _name: None, [])

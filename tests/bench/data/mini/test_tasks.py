@@ -36,7 +36,6 @@ def _orders(language: str, texts: Sequence[str], queries: Sequence[str]) -> list
 
 
 def _unique(items: Iterable[Item]) -> dict[str, Item]:
-    """Items by id."""
     listed = list(items)
     by_id = {item.id: item for item in listed}
     assert len(by_id) == len(listed) > 0

@@ -26,7 +26,6 @@ VALUES: list[Any] = [
 
 
 def _random(seed: int) -> Any:
-    """Make up a nested value."""
     draws = random.Random(seed)
 
     def value(depth: int) -> Any:

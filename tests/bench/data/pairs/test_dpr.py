@@ -15,7 +15,6 @@ from tests.conftest import Put, Told, cases
 
 
 def _context(name: object, text: str, title: str | None = "T", key: str = "passage_id") -> dict[str, Any]:
-    """Make a passage as the files spell it."""
     return {"title": title, "text": text, "score": 12.5, "title_score": 0, key: name}
 
 

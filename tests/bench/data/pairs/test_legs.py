@@ -44,12 +44,10 @@ PAIRS = [
 
 
 def _source(items: Iterable[Any], name: str = "some") -> Source[Any]:
-    """Make a source of what is at hand."""
     return Source(name, f"{name}/1", (), partial(iter, list(items)))
 
 
 def _leg(**changes: Any) -> Leg:
-    """Make a leg of Swahili questions over English passages."""
     whole = Leg("", _source(QUERIES), _source(QRELS), Corpus("c", _source(PASSAGES), "en"), "sw")
     return replace(whole, **changes)
 

@@ -70,7 +70,6 @@ ROWS = 'what?\tthis "one"\nwho?\tshe\the\tthey\nwhat?\tthat\n'
 
 
 def _item(text: str) -> Item:
-    """A passage of a table."""
     return Item(text_id(text), text, language="en")
 
 

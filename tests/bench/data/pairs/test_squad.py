@@ -18,7 +18,6 @@ FIRST, SECOND, THIRD = "Dr. Ada was born in 1815.", "She wrote\nnotes on it.", "
 
 
 def _question(name: str, *answers: str, start: int | None = None) -> dict[str, Any]:
-    """Make a question with its answers where they stand."""
     found = [{"text": one, "answer_start": CONTEXT.find(one) if start is None else start} for one in answers]
     return {"id": name, "question": f"{name}?", "answers": found}
 

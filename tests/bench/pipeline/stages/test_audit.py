@@ -33,12 +33,10 @@ class _Corpus:
 
 
 def _training(*documents: str) -> Source[Text]:
-    """Documents of one sentence."""
     return Source("training", "made/1", (), lambda: (Text(f"d{at}", (text,)) for at, text in enumerate(documents)))
 
 
 def _write(tmp_path: Path, audited: audit.Audited) -> tuple[Mapping[str, object], list[dict[str, object]]]:
-    """The facts and the lines of the artefact."""
     out = tmp_path / "out"
     out.mkdir()
     facts = audit.write(Workspace(out, Parts(tmp_path / "parts")), audited)

@@ -14,14 +14,12 @@ from tests.bench.pipeline.stages.conftest import GIVEN
 
 
 def _corpus(items: Iterable[Item], originals: Iterable[Item] | None = None) -> Corpus:
-    """A corpus of these items."""
     kept, given = list(items), None if originals is None else list(originals)
     other = None if given is None else Source[Item]("originals", "test/1", (), lambda: iter(given))
     return Corpus("c", Source("items", "test/1", (), lambda: iter(kept)), texts=other)
 
 
 def _written(folder: Path, corpus: Corpus) -> texts.Texts:
-    """Run the stage and open what it wrote."""
     folder.mkdir(exist_ok=True)
     stage = texts.StoreTexts(checked=GIVEN, corpus=GIVEN, of=corpus)
     facts = stage.run(Workspace(folder, Parts(folder / "parts")), {})

@@ -139,7 +139,6 @@ def toy(tmp_path: Path, sound: DenseSubject, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _toy(flaw: str, litter: Path, **fields: Any) -> Method:
-    """A dense method."""
     about = "toy", "1", "Two sentences.", "Nobody's.", ToyConfig
     return Method(
         *about, contract=lambda _: CONTRACT, trainer=lambda config: ToyTrainer(config, flaw, litter), **fields
