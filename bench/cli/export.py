@@ -58,8 +58,6 @@ def command(
             )
         _runs(str(system or result), out, results, suite, as_json)
         return
-    from leaderboard.site.hub import eval_results
-
     place = Store(store, notice)
 
     def find() -> StoredEncoder:
@@ -67,7 +65,7 @@ def command(
             return from_result(result, place)
         return from_key(key, place) if key is not None else from_name(str(system), results, place, suite)
 
-    done = export_found(find, out, place, load(), eval_results)
+    done = export_found(find, out, place, load())
     notice(*done.notices)
     if as_json:
         contracts = {role: contract.dump() for role, contract in done.contracts.items()}

@@ -31,7 +31,9 @@ from bench.core.contract import CONTRACT, SEPARATOR, Contract
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import canonical, explain, fsync_folder, read_sealed, write_bytes
 from bench.evaluation.command import words
+from bench.evaluation.eval_results import eval_results
 from bench.evaluation.results.read import named
+from bench.evaluation.tables import Column, Table, as_html
 from bench.plugins import Plugins
 from bench.store.leases import leased
 from bench.store.store import MANIFEST, Store
@@ -71,7 +73,7 @@ class StoredEncoder:
     languages: tuple[str, ...] = ()  # of the corpus that it was trained on, as far as the store still knows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Exported:
     """What was written below a folder: files, contracts by role (`encoder` where one serves both), and notices."""
 
@@ -80,6 +82,15 @@ class Exported:
     files: tuple[str, ...]
     contracts: Mapping[str, Contract]
     notices: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Say where it lies, and what a reader must know."""
+        return "\n".join([f"encoder in {self.folder}, {len(self.files)} files", *self.notices])
+
+    def _repr_html_(self) -> str:
+        rows = tuple((role, one.pooling, one.similarity) for role, one in self.contracts.items())
+        columns = Column("encoder"), Column("pooling"), Column("similarity")
+        return as_html(Table(f"{self.folder}, {len(self.files)} files", columns, rows, self.notices))
 
 
 def from_result(path: Path, store: Store) -> StoredEncoder:
@@ -128,16 +139,14 @@ Others = Callable[[Mapping[str, Any]], tuple[Mapping[str, bytes], Sequence[str]]
 """A result file's content → further files of a model's folder, and the legs of which they do not speak."""
 
 
-def export_found(
-    find: Callable[[], StoredEncoder], out: Path, store: Store, plugins: Plugins, others: Others | None = None
-) -> Exported:
-    """Export an encoder that stays leased meanwhile, with its method's citation; raises as `find` and `export` do."""
+def export_found(find: Callable[[], StoredEncoder], out: Path, store: Store, plugins: Plugins) -> Exported:
+    """Export an encoder, leased meanwhile, with its method's citation and results; raises as `find` and `export` do."""
     origin = find()
     with leased(store, [origin.key, *origin.manifest["identity"].get("inputs", {}).values()]):
         origin = find()  # it may have gone before
         method = (origin.result or {}).get("system", {}).get("method") or origin.manifest["identity"].get("method")
         citation = plugins.methods[method].value.citation if method in plugins.methods else ""
-        return export(origin, out, citation, others)
+        return export(origin, out, citation, eval_results)
 
 
 def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -1,22 +1,20 @@
-"""Results in the words of others: mteb's `TaskResult`, and Hugging Face's `model-index` and `.eval_results`.
+"""Results in the words of others: mteb's `TaskResult`, and Hugging Face's `model-index`.
 
 mteb (2.x, `mteb.results.TaskResult`) wants `dataset_revision`, `task_name`, `mteb_version`, `evaluation_time` and
 `scores`: by split a list of objects with `hf_subset`, `languages`, `main_score` and measures by mteb's names. What we
 do not have is null; what mteb does not know (`note`, `seeds`) it passes over. A task that mteb has bears its name there
-(`format/mteb.json`); of the others, the suite is the task, its tasks are the subsets. `model-index` (the Hub's model
+(`mteb.json`); of the others, the suite is the task, its tasks are the subsets. `model-index` (the Hub's model
 card metadata) wants of every result the type of its task, type and name of its data set, and type and value of its
-metrics. Both hold fractions, means over seeds. `.eval_results/*.yaml` (of a model's repository) holds percent, under
-data sets of the Hub and task ids as mteb has them.
+metrics. Both hold fractions, means over seeds.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 from bench.core.installed import DISTRIBUTION, version_of
 from bench.core.messages import bare
+from bench.evaluation.eval_results import MTEB, measure_name
 from bench.evaluation.results.format import Content
 from bench.evaluation.results.read import Result
 from bench.evaluation.tables import visible
@@ -25,24 +23,9 @@ from leaderboard.site.captions import notes
 from leaderboard.site.languages import languages
 from leaderboard.site.site import FIRST
 
-_MEASURES = {
-    "nDCG": "ndcg",
-    "RR": "mrr",
-    "R": "recall",
-    "Rcap": "recall_cap",
-    "AP": "map",
-    "P": "precision",
-    "answer-R": "answer_recall",
-}
-"""Ours → mteb's, before the cut."""
 SPLIT = "test"
 _NO_TASK = "mteb has no task of this name: it reads this file, but loads no task for it"
 _NO_MAIN = "main_score is null: mteb's main measure of this task is another than ours"
-_NAMES: dict[str, Sequence[str]] = json.loads(files("leaderboard").joinpath("format/mteb.json").read_bytes())
-"""`TASK` or `TASK:LEG` → the same queries and documents in mteb: task, subset, split, main measure.
-
-Where that measure is one of ours, also the data set of the Hub."""
-
 Group = tuple[Result, ...]
 """Results of one system on one suite in one setting, one a seed."""
 
@@ -105,7 +88,7 @@ def _by_task(group: Group) -> dict[str, dict[str, list[dict[str, Any]]]]:
     for task, leg, values in _scored(group):
         own = bare(task).removeprefix(f"{suite.name}/")
         plain = ("", f"{own}:{leg}" if leg else own, SPLIT, "")
-        name, subset, split, main, *_ = _NAMES.get(f"{task}:{leg}" if leg else task, plain) if official else plain
+        name, subset, split, main, *_ = MTEB.get(f"{task}:{leg}" if leg else task, plain) if official else plain
         scores = {measure_name(measure): value for measure, value in values.items()}
         ours = scores[measure_name(suite.primary) if suite.primary in values else next(iter(scores))]
         spoken = languages(own) or (["eng-Latn"] if name else [])
@@ -159,41 +142,6 @@ def _index_lines(content: Content, task: str, leg: str, values: Mapping[str, flo
             f"      name: {_quoted(measure)}",
         ]
     return lines
-
-
-def eval_results(content: Mapping[str, Any]) -> tuple[dict[str, bytes], list[str]]:
-    """Return what an encoder's result says in `.eval_results/`, a file each data set, and the legs that are left out.
-
-    Left out is what the Hub has no data set for, and every leg of a substitute, or of a row that is more than its
-    encoder (fused, re-ranked, post-processed). Data that are not official give nothing.
-    """
-    import yaml
-    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
-
-    system, suite = content["system"], content["suite"]
-    more = suite.get("stands_for") or any(system.get(part) for part in ("parts", "rerank", "post"))
-    made, left = {}, []
-    for task, legs in content["tasks"].items() if content["data"] == FIRST else ():
-        for leg, scored in legs.items():
-            values = {measure_name(measure): value for measure, value in scored["measures"].items()}
-            known = _NAMES.get(f"{task}:{leg}" if leg else task, ())
-            if more or len(known) < 5 or known[3] not in values:
-                left.append(f"{task} {leg}".strip())
-                continue
-            name, subset, split, main, where = known
-            notes = f"{main}, {content['setting']}, seed {content['seed']}; {DISTRIBUTION} {version_of(DISTRIBUTION)}"
-            value = round(100 * values[main], 5)
-            entry = EvalResultEntry(dataset_id=where, task_id=f"{name}_{subset}_{split}", value=value, notes=notes)
-            text = yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False)
-            made[f".eval_results/{name}.yaml"] = text.encode()
-    return made, left
-
-
-def measure_name(measure: str) -> str:
-    """Our name of a measure as mteb spells it: `nDCG@10` → `ndcg_at_10`, `R@2kt` → `recall_at_2kt`."""
-    name, _, cut = measure.partition("@")
-    spelt = _MEASURES.get(name) or re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-    return f"{spelt}_at_{cut}" if cut else spelt
 
 
 def _suite_name(content: Content) -> str:

@@ -18,14 +18,14 @@ from pydantic import BaseModel
 from bench.cli import bench
 from bench.core.errors import UsageError
 from bench.core.publications import Reported
+from bench.evaluation.eval_results import MTEB, measure_name
 from bench.evaluation.results import results as read_results
 from bench.evaluation.tables import Table, as_csv, as_parquet, plain_columns
 from bench.types import Macro
-from leaderboard.site import hub
 from leaderboard.site.boards import boards
 from leaderboard.site.columns import file_table
 from leaderboard.site.export import export
-from leaderboard.site.hub import measure_name, without_name
+from leaderboard.site.hub import without_name
 from leaderboard.site.languages import languages
 from suites import beir, tatoeba
 from tests.conftest import cases
@@ -167,7 +167,7 @@ def test_names_in_mteb_are_those_of_the_same_data(tmp_path: Path) -> None:
     """By mteb itself: the task loads, with that subset, split and main measure, and as many queries and documents."""
     mteb = pytest.importorskip("mteb")
     sizes = {one.id: one.queries + one.documents for one in beir.SETS}
-    for ours, (name, subset, split, main, *where) in hub._NAMES.items():
+    for ours, (name, subset, split, main, *where) in MTEB.items():
         score = {"main_score": 0.5, "hf_subset": subset, "languages": ["eng-Latn"]}
         path = tmp_path / "result.json"
         path.write_text(

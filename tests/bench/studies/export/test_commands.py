@@ -11,15 +11,16 @@ import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 
+import bench
 from bench.cli import main
 from bench.core.errors import UsageError
 from bench.core.files import write_sealed
 from bench.data.formats.trec import read_run
+from bench.evaluation.eval_results import eval_results
 from bench.retrieval.encoder import load
 from bench.retrieval.mteb_wrapper import MtebEncoder
 from bench.store.store import Artefact, Store
 from bench.types import Item
-from leaderboard.site.hub import eval_results
 from tests.bench.studies.export.conftest import result_content
 from tests.published import Made
 
@@ -59,6 +60,9 @@ def test_results_for_the_hub(
     (entry,) = parse_eval_result_entries(yaml.safe_load((out / ".eval_results/SciFact.yaml").read_text()))
     assert (status, entry.dataset_id, entry.task_id, entry.value) == (0, "mteb/scifact", "SciFact_default_test", 67.8)
     assert "data set of the same: beir/mine\n" in said
+    again = bench.export(path, tmp_path / "again", store=store.root)
+    assert [file for file in again.files if "eval_results" in file] == [".eval_results/SciFact.yaml"]
+    assert (len(repr(again)) < 300, "<td>encoder</td><td>mean" in again._repr_html_()) == (True, True)
     more = content | {"system": content["system"] | {"rerank": {"model": "x"}}}
     assert eval_results(more) == ({}, ["beir/scifact", "beir/mine"])
 

@@ -1,0 +1,59 @@
+"""Results as a model's repository on the Hub holds them: `.eval_results/*.yaml`, percent, under mteb's ids of tasks."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from bench.core.installed import DISTRIBUTION, version_of
+
+_MEASURES = {
+    "nDCG": "ndcg",
+    "RR": "mrr",
+    "R": "recall",
+    "Rcap": "recall_cap",
+    "AP": "map",
+    "P": "precision",
+    "answer-R": "answer_recall",
+}
+"""Ours → mteb's, before the cut."""
+MTEB: dict[str, Sequence[str]] = json.loads(files("bench").joinpath("evaluation/mteb.json").read_bytes())
+"""`TASK` or `TASK:LEG` → the same queries and documents in mteb: task, subset, split, main measure.
+
+Where that measure is one of ours, also the data set of the Hub."""
+
+
+def eval_results(content: Mapping[str, Any]) -> tuple[dict[str, bytes], list[str]]:
+    """Return what an encoder's result says in `.eval_results/`, a file each data set, and the legs that are left out.
+
+    Left out is what the Hub has no data set for, and every leg of a substitute, or of a row that is more than its
+    encoder (fused, re-ranked, post-processed). Data that are not official give nothing.
+    """
+    import yaml
+    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+
+    system, suite = content["system"], content["suite"]
+    more = suite.get("stands_for") or any(system.get(part) for part in ("parts", "rerank", "post"))
+    made, left = {}, []
+    for task, legs in content["tasks"].items() if content["data"] == "official" else ():
+        for leg, scored in legs.items():
+            values = {measure_name(measure): value for measure, value in scored["measures"].items()}
+            known = MTEB.get(f"{task}:{leg}" if leg else task, ())
+            if more or len(known) < 5 or known[3] not in values:
+                left.append(f"{task} {leg}".strip())
+                continue
+            name, subset, split, main, where = known
+            notes = f"{main}, {content['setting']}, seed {content['seed']}; {DISTRIBUTION} {version_of(DISTRIBUTION)}"
+            value = round(100 * values[main], 5)
+            entry = EvalResultEntry(dataset_id=where, task_id=f"{name}_{subset}_{split}", value=value, notes=notes)
+            text = yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False)
+            made[f".eval_results/{name}.yaml"] = text.encode()
+    return made, left
+
+
+def measure_name(measure: str) -> str:
+    """Our name of a measure as mteb spells it: `nDCG@10` → `ndcg_at_10`, `R@2kt` → `recall_at_2kt`."""
+    name, _, cut = measure.partition("@")
+    spelt = _MEASURES.get(name) or re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return f"{spelt}_at_{cut}" if cut else spelt
