@@ -67,7 +67,7 @@ def train_on_several(
         failed = [one for one in started if one.failed]
         if failed:
             raise failed[0].error()
-        facts: Mapping[str, Json] = json.loads((folder / "facts.json").read_bytes())
+        facts: Mapping[str, Json] = json.loads((folder / "0.facts.json").read_bytes())
         return {**facts, "processes": processes}
 
 
@@ -118,8 +118,10 @@ class _Process:
 
     @property
     def failed(self) -> bool:
-        """Whether it has failed by itself."""
-        return bool(self._child.poll()) and not self._killed
+        """Whether it has ended by itself before its work was done, whatever its exit status."""
+        ended = not (self.running or self._killed)
+        done = not self._child.returncode and (self._folder / f"{self._rank}.facts.json").is_file()
+        return ended and not done
 
     def kill(self) -> None:
         """End it now, if it still runs."""
@@ -164,8 +166,7 @@ def main(folder: Path, rank: int) -> int:
     except BenchError as error:
         write_bytes(folder / f"{rank}.error.json", canonical([type(error).__name__, str(error)]))
         return 1
-    if not rank:
-        write_bytes(folder / "facts.json", canonical(facts))
+    write_bytes(folder / f"{rank}.facts.json", canonical({} if rank else facts))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests.conftest import TwoProcesses, present
 from tests.methods.test_trainings import TABLES, KilledError, killer
 
 OFTEN = {"learning_rate": 5e-3, "probe_pairs": 4, "checkpoint_tokens": 500}
+OTHERS = [pytest.param(one, marks=pytest.mark.slow) for one in sorted({*TABLES["small"]} - {"contriever"})]
 JOB = TrainingJob(tokens=3000, seed=1, device="cpu", threads=1)
 
 
@@ -66,13 +68,7 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
     return {"saved": saved} | {name: facts[name] for name in ("tokens", "steps", "pairs", "distinct_tokens", "loss")}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "contriever",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in sorted({*TABLES["small"]} - {"contriever"})),
-    ],
-)
+@pytest.mark.parametrize("name", ["contriever", *OTHERS])
 def test_both_processes_have_one_encoder(
     name: str, tmp_path: Path, corpus: Path, start_of: Any, two_processes: TwoProcesses
 ) -> None:
@@ -89,9 +85,7 @@ def test_both_processes_have_one_encoder(
 def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path, start: Path) -> None:
     """Progress adds up to the tokens of both, the log is heard as written; a stop leaves checkpoints to go on from."""
     config = CropConfig.model_validate({**OFTEN, **TABLES["small"]["crop"]})
-    given = {"start": start, "shards": corpus}
-
-    heard: list[Any] = []
+    given, heard, done = {"start": start, "shards": corpus}, list[Any](), list[float]()
 
     def train(kind: str, advance: Callable[[float], None]) -> tuple[Path, dict[str, Any]]:
         out = tmp_path / kind
@@ -100,7 +94,6 @@ def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path,
         work = Workspace(out, Parts(tmp_path / f"{kind}-parts"), advance, heard.append)
         return out, dict(train_on_several("methods.crop.trainer:CropTrainer", config, given, JOB, work, 2))
 
-    done: list[float] = []
     whole, facts = train("whole", done.append)
     assert (facts["processes"], sum(done)) == (2, facts["tokens"])
     assert "".join(map(log_line, heard)) == (whole / "log.jsonl").read_text(encoding="utf-8")
@@ -124,6 +117,15 @@ def test_what_a_process_raises_is_raised(trainer: str, message: str, tmp_path: P
     work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"))
     with pytest.raises(UsageError, match=message):
         train_on_several(trainer, config, {"start": start, "shards": corpus}, JOB, work, 2)
+
+
+def test_a_process_that_ends_before_all_meet_ends_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, by its number, though its exit status is 0."""
+    (command := tmp_path / "python").write_text(f'#!/bin/sh\n[ "$4" = 1 ] && exit 0\nexec {sys.executable} "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(command))
+    with pytest.raises(UsageError, match="process 1 of the training ended with exit status 0"):
+        train_on_several("os:_exit", CropConfig(), {}, JOB, Workspace(tmp_path, Parts(tmp_path)), 2)
 
 
 def drawn(shards: str, pure: bool) -> list[tuple[list[int], list[str], float]]:

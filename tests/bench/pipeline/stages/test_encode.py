@@ -74,8 +74,7 @@ def encoded(
     return stage.run(work, {"encoder": encoder})
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file's bytes."""
+def _contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
@@ -99,37 +98,32 @@ def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: 
 def test_killed_in_the_middle(
     encoder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    """Finished shards are not encoded again, and the bytes are the same; where all are there, no encoder is loaded.
-
-    However many are at work at once: then one is computed while the next is tokenised.
-    """
+    """However many are at work: the same bytes, no finished shard again; where all are there, no encoder is loaded."""
     monkeypatch.setattr(encode, "_SHARD", 5)
     encoded(through := make_work("through"), encoder)
     monkeypatch.setitem(encode._AT_ONCE, "cpu", at_once)
-    sizes, real = list[int](), TorchEncoder.encode
+    sizes, real, together = list[int](), TorchEncoder.encode, threading.Event()
 
     def counted(self: TorchEncoder, items: Sequence[Item], role: Any) -> Any:
         sizes.append(0 if items[0].id == "d15" and 0 not in sizes else len(items))
+        if len(sizes) == at_once:
+            together.set()
         if not sizes[-1]:
             raise KeyboardInterrupt
         return real(self, items, role)
 
     def waiting(*given: Any) -> Any:
-        late = time.monotonic() + 9
-        while len(sizes) < at_once:
-            assert time.monotonic() < late, "the next shard is not begun"
-            time.sleep(0.01)
+        assert together.wait(9), "the next shards are not begun"
         return forward(*given)
 
     monkeypatch.setattr(loading, "forward", waiting)
-
     monkeypatch.setattr(TorchEncoder, "encode", counted)
     with pytest.raises(KeyboardInterrupt):
         encoded(make_work("killed"), encoder)
     encoded(again := make_work("killed"), encoder)
     assert sorted(sizes) == [0, 3, 5, 5, 5, 5]
     encoded(last := make_work("killed"), tmp_path / "nowhere")
-    assert contents(again.out) == contents(last.out) == contents(through.out)
+    assert _contents(again.out) == _contents(last.out) == _contents(through.out)
 
 
 @pytest.mark.slow
@@ -160,7 +154,7 @@ def test_shares_are_encoded_side_by_side(encoder: Path, tmp_path: Path) -> None:
         if workers > 1:
             (store.folder(start) / "model.safetensors").unlink()  # what gathers the shares encodes nothing
             store.make(stage)
-        made.append({name: data for name, data in contents(store.folder(stage)).items() if name != "manifest.json"})
+        made.append({name: data for name, data in _contents(store.folder(stage)).items() if name != "manifest.json"})
         assert store.folder(stage).name == stage.key
     assert made == [made[0]] * 3
     assert [len(closure([stage])), stage.shares[1].title] == [7, " letters, share 2 of 4"]
@@ -178,15 +172,14 @@ def test_the_last_encoder_is_kept(
 
     monkeypatch.setattr(loading, "load", counted)
     place = shutil.copytree(encoder, tmp_path / "place")
-    before, after = make_work("a"), make_work("c")
-    encoded(before, place)
+    encoded(before := make_work("a"), place)
     encoded(make_work("b"), place, "query")
     assert loaded == [place]
     weights = load_file(place / "model.safetensors")
     save_file({name: 2 * value for name, value in weights.items()}, place / "model.safetensors", {"format": "pt"})
-    encoded(after, place)
+    encoded(after := make_work("c"), place)
     assert loaded == [place, place]
-    assert contents(after.out) != contents(before.out)
+    assert _contents(after.out) != _contents(before.out)
 
 
 class Leg:
