@@ -156,13 +156,7 @@ def report(name: str, made: Ran, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def is_best(found: list[tuple[int, float]], scores: Floats, tolerance: float) -> bool:
-    """Tell whether a ranking holds the best K of all passages with their scores, but for rounding.
-
-    Args:
-        found: the ranking.
-        scores: of all passages, computed by hand.
-        tolerance: by how much two ways of computing may differ.
-    """
+    """Return whether a ranking holds the best K of all passages with their scores, but for a tolerance."""
     passages, given = [passage for passage, _ in found], np.array([score for _, score in found])
     kth = np.partition(scores, -K)[-K]
     missed = np.setdiff1d(np.flatnonzero(scores > kth + tolerance), passages)

@@ -1,12 +1,8 @@
 """Nothing is lost: commands and flags, settings and their defaults, methods, suites, hooks, pages, public names.
 
-Everything is asked of the command line, of `bench.__all__` and of the hooks, and compared with
-`tests/golden/inventory.json`. Things may be added; what is recorded must be there as it was. After an addition, or a
-change that is meant,
-
-    BENCH_RECORD=1 python -m pytest tests/system/test_inventory.py
-
-records anew; the commit says what was lost, and why.
+The command line, `bench.__all__` and the hooks are compared with `tests/golden/inventory.json`. After an addition, or
+a change that is meant, `BENCH_RECORD=1 python -m pytest tests/system/test_inventory.py` records anew; the commit says
+what was lost, and why.
 """
 
 import inspect

@@ -1,12 +1,9 @@
 """Every stage of every kind of run has the key that it had when keys were recorded: old stores stay of use.
 
-`bench plan` of each command of `tests/golden/commands.json` is compared with `tests/golden/keys.json`. A key that
-changed on purpose is recorded anew by
-
-    BENCH_RECORD=1 python -m pytest tests/system/test_recorded_keys.py
-
-and the commit says which keys changed, and why. The record holds the first twelve digits of every key by stage and
-title, a digest of all stages of each command, and one whole identity of every form that a stage's identity takes.
+`bench plan` of each command of `tests/golden/commands.json` is compared with `tests/golden/keys.json`: the first
+twelve digits of every key by stage and title, a digest of all stages of each command, and one whole identity of every
+form. A key that changed on purpose is recorded by `BENCH_RECORD=1 python -m pytest
+tests/system/test_recorded_keys.py`, and the commit says which keys changed, and why.
 """
 
 import hashlib

@@ -1,13 +1,9 @@
 """A store and results of an earlier version: nothing is run again, and every command prints what it printed then.
 
-`tests/fixtures/store-1/store.tar.xz` holds a store, its results and an exported encoder, as the commands `RUNS` made
-them from the files that `_write` writes. It is a promise to the owners of old stores: it is made anew only where the
-format of the store changes. Where the archive is not there,
-
-    BENCH_RECORD=1 python -m pytest tests/system/test_recorded_store.py
-
-makes it; where it is there, that records anew the fields of what the commands print (`tests/golden/printed.json`).
-Fields may be added to what is printed, none may be lost.
+`tests/fixtures/store-1/store.tar.xz` was made by the commands `RUNS` from the files that `_write` writes. It is a
+promise to the owners of old stores, made anew only where the format of the store changes: `BENCH_RECORD=1 python -m
+pytest tests/system/test_recorded_store.py` makes it where it is missing, else it records the fields of what commands
+print (`tests/golden/printed.json`): more may be printed, never less.
 """
 
 import io

@@ -244,11 +244,6 @@ def keys(root: Path) -> set[str]:
     return found
 
 
-def contents(folder: Path) -> list[dict[str, Any]]:
-    """Return the content of every result file, by path. Raises `StoreError` for one that is not as it was written."""
-    return [content for _, content in _sealed(result_files(folder))]
-
-
 def results(folder: Path) -> list[Result]:
     """Return every result of a folder, checked, by path; bundles are not read yet. Raises `StoreError`."""
     return [_checked_once(path, content) for path, content in _sealed(result_files(folder))]

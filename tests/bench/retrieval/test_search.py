@@ -1,5 +1,6 @@
 """Exact search of vectors, over all passages or given candidates: one order, ties and cuts included."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,38 @@ def test_a_backend_that_rounds_otherwise_gives_the_same(monkeypatch: pytest.Monk
     monkeypatch.setattr(engine, "_MORE", 0)
     assert list(search(queries, passages, 10, "trec", "dot", "torch")) == expected
     assert len(asked) > 1  # what was left open was asked again
+
+
+@pytest.mark.parametrize("slow", ["faiss", "torch"])
+def test_the_quicker_searches_on_a_gpu(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both search the first block and the quicker one the rest; a list that faiss cannot select is left to torch."""
+    import faiss
+
+    queries, passages = crowded(4)
+    expected, asked, real = list(search(queries, passages, 10, "trec", "cos")), [], engine._torch
+
+    def found(who: str, queries: Matrix, block: Matrix, k: int) -> engine.Top:
+        """Search on the processor, one of the two slowly."""
+        asked.append(who)
+        time.sleep(0.05 * (who == slow))
+        return real(queries, block, k, "cpu")
+
+    faked = {
+        "get_num_gpus": lambda: 1,
+        "StandardGpuResources": object,
+        "knn_gpu": lambda _, *given, **_named: vars(found("faiss", *given)).values(),
+    }
+    for name, value in faked.items():
+        monkeypatch.setattr(faiss, name, value, raising=False)
+    monkeypatch.setattr(engine, "_torch", lambda *given, **_: found("torch", *given))
+    monkeypatch.setattr(engine, "_BYTES", 4 * 24 * 60)
+    assert list(search(queries, passages, 10, "trec", "cos", device="cuda")) == expected
+    assert asked[:4] == ["torch", "torch", "faiss", "faiss"]
+    assert {*asked[4:]} == {"faiss", "torch"} - {slow}
+    monkeypatch.setattr(engine, "_FAISS_GPU", 10)
+    asked.clear()
+    assert list(search(queries, passages, 10, "trec", "cos", device="cuda")) == expected
+    assert {*asked} == {"torch"}
 
 
 def test_faiss_goes_through_blas_and_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
