@@ -33,8 +33,7 @@ OTHERS = [pytest.param(one, marks=pytest.mark.slow) for one in sorted({*TABLES["
 JOB = TrainingJob(tokens=3000, seed=1, device="cpu", threads=1)
 
 
-def digest(encoder: TrainableEncoder) -> str:
-    """Return the sha256 of all weights."""
+def _digest(encoder: TrainableEncoder) -> str:
     return hashlib.sha256(safetensors.torch.save(dict(encoder.model.named_parameters()))).hexdigest()
 
 
@@ -55,7 +54,7 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
                 shutil.copytree(parts, own)
             parts = own
         dist.barrier()
-        with reproducible(JOB), patch.object(TrainableEncoder, "save", lambda self, _: saved.append(digest(self))):
+        with reproducible(JOB), patch.object(TrainableEncoder, "save", lambda self, _: saved.append(_digest(self))):
             return dict(trainer.train(Path(start), Path(shards), JOB, Workspace(out, Parts(parts), advance)))
 
     facts = train("whole")

@@ -34,8 +34,7 @@ def test_cores(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     (tmp_path / "own").write_text(own)
     for name, content in files.items():
-        path = tmp_path / "groups" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        (path := tmp_path / "groups" / name).parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     assert cores(tmp_path / "own", tmp_path / "groups") == expected
 
@@ -68,17 +67,13 @@ def test_workers_share_a_corpus(
     assert [found.shares, found.searchers] == expected
 
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "train.md"
-SENTENCE, DOCUMENT = 14.3, 129.0  # average tokens of the embedded world's (8,000 ids)
-
-
 @pytest.mark.parametrize(("method", "size", "steps", "tokens", "flops", "seconds"), cases("measured-trainings"))
 def test_the_formula_against_trainings(
     method: str, size: list[int], steps: int, tokens: int, flops: float, seconds: float
 ) -> None:
     """On one core, profile mini: tokens and operations of the meter within 15 %, seconds within half as much again."""
     config = resolve([load().method(method)], profile=PROFILES["mini"])[method].method
-    passes = config.passes(SENTENCE, DOCUMENT)  # type: ignore[attr-defined]
+    passes = config.passes(14.3, 129.0)  # type: ignore[attr-defined]  # average tokens of the world's texts
     shape = _EncoderSize(size[0], size[1], 4 * size[1], 8000)
     operations = sum(share * _operations(one, shape) for share, one in passes)
     assert steps * sum(share * one.tokens for share, one in passes) == pytest.approx(tokens, rel=0.15)
@@ -105,7 +100,8 @@ def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         cells += [f"{prepare['hours']:,.0f}", f"{train['memory'] / 1e9:,.1f} GB"]
         cells += [f"{prepare[name] / 1e9:,.1f} GB" for name in ("disk", "download")]
         rows.append(f"| {' | '.join((*(more[1:] or (f'`{method}`',)), prepare['title'], *cells))} |")
-    assert "\n".join(rows) in GUIDE.read_text(encoding="utf-8"), "\n".join(rows)
+    guide = Path(__file__).parents[3] / "docs" / "guide" / "train.md"
+    assert "\n".join(rows) in guide.read_text(encoding="utf-8"), "\n".join(rows)
     more = ("--suite", "mrtydi", "--task", "sw", "--setting", "english", "--rerank", "trained")
     stages = _planned(capsys, tmp_path, "--devices", "2xA100", "--method", "auto-mlm", *more)
     two = {one["stage"]: one for one in stages}

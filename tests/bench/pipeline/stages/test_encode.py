@@ -64,10 +64,9 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def encoded(
+def _encoded(
     work: Workspace, encoder: Path, role: Role = "passage", items: Sequence[Item] = ITEMS, **more: Any
 ) -> Mapping[str, Json]:
-    """Run the stage; return its facts."""
     corpus = Fingerprinted(Source("letters", "letters/1", (), lambda: iter(items)), ())
     about: Any = {"contract": CONTRACT, "compute": Compute("cpu", 1), "who": "", "checked": GIVEN, "corpus": corpus}
     stage = encode.EncodePassages(encoder=Init(backbone="", contract=CONTRACT, place=""), role=role, **about, **more)
@@ -82,15 +81,14 @@ def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: 
     """In the order of the items, with their ids, in any number of shards; progress counts items, batch by batch."""
     monkeypatch.setattr(encode, "_SHARD", 5)
     done: list[float] = []
-    work = make_work("a", done.append)
-    facts = encoded(work, encoder)
+    facts = _encoded(work := make_work("a", done.append), encoder)
     found = Vectors(work.out)
     assert list(found.ids) == [item.id for item in ITEMS]
     expected = load(encoder, contract=CONTRACT, threads=1).encode(ITEMS, "passage")
     np.testing.assert_allclose(found.matrix, expected, atol=1e-5)
     assert facts == {"vectors": 23, "dimensions": 8, "shards": 5}
     assert done == [5, 5, 5, 5, 3]
-    encoded(make_work("b", done.append), encoder, batch_tokens=1)
+    _encoded(make_work("b", done.append), encoder, batch_tokens=1)
     assert done[5:] == [1] * 23
 
 
@@ -100,7 +98,7 @@ def test_killed_in_the_middle(
 ) -> None:
     """However many are at work: the same bytes, no finished shard again; where all are there, no encoder is loaded."""
     monkeypatch.setattr(encode, "_SHARD", 5)
-    encoded(through := make_work("through"), encoder)
+    _encoded(through := make_work("through"), encoder)
     monkeypatch.setitem(encode._AT_ONCE, "cpu", at_once)
     sizes, real, together = list[int](), TorchEncoder.encode, threading.Event()
 
@@ -119,10 +117,10 @@ def test_killed_in_the_middle(
     monkeypatch.setattr(loading, "forward", waiting)
     monkeypatch.setattr(TorchEncoder, "encode", counted)
     with pytest.raises(KeyboardInterrupt):
-        encoded(make_work("killed"), encoder)
-    encoded(again := make_work("killed"), encoder)
+        _encoded(make_work("killed"), encoder)
+    _encoded(again := make_work("killed"), encoder)
     assert sorted(sizes) == [0, 3, 5, 5, 5, 5]
-    encoded(last := make_work("killed"), tmp_path / "nowhere")
+    _encoded(last := make_work("killed"), tmp_path / "nowhere")
     assert _contents(again.out) == _contents(last.out) == _contents(through.out)
 
 
@@ -172,12 +170,12 @@ def test_the_last_encoder_is_kept(
 
     monkeypatch.setattr(loading, "load", counted)
     place = shutil.copytree(encoder, tmp_path / "place")
-    encoded(before := make_work("a"), place)
-    encoded(make_work("b"), place, "query")
+    _encoded(before := make_work("a"), place)
+    _encoded(make_work("b"), place, "query")
     assert loaded == [place]
     weights = load_file(place / "model.safetensors")
     save_file({name: 2 * value for name, value in weights.items()}, place / "model.safetensors", {"format": "pt"})
-    encoded(after := make_work("c"), place)
+    _encoded(after := make_work("c"), place)
     assert loaded == [place, place]
     assert _contents(after.out) != _contents(before.out)
 
@@ -191,7 +189,7 @@ class Leg:
         sides: list[tuple[Path, Role, list[Item]]] = [(self.queries, "query", asked), (self.passages, "passage", ITEMS)]
         for path, role, items in sides:
             path.mkdir()
-            encoded(Workspace(path, Parts(folder / f"{role}-parts")), encoder, role, items)
+            _encoded(Workspace(path, Parts(folder / f"{role}-parts")), encoder, role, items)
         self.read.mkdir()
         lines = [f'{{"id":"{item.id}","text":"{item.text}","language":""}}\n' for item in asked]
         (self.read / QUERIES).write_text("".join(lines), "utf-8")
@@ -237,4 +235,4 @@ def test_what_cannot_be_encoded_or_searched_is_refused(tmp_path: Path, encoder: 
     with pytest.raises(StoreError, match="the vectors are not those of the queries"):
         leg.search(make_work("run"), Rules(2, "trec", drop_identical=False))
     with pytest.raises(BenchError, match="there is no query to encode"):
-        encoded(make_work(), encoder, "query", [])
+        _encoded(make_work(), encoder, "query", [])
