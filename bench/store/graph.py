@@ -67,13 +67,18 @@ def steps(targets: Sequence[Stage], store: Store) -> list[Step]:
         if item.key in wanted:
             wanted |= {given.key for given in item.before if states[given.key] != "cached"}
     known = experience(store, [item for item in every if item.key in wanted])
-    return [_step(item, states[item.key], item.key in wanted, known.get(item.cost.kind)) for item in every]
+    begun: set[str] = set()  # kinds of which the run has done some before
+    return [_step(item, states[item.key], item.key in wanted, known, begun) for item in every]
 
 
-def _step(item: Stage, state: str, runs: bool, known: Experience | None) -> Step:
+def _step(item: Stage, state: str, runs: bool, known: Mapping[str, Experience], begun: set[str]) -> Step:
+    if not runs:
+        return Step(item, state, runs, 0.0)
     cost = item.cost
-    seconds = known.seconds(cost) if known else cost.units / cost.rate
-    return Step(item, state, runs, seconds if runs else 0.0, runs and known is None)
+    alike = known.get(cost.kind)
+    seconds = alike.seconds(cost) if alike else cost.units / cost.rate + cost.start * (cost.kind not in begun)
+    begun.add(cost.kind)
+    return Step(item, state, runs, seconds, alike is None)
 
 
 class Listener(Protocol):

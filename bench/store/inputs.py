@@ -24,10 +24,14 @@ class Fingerprinted(Generic[T]):
         """Return who reads, and the bytes that are read."""
         return {"reader": self.source.reader, "files": list(self.hashes)}
 
-    def size(self, bytes_each: int, known: int | None) -> float:
-        """Return how many records there are, estimated from the size of the files where nobody says; 0: unknown."""
-        if known is not None or not all(path.exists() for path in self.source.files):
-            return float(known or 0)
+    def size(self, bytes_each: int, known: int | None, streamed: float = 400.0) -> float:
+        """Return how many records there are, estimated from the size of the files where nobody says; 0: unknown.
+
+        A source without files that says nothing counts as `streamed`: about what the embedded world has.
+        """
+        count = known or self.source.records or (0 if self.source.files else streamed)
+        if count or not all(path.exists() for path in self.source.files):
+            return float(count)
         return max(1.0, sum(path.stat().st_size for path in self.source.files) / bytes_each)
 
 

@@ -42,6 +42,7 @@ class Cost:
     kind: str  # work of one kind goes at one rate, e.g. `index bm25`
     units: float  # the size, e.g. bytes of corpus or number of queries
     rate: float  # units per second on one core where this store has no experience yet (order of magnitude)
+    start: float = 0.0  # seconds that the first such work of a run takes beforehand, where it has none either
 
 
 @dataclass(frozen=True)

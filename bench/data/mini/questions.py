@@ -121,7 +121,7 @@ def language_pairs(language: str, settings: WorldSettings = DEFAULT) -> Source[T
 
 def english_pairs(settings: WorldSettings = DEFAULT) -> Source[TrainingPair]:
     """Return English training pairs over articles that no test has, four an article, with ids like `pairs-en-q1`."""
-    return source(settings, "pairs english", _english_pairs)
+    return replace(source(settings, "pairs english", _english_pairs), records=4 * settings.articles)
 
 
 def beir(domain: str, settings: WorldSettings = DEFAULT) -> Retrieval:

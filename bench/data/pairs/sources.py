@@ -66,7 +66,8 @@ def with_dev(source: Source[TrainingPair], dev: Source[TrainingPair] | None) -> 
     if dev is None:
         return source
     if not isinstance(source, PairSource):
-        source = PairSource(source.name, source.reader, source.files, source.read, partial(outcomes, source))
+        given = source.name, source.reader, source.files, source.read, partial(outcomes, source)
+        source = PairSource(*given, records=source.records)
     return replace(source, dev=dev)
 
 

@@ -34,7 +34,7 @@ class Index(Stage):
     config: Any = field(metadata=IDLE)
 
     title = property(lambda self: f"{self.method.name} {self.checked.of.id}")
-    cost = property(lambda self: Cost(f"index {self.method.name}", self.checked.cost.units, _RATE))
+    cost = property(lambda self: Cost(f"index {self.method.name}", self.checked.cost.units, _RATE, start=1.0))
 
     def identity(self) -> dict[str, Json]:
         return {**super().identity(), "libraries": versions(*self.libraries, *self.method.libraries)}

@@ -23,6 +23,11 @@ class EncoderStage(Stage):
     """A stage whose artefact holds an encoder, or one for each role."""
 
     @property
+    def origin(self) -> str:
+        """The backbone that it was once: work on encoders of one origin goes at one rate."""
+        return self.title
+
+    @property
     def untied(self) -> bool:
         """Whether questions and passages have an encoder each."""
         return False
@@ -48,6 +53,7 @@ class Init(EncoderStage):
 
     title = property(lambda self: Path(self.place).name if self.seed is None else f"{self.place}, seed {self.seed}")
     cost = Cost("init", 1.0, 0.2)
+    origin = property(lambda self: Path(self.place).name)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         words = folders["shards"] / "tokenizer" if self.shards else None

@@ -17,7 +17,7 @@ from bench.data.pairs.mining import REASONS, MiningRules, choose
 from bench.data.pairs.pool import Pool
 from bench.data.pairs.stored_pairs import StoredPairs, write_pairs
 from bench.pipeline.stages.index import MineIndex
-from bench.pipeline.stages.pairs import PAIRS, StorePairs
+from bench.pipeline.stages.pairs import StorePairs
 from bench.pipeline.stages.pool import BuildPool, question
 from bench.pipeline.stages.search import RUN, MineSearch
 from bench.pipeline.stages.search_dense import MineDenseSearch
@@ -56,7 +56,7 @@ class Mine(Stage):
     who: str = field(metadata=IDLE)
 
     title = property(lambda self: f"{self.who} {self.pool.of}")
-    cost = Cost("mine", PAIRS, 3e3)
+    cost = property(lambda self: Cost("mine", self.pairs.cost.units, 3e3))
 
     def identity(self) -> dict[str, Json]:
         rules = self.rules

@@ -14,6 +14,7 @@ from bench.types import Json, TrainingPair
 
 PAIRS = 1e4
 """How many a release has, for estimates before anybody has read them."""
+_BYTES_A_PAIR = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class StorePairs(Stage):
     pairs: Fingerprinted[TrainingPair]
 
     title = property(lambda self: self.pairs.source.name)
-    cost = Cost("pairs", PAIRS, 1e4)
+    cost = property(lambda self: Cost("pairs", self.pairs.size(_BYTES_A_PAIR, None, streamed=PAIRS), 1e4))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write pairs in order (`StoredPairs` opens them). Raises `UsageError` for none, and what the reader raises."""

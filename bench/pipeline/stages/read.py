@@ -67,7 +67,7 @@ class Read(Stage):
     def cost(self) -> Cost:
         judging = self.qrels or self.answers or self.queries
         known = self.counts.get("qrels" if self.qrels else "queries")
-        return Cost("read", judging.size(_BYTES_A_JUDGEMENT, known), 1e5)
+        return Cost("read", judging.size(_BYTES_A_JUDGEMENT, known, streamed=60.0), 1e5)
 
     @property
     def questions(self) -> float:

@@ -54,7 +54,7 @@ class Search(Stage):
 
     @property
     def cost(self) -> Cost:
-        return Cost(f"search {self.index.method.name}", self.leg.questions, _RATE)
+        return Cost(f"search {self.index.method.name}", self.leg.questions, _RATE, start=1.0)
 
     needs = property(lambda self: self.index.needs)
 

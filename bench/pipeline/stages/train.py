@@ -44,7 +44,10 @@ class Train(EncoderStage):
     def cost(self) -> Cost:
         a_step = self.config.tokens_a_step(self.compute.processes) if self.steps else 0  # of our own configs
         tokens = (self.steps or 0) * a_step
-        return Cost(f"train {self.method}", self.tokens or tokens or (self.flops or 0) / _FLOPS_A_TOKEN, 3e4)
+        units = self.tokens or tokens or (self.flops or 0) / _FLOPS_A_TOKEN
+        return Cost(f"train {self.method} from {self.origin}", units, 1e4, start=2.0)
+
+    origin = property(lambda self: self.start.origin)
 
     used_libraries = property(lambda self: (*self.libraries, *self.of.libraries))
 

@@ -11,7 +11,7 @@ from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.stages.exported import check_device
 from bench.pipeline.stages.init import Init
 from bench.pipeline.stages.mine import Mine
-from bench.pipeline.stages.pairs import PAIRS, StorePairs
+from bench.pipeline.stages.pairs import StorePairs
 from bench.store.stage import IDLE, OPTIONAL, Cost, Stage, named
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.types import Json
@@ -39,7 +39,7 @@ class TrainCross(Stage):
     @property
     def cost(self) -> Cost:
         a_step = self.config.queries * self.compute.processes
-        questions = (self.config.steps or 0) * a_step or self.config.epochs * PAIRS
+        questions = (self.config.steps or 0) * a_step or self.config.epochs * self.pairs.cost.units
         return Cost("train_cross", questions, 30.0)
 
     needs = property(lambda self: self.compute.training)

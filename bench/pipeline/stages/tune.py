@@ -10,7 +10,7 @@ from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.mine import Mine
-from bench.pipeline.stages.pairs import PAIRS, StorePairs
+from bench.pipeline.stages.pairs import StorePairs
 from bench.store.stage import IDLE, OPTIONAL, Cost
 from bench.training.config import ENCODER, PASSAGES
 from bench.training.fine_tuning_config import FineTuningConfig
@@ -32,8 +32,13 @@ class Tune(EncoderStage):
     label: str = field(metadata=IDLE)
 
     title = property(lambda self: self.label)
-    cost = property(lambda self: Cost("tune", self.config.epochs * PAIRS, 200.0))
+    origin = property(lambda self: self.start.origin)
     untied = property(lambda self: not self.config.tied)
+
+    @property
+    def cost(self) -> Cost:
+        queries = (self.config.steps or 0) * self.config.pairs or self.config.epochs * self.pairs.cost.units
+        return Cost(f"tune {self.origin}", queries, 150.0, start=2.0)
 
     def encoder(self, folder: Path, role: Role = "query") -> Path:
         untied = role == "passage" and (folder / PASSAGES).is_dir()

@@ -37,8 +37,8 @@ class Named(Stage):
 
     @property
     def cost(self) -> Cost:
-        """Two units a second."""
-        return Cost(self.name, self.units, 2.0)
+        """Two units a second, after a second."""
+        return Cost(self.name, self.units, 2.0, start=1.0)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the text."""
@@ -94,13 +94,13 @@ def test_what_runs(tmp_path: Path) -> None:
 
 
 def test_estimates_learn_from_the_store(tmp_path: Path) -> None:
-    """Without experience units / default rate; with it, the median rate of that kind of work in this store."""
+    """Without experience a start and units / default rate; with it, the median rate of that work in this store."""
     store = Store(tmp_path)
-    assert steps([_stage("index", "a", [], units=10)], store)[0].seconds == 5.0
+    assert [step.seconds for step in steps([_stage("index", name, []) for name in "ab"], store)] == [6.0, 5.0]
     done = _stage("index", "b", [], units=10)
     LocalExecutor().run([done], store, NullListener())
     taken = present(store.open(done))
-    expected = 5.0 if taken.seconds == 0 else taken.seconds
+    expected = 6.0 if taken.seconds == 0 else taken.seconds
     assert steps([_stage("index", "a", [], units=10)], store)[0].seconds == pytest.approx(expected)
 
 
