@@ -99,7 +99,7 @@ def command(*typed: object, folder: Path) -> Work:
 
     def call() -> None:
         words = [sys.executable, *map(str, typed)]
-        settings = {**os.environ, "OMP_NUM_THREADS": "1"}
+        settings = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}  # as it is installed
         done = subprocess.run(words, cwd=folder, env=settings, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
