@@ -5,6 +5,7 @@ Like the command line they read `$BENCH_DATA` and `$BENCH_STORE`; folders are pa
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Comparisons", "Results", "compare", "export", "load_results", "plan", "run", "score"]
 
 Folder = Path | str
+
+warnings.filterwarnings("ignore", "IProgress not found")  # tqdm's, where libraries' bars in a cell lack ipywidgets
 
 
 def plan(

@@ -33,6 +33,9 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTes
         title = tabled(suite, setting, data=data, stands_for=suites[suite].stands_for, note=note)
         print_table(laid_out(title, suites[suite].primary, rows, averages))
         own = [one for one in contents if (one["suite"]["name"], one["setting"], one["data"]) == group]
+        before = max((len(one["tasks"]) for one in own), default=0) - len({row["task"] for row in rows})
+        if averages and before > 0:
+            click.echo(f"averages are over {before} more {'tasks' if before > 1 else 'task'}, which were run before")
         for sentence in readouts(own):
             click.echo(sentence)
     for one in grids:

@@ -1,6 +1,6 @@
 """Execute the notebooks, each in an empty folder, and return them as Markdown with what they show: `make docs-site`.
 
-Alone (`python docs/notebooks/run.py`) it says how long each took. A cell that raises fails the build.
+Alone (`python docs/notebooks/run.py`) it says how long each took. A cell that raises, or warns, fails the build.
 """
 
 import os
@@ -22,6 +22,12 @@ def executed(path: Path) -> nbformat.NotebookNode:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with tempfile.TemporaryDirectory(prefix="bench-notebook-") as folder:
         NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+    outputs = [
+        output for cell in notebook.cells for output in cell.get("outputs", ()) if output.get("name") == "stderr"
+    ]
+    warned = next((output.text for output in outputs if "Warning" in output.text), None)
+    if warned:
+        raise SystemExit(f"{path.name}: found a warning, expected none:\n{warned}")
     return notebook
 
 
