@@ -167,9 +167,8 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
         print_json(found)
         return
     for kind, every in found.items():
-        rows = (
-            every if what or kind != "plugins" else [row for row in every if not _ours(row)]
-        )  # tables above list ours
+        ours_too = what or kind != "plugins"  # what our own plugins bring is in the tables above
+        rows = every if ours_too else [row for row in every if not _ours(row)]
         if not rows and not what:
             continue
         columns = _columns(rows)
