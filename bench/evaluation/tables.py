@@ -164,8 +164,7 @@ def as_csv(table: Table) -> str:
     writer.writerow([spreadsheet_text(column.key) for column in table.columns])
     text = cache(spreadsheet_text)  # long tables repeat the same names
     for row in table.rows:
-        values = map(table._rounded, row)
-        writer.writerow([text(cell) if isinstance(cell, str) else plain(cell) for cell in values])
+        writer.writerow([text(cell) if isinstance(cell, str) else plain(table._rounded(cell)) for cell in row])
     return stream.getvalue()
 
 

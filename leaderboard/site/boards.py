@@ -120,9 +120,9 @@ def _groups(results: Iterable[Result]) -> list[list[Result]]:
     """Return the results of each board, without dev tasks."""
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in results:
-        about = result.content.tested()
-        if about.tasks:
-            groups[about.data, about.suite.name, about.setting].append(replace(result, content=about))
+        kept = result.tested()
+        if kept.content.tasks:
+            groups[kept.content.data, kept.content.suite.name, kept.content.setting].append(kept)
     return list(groups.values())
 
 

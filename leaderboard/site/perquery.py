@@ -6,6 +6,7 @@ Numbers are means over seeds in ten-thousandths; query ids are stored once a tas
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -59,6 +60,7 @@ class Held:
     ids: str  # the path of the script with the query ids
 
 
+@cache
 def leg_name(task: str, leg: str) -> str:
     """The name of a task's leg in addresses."""
     plain = re.sub(r"[^a-z0-9]+", "-", f"{bare(task)} {leg}".lower()).strip("-")[:_LONGEST]

@@ -11,7 +11,7 @@ import io
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -49,6 +49,12 @@ class Result:
     def whole(self) -> Mapping[str, Any]:
         """All that the file holds, also what the format leaves free: of that, no type is promised."""
         return migrate(read_sealed(self.path))
+
+    def tested(self) -> Result:
+        """Return it without dev tasks; its file is not read again."""
+        found = replace(self, content=self.content.tested())
+        vars(found)["whole"] = self.whole
+        return found
 
     @property
     def deterministic(self) -> bool:
