@@ -28,8 +28,10 @@ def comparable(scores: Scores, tie: Tie) -> Floats:
     """Return the scores `[n]` in the precision in which they are compared; `UsageError` for one not finite."""
     if tie not in ("trec", "list"):
         raise unknown_name("tie rule", tie, ("trec", "list"))
-    with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused below in words
-        values: Floats = np.asarray(scores, np.float32) if tie == "trec" else np.asarray(scores, np.float64)
+    values, kind = np.asarray(scores), np.float32 if tie == "trec" else np.float64
+    if values.dtype != kind:
+        with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused below in words
+            values = values.astype(kind)
     if not np.isfinite(values).all():
         at = int(np.argmin(np.isfinite(values)))
         digits = "32-bit " if tie == "trec" else ""
@@ -57,7 +59,7 @@ def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie)
     _same_length(documents, scores)
     values = comparable(scores, tie)
     kept = _ordered(documents, values, cut(values, k), tie)[:k]
-    return Ranking(query, tuple([documents[at] for at in kept]), tuple(values[kept].tolist()))
+    return Ranking(query, tuple([documents[at] for at in kept]), tuple(values.take(kept).tolist()))
 
 
 def cut(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:

@@ -158,12 +158,14 @@ class Lucene:
 
     def matches(self, tokens: Sequence[int], k: int) -> tuple[Positions, Scores]:
         """Return positions, ascending, and scores of documents that hold a token; all that can be among the best k."""
-        positions, scores = [np.empty(0, np.intp)], [np.empty(0, self._sums.dtype)]
+        positions, scores = list[Positions](), list[Scores]()
         for first, found in self._each(tokens):
             here = contenders(found, k)
-            positions.append(here + first)
+            positions.append(here + first if first else here)
             scores.append(found[here])
-        return np.concatenate(positions), np.concatenate(scores)
+        if len(positions) == 1:
+            return positions[0], scores[0]
+        return np.concatenate([np.empty(0, np.intp), *positions]), np.concatenate([self._sums[:0], *scores])
 
     def _each(self, tokens: Sequence[int]) -> Iterator[tuple[int, Scores]]:
         """Yield the scores of the documents of each shard that has a token, until the next, and where the first is."""
