@@ -1,0 +1,45 @@
+"""Print the accuracy on Tatoeba by how many words of two letters a question shares with its translation.
+
+python -m experiments.shared_words DATA experiments/arm-l
+"""
+
+import gzip
+import json
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from bench.types import DataRequest
+from suites import tatoeba
+
+
+def shared(name: str, data: Path) -> dict[str, dict[str, int]]:
+    """Return, for each direction of a pair and each question, how many words it shares: 0, 1, or 2 for more."""
+    found = {}
+    for leg in tatoeba.SUITE.load(name, DataRequest("official", data, offline=True)).legs:
+        texts = {item.id: set(re.findall(r"\w{2,}", item.text.lower())) for item in leg.corpus.items.read()}
+        asked = {item.id: set(re.findall(r"\w{2,}", item.text.lower())) for item in leg.queries.read()}
+        counts: dict[str, int] = defaultdict(int)
+        for row in leg.qrels.read() if leg.qrels else ():
+            counts[row.query] = max(counts[row.query], min(2, len(asked[row.query] & texts[row.document])))
+        found[leg.name] = dict(counts)
+    return found
+
+
+def main(data: Path, results: Path) -> None:
+    """Print a line a system: percent and number of questions that share no word, one, and more."""
+    words = {name: shared(name, data) for name in Path("experiments/tasks/tatoeba").read_text().strip().split(",")}
+    for folder in sorted(results.glob("official/tatoeba/unsupervised/*/seed-0")):
+        found: dict[int, list[float]] = defaultdict(list)
+        for name, legs in words.items():
+            for leg, counts in legs.items():
+                held = json.loads(gzip.decompress((folder / f"per-query/tatoeba/{name}/{leg}.json.gz").read_bytes()))
+                for query, value in zip(held["queries"], held["measures"]["accuracy"], strict=True):
+                    found[counts[query]].append(value)
+        said = (f"{100 * sum(found[count]) / len(found[count]):.1f} % of {len(found[count]):,}" for count in range(3))
+        sys.stdout.write(f"{folder.parent.name}: {', '.join(said)}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
